@@ -105,15 +105,15 @@ int run_app(int argc, char** argv) {
       "restore", "Restore the original limits after an actuator that did not stop normally; can be repeated");
   auto* examining =
       app.add_subcommand("doctor", "Report which limits the actuator can set on this node; exit 1 if none");
-  auto* telling = app.add_subcommand("status", "Show the limits that the running actuator has set or would set");
-  for (auto* command : {running, restoring, examining, telling})
+  auto* reporting = app.add_subcommand("status", "Show the limits that the running actuator has set or would set");
+  for (auto* command : {running, restoring, examining, reporting})
     command->add_option("--config", file, "Configuration (YAML) (default: /etc/wattle/actuator.yaml)")
         ->type_name("FILE");
   if (const auto code = cmdline::parse(app, argc, argv)) return *code;
   const auto config = load_config(file);
   if (!config) return complain(config.error(), cmdline::kMisused);
   if (*examining) return doctor(*config);
-  if (*telling) return status(*config);
+  if (*reporting) return status(*config);
   if (*restoring) return put_back(*config);
   if (check) {
     if (!config->student_file.empty() && !config->student_of_agent())

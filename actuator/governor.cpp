@@ -41,23 +41,23 @@ void Governor::own(std::vector<actuation::Order> orders) {
 }
 
 void Governor::order(actuation::Orders orders, MonoTime now) {
-  changed_ = changed_ || !told_ || !std::ranges::equal(told_->orders, orders.orders, same_workload);
-  told_ = std::move(orders);
-  heard_ = true;
-  told_at_ = now;
+  changed_ = changed_ || !reported_ || !std::ranges::equal(reported_->orders, orders.orders, same_workload);
+  reported_ = std::move(orders);
+  received_ = true;
+  reported_at_ = now;
 }
 
 // Merges the workloads of both sources; the configuration takes precedence over the agent.
 void Governor::merge(MonoTime now) {
-  if (told_ && now - told_at_ > kSilence) {
-    told_.reset();
-    changed_ = heard_ = true;
+  if (reported_ && now - reported_at_ > kSilence) {
+    reported_.reset();
+    changed_ = received_ = true;
   }
   if (!changed_) return;
   changed_ = false;
   std::map<std::string, Level> levels;
-  if (told_)
-    for (const auto& order : told_->orders) levels[plain(order.path)] = order.level;
+  if (reported_)
+    for (const auto& order : reported_->orders) levels[plain(order.path)] = order.level;
   for (const auto& order : own_) levels[plain(order.path)] = order.level;
   std::erase_if(levels, [](const auto& entry) { return entry.second == Level::off; });
   std::erase_if(levels, [&](const auto& entry) {
@@ -90,14 +90,14 @@ void Governor::merge(MonoTime now) {
 
 // Copies latencies and steps from the orders; workloads without an order have none.
 void Governor::hear_requests() {
-  if (!heard_) return;
-  heard_ = false;
+  if (!received_) return;
+  received_ = false;
   for (auto& [path, workload] : workloads_) {
     workload->requests.reset();
     workload->step.reset();
   }
-  if (!told_) return;
-  for (const auto& order : told_->orders)
+  if (!reported_) return;
+  for (const auto& order : reported_->orders)
     if (const auto found = workloads_.find(plain(order.path)); found != workloads_.end()) {
       found->second->requests = order.requests;
       found->second->step = order.step;
@@ -331,7 +331,7 @@ void Governor::tick(MonoTime now) {
     begun_ = true;
   }
   double headroom = load_.headroom_cores().value_or(0);
-  if (told_ && told_->headroom_cores) headroom = std::min(headroom, *told_->headroom_cores);
+  if (reported_ && reported_->headroom_cores) headroom = std::min(headroom, *reported_->headroom_cores);
   bound_boosts(wishes_, headroom);
   for (std::size_t i = 0; i < wishing_.size(); ++i) {
     act(*wishing_[i], wishes_[i], now);
@@ -347,10 +347,10 @@ actuation::Report Governor::report() const {
   out.headroom_cores = load_.headroom_cores();
   out.foreign = ledger_.foreign();
   out.student_out = student_out();
-  if (told_) out.core_power_w = told_->core_power_w;
+  if (reported_) out.core_power_w = reported_->core_power_w;
   for (const auto& [path, workload] : workloads_) {
     auto& grant = out.grants.emplace_back(workload->grant);
-    if (!grant.minute || (told_ && told_->memory)) continue;
+    if (!grant.minute || (reported_ && reported_->memory)) continue;
     grant.minute->memory.reset();
     grant.minute->student_out = false;
   }

@@ -136,16 +136,16 @@ class Governor {
   NodeLoad load_;
   Rules rules_;
   std::vector<actuation::Order> own_;
-  std::optional<actuation::Orders> told_;
-  MonoTime told_at_, second_at_;
-  bool changed_ = true, heard_ = false, begun_ = false;
+  std::optional<actuation::Orders> reported_;
+  MonoTime reported_at_, second_at_;
+  bool changed_ = true, received_ = false, begun_ = false;
   std::uint64_t throttled_us_ = 0;  // sum over all workloads while they were watched
   std::map<std::string, std::unique_ptr<Workload>> workloads_;
   std::vector<Workload*> wishing_;
   std::vector<Wish> wishes_;
   std::vector<Error> troubles_;
   models::provision::Network student_;
-  bool told_not_finite_ = false;
+  bool reported_not_finite_ = false;
 };
 
 }  // namespace wattle::actuator

@@ -22,7 +22,7 @@ std::optional<MinuteOfRequests> between(const std::optional<actuation::Requests>
 
 void Governor::steer_by(models::provision::Network student) {
   student_ = std::move(student);
-  told_not_finite_ = false;
+  reported_not_finite_ = false;
   for (auto& [path, workload] : workloads_) {
     workload->trial = student_trial(rules_.student_throttled_ratio);
     workload->by_student = false;
@@ -63,26 +63,26 @@ std::optional<double> Governor::by_student(const Workload& workload, const model
   const auto next = models::provision::choose_locally(state, next_margin(rules, state.now.margin_ratio, ticks), bounds,
                                                       student_.get());
   if (next) return next->margin_ratio;
-  if (!told_not_finite_)
+  if (!reported_not_finite_)
     troubles_.push_back({Errc::out_of_range, "rules.student", "returned an invalid margin for " + workload.path,
                          "train another student; throttling sets the margin meanwhile"});
-  told_not_finite_ = true;
+  reported_not_finite_ = true;
   return std::nullopt;
 }
 
 // Computes the rule's next margin, and reports the minute to the controller.
 void Governor::end_minute(Workload& workload, MonoTime now) {
-  actuation::Minute told;
+  actuation::Minute reported;
   const MinuteOfRequests ticks{workload.watch.ticks(), workload.watch.throttled()};
-  told.used_cores = workload.watch.used_cores();
-  told.granted_cores = workload.watch.granted_cores();
+  reported.used_cores = workload.watch.used_cores();
+  reported.granted_cores = workload.watch.granted_cores();
   models::provision::Setting setting;
   setting.margin_ratio = workload.margin_ratio;
   const auto state = workload.watch.end_minute(setting, load_.cores());
   if (workload.by_student && !workload.steered) try_student(workload, state.throttled_ratio);
   const auto student = by_student(workload, state, ticks);
   auto minute = between(workload.minute_requests, workload.requests);
-  if (minute) told.requests = actuation::Requests{minute->count, minute->over};
+  if (minute) reported.requests = actuation::Requests{minute->count, minute->over};
   IntegralRules rules;
   if (!minute) {
     const std::uint64_t count = workload.use->periods - workload.minute->periods;
@@ -93,18 +93,18 @@ void Governor::end_minute(Workload& workload, MonoTime now) {
   const bool students = !minute;
   workload.rule_margin = minute ? next_margin(rules, workload.margin_ratio, *minute) : *student;
   workload.minute_margin = workload.margin_ratio;
-  told.number = ++workload.minutes;
-  told.steered = workload.steered;
-  told.margin_ratio = workload.minute_margin;
-  told.rule_margin_ratio = workload.rule_margin;
-  told.throttled_ratio = state.throttled_ratio;
-  told.deviation_ratio = state.deviation_ratio;
-  told.peak_ratio = state.peak_ratio;
-  told.memory = workload.looks.end_minute(workload.memory.used_over_peak());
-  if (told.memory && workload.memory_limited) told.memory->margin_ratio = workload.memory_ratio;
-  told.student_out = !workload.trial.in_use();
+  reported.number = ++workload.minutes;
+  reported.steered = workload.steered;
+  reported.margin_ratio = workload.minute_margin;
+  reported.rule_margin_ratio = workload.rule_margin;
+  reported.throttled_ratio = state.throttled_ratio;
+  reported.deviation_ratio = state.deviation_ratio;
+  reported.peak_ratio = state.peak_ratio;
+  reported.memory = workload.looks.end_minute(workload.memory.used_over_peak());
+  if (reported.memory && workload.memory_limited) reported.memory->margin_ratio = workload.memory_ratio;
+  reported.student_out = !workload.trial.in_use();
   workload.minute_memory = workload.memory_ratio;
-  workload.grant.minute = told;
+  workload.grant.minute = reported;
   // Waits for a step only if the rule would not give more.
   workload.held = workload.steered && workload.rule_margin <= workload.minute_margin;
   workload.steered = false;

@@ -88,12 +88,12 @@ std::optional<actuation::MinuteOfMemory> MemoryLooks::end_minute(double used_ove
   const MemoryLooks ended = std::exchange(*this, {});
   if (ended.looks_ == 0) return std::nullopt;
   const auto looks = static_cast<double>(ended.looks_);
-  actuation::MinuteOfMemory told;
-  told.granted_bytes = static_cast<std::uint64_t>(ended.granted_bytes_ / looks);
-  told.used_bytes = ended.used_bytes_;
-  told.used_over_peak = used_over_peak;
-  told.short_ratio = static_cast<double>(ended.hurt_) / looks;
-  return told;
+  actuation::MinuteOfMemory reported;
+  reported.granted_bytes = static_cast<std::uint64_t>(ended.granted_bytes_ / looks);
+  reported.used_bytes = ended.used_bytes_;
+  reported.used_over_peak = used_over_peak;
+  reported.short_ratio = static_cast<double>(ended.hurt_) / looks;
+  return reported;
 }
 
 }  // namespace wattle::actuator

@@ -49,7 +49,7 @@ Errc bus_code(int failed, std::string_view name, bool writes) {
   return Errc::io;
 }
 
-std::string bus_mend(Errc code) {
+std::string bus_fix(Errc code) {
   if (code == Errc::denied) return "run the actuator as root: only root may change units";
   if (code == Errc::unavailable)
     return "check systemd with systemctl status and busctl status org.freedesktop.systemd1";
@@ -94,7 +94,7 @@ tl::unexpected<Error> UnitBus::refused(int failed, const char* name, const char*
   // another's.
   if (sd_bus_is_open(bus_.get()) <= 0) bus_.reset();
   const std::string what = text != nullptr ? text : std::string(to_string(code));
-  return fail(code, std::move(subject), what, bus_mend(code));
+  return fail(code, std::move(subject), what, bus_fix(code));
 }
 
 // Opens a connection if needed, and finds the object path and interface of the unit.
@@ -109,8 +109,8 @@ Result<UnitBus::Sought> UnitBus::seek(const std::string& unit) {
     if (failed >= 0) failed = sd_bus_set_bus_client(bus.get(), 1);
     if (failed >= 0) failed = sd_bus_start(bus.get());
     if (failed < 0) {
-      const auto why = fail_errno(-failed, address_, bus_mend(Errc::unavailable)).value();
-      return fail(Errc::unavailable, address_, why.what, why.mend);
+      const auto why = fail_errno(-failed, address_, bus_fix(Errc::unavailable)).value();
+      return fail(Errc::unavailable, address_, why.what, why.fix);
     }
     bus_ = std::move(bus);
   }

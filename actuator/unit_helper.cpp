@@ -48,7 +48,7 @@ struct UnitHelper::Answer {
   std::int32_t failed = -1;  // otherwise an Errc
   std::uint64_t value = 0;
   std::array<char, 4096> text{};  // the cgroup, or the error
-  std::array<char, 512> subject{}, mend{};
+  std::array<char, 512> subject{}, fix{};
 };
 
 Result<std::unique_ptr<UnitHelper>> UnitHelper::start(const Make& make, std::chrono::milliseconds patience) {
@@ -90,24 +90,24 @@ void UnitHelper::serve(const Fd& peer, UnitManager& manager) {
 UnitHelper::Answer UnitHelper::answer(const Question& question, UnitManager& manager) {
   Answer out;
   out.number = question.number;
-  const auto tell = [&](const Error& error) {
+  const auto report = [&](const Error& error) {
     out.failed = static_cast<std::int32_t>(error.code);
     put_text(out.text, error.what);
     put_text(out.subject, error.subject);
-    put_text(out.mend, error.mend);
+    put_text(out.fix, error.fix);
   };
   const std::string unit = text_in(question.unit);
   if (!is_unit_name(unit) || question.property >= kUnitPropertyNames.size()) {
-    tell({Errc::malformed, "question", "is not a message about a unit", ""});
+    report({Errc::malformed, "question", "is not a message about a unit", ""});
     return out;
   }
   const auto property = static_cast<UnitProperty>(question.property);
   switch (question.what) {
     case Question::What::cgroup:
       if (const auto path = manager.cgroup_of(unit); !path)
-        tell(path.error());
+        report(path.error());
       else if (path->size() >= out.text.size())
-        tell({Errc::out_of_range, unit, "the path of its cgroup is too long", ""});
+        report({Errc::out_of_range, unit, "the path of its cgroup is too long", ""});
       else
         put_text(out.text, *path);
       return out;
@@ -115,13 +115,13 @@ UnitHelper::Answer UnitHelper::answer(const Question& question, UnitManager& man
       if (const auto value = manager.read(unit, property))
         out.value = *value;
       else
-        tell(value.error());
+        report(value.error());
       return out;
     case Question::What::write:
-      if (const auto written = manager.write(unit, property, question.value); !written) tell(written.error());
+      if (const auto written = manager.write(unit, property, question.value); !written) report(written.error());
       return out;
   }
-  tell({Errc::malformed, "question", "is an unknown message", ""});
+  report({Errc::malformed, "question", "is an unknown message", ""});
   return out;
 }
 
@@ -164,7 +164,7 @@ Result<UnitHelper::Answer> UnitHelper::ask(Question question, const std::string&
     return fail(Errc::timeout, unit, "systemd does not answer within " + std::to_string(patience_.count()) + " ms");
   }
   if (said.failed >= 0)
-    return fail(static_cast<Errc>(said.failed), text_in(said.subject), text_in(said.text), text_in(said.mend));
+    return fail(static_cast<Errc>(said.failed), text_in(said.subject), text_in(said.text), text_in(said.fix));
   return said;
 }
 

@@ -108,7 +108,7 @@ Result<std::optional<std::int64_t>> UnitLimits::in_force(const Target& unit, Kno
   return std::optional<std::int64_t>();
 }
 
-Result<std::int64_t> UnitLimits::told(const Target& unit, Knob knob) {
+Result<std::int64_t> UnitLimits::reported(const Target& unit, Knob knob) {
   if (manager_ == nullptr)
     return fail(Errc::unavailable, unit.name, "is a unit, but systemd does not run on this machine");
   WATTLE_TRY(const std::uint64_t value, manager_->read(unit_of(unit), property_of(knob)));
@@ -128,7 +128,7 @@ Result<std::int64_t> UnitLimits::read(const Target& target, Knob knob, std::opti
   if (!runs && !ours) return fail(Errc::unsupported, target.name, "is not running, so it has no limits");
   // A unit that does not run has no burst.
   if (knob == Knob::burst_us) return runs ? **file : 0;
-  WATTLE_TRY(const std::int64_t said, told(target, knob));
+  WATTLE_TRY(const std::int64_t said, reported(target, knob));
   if (!runs || made_of(target, knob, said) == **file) return said;
   if (ours) return said == *ours ? **file : said;
   const auto word = [](std::int64_t value) { return value == kUnlimited ? "no limit" : std::to_string(value); };
@@ -155,15 +155,15 @@ Status UnitLimits::write_file(const Target& unit, Knob knob, std::int64_t value)
 Status UnitLimits::write(const Target& target, Knob knob, std::int64_t value) {
   if (target.seam != Seam::unit) return cgroups_.write(target, knob, value);
   if (knob == Knob::burst_us) return write_file(target, knob, value);
-  WATTLE_TRY(const std::int64_t before, told(target, knob));
+  WATTLE_TRY(const std::int64_t before, reported(target, knob));
   WATTLE_CHECK(manager_->write(unit_of(target), property_of(knob), to_systemd(knob, value)));
   // Checks the result. systemd answers this only after it has applied the change.
-  const auto said = told(target, knob);
+  const auto said = reported(target, knob);
   const auto file = in_force(target, knob);
-  const auto still = told(target, knob);
+  const auto still = reported(target, knob);
   if (!said || !still) {
     const Error& why = said ? still.error() : said.error();
-    return fail(Errc::timeout, why.subject, why.what, why.mend);
+    return fail(Errc::timeout, why.subject, why.what, why.fix);
   }
   const bool runs = file && file->has_value();
   if (*still == value && (!runs || **file == made_of(target, knob, value))) return {};
@@ -172,7 +172,7 @@ Status UnitLimits::write(const Target& target, Knob knob, std::int64_t value) {
   if (*still - kPercentUs >= value || *still + kPercentUs <= value)
     return fail(Errc::conflict, subject, "another program changed the limit");
   if (const auto back = manager_->write(unit_of(target), property_of(knob), to_systemd(knob, before)); !back)
-    return fail(Errc::timeout, back.error().subject, back.error().what, back.error().mend);
+    return fail(Errc::timeout, back.error().subject, back.error().what, back.error().fix);
   return fail(Errc::out_of_range, subject,
               "became " + std::to_string(runs ? **file : *still) + " instead of " + std::to_string(value),
               "check journalctl -u " + unit_of(target));
@@ -186,10 +186,10 @@ std::int64_t UnitLimits::fitted(const Target& target, Knob knob, std::int64_t va
 
 Status UnitLimits::yield(const Target& target, Knob knob, std::int64_t original, std::int64_t theirs) {
   if (target.seam != Seam::unit || knob == Knob::burst_us) return {};
-  WATTLE_TRY(const std::int64_t said, told(target, knob));
+  WATTLE_TRY(const std::int64_t said, reported(target, knob));
   if (said != theirs) WATTLE_CHECK(manager_->write(unit_of(target), property_of(knob), to_systemd(knob, original)));
   // Includes a value that systemd could not write while our burst was above it.
-  WATTLE_CHECK(told(target, knob));
+  WATTLE_CHECK(reported(target, knob));
   const auto file = in_force(target, knob);
   if (!file || !file->has_value()) return {};
   const std::int64_t wanted = said == theirs ? made_of(target, knob, theirs) : theirs;
@@ -211,7 +211,7 @@ Trace UnitLimits::trace(const Target& target, Knob knob, std::int64_t value) con
 
 Status UnitLimits::erase(const Target& target, Knob knob, std::int64_t value) {
   // A daemon-reload may have replaced the original by the rounded value of the drop-in.
-  if (const auto said = told(target, knob); said && *said != value && *said == cut(knob, value))
+  if (const auto said = reported(target, knob); said && *said != value && *said == cut(knob, value))
     WATTLE_CHECK(manager_->write(unit_of(target), property_of(knob), to_systemd(knob, value)));
   const std::string folder = drop_ins(target), file = folder + "/50-" + setting_of(knob) + ".conf";
   if (::unlink(file.c_str()) != 0 && errno != ENOENT)

@@ -39,7 +39,7 @@ class UnitLimits final : public Limits {
   // Value in the kernel; unset if the unit does not run.
   Result<std::optional<std::int64_t>> in_force(const Target& unit, Knob knob);
   Status write_file(const Target& unit, Knob knob, std::int64_t value);
-  Result<std::int64_t> told(const Target& unit, Knob knob);
+  Result<std::int64_t> reported(const Target& unit, Knob knob);
   // Value that the kernel has after systemd applied `value`.
   std::int64_t made_of(const Target& unit, Knob knob, std::int64_t value) const;
   std::string drop_ins(const Target& unit) const;

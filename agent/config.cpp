@@ -95,21 +95,21 @@ void read_enrol(config::Section section, AgentConfig& out) {
   section.read("ca_file", enrol.ca_file);
   out.controller.key_file = out.state_dir + "/agent.key";
   out.controller.server_key_file = out.state_dir + "/controller.pub";
-  const std::string mend = "for example https://controller.example:7463";
+  const std::string fix = "for example https://controller.example:7463";
   std::string_view rest = enrol.url;
   enrol.tls = !rest.starts_with("http://");
-  if (enrol.tls && !rest.starts_with("https://")) return section.mistake("url", "is not an https:// address", mend);
+  if (enrol.tls && !rest.starts_with("https://")) return section.mistake("url", "is not an https:// address", fix);
   rest.remove_prefix(enrol.tls ? 8 : 7);
   const auto slash = rest.find('/');
   enrol.path = slash == std::string_view::npos ? "/api/v1/enrol" : std::string(rest.substr(slash));
   const auto endpoint = parse_pcm_endpoint("http://" + std::string(rest.substr(0, slash)));
-  if (!endpoint || !valid_http_path(enrol.path)) return section.mistake("url", "has no host and port", mend);
+  if (!endpoint || !valid_http_path(enrol.path)) return section.mistake("url", "has no host and port", fix);
   enrol.host = endpoint->host;
   enrol.port = endpoint->port;
   if (enrol.tls && enrol.ca_file.empty())
     section.mistake("ca_file", "is missing", "set it to the PEM file of the CA of the controller's certificate");
   if (!enrol.tls && !http::is_loopback(enrol.host))
-    section.mistake("url", "the token would be sent unencrypted", mend + "; only a loopback address may use http://");
+    section.mistake("url", "the token would be sent unencrypted", fix + "; only a loopback address may use http://");
 }
 
 void read_bpf(config::Section& root, AgentConfig& out) {
@@ -121,7 +121,7 @@ void read_bpf(config::Section& root, AgentConfig& out) {
     if (auto network = parse_network(text))
       out.cluster_networks.push_back(*network);
     else
-      root.mistake("cluster_networks", network.error().subject + " " + network.error().what, network.error().mend);
+      root.mistake("cluster_networks", network.error().subject + " " + network.error().what, network.error().fix);
   }
   if (networks.size() > kMaxNetworks)
     root.mistake("cluster_networks", "more than " + std::to_string(kMaxNetworks), "use larger networks");
@@ -132,14 +132,14 @@ LatencySource read_latency_source(config::Section& section) {
   std::string url;
   section.read("workload", out.workload, true);
   section.read("url", url, true);
-  const std::string mend = "for example http://127.0.0.1:9102/metrics";
+  const std::string fix = "for example http://127.0.0.1:9102/metrics";
   // Requires a loopback address: a service's page is on its own machine, and a name could later resolve elsewhere.
-  const auto read = http::parse_url(url, mend);
+  const auto read = http::parse_url(url, fix);
   if (!read)
-    section.mistake("url", read.error().what, mend);
+    section.mistake("url", read.error().what, fix);
   else if (read->origin.tls || !http::is_loopback(read->origin.host) ||
            !numeric_address(read->origin.host, read->origin.port) || !valid_http_path(read->target))
-    section.mistake("url", "'" + url + "' is not a numeric http:// address of this machine", mend);
+    section.mistake("url", "'" + url + "' is not a numeric http:// address of this machine", fix);
   if (read) {
     out.host = read->origin.host;
     out.port = read->origin.port;

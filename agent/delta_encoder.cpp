@@ -58,7 +58,7 @@ DeltaEncoder::Resting DeltaEncoder::resting_of(const WorkloadValues& values) {
   std::uint32_t bit = 1;
   std::size_t level = 0;
   for_each_number(values, [&](Part part, const auto& number) {
-    if (number && (part == Part::level || part == Part::count)) resting.told |= bit;
+    if (number && (part == Part::level || part == Part::count)) resting.reported |= bit;
     if (part == Part::level) resting.levels[level++] = number ? static_cast<std::uint64_t>(*number) : 0;
     bit <<= 1;
   });
@@ -66,7 +66,7 @@ DeltaEncoder::Resting DeltaEncoder::resting_of(const WorkloadValues& values) {
 }
 
 // A value that is reported only sometimes may be reported as 0.
-bool DeltaEncoder::tells(const WorkloadValues& values, const Resting& resting) {
+bool DeltaEncoder::reports(const WorkloadValues& values, const Resting& resting) {
   bool still = !values.ended;
   for_each_number(values, [&](Part part, const auto& number) {
     const bool zero = !number || *number == 0;
@@ -81,7 +81,7 @@ std::vector<Record> DeltaEncoder::thin(const Record& whole) {
   return all;
 }
 
-void DeltaEncoder::thin(const Record& whole, const std::function<void(const Record&)>& tell) {
+void DeltaEncoder::thin(const Record& whole, const std::function<void(const Record&)>& report) {
   ++tick_;
   auto listed = changed(whole);
   bool all = std::exchange(all_, false) || ++since_all_ >= kAllEvery;
@@ -116,7 +116,7 @@ void DeltaEncoder::thin(const Record& whole, const std::function<void(const Reco
     record.partial = !all;
     record.part = part;
     record.parts = ends.size();
-    tell(record);
+    report(record);
   }
 }
 
@@ -128,7 +128,7 @@ std::vector<const WorkloadValues*> DeltaEncoder::changed(const Record& whole) {
     const auto sent = sent_.find(values.cgroup_id);
     if (sent == sent_.end()) return false;
     sent->second.tick = tick_;
-    return !sent->second.again && tells(values, sent->second.resting);
+    return !sent->second.again && reports(values, sent->second.resting);
   };
   std::vector<bool> rests;
   rests.reserve(whole.workloads.size());

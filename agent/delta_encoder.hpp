@@ -25,14 +25,14 @@ class DeltaEncoder {
   std::vector<Record> thin(const Record& whole);
   // Passes the same records one by one, each valid until the callback returns: on a large node all of them together
   // take megabytes.
-  void thin(const Record& whole, const std::function<void(const Record&)>& tell);
+  void thin(const Record& whole, const std::function<void(const Record&)>& report);
   // Lists all roots in the next record, for a receiver without earlier ones.
-  void tell_all() { all_ = true; }
+  void report_all() { all_ = true; }
 
  private:
   // Values of a root at rest. An id always belongs to the same root, with the same name and kind; counts are 0 at rest.
   struct Resting {
-    std::uint32_t told = 0;                 // bit set of the numbers that have values
+    std::uint32_t reported = 0;             // bit set of the numbers that have values
     std::array<std::uint64_t, 4> levels{};  // memory_bytes, pids, memory_anon_bytes, memory_file_bytes
     bool operator==(const Resting&) const = default;
   };
@@ -42,7 +42,7 @@ class DeltaEncoder {
     std::uint64_t tick = 0;
   };
   static Resting resting_of(const WorkloadValues& values);
-  static bool tells(const WorkloadValues& values, const Resting& resting);
+  static bool reports(const WorkloadValues& values, const Resting& resting);
   std::vector<const WorkloadValues*> changed(const Record& whole);
   std::vector<std::size_t> cut(std::vector<const WorkloadValues*>& listed) const;
 

@@ -3,7 +3,7 @@
 //          agent/finding.hpp, not doctor's) and one line for it in kExaminers of doctor.cpp. It opens the same
 //          files as the agent, reads once, closes them, and never throws. A `source` is one word that never changes.
 //          The `why` of an ok finding names the result ("4 zones: package-0, dram-0"), of a lost one the file or call
-//          that failed. `mend` is the fix for the operator, or empty. Names are unique: wire::Hello::features lists the
+//          that failed. `fix` is the fix for the operator, or empty. Names are unique: wire::Hello::features lists the
 //          ok ones
 // At start the sampler reports to the controller the sources that it opened. A cheap examiner without state has
 //          `at_start`. A source that loads programs or opens sockets does not; the sampler appends the findings of such

@@ -4,13 +4,13 @@ namespace wattle::agent {
 
 std::string Finding::text() const {
   std::string text = source + ": " + state() + ": " + why;
-  if (!mend.empty()) text += " (" + mend + ")";
+  if (!fix.empty()) text += " (" + fix + ")";
   return text;
 }
 
-Finding lost(std::string source, const Error& error, bool optional, std::string mend) {
+Finding lost(std::string source, const Error& error, bool optional, std::string fix) {
   return {std::move(source), false, optional, error.subject + ": " + error.what,
-          mend.empty() ? error.mend : std::move(mend)};
+          fix.empty() ? error.fix : std::move(fix)};
 }
 
 }  // namespace wattle::agent

@@ -16,7 +16,7 @@ struct Finding {
   bool ok = false;
   bool optional = true;  // the agent is useful without it
   std::string why;       // the result, or the problem
-  std::string mend;      // empty if ok, or if no fix is known
+  std::string fix;       // empty if ok, or if no fix is known
   bool absent = false;   // not ok, and the machine has no such source
 
   const char* state() const { return ok ? "ok" : absent ? "absent" : "lost"; }
@@ -31,7 +31,7 @@ inline Finding usable(std::string source, std::string why, bool optional = true)
 inline Finding absent(std::string source, const Error& error) {
   return {std::move(source), false, true, error.subject + ": " + error.what, "", true};
 }
-// Uses the fix in the error unless `mend` is given.
-Finding lost(std::string source, const Error& error, bool optional = true, std::string mend = {});
+// Uses the fix in the error unless `fix` is given.
+Finding lost(std::string source, const Error& error, bool optional = true, std::string fix = {});
 
 }  // namespace wattle::agent

@@ -8,12 +8,12 @@
 namespace wattle::agent {
 
 namespace {
-constexpr const char* kMend = "set state_dir to a directory that the agent may write to";
+constexpr const char* kFix = "set state_dir to a directory that the agent may write to";
 }
 
 Status make_state_dir(const std::string& state_dir) {
   auto made = make_dirs(state_dir, 0750);
-  if (!made) made.error().mend = kMend;
+  if (!made) made.error().fix = kFix;
   return made;
 }
 
@@ -35,7 +35,7 @@ Result<Incarnation> next_incarnation(const std::string& state_dir, WallTime now,
   next.number = std::max({last + 1, at_least, static_cast<std::uint64_t>(std::max<std::int64_t>(unix_s, 1))});
   auto written = write_file_atomically(path, std::to_string(next.number) + "\n", 0600);
   if (!written) {
-    written.error().mend = next.healed ? "move " + path + " away: it " + next.healed->what : kMend;
+    written.error().fix = next.healed ? "move " + path + " away: it " + next.healed->what : kFix;
     return forward_error(written);
   }
   return next;

@@ -38,7 +38,7 @@ struct Latency::Page {
   const std::string subject;
   http::Client client;
   MonoTime due;
-  bool told_lost = false, told_found = false;
+  bool reported_lost = false, reported_found = false;
   LateRequestSum requests;  // guarded by mutex_, as is `known`
   bool known = false;
 };
@@ -93,20 +93,20 @@ void Latency::ask(Page& page) {
   }
   if (!got) {
     if (got.error().subject != page.subject) got.error().subject = page.subject + ": " + got.error().subject;
-    if (!page.told_lost)
+    if (!page.reported_lost)
       log_.warn("latency.lost", "the response times of a workload are not readable",
                 {{"workload", page.source.workload}, {"error", got.error()}});
-    page.told_lost = true;
+    page.reported_lost = true;
     return;
   }
-  if (!page.told_found || page.told_lost)
+  if (!page.reported_found || page.reported_lost)
     log_.info("latency.known", "the response times of a workload are readable",
               {{"workload", page.source.workload},
                {"page", page.subject},
                {"target_s", page.source.histogram.target_s},
                {"late_above_s", got->bound_s}});
-  page.told_found = true;
-  page.told_lost = false;
+  page.reported_found = true;
+  page.reported_lost = false;
 }
 
 }  // namespace wattle::agent

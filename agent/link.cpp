@@ -60,7 +60,7 @@ Link::Link(transport::Context& context, const AgentConfig& config, std::unique_p
     outbox_ = std::move(spool);
   else
     outbox_ = std::make_unique<transport::MemoryOutbox>(kOutboxRecords);
-  tell_spool();
+  report_spool();
 }
 
 Result<std::unique_ptr<Link>> Link::open_(transport::Context& context, const AgentConfig& config,
@@ -107,8 +107,8 @@ void Link::push(const Record& record, const std::vector<LimitMinute>& minutes) {
     with.limit_minutes = minutes;
     return push(with);
   }
-  thinner_.thin(record, [&](const Record& told) {
-    if (auto pushed = outbox_->push(told); !pushed)
+  thinner_.thin(record, [&](const Record& reported) {
+    if (auto pushed = outbox_->push(reported); !pushed)
       log_.error("outbox.push", "a record was not queued", {{"error", pushed.error()}});
   });
 }
@@ -119,7 +119,7 @@ void Link::report(const PodChange& change) {
 }
 
 // Logs each problem once when it starts and once when it ends.
-void Link::tell_spool() {
+void Link::report_spool() {
   if (spool_ == nullptr) return;
   for (const Error& error : spool_->news())
     log_.error("spool.trouble", "the spool file is not usable", {{"error", error}});
@@ -136,9 +136,9 @@ void Link::tell_spool() {
 void Link::pump(const Sampler& sampler) {
   if (spool_ != nullptr) spool_->maintain();
   if (enroller_) follow_enrolment(sampler);
-  if (!session_) return tell_spool();
+  if (!session_) return report_spool();
   session_->pump();
-  tell_spool();
+  report_spool();
   const bool welcomed = session_->status().welcomed;
   if (welcomed == welcomed_) return;
   if (welcomed)
@@ -146,7 +146,7 @@ void Link::pump(const Sampler& sampler) {
   else
     log_.warn("controller.lost", "the connection to the controller is lost", {{"problem", session_->status().problem}});
   // A restarted controller does not know earlier records.
-  if (welcomed && welcomed_once_) thinner_.tell_all();
+  if (welcomed && welcomed_once_) thinner_.report_all();
   if (welcomed && welcomed_once_)
     for (const auto& pod : sampler.pods()) report(pod);
   welcomed_once_ = welcomed_once_ || welcomed;

@@ -72,7 +72,7 @@ class Link {
        wire::Hello hello, const Clock& clock, const Log& log);
   Status connect();
   void follow_enrolment(const Sampler& sampler);
-  void tell_spool();
+  void report_spool();
 
   transport::Context& context_;
   const ControllerConfig config_;

@@ -57,9 +57,9 @@ Provisioning::Provisioning(ProvisioningConfig config, const Log& log, Connection
 }
 
 void Provisioning::lost(const Error& error) {
-  if (!told_lost_) log_.warn("actuator.lost", "the connection to the actuator is lost", {{"error", error}});
-  told_lost_ = true;
-  tells_memory_ = false;
+  if (!reported_lost_) log_.warn("actuator.lost", "the connection to the actuator is lost", {{"error", error}});
+  reported_lost_ = true;
+  reports_memory_ = false;
   peer_ = Fd();
   ProvisioningValues left;
   left.configured = true;
@@ -79,34 +79,34 @@ void Provisioning::take_minute(const actuation::Grant& grant) {
     return;
   else
     last = ended;
-  LimitMinute told;
-  told.name = found->second;
-  told.number = ended.number;
-  told.steered = ended.steered;
-  told.margin_ratio = ended.margin_ratio;
-  told.rule_margin_ratio = ended.rule_margin_ratio;
-  told.throttled_ratio = ended.throttled_ratio;
-  told.used_cores = ended.used_cores;
-  told.granted_cores = ended.granted_cores;
-  told.deviation_ratio = ended.deviation_ratio;
-  told.peak_ratio = ended.peak_ratio;
+  LimitMinute reported;
+  reported.name = found->second;
+  reported.number = ended.number;
+  reported.steered = ended.steered;
+  reported.margin_ratio = ended.margin_ratio;
+  reported.rule_margin_ratio = ended.rule_margin_ratio;
+  reported.throttled_ratio = ended.throttled_ratio;
+  reported.used_cores = ended.used_cores;
+  reported.granted_cores = ended.granted_cores;
+  reported.deviation_ratio = ended.deviation_ratio;
+  reported.peak_ratio = ended.peak_ratio;
   if (ended.requests) {
-    told.requests = ended.requests->count;
-    told.requests_over = ended.requests->over;
+    reported.requests = ended.requests->count;
+    reported.requests_over = ended.requests->over;
   }
   if (ended.memory) {
-    told.memory_margin_ratio = ended.memory->margin_ratio;
-    told.memory_granted_bytes = ended.memory->granted_bytes;
-    told.memory_used_bytes = ended.memory->used_bytes;
-    told.memory_used_over_peak = ended.memory->used_over_peak;
-    told.memory_short_ratio = ended.memory->short_ratio;
+    reported.memory_margin_ratio = ended.memory->margin_ratio;
+    reported.memory_granted_bytes = ended.memory->granted_bytes;
+    reported.memory_used_bytes = ended.memory->used_bytes;
+    reported.memory_used_over_peak = ended.memory->used_over_peak;
+    reported.memory_short_ratio = ended.memory->short_ratio;
   }
-  told.student_out = ended.student_out;
-  const auto target = std::ranges::find(config_.connections, told.name, &AnswerTarget::workload);
-  const auto answers = std::ranges::find(values_.answers, told.name, &AnswerValues::workload);
+  reported.student_out = ended.student_out;
+  const auto target = std::ranges::find(config_.connections, reported.name, &AnswerTarget::workload);
+  const auto answers = std::ranges::find(values_.answers, reported.name, &AnswerValues::workload);
   if (target != config_.connections.end() && answers != values_.answers.end() && answers->p99_s)
-    told.p99_over_target = *answers->p99_s / target->target_s;
-  minutes_.push_back(std::move(told));
+    reported.p99_over_target = *answers->p99_s / target->target_s;
+  minutes_.push_back(std::move(reported));
 }
 
 // Reads the answer to the previous tick.
@@ -114,26 +114,26 @@ Status Provisioning::hear() {
   WATTLE_TRY(const auto text, receive_packet(peer_, actuation::kMaxMessageBytes, std::chrono::milliseconds(0)));
   if (!text) return {};
   WATTLE_TRY(const auto report, actuation::parse_report(*text));
-  ProvisioningValues heard;
-  heard.configured = heard.connected = true;
-  heard.student_out = report.student_out;
-  heard.latency = values_.latency;
-  heard.latency_known = values_.latency_known;
-  heard.answers = std::move(values_.answers);
-  values_ = std::move(heard);
+  ProvisioningValues received;
+  received.configured = received.connected = true;
+  received.student_out = report.student_out;
+  received.latency = values_.latency;
+  received.latency_known = values_.latency_known;
+  received.answers = std::move(values_.answers);
+  values_ = std::move(received);
   for (const auto& grant : report.grants) {
     const bool set = grant.state == actuation::State::set;
     values_.set += set;
     values_.used_cores += grant.used_cores;
     if (grant.granted_cores) (set ? values_.granted_cores : values_.suggested_cores) += *grant.granted_cores;
     if (grant.freed_cores) values_.freed_cores += *grant.freed_cores;
-    tells_memory_ = tells_memory_ || (grant.minute && grant.minute->memory);
+    reports_memory_ = reports_memory_ || (grant.minute && grant.minute->memory);
     take_minute(grant);
   }
   return {};
 }
 
-void Provisioning::tell(const Sample& sample, const PodLevels& pod_levels, const Margins& margins) {
+void Provisioning::report(const Sample& sample, const PodLevels& pod_levels, const Margins& margins) {
   minutes_.clear();
   values_.configured = true;
   marginal_.add(sample.record);
@@ -151,10 +151,10 @@ void Provisioning::tell(const Sample& sample, const PodLevels& pod_levels, const
     if (!peer) return lost(peer.error());
     peer_ = std::move(*peer);
   }
-  if (const auto heard = hear(); !heard) return lost(heard.error());
+  if (const auto received = hear(); !received) return lost(received.error());
   actuation::Orders orders = orders_of(config_, sample, requests, pod_levels, margins);
   for (actuation::Order& order : orders.orders)
-    if (order.step && !tells_memory_) order.step->memory_ratio.reset();
+    if (order.step && !reports_memory_) order.step->memory_ratio.reset();
   steered_.clear();
   for (std::size_t i = 0; i < std::min(sample.record.workloads.size(), sample.paths.size()); ++i)
     if (const auto& workload = sample.record.workloads[i];
@@ -163,9 +163,9 @@ void Provisioning::tell(const Sample& sample, const PodLevels& pod_levels, const
   orders.core_power_w = marginal_.core_w();
   orders.memory = orders.orders.size() < actuation::kMaxWorkloads;
   if (const auto sent = send_packet(peer_, actuation::to_text(orders)); !sent) return lost(sent.error());
-  if (told_lost_)
+  if (reported_lost_)
     log_.info("actuator.back", "the connection to the actuator is restored", {{"socket", config_.socket}});
-  told_lost_ = false;
+  reported_lost_ = false;
 }
 
 }  // namespace wattle::agent

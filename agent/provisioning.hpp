@@ -43,7 +43,7 @@ class Provisioning {
   // Starts a thread that reads metrics pages.
   // `connections` may be null, and must outlive it.
   Provisioning(ProvisioningConfig config, const Log& log, ConnectionLatency* connections = nullptr);
-  void tell(const Sample& sample, const PodLevels& pod_levels = {}, const Margins& margins = {});
+  void report(const Sample& sample, const PodLevels& pod_levels = {}, const Margins& margins = {});
   // Minutes of workloads at level `limits` that ended, as received in the last tell().
   const std::vector<LimitMinute>& minutes() const { return minutes_; }
   // Values of the last answered tick. Without a connection, the actuator drops our orders after 10 s.
@@ -59,9 +59,9 @@ class Provisioning {
   std::optional<Latency> latency_;
   ConnectionLatency* const connections_;
   Fd peer_;
-  bool told_lost_ = false;
+  bool reported_lost_ = false;
   // the current actuator reports memory in its minutes; an older one cannot take steps of it
-  bool tells_memory_ = false;
+  bool reports_memory_ = false;
   MarginalPower marginal_;
   std::map<std::string, std::string> steered_;       // by path: names of those at level limits in the last tick
   std::map<std::string, actuation::Minute> minute_;  // by name: the last minute

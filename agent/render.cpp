@@ -147,7 +147,7 @@ std::string doctor_json(const std::string& node, const std::vector<Finding>& fin
   Json out = {{"node_name", node}, {"healthy", healthy(findings)}, {"findings", Json::array()}};
   for (const auto& f : findings)
     out["findings"].push_back(
-        {{"source", f.source}, {"state", f.state()}, {"optional", f.optional}, {"why", f.why}, {"mend", f.mend}});
+        {{"source", f.source}, {"state", f.state()}, {"optional", f.optional}, {"why", f.why}, {"fix", f.fix}});
   return line_of(out);
 }
 

@@ -35,7 +35,7 @@ constexpr Duration kHangs = std::chrono::seconds(10);
 class ErrorLog {
  public:
   explicit ErrorLog(const Log& log) : log_(log) {}
-  void tell(const Sample& sample) {
+  void report(const Sample& sample) {
     std::set<std::string> now;
     for (const auto& [part, error] : sample.errors) {
       if (now.insert(part).second && !failing_.contains(part))
@@ -140,10 +140,10 @@ Status run(const AgentConfig& config, const Clock& clock, const Log& log) {
   Metrics metrics(sampler.findings(), {});
   ErrorLog errors(log);
   const auto use = [&](const Sample& sample, std::uint64_t late) {
-    errors.tell(sample);
+    errors.report(sample);
     metrics.observe(sample, late);
     if (provisioning) {
-      provisioning->tell(sample, link ? link->pod_levels() : PodLevels(), link ? link->margins() : Margins());
+      provisioning->report(sample, link ? link->pod_levels() : PodLevels(), link ? link->margins() : Margins());
       metrics.observe(provisioning->values());
     }
     if (!link) return;
@@ -176,7 +176,7 @@ Status run(const AgentConfig& config, const Clock& clock, const Log& log) {
   for (const auto& finding : sampler.findings())
     if (!finding.ok)
       log.warn("source.lost", "a source is not available on this node",
-               {{"source", finding.source}, {"why", finding.why}, {"fix", finding.mend}});
+               {{"source", finding.source}, {"why", finding.why}, {"fix", finding.fix}});
 
   const std::array<int, 2> fds{ticker.fd(), stop.get()};
   std::vector<const transport::Socket*> sockets;

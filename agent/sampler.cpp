@@ -253,9 +253,9 @@ void Sampler::note_changes() {
   }
   for (const auto& workload : sample_.record.workloads) {
     if (!workload.ended || workload.kind != WorkloadKind::pod) continue;
-    const bool came_and_went = pods_.erase(workload.cgroup_id) == 0;
+    const bool arrived_and_left = pods_.erase(workload.cgroup_id) == 0;
     if (known(workload.name)) continue;
-    if (came_and_went) sample_.changes.push_back({workload.name, workload.cgroup_id, false});
+    if (arrived_and_left) sample_.changes.push_back({workload.name, workload.cgroup_id, false});
     sample_.changes.push_back({workload.name, workload.cgroup_id, true});
   }
 }

@@ -30,12 +30,12 @@ void StudentFile::keep(const SentStudent& sent) {
     log_.info("student.written", "the controller's student was written", {{"file", path_}, {"version", sent.version}});
   written_ = sent.file;
   removed_ = false;
-  told_.clear();
+  reported_.clear();
 }
 
 void StudentFile::failed(const Error& error) {
-  if (told_ == error.what) return;
-  told_ = error.what;
+  if (reported_ == error.what) return;
+  reported_ = error.what;
   log_.warn("student.write_failed", "the student cannot be written", {{"error", error}});
 }
 

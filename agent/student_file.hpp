@@ -26,7 +26,7 @@ class StudentFile {
   const Log& log_;
   std::shared_ptr<const std::string> written_;
   bool removed_ = false;
-  std::string told_;  // last error
+  std::string reported_;  // last error
 };
 
 }  // namespace wattle::agent

@@ -41,7 +41,7 @@ void Energy::add(const Energy& other) {
   for (std::size_t i = 0; i < by_source_.size(); ++i) {
     by_source_[i].now_uj += other.by_source_[i].now_uj;
     by_source_[i].shown_uj += other.by_source_[i].shown_uj;
-    by_source_[i].told = by_source_[i].told || other.by_source_[i].told;
+    by_source_[i].reported = by_source_[i].reported || other.by_source_[i].reported;
     by_source_[i].shown = by_source_[i].shown || other.by_source_[i].shown;
   }
 }

@@ -38,24 +38,24 @@ class Sum {
   void add(Key key, std::optional<std::uint64_t> value) {
     if (!value) return;
     numbers_[at(key)] += *value;
-    told_ |= 1U << at(key);
+    reported_ |= 1U << at(key);
   }
   void set(Key key, std::optional<std::uint64_t> value) {
     numbers_[at(key)] = value.value_or(0);
-    told_ = value ? told_ | 1U << at(key) : told_ & ~(1U << at(key));
+    reported_ = value ? reported_ | 1U << at(key) : reported_ & ~(1U << at(key));
   }
   void add(const Sum& other) {
     for (std::size_t i = 0; i < numbers_.size(); ++i) numbers_[i] += other.numbers_[i];
-    told_ |= other.told_;
+    reported_ |= other.reported_;
   }
   std::optional<std::uint64_t> get(Key key) const {
-    return (told_ & 1U << at(key)) != 0 ? std::optional(numbers_[at(key)]) : std::nullopt;
+    return (reported_ & 1U << at(key)) != 0 ? std::optional(numbers_[at(key)]) : std::nullopt;
   }
 
  private:
   static std::size_t at(Key key) { return static_cast<std::size_t>(key); }
   std::array<std::uint64_t, static_cast<std::size_t>(Key::count)> numbers_{};
-  std::uint32_t told_ = 0;
+  std::uint32_t reported_ = 0;
 };
 using Counters = Sum<Counter>;
 using Gauges = Sum<Gauge>;
@@ -72,13 +72,13 @@ class Energy {
     if (!uj) return;
     auto& one = by_source_[static_cast<std::size_t>(source)];
     one.now_uj += *uj;
-    one.told = true;
+    one.reported = true;
   }
   void add(const Energy& other);
   void show() {
     for (auto& one : by_source_) {
       one.shown_uj = one.now_uj;
-      one.shown = one.told;
+      one.shown = one.reported;
     }
   }
   std::optional<std::uint64_t> shown_uj(EnergySource source) const {
@@ -89,7 +89,7 @@ class Energy {
  private:
   struct One {
     std::uint64_t now_uj = 0, shown_uj = 0;
-    bool told = false, shown = false;
+    bool reported = false, shown = false;
   };
   std::array<One, kEnergySources> by_source_{};
 };

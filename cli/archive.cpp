@@ -22,10 +22,10 @@ using json = SortedJson;
 constexpr std::size_t kPieceBytes = 1 << 18, kMostManifest = 1 << 20, kLongestName = 100, kSumAt = 148, kSumSize = 8;
 constexpr std::uint64_t kMostMemberBytes = std::uint64_t{1} << 40U;
 constexpr std::string_view kManifestName = "manifest.json", kSumName = "manifest.sha256", kMagic{"ustar\00000", 8};
-constexpr const char* kArchiveMend = "use another copy: this file has changed since `wattle backup` wrote it";
+constexpr const char* kArchiveFix = "use another copy: this file has changed since `wattle backup` wrote it";
 
 tl::unexpected<Error> damaged(const std::string& archive, const std::string& what) {
-  return fail(Errc::malformed, archive, what, kArchiveMend);
+  return fail(Errc::malformed, archive, what, kArchiveFix);
 }
 
 void put_octal(std::string& block, std::size_t at, int digits, std::uint64_t value) {

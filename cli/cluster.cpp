@@ -31,8 +31,8 @@ tl::unexpected<Error> refused(const std::string& what, const kube::Reply& reply)
                     : reply.status == 409                        ? Errc::conflict
                     : reply.status == 422                        ? Errc::malformed
                                                                  : Errc::unavailable;
-  const auto told = View(body)["message"].text();
-  return fail(code, what, told ? *told : "the API server returned " + std::to_string(reply.status),
+  const auto reported = View(body)["message"].text();
+  return fail(code, what, reported ? *reported : "the API server returned " + std::to_string(reply.status),
               code == Errc::denied ? "see docs/reference/kubernetes.md for the permissions" : "");
 }
 
@@ -162,11 +162,11 @@ Result<Cluster> Cluster::open_(const Invocation& invocation) {
   const auto home = variable("HOME");
   std::error_code ignored;
   if (in_pod || !home) {
-    if (!in_pod) in_pod.error().mend = kNameOne;
+    if (!in_pod) in_pod.error().fix = kNameOne;
     return in_pod;
   }
   if (const std::string usual = *home + "/.kube/config"; std::filesystem::exists(usual, ignored)) return open(usual);
-  in_pod.error().mend = kNameOne;
+  in_pod.error().fix = kNameOne;
   return in_pod;
 }
 

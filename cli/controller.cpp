@@ -48,12 +48,12 @@ Result<Controller> Controller::open_(const Settings& settings) {
 
 namespace {
 Error with_fix(Error error, const Settings& settings) {
-  if (error.code == Errc::denied && error.mend.empty())
-    error.mend =
+  if (error.code == Errc::denied && error.fix.empty())
+    error.fix =
         settings.route != nullptr
             ? "the key is that of " + settings.route->key_source() + "; --as-operator uses the operator's"
             : "your key file is " + settings.key_file + ", the server's key file is " + settings.server_key_file;
-  if (error.code == Errc::timeout && error.mend.empty()) error.mend = "increase --timeout";
+  if (error.code == Errc::timeout && error.fix.empty()) error.fix = "increase --timeout";
   return error;
 }
 
@@ -86,7 +86,7 @@ std::optional<Error> own_error(const Error& error, const std::string& subject) {
 Error with_quoted_name(Error error) {
   const auto blank = error.subject.find(' ');
   if (error.code != Errc::not_found || blank == std::string::npos || is_choice(error.subject)) return error;
-  return unknown_name(error.subject.substr(0, blank), error.subject.substr(blank + 1), error.what, error.mend);
+  return unknown_name(error.subject.substr(0, blank), error.subject.substr(blank + 1), error.what, error.fix);
 }
 }  // namespace
 

@@ -41,7 +41,7 @@ Result<std::string> render_doctor(const Json& document, const Style& style) {
     const Json silent{{"name", "connection"},
                       {"state", "failed"},
                       {"detail", "last sample " + age(node["age_ms"]) + " ago"},
-                      {"mend", "check the agent on that node: systemctl status wattle-agent"}};
+                      {"fix", "check the agent on that node: systemctl status wattle-agent"}};
     if (node["connected"].flag() == false)
       findings.insert(findings.begin(), View(silent));
     else
@@ -82,7 +82,7 @@ Result<ClusterSeen> look_at_cluster(const Invocation& invocation) {
 
 // A warning in place of the fleet's findings. Those of the controller and the nodes remain valid.
 std::vector<Finding> not_judged(const Error& why) {
-  return {{"fleet", "answer", State::warn, why.subject + ": " + why.what, why.mend}};
+  return {{"fleet", "answer", State::warn, why.subject + ": " + why.what, why.fix}};
 }
 struct DoctorOptions : PreOptions {
   bool before = false;

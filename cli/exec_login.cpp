@@ -105,7 +105,7 @@ Result<ExecCredential> log_in(const ExecLogin& login, bool terminal) {
   if (!ran && ran.error().code == Errc::not_found)
     return fail(Errc::not_found, program, "the exec plugin of the kubeconfig is not installed",
                 login.install_hint.empty() ? "install it or add its folder to PATH" : login.install_hint);
-  if (!ran) return fail(ran.error().code, program, ran.error().what, ran.error().mend);
+  if (!ran) return fail(ran.error().code, program, ran.error().what, ran.error().fix);
   if (ran->code != 0)
     return fail(Errc::denied, login.words.front(), "failed with exit code " + std::to_string(ran->code),
                 "run the plugin by hand to see its error");

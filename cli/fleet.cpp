@@ -99,7 +99,7 @@ void judge_clocks(Findings& out, const View& doctor) {
 void judge_sources(Findings& out, const View& doctor) {
   struct Lack {
     std::vector<std::string> names;
-    std::string detail, mend;
+    std::string detail, fix;
   };
   std::map<std::string, Lack> lacks;
   const auto nodes = doctor["nodes"].items();
@@ -107,12 +107,12 @@ void judge_sources(Findings& out, const View& doctor) {
     for (const View& finding : node["findings"].items()) {
       if (finding["state"].text() == "ok" || finding["state"].text() == "absent") continue;
       Lack& lack = lacks[finding["name"].text_or()];
-      if (lack.names.empty()) lack = {{}, finding["detail"].text_or(""), finding["mend"].text_or("")};
+      if (lack.names.empty()) lack = {{}, finding["detail"].text_or(""), finding["fix"].text_or("")};
       lack.names.push_back(node["name"].text_or());
     }
   for (const auto& [name, lack] : lacks)
     if (lack.names.size() > 1)
-      out.warn(name, "lost on " + some_of(lack.names, nodes.size()) + "; " + lack.detail, lack.mend);
+      out.warn(name, "lost on " + some_of(lack.names, nodes.size()) + "; " + lack.detail, lack.fix);
 }
 
 void judge_energy(Findings& out, const View& nodes) {

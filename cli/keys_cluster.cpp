@@ -66,21 +66,22 @@ Texts texts_of(const Json& secret) {
 Result<Texts> secret(Cluster& cluster, const std::string& name_space, const std::string& name, std::ostream& out,
                      const std::function<Result<Texts>()>& make) {
   const std::string target = path_of(name_space, "secrets") + "/" + name;
-  const std::string told = "Secret " + name_space + "/" + name;
+  const std::string reported = "Secret " + name_space + "/" + name;
   WATTLE_TRY(auto found, cluster.find(target));
   if (!found) {
     WATTLE_TRY(Texts made, make());
     WATTLE_TRY(const bool created, cluster.create(path_of(name_space, "secrets"),
                                                   object_of("Secret", name, name_space, "stringData", made)));
     if (created) {
-      out << told << ": created\n";
+      out << reported << ": created\n";
       return made;
     }
     WATTLE_TRY(found, cluster.find(target));  // another process created it first
     if (!found)
-      return fail(Errc::conflict, told, "the Secret is created and deleted by another client", "run the command again");
+      return fail(Errc::conflict, reported, "the Secret is created and deleted by another client",
+                  "run the command again");
   }
-  out << told << ": exists\n";
+  out << reported << ": exists\n";
   return texts_of(*found);
 }
 
@@ -112,17 +113,17 @@ Result<Texts> controller_texts(const std::string& name_space, const std::string&
 }
 
 Status publish(Cluster& cluster, const std::string& name_space, const Texts& texts, std::ostream& out) {
-  const std::string told = "ConfigMap " + name_space + "/" + kPublicMap;
+  const std::string reported = "ConfigMap " + name_space + "/" + kPublicMap;
   WATTLE_TRY(const bool made, cluster.create(path_of(name_space, "configmaps"),
                                              object_of("ConfigMap", kPublicMap, name_space, "data", texts)));
   if (!made) {
     WATTLE_TRY(const Json found, cluster.get(path_of(name_space, "configmaps") + "/" + kPublicMap));
     for (const auto& [key, text] : texts)
       if (View(found)["data"][key].text() != text)
-        return fail(Errc::conflict, told, key + " differs from the key of the Secret wattle-controller",
+        return fail(Errc::conflict, reported, key + " differs from the key of the Secret wattle-controller",
                     "delete the ConfigMap and run the command again");
   }
-  out << told << (made ? ": created\n" : ": exists\n");
+  out << reported << (made ? ": created\n" : ": exists\n");
   return {};
 }
 

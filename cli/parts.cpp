@@ -39,10 +39,10 @@ std::string finding_text(const View& finding, bool colour) {
   constexpr std::size_t kState = 8, kIndent = 4;
   const std::string state = printable(finding["state"].text_or());
   const std::size_t width = display_width(state);
-  const std::string mend = finding["mend"].text_or("");
+  const std::string fix = finding["fix"].text_or("");
   return "  " + toned(state, tone_of_state(state), colour) + std::string(width < kState ? kState - width : 1, ' ') +
          printable(finding["name"].text_or()) + "\n" + wrapped(finding["detail"].text_or(""), kIndent) +
-         (mend.empty() ? "" : wrapped("fix: " + mend, kIndent));
+         (fix.empty() ? "" : wrapped("fix: " + fix, kIndent));
 }
 
 }  // namespace

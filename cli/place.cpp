@@ -104,7 +104,7 @@ Result<wire::Ask> ask_of(const PlaceOptions& said) {
 }
 
 // Returns all connected nodes, the default if no node is named.
-Result<std::vector<std::string>> heard_nodes(Controller& controller) {
+Result<std::vector<std::string>> received_nodes(Controller& controller) {
   WATTLE_TRY(const Json document, controller.ask("nodes", {}));
   std::vector<std::string> names;
   for (const View& node : View(document)["nodes"].items())
@@ -131,23 +131,23 @@ Status report_unknown(const Invocation& invocation, Controller& controller, cons
   return {};
 }
 
-Json placed_document(const wire::Ask& ask, const wire::Suggestion& told) {
-  const auto top = std::find(told.scores.begin(), told.scores.end(), 10);
-  const auto at = static_cast<std::size_t>(top - told.scores.begin());
-  const bool advised = !told.neutral && top != told.scores.end() && at < ask.candidates.size();
+Json placed_document(const wire::Ask& ask, const wire::Suggestion& reported) {
+  const auto top = std::find(reported.scores.begin(), reported.scores.end(), 10);
+  const auto at = static_cast<std::size_t>(top - reported.scores.begin());
+  const bool advised = !reported.neutral && top != reported.scores.end() && at < ask.candidates.size();
   Json scores = Json::object();
-  for (std::size_t i = 0; i < told.scores.size() && i < ask.candidates.size(); ++i)
-    scores[ask.candidates[i]] = told.scores[i];
+  for (std::size_t i = 0; i < reported.scores.size() && i < ask.candidates.size(); ++i)
+    scores[ask.candidates[i]] = reported.scores[i];
   return {{"node", advised ? Json(ask.candidates[at]) : Json(nullptr)},
           {"uid", ask.pod_uid},
           {"name", ask.pod_name},
           {"namespace", ask.pod_namespace},
-          {"decision_id", told.decision_id == 0 ? Json(nullptr) : Json(told.decision_id)},
-          {"mode", told.mode},
-          {"policy", told.policy},
-          {"reason", told.reason},
-          {"again_s", told.again_ms > 0 ? Json(told.again_ms / 1e3) : Json(nullptr)},
-          {"defer_left_s", told.again_ms > 0 ? Json(told.defer_left_ms / 1e3) : Json(nullptr)},
+          {"decision_id", reported.decision_id == 0 ? Json(nullptr) : Json(reported.decision_id)},
+          {"mode", reported.mode},
+          {"policy", reported.policy},
+          {"reason", reported.reason},
+          {"again_s", reported.again_ms > 0 ? Json(reported.again_ms / 1e3) : Json(nullptr)},
+          {"defer_left_s", reported.again_ms > 0 ? Json(reported.defer_left_ms / 1e3) : Json(nullptr)},
           {"would_advise", nullptr},
           {"scores", std::move(scores)}};
 }
@@ -202,12 +202,12 @@ Outcome run_place(const Invocation& invocation, const PlaceOptions& options) {
   WATTLE_TRY(wire::Ask ask, as_misuse(ask_of(options)));
   return with_controller(invocation, [&](Controller& controller) -> Result<int> {
     if (ask.candidates.empty()) {
-      WATTLE_TRY(ask.candidates, heard_nodes(controller));
+      WATTLE_TRY(ask.candidates, received_nodes(controller));
     } else {
       WATTLE_CHECK(report_unknown(invocation, controller, ask.candidates));
     }
-    WATTLE_TRY(const wire::Suggestion told, final_answer(controller, ask, options.wait));
-    Json document = placed_document(ask, told);
+    WATTLE_TRY(const wire::Suggestion reported, final_answer(controller, ask, options.wait));
+    Json document = placed_document(ask, reported);
     WATTLE_CHECK(add_unadvised(controller, document));
     const int code = !document["again_s"].is_null() ? kWait : document["node"].is_null() ? kProblem : kOk;
     if (invocation.common.output != Output::name) {

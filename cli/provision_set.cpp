@@ -153,18 +153,19 @@ Result<std::vector<PodDone>> set_once(Cluster& cluster, Advisor& advisor, const 
 int follow(const Invocation& invocation, const StopKeys& stop, Cluster& cluster, Advisor& advisor,
            const std::vector<std::string>& spaces, const RequestsOptions& options) {
   using Lines = std::map<std::string, std::string>;  // about -> what
-  std::map<std::string, Lines> told;
+  std::map<std::string, Lines> reported;
   do {
     for (const std::string& space : spaces) {
       auto done = set_once(cluster, advisor, space, options);
       Lines now{{"namespace " + space, done ? "is followed" : error_text(done.error())}};
-      if (!done) now.insert(told[space].begin(), told[space].end());  // keeps the last state of its pods
+      if (!done) now.insert(reported[space].begin(), reported[space].end());  // keeps the last state of its pods
       for (const PodDone& one : done ? *done : std::vector<PodDone>())
         now[space + "/" + one.pod] = one.state + (one.after.empty() ? "" : ": " + one.before + " -> " + one.after) +
                                      (one.why.empty() ? "" : ". " + one.why);
       for (const auto& [about, what] : now)
-        if (told[space][about] != what) invocation.around.out << printable(about + ": " + what) << "\n" << std::flush;
-      told[space] = std::move(now);
+        if (reported[space][about] != what)
+          invocation.around.out << printable(about + ": " + what) << "\n" << std::flush;
+      reported[space] = std::move(now);
     }
   } while (!stop.pressed(std::chrono::seconds(options.every_s)));
   return kOk;

@@ -220,12 +220,12 @@ std::string ended_of(const std::string& folder) {
 Outcome bring_up(const Invocation& invocation, const UpOptions& options) {
   UpPlan plan;
   WATTLE_TRY(plan.folder, up_folder(invocation, options));
-  const std::string mend = "stop it with: wattle down" + (options.folder.empty() ? "" : " --folder " + options.folder);
+  const std::string fix = "stop it with: wattle down" + (options.folder.empty() ? "" : " --folder " + options.folder);
   WATTLE_CHECK(check_own_path(plan.folder));
   std::error_code error;
   if (fs::exists(plan.folder, error) && !fs::is_empty(plan.folder, error)) {
     if (fs::exists(plan.folder + "/" + std::string(kProcesses)))
-      return fail(Errc::conflict, plan.folder, ended_of(plan.folder), mend);
+      return fail(Errc::conflict, plan.folder, ended_of(plan.folder), fix);
     return fail(Errc::conflict, plan.folder, "is not empty", "use another folder");
   }
   if (std::any_of(plan.folder.begin(), plan.folder.end(),
@@ -251,7 +251,7 @@ Outcome bring_up(const Invocation& invocation, const UpOptions& options) {
   out << "controller " << url(plan.web) << ", shim " << url(plan.shim_web) << ", agent " << url(plan.agent_web)
       << "; node " << plan.node << " is live\nfiles and logs: " << plan.folder << "\ntry: WATTLE_CONFIG=" << plan.folder
       << "/cli.yaml wattle nodes\n"
-      << mend << "\n";
+      << fix << "\n";
   return kOk;
 }
 

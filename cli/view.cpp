@@ -5,7 +5,7 @@
 namespace wattle::cli {
 
 namespace {
-constexpr auto kMend = "check that controller and wattle have the same version";
+constexpr auto kFix = "check that controller and wattle have the same version";
 }  // namespace
 
 View View::operator[](std::string_view key) const {
@@ -67,14 +67,14 @@ std::vector<std::pair<std::string, View>> View::members() const {
 Result<std::vector<View>> View::list(std::string_view key) const {
   const View found = (*this)[key];
   if (found.json_ == nullptr || !found.json_->is_array())
-    return fail(Errc::malformed, "the controller's answer", "contains no list '" + std::string(key) + "'", kMend);
+    return fail(Errc::malformed, "the controller's answer", "contains no list '" + std::string(key) + "'", kFix);
   return found.items();
 }
 
 Result<View> View::object(std::string_view key) const {
   const View found = (*this)[key];
   if (found.json_ == nullptr || !found.json_->is_object())
-    return fail(Errc::malformed, "the controller's answer", "contains no object '" + std::string(key) + "'", kMend);
+    return fail(Errc::malformed, "the controller's answer", "contains no object '" + std::string(key) + "'", kFix);
   return found;
 }
 

@@ -65,8 +65,9 @@ class Watch {
       if (invocation_.common.output == Output::json)
         out << document.dump(-1, JsonText::ascii) << "\n" << std::flush;
       else
-        WATTLE_CHECK(print(invocation_, document,
-                           [](const Json& told, const Style&) -> Result<std::string> { return decision_line(told); }));
+        WATTLE_CHECK(print(invocation_, document, [](const Json& reported, const Style&) -> Result<std::string> {
+          return decision_line(reported);
+        }));
     }
   }
 

@@ -214,11 +214,11 @@ bool take_line(std::string_view line, Grant& out) {
     out.high_bytes = parse::integer<std::int64_t>(high);
     if (!out.high_bytes || *out.high_bytes < 0) return false;
   }
-  const auto told = take_word(line);
-  const auto colon = told.find(':');
-  const auto refills = parse::u64(told.substr(0, colon));
+  const auto reported = take_word(line);
+  const auto colon = reported.find(':');
+  const auto refills = parse::u64(reported.substr(0, colon));
   if (!refills) return false;
-  if (colon != std::string_view::npos && !take_minute(told.substr(colon + 1), out.minute.emplace())) return false;
+  if (colon != std::string_view::npos && !take_minute(reported.substr(colon + 1), out.minute.emplace())) return false;
   out.level = *level;
   out.state = *state;
   out.used_cores = *used;

@@ -33,9 +33,9 @@ struct Section::Node {
     return path.empty() ? std::string(key) : path + "." + std::string(key);
   }
 
-  void add(std::string_view key, int line, std::string_view what, std::string_view mend) {
+  void add(std::string_view key, int line, std::string_view what, std::string_view fix) {
     std::string text = document->name + ":" + std::to_string(line) + ": " + full(key) + ": " + std::string(what);
-    if (!mend.empty()) text += " (" + std::string(mend) + ")";
+    if (!fix.empty()) text += " (" + std::string(fix) + ")";
     document->mistakes.emplace_back(line, std::move(text));
   }
 
@@ -92,7 +92,7 @@ std::string number_kind(const YAML::Node& value, Unit unit) {
   const bool bare = value.IsScalar() && parse::real(value.Scalar());
   return bare ? value.Scalar() + " has no unit" : "not a duration";
 }
-std::string number_mend(const YAML::Node& value, Unit unit) {
+std::string number_fix(const YAML::Node& value, Unit unit) {
   if (unit == Unit::none) return "for example 0.5";
   const bool bare = value.IsScalar() && parse::real(value.Scalar());
   return bare ? "write " + value.Scalar() + "s for seconds" : "for example 250ms, 1s or 2m";
@@ -132,7 +132,7 @@ void Section::read(std::string_view key, double& out, Bounds bounds) {
   }
   const int line = value->Mark().line + 1;
   const auto number = number_of(*value, bounds.unit);
-  if (!number) return node_->add(key, line, number_kind(*value, bounds.unit), number_mend(*value, bounds.unit));
+  if (!number) return node_->add(key, line, number_kind(*value, bounds.unit), number_fix(*value, bounds.unit));
   if (*number < bounds.min || *number > bounds.max)
     return node_->add(key, line, number_text(*number) + " is out of range", "use " + range_text(bounds));
   out = *number;
@@ -180,7 +180,7 @@ void Section::read(std::string_view key, std::vector<double>& out, Bounds bounds
   for (const auto& item : *value) {
     const auto number = number_of(item, bounds.unit);
     if (!number)
-      return node_->add(key, item.Mark().line + 1, number_kind(item, bounds.unit), number_mend(item, bounds.unit));
+      return node_->add(key, item.Mark().line + 1, number_kind(item, bounds.unit), number_fix(item, bounds.unit));
     if (*number < bounds.min || *number > bounds.max)
       return node_->add(key, item.Mark().line + 1, number_text(*number) + " is out of range",
                         "use " + range_text(bounds));
@@ -214,7 +214,7 @@ void Section::read(std::string_view key, std::map<std::string, double>& out, Bou
     const auto number = number_of(entry.second, bounds.unit);
     const std::string name = std::string(key) + "." + (entry.first.IsScalar() ? entry.first.Scalar() : "?");
     if (!number)
-      return node_->add(name, line, number_kind(entry.second, bounds.unit), number_mend(entry.second, bounds.unit));
+      return node_->add(name, line, number_kind(entry.second, bounds.unit), number_fix(entry.second, bounds.unit));
     if (*number < bounds.min || *number > bounds.max)
       return node_->add(name, line, number_text(*number) + " is out of range", "use " + range_text(bounds));
     numbers[entry.first.Scalar()] = *number;
@@ -277,9 +277,9 @@ std::vector<Section> Section::sections(std::string_view key) {
 
 bool Section::has(std::string_view key) const { return node_->find(key).has_value(); }
 
-void Section::mistake(std::string_view key, std::string_view what, std::string_view mend) {
+void Section::mistake(std::string_view key, std::string_view what, std::string_view fix) {
   const auto found = node_->find(key);
-  node_->add(key, found ? found->Mark().line + 1 : node_->line(), what, mend);
+  node_->add(key, found ? found->Mark().line + 1 : node_->line(), what, fix);
 }
 
 Result<Document> Document::load(const std::string& path) {

@@ -67,7 +67,7 @@ class Section {
   std::vector<Section> sections(std::string_view key);
   bool has(std::string_view key) const;
   // Adds a mistake about a key of this section.
-  void mistake(std::string_view key, std::string_view what, std::string_view mend = {});
+  void mistake(std::string_view key, std::string_view what, std::string_view fix = {});
 
  private:
   friend class Document;

@@ -11,7 +11,7 @@ std::string error_text(const Error& error) {
   std::string text = named ? std::string() : error.subject;
   if (!text.empty() && !error.what.empty()) text += ": ";
   text += error.what;
-  if (!error.mend.empty()) text += " (" + error.mend + ")";
+  if (!error.fix.empty()) text += " (" + error.fix + ")";
   return text;
 }
 

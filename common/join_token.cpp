@@ -12,7 +12,7 @@ namespace {
 constexpr std::string_view kTokenBegin = "wattle-", kTokenVersion = "1";
 constexpr std::size_t kLongestToken = 2048, kTokenFields = 8, kTokenSumDigits = 8, kTokenKeyDigits = 40,
                       kTokenFingerprintDigits = 64;
-constexpr const char* kJoinMend = "copy the whole line that `wattle keys token new` printed, or create a new token";
+constexpr const char* kJoinFix = "copy the whole line that `wattle keys token new` printed, or create a new token";
 
 bool consists_of(std::string_view text, std::string_view allowed) {
   return text.find_first_not_of(allowed) == std::string_view::npos;
@@ -45,11 +45,11 @@ std::string to_text(const JoinToken& token) {
 Result<JoinToken> parse_join_token(std::string_view text) {
   text = parse::trim(text);
   if (!text.starts_with(kTokenBegin) || text.size() > kLongestToken)
-    return fail(Errc::malformed, "the token", "is not a token of `wattle keys token new`", kJoinMend);
+    return fail(Errc::malformed, "the token", "is not a token of `wattle keys token new`", kJoinFix);
   const auto plain = base64_decode(text.substr(kTokenBegin.size()));
   const std::size_t end = plain ? plain->rfind(' ') : std::string::npos;
   if (end == std::string::npos || plain->substr(end + 1) != token_sum(std::string_view(*plain).substr(0, end)))
-    return fail(Errc::malformed, "the token", "is incomplete or was changed", kJoinMend);
+    return fail(Errc::malformed, "the token", "is incomplete or was changed", kJoinFix);
   const auto words = parse::fields(*plain);
   if (words.empty() || words.front() != kTokenVersion)
     return fail(Errc::unsupported, "the token", "was created by another version of Wattle",
@@ -63,7 +63,7 @@ Result<JoinToken> parse_join_token(std::string_view text) {
   if (!is_host(token.host) || token.enrol_port == 0 || token.telemetry_port == 0 ||
       token.server_key.size() != kTokenKeyDigits || token.fingerprint.size() != kTokenFingerprintDigits ||
       !consists_of(token.fingerprint, "0123456789abcdef") || token.secret.empty())
-    return fail(Errc::malformed, "the token", "contains invalid fields", kJoinMend);
+    return fail(Errc::malformed, "the token", "contains invalid fields", kJoinFix);
   return token;
 }
 

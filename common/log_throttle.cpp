@@ -8,16 +8,16 @@ std::optional<std::uint64_t> LogThrottle::note(const std::string& peer, MonoTime
   auto found = peers_.find(peer);
   if (found == peers_.end()) {
     if (peers_.size() >= capacity_)
-      std::erase_if(peers_, [&](const auto& one) { return now - one.second.told >= interval_; });
+      std::erase_if(peers_, [&](const auto& one) { return now - one.second.reported >= interval_; });
     if (peers_.size() >= capacity_) return std::nullopt;
     peers_.emplace(peer, Seen{now, 0});
     return 1;
   }
   Seen& seen = found->second;
-  ++seen.untold;
-  if (now - seen.told < interval_) return std::nullopt;
-  seen.told = now;
-  return std::exchange(seen.untold, 0);
+  ++seen.unreported;
+  if (now - seen.reported < interval_) return std::nullopt;
+  seen.reported = now;
+  return std::exchange(seen.unreported, 0);
 }
 
 }  // namespace wattle

@@ -23,8 +23,8 @@ class LogThrottle {
 
  private:
   struct Seen {
-    MonoTime told{};
-    std::uint64_t untold = 0;
+    MonoTime reported{};
+    std::uint64_t unreported = 0;
   };
   Duration interval_;
   std::size_t capacity_;

@@ -34,7 +34,7 @@ std::string_view to_string(Errc code) {
 std::string Error::message() const {
   std::string text(to_string(code));
   text += ": " + subject + ": " + what;
-  if (!mend.empty()) text += " (" + mend + ")";
+  if (!fix.empty()) text += " (" + fix + ")";
   return text;
 }
 
@@ -73,9 +73,8 @@ Errc code_of(int error_number) {
 }
 }  // namespace
 
-tl::unexpected<Error> fail_errno(int error_number, std::string subject, std::string mend) {
-  return fail(code_of(error_number), std::move(subject), std::generic_category().message(error_number),
-              std::move(mend));
+tl::unexpected<Error> fail_errno(int error_number, std::string subject, std::string fix) {
+  return fail(code_of(error_number), std::move(subject), std::generic_category().message(error_number), std::move(fix));
 }
 
 }  // namespace wattle

@@ -30,7 +30,7 @@ struct Error {
   Errc code = Errc::io;
   std::string subject;  // file, endpoint, key, peer
   std::string what;     // the fault
-  std::string mend;     // how to fix it; may be empty
+  std::string fix;      // how to fix it; may be empty
 
   // "denied: /sys/class/powercap/intel-rapl:0/energy_uj: Permission denied (grant CAP_DAC_READ_SEARCH)"
   std::string message() const;
@@ -44,12 +44,12 @@ class [[nodiscard]] Result : public tl::expected<T, Error> {
 
 using Status = Result<void>;
 
-inline tl::unexpected<Error> fail(Errc code, std::string subject, std::string what, std::string mend = {}) {
-  return tl::unexpected<Error>(Error{code, std::move(subject), std::move(what), std::move(mend)});
+inline tl::unexpected<Error> fail(Errc code, std::string subject, std::string what, std::string fix = {}) {
+  return tl::unexpected<Error>(Error{code, std::move(subject), std::move(what), std::move(fix)});
 }
 
 // Returns the error for an errno with the code that matches it (result.cpp), or io if none does.
-tl::unexpected<Error> fail_errno(int error_number, std::string subject, std::string mend = {});
+tl::unexpected<Error> fail_errno(int error_number, std::string subject, std::string fix = {});
 
 template <class T>
 tl::unexpected<Error> forward_error(Result<T>& result) {

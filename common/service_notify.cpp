@@ -34,7 +34,7 @@ Duration span_of_watchdog() {
 
 }  // namespace
 
-ServiceNotify::ServiceNotify() : manager_(variable("NOTIFY_SOCKET")), told_ns_(kNever) {
+ServiceNotify::ServiceNotify() : manager_(variable("NOTIFY_SOCKET")), reported_ns_(kNever) {
   // A path, or "@" and an abstract name.
   const bool usable = manager_.size() > 1 && manager_.size() < sizeof(sockaddr_un::sun_path) &&
                       (manager_.front() == '/' || manager_.front() == '@');
@@ -60,10 +60,10 @@ void ServiceNotify::stopping() const { send("STOPPING=1", false); }
 
 void ServiceNotify::alive(MonoTime now) {
   if (every_ == Duration(0)) return;
-  std::int64_t told = told_ns_.load(std::memory_order_relaxed);
+  std::int64_t reported = reported_ns_.load(std::memory_order_relaxed);
   // Half the period, so that a call that comes a little early still counts.
-  if (told != kNever && to_ns(now) - told < every_.count() / 2) return;
-  if (told_ns_.compare_exchange_strong(told, to_ns(now), std::memory_order_relaxed)) send("WATCHDOG=1", false);
+  if (reported != kNever && to_ns(now) - reported < every_.count() / 2) return;
+  if (reported_ns_.compare_exchange_strong(reported, to_ns(now), std::memory_order_relaxed)) send("WATCHDOG=1", false);
 }
 
 }  // namespace wattle

@@ -33,7 +33,7 @@ class ServiceNotify {
   std::string manager_;  // address of the socket; empty: none
   Fd socket_;
   Duration every_{0};
-  std::atomic<std::int64_t> told_ns_;
+  std::atomic<std::int64_t> reported_ns_;
 };
 
 }  // namespace wattle

@@ -59,7 +59,7 @@ wire::Message Answers::refuse(const transport::Identity& who, transport::Refused
                      {"subject", why.subject},
                      {"what", why.what},
                      {"count", *count}});
-  return wire::Refusal{std::move(why.subject), std::move(why.what), std::move(why.mend)};
+  return wire::Refusal{std::move(why.subject), std::move(why.what), std::move(why.fix)};
 }
 
 Draft<std::vector<wire::Message>> Answers::answer(const transport::Incoming& incoming, Duration waited) {
@@ -89,9 +89,10 @@ Draft<std::vector<wire::Message>> Answers::answer(const transport::Incoming& inc
   }
   if (auto* ask = std::get_if<wire::Ask>(&*message)) return ready(answer_ask(std::move(*ask), who, waited));
   if (query->what.starts_with("model-")) {
-    Decider::Heard heard = parts_.decider.heard();
-    models_.take(*query, who.user_id(), incoming.route,
-                 {std::move(heard.network), std::move(heard.version.loaded_from), parts_.decider.network_gated_why()});
+    Decider::InUse in_use = parts_.decider.in_use();
+    models_.take(
+        *query, who.user_id(), incoming.route,
+        {std::move(in_use.network), std::move(in_use.version.loaded_from), parts_.decider.network_gated_why()});
     return ready(Messages());
   }
   if (is_of_store(query->what, query->arguments)) return answer_from_store(*query, incoming);

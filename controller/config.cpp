@@ -39,7 +39,7 @@ void read_name(config::Section& section, std::string_view key, T& out, Parse par
   if (value) {
     out = *value;
   } else {
-    section.mistake(key, "'" + text + "' is unknown", value.error().mend);
+    section.mistake(key, "'" + text + "' is unknown", value.error().fix);
   }
 }
 
@@ -53,7 +53,7 @@ void read_reward(config::Section reward, placement::RewardConfig& out) {
     if (formula) {
       out.formula = std::move(*formula);
     } else {
-      reward.mistake("expression", formula.error().what, formula.error().mend);
+      reward.mistake("expression", formula.error().what, formula.error().fix);
     }
   }
   if (out.preset == placement::Preset::expression && expression.empty())
@@ -173,7 +173,7 @@ void read_kube(config::Section section, KubeConfig& out, std::vector<std::string
   section.read("schedulers", schedulers);
   if (out.server.empty()) return;
   const auto url = kube::parse_server(out.server);
-  if (!url) section.mistake("server", "'" + out.server + "' " + url.error().what, url.error().mend);
+  if (!url) section.mistake("server", "'" + out.server + "' " + url.error().what, url.error().fix);
 }
 
 void read_prometheus(config::Section section, PrometheusConfig& out) {
@@ -199,7 +199,7 @@ void read_prometheus(config::Section section, PrometheusConfig& out) {
   if (out.rate_query.empty())
     section.mistake("rate_query", "is missing", "for example sum by (node, workload) (rate(http_requests_total[1m]))");
   const auto url = prometheus_url(out);
-  if (!url) return section.mistake("url", "'" + out.url + "' " + url.error().what, url.error().mend);
+  if (!url) return section.mistake("url", "'" + out.url + "' " + url.error().what, url.error().fix);
   if (!out.token_file.empty() && !url->origin.tls && !http::is_loopback(url->origin.host))
     section.mistake("token", "would be sent unencrypted", "use an https:// URL");
 }

@@ -24,7 +24,7 @@ constexpr milliseconds kHttpPatience{2000};
 constexpr milliseconds kChangePatience{10'000};       // the audit is on disk then
 constexpr Duration kHangs = std::chrono::seconds(5);  // a loop that has not turned for that long
 constexpr std::size_t kTasks = 64;
-constexpr std::size_t kMaxKnowledgeBytes = std::size_t{256} << 20;
+constexpr std::size_t kMaxClusterModelBytes = std::size_t{256} << 20;
 constexpr std::string_view kApi = "/api/v1/";
 
 http::Response failed(const Error& error) {
@@ -62,7 +62,7 @@ Status Controller::start_parts(const Clock& clock, const Log& log, ServiceNotify
   WATTLE_CHECK(start_learning(clock, log));
   WATTLE_CHECK(start_margins(clock, log));
   WATTLE_CHECK(start_store(clock, log));
-  placement::ClusterModel knowledge = start_knowledge(log);
+  placement::ClusterModel cluster_model = start_cluster_model(log);
   WATTLE_CHECK(start_watch(clock, log));
   sleep_ = std::make_unique<power::SleepControl>(power::SleepControl::Around{
       config_.sleep, *store_, *rollout_, clock, log, power::host_name(), api_, config_.decide.mask.stale_after_s});
@@ -71,7 +71,7 @@ Status Controller::start_parts(const Clock& clock, const Log& log, ServiceNotify
   WATTLE_TRY(loop_,
              Loop::bind({config_, clock, log, context_, allow_, networks_, *learning_, *store_, *rollout_, watch_,
                          *sleep_, *live_, *http_refusals_, enrol_counts_, *enrol_refusals_, mode_reason_},
-                        *provisioning_, *tasks_, *saver_, std::move(knowledge), key));
+                        *provisioning_, *tasks_, *saver_, std::move(cluster_model), key));
   endpoints_ = loop_->endpoints();
   WATTLE_CHECK(start_enrolment(key.public_key, clock, log));
   WATTLE_CHECK(start_http(clock, log));
@@ -96,7 +96,8 @@ Status Controller::start_learning(const Clock& clock, const Log& log) {
       WATTLE_TRY(auto trainer,
                  Trainer::start(config_.learn, config_.decide.reward, config_.data_dir, std::move(network->trainer),
                                 networks_, clock, log, network->first.origin(), begin));
-      tell_initial_network(network->first, trainer->models().serving_from, trainer->figures().resumed, *rollout_, log);
+      report_initial_network(network->first, trainer->models().serving_from, trainer->figures().resumed, *rollout_,
+                             log);
       learning_ = std::move(trainer);
       return {};
     }
@@ -141,8 +142,8 @@ Status Controller::lock_state(const Log& log) {
 Status Controller::start_rollout(const Clock& clock, const Log& log) {
   const std::string path = config_.data_dir + "/control.db";
   const MonitorOptions monitors{{}, config_.learn.max_abs_residual};
-  ran_before_ = told_of(traces_of_before(config_.data_dir, ""));
-  std::string lost = told_of(traces_of_before(config_.data_dir, config_.store.path));
+  ran_before_ = reported_of(traces_of_before(config_.data_dir, ""));
+  std::string lost = reported_of(traces_of_before(config_.data_dir, config_.store.path));
   if (!lost.empty()) lost = path + (is_emptied(path) ? " is empty" : " contains no change") + ", but " + lost;
   const auto open = [&](const std::string& file) {
     return RolloutManager::open_(configured_spec(config_), file, monitors, clock, log, lost);
@@ -202,35 +203,35 @@ Status Controller::start_store(const Clock& clock, const Log& log) {
 }
 
 // An unusable file is logged and kept until the next write; the cluster model then starts from scratch.
-placement::ClusterModel Controller::start_knowledge(const Log& log) {
+placement::ClusterModel Controller::start_cluster_model(const Log& log) {
   placement::ClusterModelOptions options;
   options.stale_after_s = config_.decide.mask.stale_after_s;
-  placement::ClusterModel knowledge(options);
+  placement::ClusterModel cluster_model(options);
   Status made = make_dirs(config_.data_dir, 0700);
   const auto dir = Dir::open_(config_.data_dir);
   saver_ = std::make_unique<BackgroundWriter>(log, made && dir);
   if (!made || !dir) {
     log.warn("cluster_model.not_persistent", "the cluster model will be lost at a restart",
              {{"error", made ? dir.error() : made.error()}});
-    return knowledge;
+    return cluster_model;
   }
-  const auto file = dir->open_file(std::string(kKnowledgeFile));
+  const auto file = dir->open_file(std::string(kClusterModelFile));
   if (!file) {
     if (file.error().code != Errc::not_found)
       log.error("cluster_model.unreadable", "the cluster model cannot be read", {{"error", file.error()}});
-    return knowledge;
+    return cluster_model;
   }
-  const auto bytes = file->read_all(kMaxKnowledgeBytes);
+  const auto bytes = file->read_all(kMaxClusterModelBytes);
   if (!bytes) {
     log.error("cluster_model.unreadable", "the cluster model cannot be read", {{"error", bytes.error()}});
-  } else if (const Status restored = knowledge.restore(*bytes); !restored) {
+  } else if (const Status restored = cluster_model.restore(*bytes); !restored) {
     log.error("cluster_model.unusable", "the saved cluster model is not usable and is learned from scratch",
               {{"error", restored.error()}});
   } else {
     log.info("cluster_model.restored", "the cluster model has been restored",
-             {{"applications", static_cast<std::uint64_t>(knowledge.demand().apps())}});
+             {{"applications", static_cast<std::uint64_t>(cluster_model.demand().apps())}});
   }
-  return knowledge;
+  return cluster_model;
 }
 
 Status Controller::start_watch(const Clock& clock, const Log& log) {

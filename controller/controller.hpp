@@ -49,7 +49,7 @@ class Controller {
   Status start_learning(const Clock& clock, const Log& log);
   Status start_margins(const Clock& clock, const Log& log);
   Status start_store(const Clock& clock, const Log& log);
-  placement::ClusterModel start_knowledge(const Log& log);
+  placement::ClusterModel start_cluster_model(const Log& log);
   Status start_watch(const Clock& clock, const Log& log);
   Status start_rollout(const Clock& clock, const Log& log);
   Status lock_state(const Log& log);

@@ -42,7 +42,7 @@ std::uint64_t first_decision(const ControllerParts& parts) {
 }  // namespace
 
 Result<std::unique_ptr<Loop>> Loop::bind(const ControllerParts& parts, Provisioning& provisioning, TaskQueue& tasks,
-                                         BackgroundWriter& saver, placement::ClusterModel knowledge,
+                                         BackgroundWriter& saver, placement::ClusterModel cluster_model,
                                          const transport::KeyPair& key) {
   transport::ServerOptions options;
   options.key = key;
@@ -61,12 +61,12 @@ Result<std::unique_ptr<Loop>> Loop::bind(const ControllerParts& parts, Provision
   options.answers_queue = transport::ServerOptions{}.answers_queue;
   options.endpoint = parts.config.feed_endpoint;
   WATTLE_TRY(transport::Publisher feed, transport::Publisher::bind(parts.context, options));
-  return std::unique_ptr<Loop>(new Loop(parts, provisioning, tasks, saver, std::move(knowledge), std::move(telemetry),
-                                        std::move(ask), std::move(feed)));
+  return std::unique_ptr<Loop>(new Loop(parts, provisioning, tasks, saver, std::move(cluster_model),
+                                        std::move(telemetry), std::move(ask), std::move(feed)));
 }
 
 Loop::Loop(const ControllerParts& parts, Provisioning& provisioning, TaskQueue& tasks, BackgroundWriter& saver,
-           placement::ClusterModel knowledge, transport::Server telemetry, transport::Server ask,
+           placement::ClusterModel cluster_model, transport::Server telemetry, transport::Server ask,
            transport::Publisher feed)
     : provisioning_(provisioning),
       tasks_(tasks),
@@ -94,7 +94,7 @@ Loop::Loop(const ControllerParts& parts, Provisioning& provisioning, TaskQueue& 
       decider_(
           parts_.config, state_, parts_.networks, parts_.clock,
           [this](LearningNews news) { parts_.learning.post(std::move(news)); }, first_decision(parts_),
-          std::move(knowledge)),
+          std::move(cluster_model)),
       shims_(parts_.config.schedulers),
       join_(state_, decider_, shims_, parts_.clock),
       keeper_(parts_.store, parts_.log),
@@ -112,9 +112,9 @@ Loop::Loop(const ControllerParts& parts, Provisioning& provisioning, TaskQueue& 
   decider_.on_verdict([this](const ArmNow& arm, double residual) { return parts_.rollout.decided(arm, residual); },
                       [this](const ArmNow& arm, double reward) { parts_.rollout.judged(arm, reward); });
   parts_.rollout.on_change([this](const RolloutSpec& spec) {
-    const bool judged_anew = !(spec.reward == decider_.spec().reward);
+    const bool reward_changed = !(spec.reward == decider_.spec().reward);
     decider_.take(spec);
-    if (judged_anew) parts_.learning.post(RewardNews{spec.reward});
+    if (reward_changed) parts_.learning.post(RewardNews{spec.reward});
     feed_.changed();
     keep_monitors();  // a row of another experiment does not apply
   });
@@ -149,8 +149,8 @@ Loop::Loop(const ControllerParts& parts, Provisioning& provisioning, TaskQueue& 
   keeper_.recall(decider_);
   recall_running();
   parts_.rollout.on_network([this](bool promoted) {
-    const Decider::Heard heard = decider_.heard();
-    answers_.settle_network(promoted, heard.network != nullptr && !heard.learned);
+    const Decider::InUse in_use = decider_.in_use();
+    answers_.settle_network(promoted, in_use.network != nullptr && !in_use.learned);
   });
 }
 
@@ -188,10 +188,10 @@ void Loop::run(const std::atomic<bool>& stop, const std::function<void(MonoTime)
     const MonoTime now = parts_.clock.mono();
     turned(now);
     if (now - ticked_ >= kTick) tick();
-    tell_decisions();
+    report_decisions();
     more = feed_.board(decider_, parts_.networks, now);
   }
-  save_knowledge();
+  save_cluster_model();
   finish(keeper_.flush(decider_.log(), parts_.clock.mono()));
   tasks_.close();
 }
@@ -207,13 +207,13 @@ void Loop::watch_energy() {
     now.power_w += *node.power_w;
   }
   now.compared = decider_.compared();
-  const placement::ClusterModel& known = decider_.knowledge();
+  const placement::ClusterModel& known = decider_.cluster_model();
   parts_.rollout.watch(now, {budget_now(known.cpu_wait()), budget_now(known.late())});
 }
 
-void Loop::save_knowledge() {
+void Loop::save_cluster_model() {
   saved_ = parts_.clock.mono();
-  saver_.post(parts_.config.data_dir + "/" + std::string(kKnowledgeFile), decider_.save_knowledge());
+  saver_.post(parts_.config.data_dir + "/" + std::string(kClusterModelFile), decider_.save_cluster_model());
   keep_monitors();
 }
 
@@ -239,7 +239,7 @@ void Loop::recall_running() {
   }
 }
 
-void Loop::tell_decisions() {
+void Loop::report_decisions() {
   const std::set<std::uint64_t> changed = decider_.take_changed();
   feed_.decisions(decider_.log(), changed);
   turns_.finish(keeper_.take(decider_.log(), changed, parts_.clock.mono()));
@@ -378,7 +378,7 @@ void Loop::tick() {
   shims_.expire(ticked_);
   turns_.expire(ticked_);
   follow_overload();
-  if (ticked_ - saved_ >= kSaveEvery) save_knowledge();
+  if (ticked_ - saved_ >= kSaveEvery) save_cluster_model();
   if (ticked_ - watched_ >= kWatchEvery) {
     confirmed_.tick();
     watch_energy();

@@ -40,7 +40,7 @@ namespace wattle::controller {
 class BackgroundWriter;
 
 // File name in data_dir.
-inline constexpr std::string_view kKnowledgeFile = "knowledge";
+inline constexpr std::string_view kClusterModelFile = "knowledge";
 
 // Endpoints with the ports that the system picked.
 struct Endpoints {
@@ -53,7 +53,7 @@ class Loop final : private TelemetrySink {
  public:
   // The arguments outlive the loop. `saver` writes the cluster model.
   static Result<std::unique_ptr<Loop>> bind(const ControllerParts& parts, Provisioning& provisioning, TaskQueue& tasks,
-                                            BackgroundWriter& saver, placement::ClusterModel knowledge,
+                                            BackgroundWriter& saver, placement::ClusterModel cluster_model,
                                             const transport::KeyPair& key);
   // `turned` is called at each turn, which is every 50 ms or so while it does not hang.
   void run(const std::atomic<bool>& stop, const std::function<void(MonoTime)>& turned);
@@ -66,7 +66,7 @@ class Loop final : private TelemetrySink {
 
  private:
   Loop(const ControllerParts& parts, Provisioning& provisioning, TaskQueue& tasks, BackgroundWriter& saver,
-       placement::ClusterModel knowledge, transport::Server telemetry, transport::Server ask,
+       placement::ClusterModel cluster_model, transport::Server telemetry, transport::Server ask,
        transport::Publisher feed);
   void on_hello(const wire::Hello& hello) override;
   bool name(const std::string& node, Record& record) override { return confirmed_.name(node, record); }
@@ -93,13 +93,13 @@ class Loop final : private TelemetrySink {
   void receive_watch();
   void send_acks();
   void tick();
-  void save_knowledge();
+  void save_cluster_model();
   // Saves and restores the state of gates and monitors in the control file.
   void keep_monitors();
   void restore_monitors();
   void recall_running();
   // Publishes decisions that were added or extended.
-  void tell_decisions();
+  void report_decisions();
   void watch_energy();
   void cut(const std::vector<transport::Revoked>& revoked);
 

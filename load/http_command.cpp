@@ -87,11 +87,11 @@ int run_http(const HttpArguments& arguments) {
   if (!load) return misused(load.error());
   auto stop = StopSignal::open_();
   if (!stop) return complain(stop.error());
-  std::function<void(const Progress&)> told;
+  std::function<void(const Progress&)> reported;
   if (isatty(STDERR_FILENO) != 0)
-    told = [](const Progress& second) { std::fprintf(stderr, "%s\n", progress_line(second).c_str()); };
+    reported = [](const Progress& second) { std::fprintf(stderr, "%s\n", progress_line(second).c_str()); };
   const SystemClock clock;
-  const auto tally = apply_users(*load, clock, *stop, told);
+  const auto tally = apply_users(*load, clock, *stop, reported);
   if (!tally) return complain(tally.error());
   if (const Status printed = print(arguments.output == "json" ? http_json(*load, *tally) : http_text(*load, *tally));
       !printed)

@@ -203,7 +203,7 @@ Status check_levels(const Levels& levels, double cores, double free_memory_bytes
 }
 
 Result<ResourceUse> apply_resources(const ResourceLoad& load, const Clock& clock, StopSignal& stop,
-                                    const std::function<void(const ResourceUse&)>& told) {
+                                    const std::function<void(const ResourceUse&)>& reported) {
   WATTLE_TRY(Dir proc, Dir::open_(load.proc));
   WATTLE_TRY(const double memory, free_memory(proc));
   WATTLE_CHECK(check_levels(load.levels, static_cast<double>(sysconf(_SC_NPROCESSORS_ONLN)), memory));
@@ -221,7 +221,7 @@ Result<ResourceUse> apply_resources(const ResourceLoad& load, const Clock& clock
     if (clock.mono() < next) continue;
     next += kSecond;
     WATTLE_TRY(const ResourceUse use, run.measure());
-    if (told) told(use);
+    if (reported) reported(use);
   }
   return run.measure();
 }

@@ -41,9 +41,9 @@ struct ResourceLoad {
 // Fails for levels that this machine cannot provide.
 Status check_levels(const Levels& levels, double cores, double free_memory_bytes);
 
-// Runs until the time is over or the signal comes, then ends all processes. Calls `told` every second if set.
+// Runs until the time is over or the signal comes, then ends all processes. Calls `reported` every second if set.
 Result<ResourceUse> apply_resources(const ResourceLoad& load, const Clock& clock, StopSignal& stop,
-                                    const std::function<void(const ResourceUse&)>& told);
+                                    const std::function<void(const ResourceUse&)>& reported);
 
 std::string resource_text(const ResourceUse& use);
 std::string resource_json(const ResourceUse& use);

@@ -55,11 +55,11 @@ int run_resource(const ResourceArguments& arguments) {
   if (!load) return misused(load.error());
   auto stop = StopSignal::open_();
   if (!stop) return complain(stop.error());
-  std::function<void(const ResourceUse&)> told;
+  std::function<void(const ResourceUse&)> reported;
   if (isatty(STDERR_FILENO) != 0)
-    told = [](const ResourceUse& use) { std::fprintf(stderr, "%s\n", resource_line(use).c_str()); };
+    reported = [](const ResourceUse& use) { std::fprintf(stderr, "%s\n", resource_line(use).c_str()); };
   const SystemClock clock;
-  const auto use = apply_resources(*load, clock, *stop, told);
+  const auto use = apply_resources(*load, clock, *stop, reported);
   if (!use) return complain(use.error());
   const Status printed = print(arguments.output == "json" ? resource_json(*use) : resource_text(*use));
   return printed ? kOk : complain(printed.error());

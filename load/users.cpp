@@ -88,7 +88,7 @@ Status allow_files(std::size_t connections) {
 class UserRun {
  public:
   UserRun(const UserLoad& load, const Clock& clock, const std::function<void(const Progress&)>& report)
-      : load_(load), clock_(clock), told_(report), arrivals_(load.arrivals), random_(load.seed) {}
+      : load_(load), clock_(clock), reported_(report), arrivals_(load.arrivals), random_(load.seed) {}
 
   // Resolves the name and connects once, so that a wrong address fails at once.
   Status reach();
@@ -115,7 +115,7 @@ class UserRun {
 
   const UserLoad& load_;
   const Clock& clock_;
-  const std::function<void(const Progress&)>& told_;
+  const std::function<void(const Progress&)>& reported_;
   std::optional<Arrivals> arrivals_;
   std::optional<Duration> next_;  // due time of the next request
   stats::Random random_;
@@ -171,7 +171,7 @@ Result<Tally> UserRun::run(StopSignal& stop) {
     io_.stop();
   });
   start_ = clock_.mono();
-  if (told_) each_second(start_ + std::chrono::seconds(1));
+  if (reported_) each_second(start_ + std::chrono::seconds(1));
   if (open_loop()) {
     idle_.push_back(links_.front().get());
     next_ = arrivals_->next();
@@ -357,7 +357,7 @@ void UserRun::each_second(MonoTime next) {
     progress_.since_start = since_start();
     progress_.under_way = busy_;
     progress_.waiting = waiting_.size();
-    told_(progress_);
+    reported_(progress_);
     progress_ = {};
     each_second(next + std::chrono::seconds(1));
   });

@@ -32,19 +32,19 @@ void Beat::start() {
 void Beat::turn() {
   pulse_.beat(clock_.mono());
   if (breaker_.begin_probe()) {
-    const Status told = tell_(facts_());
-    breaker_.end_probe(told || told.error().code == Errc::malformed);
-    told_at_ = clock_.mono();
-  } else if (breaker_.may_ask() && (!told_at_ || clock_.mono() - *told_at_ >= kBeatEvery)) {
-    told_at_ = clock_.mono();
-    const Status told = tell_(facts_());
-    note(breaker_, told ? nullptr : &told.error());
+    const Status reported = report_(facts_());
+    breaker_.end_probe(reported || reported.error().code == Errc::malformed);
+    reported_at_ = clock_.mono();
+  } else if (breaker_.may_ask() && (!reported_at_ || clock_.mono() - *reported_at_ >= kBeatEvery)) {
+    reported_at_ = clock_.mono();
+    const Status reported = report_(facts_());
+    note(breaker_, reported ? nullptr : &reported.error());
   }
-  tell_changes();
+  report_changes();
 }
 
 // Logs once when the breaker opens and once when it closes, at most one line per minute.
-void Beat::tell_changes() {
+void Beat::report_changes() {
   const bool open = !breaker_.may_ask();
   if (open == open_logged_) return;
   if (open) {

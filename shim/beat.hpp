@@ -29,8 +29,8 @@ class Beat {
  public:
   using Tell = std::function<Status(Facts facts)>;  // must return by the deadline of an ask
   // The referenced objects must outlive it.
-  Beat(Tell tell, std::function<Facts()> facts, Breaker& breaker, const Clock& clock, const Log& log)
-      : tell_(std::move(tell)),
+  Beat(Tell report, std::function<Facts()> facts, Breaker& breaker, const Clock& clock, const Log& log)
+      : report_(std::move(report)),
         facts_(std::move(facts)),
         breaker_(breaker),
         clock_(clock),
@@ -43,14 +43,14 @@ class Beat {
   const Pulse& pulse() const { return pulse_; }
 
  private:
-  void tell_changes();
-  const Tell tell_;
+  void report_changes();
+  const Tell report_;
   const std::function<Facts()> facts_;
   Breaker& breaker_;
   const Clock& clock_;
   const Log& log_;
   Pulse pulse_;
-  std::optional<MonoTime> told_at_;
+  std::optional<MonoTime> reported_at_;
   bool open_logged_ = false;
   LogThrottle logged_{std::chrono::minutes(1)};
   std::mutex mutex_;  // guards stopping_

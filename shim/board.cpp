@@ -107,8 +107,8 @@ void BoardKeeper::cap(const wire::Ask& ask, BoardScores& answer, MonoTime now) {
     std::int64_t& score = answer.scores[i];
     if (score == 0) continue;
     const std::string& node = ask.candidates[i];
-    const auto told = board_->starts_left.find(node);
-    const std::uint64_t most = told == board_->starts_left.end() ? 0 : told->second;
+    const auto reported = board_->starts_left.find(node);
+    const std::uint64_t most = reported == board_->starts_left.end() ? 0 : reported->second;
     const std::uint64_t given = given_.count(node);
     if (given >= most) {
       score = 0;
@@ -142,8 +142,9 @@ std::string BoardKeeper::key_of(const std::string& pod_uid) {
 }
 
 MonoTime BoardKeeper::hold(const std::string& key, const std::string& node, MonoTime now) {
-  const double told_s = board_ ? board_->start_window_ms / 1000 : 0;
-  const MonoTime until = now + (told_s > 0 ? from_seconds(std::min(told_s, kLongestWindow_s)) : StartCap{}.window);
+  const double reported_s = board_ ? board_->start_window_ms / 1000 : 0;
+  const MonoTime until =
+      now + (reported_s > 0 ? from_seconds(std::min(reported_s, kLongestWindow_s)) : StartCap{}.window);
   given_.hold(key, node, until);
   return until;
 }

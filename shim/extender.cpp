@@ -81,7 +81,7 @@ Result<PodAsk> parse_all(std::string_view text) {
   auto parsed = json::parse(text, kLimits, "request body",
                             [&](std::size_t depth, std::string_view key) { return keeps(depth, key, in_nodes); });
   if (!parsed) {
-    parsed.error().mend = "send ExtenderArgs";
+    parsed.error().fix = "send ExtenderArgs";
     return forward_error(parsed);
   }
   const json& args = *parsed;

@@ -54,7 +54,7 @@ struct Service::Impl {
         answering(clock.mono()),
         prioritizer([this](wire::Ask one, std::chrono::milliseconds wait) { return pool.ask(std::move(one), wait); },
                     board, breaker, clock, config.deadline, config.bound_scores),
-        beat([this](Facts facts) { return tell(std::move(facts)); }, [this] { return facts(); }, breaker, clock, log),
+        beat([this](Facts facts) { return report(std::move(facts)); }, [this] { return facts(); }, breaker, clock, log),
         filter(config.filter),
         veto([this](const std::string& target, std::chrono::milliseconds wait) { return latency(target, wait); }, clock,
              config.deadline) {}
@@ -68,11 +68,11 @@ struct Service::Impl {
   Scores scores(const PodAsk& ask, MonoTime start);
   Result<std::string> answer_plugin(std::string_view message);
   Result<std::string> latency(const std::string& target, std::chrono::milliseconds wait);
-  Status tell(Facts facts);
+  Status report(Facts facts);
   Facts facts();
   // Names of the hung threads, one per line; empty: none.
   std::string hanging() const;
-  void tell_change(const std::string& failure, std::string_view from);
+  void report_change(const std::string& failure, std::string_view from);
 
   const Clock& clock;
   const Log& log;
@@ -105,7 +105,7 @@ Scores Service::Impl::scores(const PodAsk& ask, MonoTime start) {
   requests.note(ask.scheduler, answer.without_controller, start);
   // Otherwise the controller was not asked.
   if (!answer.failure.empty() || answer.source == Source::controller)
-    tell_change(answer.failure, to_string(answer.source));
+    report_change(answer.failure, to_string(answer.source));
   return answer;
 }
 
@@ -151,10 +151,10 @@ Result<std::string> Service::Impl::latency(const std::string& target, std::chron
   return body;
 }
 
-Status Service::Impl::tell(Facts facts) {
+Status Service::Impl::report(Facts facts) {
   WATTLE_TRY(auto client, pool.lend(deadline));
-  auto told = client->query("shim", std::move(facts), deadline);
-  if (!told) return forward_error(told);
+  auto reported = client->query("shim", std::move(facts), deadline);
+  if (!reported) return forward_error(reported);
   return {};
 }
 
@@ -203,7 +203,7 @@ http::Response Service::Impl::filter_nodes(const http::Request& request) {
     response.body = format_filter(answer.passed, answer.vetoed);
   }
   if (response.status == 200) metrics.filtered(answer, ask ? ask->problems.size() : 0);
-  if (!answer.failure.empty()) tell_change(answer.failure, "no filtering: all nodes pass");
+  if (!answer.failure.empty()) report_change(answer.failure, "no filtering: all nodes pass");
   metrics.request("filter", response.status, clock.mono() - start);
   return response;
 }
@@ -220,7 +220,7 @@ http::Response Service::Impl::preempt(const http::Request& request) {
     if (ask && filter && !preemption->whole_pods) answer = veto.judge_preemption(*ask);
     response.body = format_preemption(*preemption, answer.passed);
     metrics.preempted(answer);
-    if (!answer.failure.empty()) tell_change(answer.failure, "no filtering: all nodes pass");
+    if (!answer.failure.empty()) report_change(answer.failure, "no filtering: all nodes pass");
   } else {
     response = {400, std::string(kText), preemption.error().message() + "\n"};
   }
@@ -254,7 +254,7 @@ Service::Impl::Routes Service::Impl::page_routes() {
 }
 
 // Logs one line when the controller fails and one when it answers again, not one per pod.
-void Service::Impl::tell_change(const std::string& failure, std::string_view from) {
+void Service::Impl::report_change(const std::string& failure, std::string_view from) {
   const bool failed = !failure.empty();
   if (without_controller.exchange(failed) == failed) return;
   if (failed)

@@ -7,7 +7,7 @@ const RANK = { failed: 0, lost: 1, ok: 2, absent: 3 };
 const MOST = 300;
 const worstFirst = (list) => [...list].sort((a, b) => RANK[a.state] - RANK[b.state]);
 
-const row = (finding, where) => h('tr', null, where && h('td', null, where), h('td', null, tag(finding.state, KINDS[finding.state] || '')), h('td', null, finding.name), h('td', null, finding.detail), h('td', null, finding.mend));
+const row = (finding, where) => h('tr', null, where && h('td', null, where), h('td', null, tag(finding.state, KINDS[finding.state] || '')), h('td', null, finding.name), h('td', null, finding.detail), h('td', null, finding.fix));
 const head = (where) => h('thead', null, h('tr', null, [where, 'State', 'Check', 'Finding', 'Fix'].filter(Boolean).map((text) => h('th', { scope: 'col' }, text))));
 
 export function findings(list) {
@@ -27,9 +27,9 @@ export function health() {
       const groups = new Map();
       for (const node of doctor.nodes) {
         const all = [...node.findings.filter((each) => each.state !== 'ok' && each.state !== 'absent')];
-        if (!node.connected) all.push({ name: 'connection', state: 'failed', detail: node.age_ms === null ? 'it has never sent a sample' : 'it is silent', mend: 'check that its agent runs and reaches the controller' });
+        if (!node.connected) all.push({ name: 'connection', state: 'failed', detail: node.age_ms === null ? 'it has never sent a sample' : 'it is silent', fix: 'check that its agent runs and reaches the controller' });
         for (const finding of all) {
-          const key = JSON.stringify([finding.state, finding.name, finding.detail, finding.mend]);
+          const key = JSON.stringify([finding.state, finding.name, finding.detail, finding.fix]);
           if (!groups.has(key)) groups.set(key, { finding, nodes: [] });
           groups.get(key).nodes.push(node.name);
         }

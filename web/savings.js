@@ -8,7 +8,7 @@ const interval = (lever) => (lever.saved_w === null ? ABSENT : lever.saved_low_w
 const state = (lever) => (lever.in_force ? tag('in force', 'good') : lever.saved_w === null ? tag('unknown') : tag(lever.saved_w > 0 ? 'available' : 'nothing to gain'));
 
 export function savings() {
-  const note = problem(), told = h('p', { class: 'sentence' }), body = h('tbody');
+  const note = problem(), reported = h('p', { class: 'sentence' }), body = h('tbody');
   const row = (lever) => h('tr', null, h('td', null, lever.lever), h('td', { class: 'number' }, watts(lever.saved_w)), h('td', null, interval(lever)),
     h('td', { class: 'number' }, lever.saved_w === null ? ABSENT : daily(lever)), h('td', { class: 'number' }, count(lever.nodes)), h('td', null, state(lever)),
     h('td', null, lever.text, ' ', lever.measured && h('small', null, `Measured: ${lever.measured}.`)), h('td', null, lever.command && h('code', null, lever.command)));
@@ -17,12 +17,12 @@ export function savings() {
     try { now = await get('savings'); } catch (error) { return note.report(error); }
     note.report(null);
     const { sum } = now;
-    fill(told, `Available in all: ${watts(sum.saved_w)}${now.power_w > 0 ? ` of ${watts(now.power_w)} (${percent(sum.saved_w / now.power_w)})` : ''}, ${daily(sum)} per day, modelled.`, ' ', h('span', { class: 'dim' }, now.assumes));
+    fill(reported, `Available in all: ${watts(sum.saved_w)}${now.power_w > 0 ? ` of ${watts(now.power_w)} (${percent(sum.saved_w / now.power_w)})` : ''}, ${daily(sum)} per day, modelled.`, ' ', h('span', { class: 'dim' }, now.assumes));
     return fill(body, now.levers.map(row));
   };
   const timer = setInterval(() => { if (!document.hidden) load(); }, EVERY);
   return {
-    element: panel('Savings', null, note.element, told, wide(h('table', null, h('thead', null, h('tr', null,
+    element: panel('Savings', null, note.element, reported, wide(h('table', null, h('thead', null, h('tr', null,
       [['Lever'], ['Saves', 1], ['95% interval'], ['Per day', 1], ['Nodes', 1], ['State'], ['What'], ['Apply with']].map(([text, right]) => h('th', { scope: 'col', class: right ? 'number' : null }, text)))), body))),
     begin: load, end() { clearInterval(timer); },
   };

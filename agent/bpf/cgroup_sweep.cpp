@@ -31,9 +31,9 @@ Error lost(int error_number, const char* step) {
   Error error = fail_errno(error_number, kSubject).value();
   error.what = std::string(step) + ": " + error.what;
   if (error.code == Errc::denied)
-    error.mend = "grant CAP_BPF and CAP_PERFMON";
+    error.fix = "grant CAP_BPF and CAP_PERFMON";
   else
-    error.mend = "needs Linux 6.1 or later with CONFIG_DEBUG_INFO_BTF";
+    error.fix = "needs Linux 6.1 or later with CONFIG_DEBUG_INFO_BTF";
   return error;
 }
 

@@ -18,7 +18,7 @@ struct KernelSignals::Programs {
   std::optional<BlockProgram> block;
   std::optional<SignalSums> sums;
   bool first = true;
-  SignalTotals node_told;
+  SignalTotals node_reported;
   std::unordered_map<std::uint64_t, SignalTotals> last_totals;  // by root
   std::vector<PackageUse> use;
   PackageUse node_use;
@@ -172,8 +172,8 @@ void KernelSignals::read(const Clock& clock, const RootIndex& roots, bool roots_
   const std::size_t step = 2 * p.use_width();
   p.use_numbers.assign(step * (workloads.size() + 1), 0);
   const std::span<std::uint64_t> numbers(p.use_numbers);
-  p.node_use = p.fill(node.kernel, numbers.subspan(step * workloads.size()), p.sums->node(), p.node_told);
-  p.node_told = p.sums->node();
+  p.node_use = p.fill(node.kernel, numbers.subspan(step * workloads.size()), p.sums->node(), p.node_reported);
+  p.node_reported = p.sums->node();
   p.use.resize(workloads.size());
   bool ended = false;
   for (std::size_t i = 0; i < workloads.size(); ++i) {

@@ -35,10 +35,10 @@ bool same(const wattle_counters& a, const wattle_counters& b) {
 }  // namespace
 
 bool RootIndex::finish() {
-  if (walked_ == told_) return false;
-  std::swap(walked_, told_);
+  if (walked_ == reported_) return false;
+  std::swap(walked_, reported_);
   std::swap(roots_, before_);
-  roots_ = told_;
+  roots_ = reported_;
   std::sort(roots_.begin(), roots_.end());
   return true;
 }

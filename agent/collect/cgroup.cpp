@@ -45,8 +45,8 @@ void CgroupCollector::read(CgroupReadings& out, const Clock& clock, double cores
   CgroupNode& top = tree_.top();
   out.total_usage_us = top.usage_us;
   out.total_usage_delta_us = top.usage_delta_us;
-  tell_dead(top);
-  for (const ShortLived& root : short_) tell_short(root);
+  report_dead(top);
+  for (const ShortLived& root : short_) report_short(root);
   out.workloads.resize(used_);
   if (!out.with_raw) return;
   out.counters.resize(used_);
@@ -70,13 +70,13 @@ std::span<ShortLived> CgroupCollector::short_below(const CgroupNode& node) {
   return {from, to};
 }
 
-void CgroupCollector::tell_short(const ShortLived& root) {
+void CgroupCollector::report_short(const ShortLived& root) {
   WorkloadValues& values = begin(root.id, root.identity);
   WorkloadCounters raw;
   values.ended = true;
   values.cpu_usage_us = raw.cpu_usage_us = root.usage_us;
   container_uses_.clear();  // the containers of a root that was never read are unknown
-  tell_containers(root.identity, values);
+  report_containers(root.identity, values);
   end(raw, root.path);
 }
 
@@ -299,14 +299,14 @@ void CgroupCollector::end(const WorkloadCounters& raw, const std::string& path) 
 
 // Sets the usage of containers from container_uses_. If the pod's cgroup is itself a container
 // (`<slice>:cri-containerd:<id>`), that container has the pod's usage.
-void CgroupCollector::tell_containers(const Identity& identity, WorkloadValues& values) {
+void CgroupCollector::report_containers(const Identity& identity, WorkloadValues& values) {
   if (values.kind != WorkloadKind::pod || values.cpu_usage_us.value_or(0) == 0) return;
   if (!identity.container_id.empty())
     container_uses_.assign({{identity.container_id, *values.cpu_usage_us, false, false}});
   settle_containers(container_uses_, *values.cpu_usage_us, values.containers);
 }
 
-void CgroupCollector::tell_ended(const DeadRoot& dead) {
+void CgroupCollector::report_ended(const DeadRoot& dead) {
   if (!dead.root || dead.root->fresh) return;  // never reported, or not a root
   const CgroupRoot& root = *dead.root;
   WorkloadValues& values = begin(dead.id, dead.identity, dead.foreign);
@@ -320,15 +320,15 @@ void CgroupCollector::tell_ended(const DeadRoot& dead) {
   container_uses_.clear();
   for (const LastContainer& each : dead.containers)
     container_uses_.push_back({each.id, each.last_delta_us, false, true});
-  tell_containers(dead.identity, values);
+  report_containers(dead.identity, values);
   end(root.raw, dead.path);
 }
 
-void CgroupCollector::tell_dead(CgroupNode& node) {
-  for (const DeadRoot& dead : node.dead) tell_ended(dead);
+void CgroupCollector::report_dead(CgroupNode& node) {
+  for (const DeadRoot& dead : node.dead) report_ended(dead);
   node.dead.clear();
   if (node.open)
-    for (auto& child : node.children) tell_dead(*child);
+    for (auto& child : node.children) report_dead(*child);
 }
 
 }  // namespace wattle::agent

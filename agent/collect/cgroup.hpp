@@ -79,13 +79,13 @@ class CgroupCollector {
   void settle_dead(CgroupNode& node, std::uint64_t left_us);
   void find_short();
   std::span<ShortLived> short_below(const CgroupNode& node);
-  void tell_short(const ShortLived& root);
+  void report_short(const ShortLived& root);
   // Returns the next entry of `out`, with only its identity set.
   WorkloadValues& begin(std::uint64_t id, const Identity& identity, bool foreign = false);
   void end(const WorkloadCounters& raw, const std::string& path);
-  void tell_containers(const Identity& identity, WorkloadValues& values);
-  void tell_ended(const DeadRoot& dead);
-  void tell_dead(CgroupNode& node);
+  void report_containers(const Identity& identity, WorkloadValues& values);
+  void report_ended(const DeadRoot& dead);
+  void report_dead(CgroupNode& node);
 
   // cgroup_root.cpp
   void read_root(CgroupNode& node, const cgroup_record* record);

@@ -28,7 +28,7 @@ Result<Dir> open_cgroup_root(const Roots& roots) {
     }
   }
   if (last) {
-    if (last->mend.empty()) last->mend = "make the host's cgroup2 mount visible below " + roots.sys;
+    if (last->fix.empty()) last->fix = "make the host's cgroup2 mount visible below " + roots.sys;
     return tl::unexpected<Error>(std::move(*last));
   }
   return fail(Errc::not_found, roots.proc + "/self/mountinfo", "no cgroup2 file system is mounted",

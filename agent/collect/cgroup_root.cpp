@@ -106,7 +106,7 @@ void CgroupCollector::read_root(CgroupNode& node, const cgroup_record* record) {
   root.last_delta_us = values.cpu_usage_us.value_or(0);
   container_uses_.clear();
   if (root.last_delta_us > 0) find_containers(node, container_uses_);
-  tell_containers(*node.identity, values);
+  report_containers(*node.identity, values);
   if (record != nullptr)
     take_record(node, *record, newborn, values);
   else

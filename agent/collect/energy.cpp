@@ -134,7 +134,7 @@ const EnergyInterval& EnergyMeter::read(const Clock& clock, std::optional<double
                hwmon_ ? hwmon_->averages_over() : Duration{}, errors);
   choose();
   if (first) return interval_;
-  tell_domains();
+  report_domains();
   add_up();
   interval_.gap = interval_.gap || !meets_;
   if (interval_.energy_uj)
@@ -198,7 +198,7 @@ EveryReading EnergyMeter::every_reading() const {
   return out;
 }
 
-void EnergyMeter::tell_domains() {
+void EnergyMeter::report_domains() {
   for (const auto kind : kKindOrder) {
     const auto source = used(kind) ? used(kind) : choices_[static_cast<std::size_t>(kind)].chosen();
     for (std::size_t i = 0; i < kSources; ++i) {

@@ -106,7 +106,7 @@ class EnergyMeter {
   void choose();
   void note_findings();
   std::string measured_by(std::span<const EnergyDoubt> doubts);
-  void tell_domains();
+  void report_domains();
   void add_up();
   bool add_packages();
   bool add_platform();

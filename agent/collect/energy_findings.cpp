@@ -42,7 +42,7 @@ void EnergyMeter::note_findings() {
     if (found == findings_.end()) continue;
     found->why = (found->ok ? "" : found->why + "; ") + doubt.label + " " + doubt.why;
     found->ok = false;
-    found->mend = "";
+    found->fix = "";
   }
   const std::string measured = measured_by(noted_), model = "estimated from utilisation, " + model_.origin;
   if (measured.empty()) interval_.source = EnergySource::estimated;

@@ -24,7 +24,7 @@ void NetNamespaces::list(const Dir& proc, MonoTime now) {
   listed_ = now;
   const auto entries = proc.list();
   if (!entries) return;
-  if (std::exchange(anew_, false) || lists_++ % kAnewEvery == 0) looked_.clear();
+  if (std::exchange(again_, false) || lists_++ % kAnewEvery == 0) looked_.clear();
   std::vector<Pid> there;
   for (const DirEntry& entry : *entries) {
     const auto pid = entry.is_dir ? parse::u64(entry.name) : std::nullopt;
@@ -85,7 +85,7 @@ std::uint64_t NetNamespaces::read(const Dir& proc, const std::string& own_file, 
   for (std::size_t i = known; i < namespaces_.size() && left > 0; ++i, --left) due.push_back(i);
   for (std::size_t i = 0; i < known && left > 0; ++i, --left) due.push_back(next_++ % known);
   for (const std::size_t i : due)
-    if (!read_one(proc, namespaces_[i], scratch)) anew_ = true;
+    if (!read_one(proc, namespaces_[i], scratch)) again_ = true;
   std::erase_if(namespaces_, [](const Namespace& each) { return each.pids.empty(); });
   std::uint64_t sum = 0;
   for (const Namespace& each : namespaces_) sum += each.established;

@@ -50,7 +50,7 @@ class NetNamespaces {
   std::uint64_t own_inode_ = 0;
   std::size_t next_ = 0;  // index of the next one to read
   std::uint64_t lists_ = 0;
-  bool anew_ = false;  // a namespace lost all its known processes: others may be in it
+  bool again_ = false;  // a namespace lost all its known processes: others may be in it
   std::optional<MonoTime> listed_;
 };
 

@@ -64,9 +64,9 @@ int queued_error(int socket) {
     message.msg_controllen = control.size();
     if (::recvmsg(socket, &message, MSG_ERRQUEUE | MSG_DONTWAIT) < 0) break;
     for (cmsghdr* c = CMSG_FIRSTHDR(&message); c != nullptr; c = CMSG_NXTHDR(&message, c)) {
-      const bool tells = (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_RECVERR) ||
-                         (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_RECVERR);
-      if (!tells) continue;
+      const bool reports = (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_RECVERR) ||
+                           (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_RECVERR);
+      if (!reports) continue;
       sock_extended_err extended{};
       std::memcpy(&extended, CMSG_DATA(c), sizeof extended);
       error_number = static_cast<int>(extended.ee_errno);

@@ -70,13 +70,13 @@ std::vector<Finding> judge_version(const Json& document, const std::string& sche
     return std::move(out).all();
   }
   const auto scheduler = parse_version(tag);
-  const std::string mend = "leave scheduler.tag empty or set it to v" + server->text() + " with its newest patch";
+  const std::string fix = "leave scheduler.tag empty or set it to v" + server->text() + " with its newest patch";
   if (scheduler && *scheduler > *server)
-    out.failed("scheduler.tag", tag + " is newer than the API server, " + text, mend);
+    out.failed("scheduler.tag", tag + " is newer than the API server, " + text, fix);
   else if (scheduler && (scheduler->major < server->major || scheduler->minor + 1 < server->minor))
-    out.failed("scheduler.tag", tag + " is more than one minor version older than the API server, " + text, mend);
+    out.failed("scheduler.tag", tag + " is more than one minor version older than the API server, " + text, fix);
   else if (scheduler && *scheduler < *server)
-    out.warn("scheduler.tag", tag + " is older than the API server, " + text, mend);
+    out.warn("scheduler.tag", tag + " is older than the API server, " + text, fix);
   else
     out.ok("scheduler.tag", tag);
   return std::move(out).all();
@@ -141,14 +141,14 @@ std::vector<Finding> judge_namespace(const std::string& name, const std::string&
     return std::move(out).all();
   }
   const std::string enforced = View(*found)["metadata"]["labels"]["pod-security.kubernetes.io/enforce"].text_or("");
-  const std::string mend =
+  const std::string fix =
       "kubectl label namespace " + name + " --overwrite pod-security.kubernetes.io/enforce=" + level;
   if (level == "privileged" && (enforced == "restricted" || enforced == "baseline"))
-    out.failed(what, "Pod Security " + enforced + " denies the agents' host paths", mend);
+    out.failed(what, "Pod Security " + enforced + " denies the agents' host paths", fix);
   else if (enforced.empty())
-    out.warn(what, "exists without a Pod Security label; the cluster's default applies", mend);
+    out.warn(what, "exists without a Pod Security label; the cluster's default applies", fix);
   else if (level == "restricted" && enforced != level)
-    out.warn(what, "Pod Security " + enforced + " allows more than is needed", mend);
+    out.warn(what, "Pod Security " + enforced + " allows more than is needed", fix);
   else
     out.ok(what, "Pod Security " + enforced);
   return std::move(out).all();

@@ -22,12 +22,12 @@ std::optional<std::string> text_of(const View& tls, const std::string& key) {
 }  // namespace
 
 void judge_expiry(Findings& out, const std::string& name, const std::string& pem, WallTime now,
-                  const std::string& mend) {
+                  const std::string& fix) {
   const auto until = http::certificates_end(pem, name);
-  if (!until) return out.failed(name, until.error().what, mend);
+  if (!until) return out.failed(name, until.error().what, fix);
   const auto days = std::chrono::duration_cast<std::chrono::hours>(*until - now).count() / 24;
-  if (*until <= now) return out.failed(name, "expired " + std::to_string(-days) + " days ago", mend);
-  if (*until - now < http::kEndsSoon) return out.warn(name, "expires in " + std::to_string(days) + " days", mend);
+  if (*until <= now) return out.failed(name, "expired " + std::to_string(-days) + " days ago", fix);
+  if (*until - now < http::kEndsSoon) return out.warn(name, "expires in " + std::to_string(days) + " days", fix);
   out.ok(name, "valid for " + std::to_string(days) + " days");
 }
 

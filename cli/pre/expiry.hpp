@@ -13,8 +13,7 @@
 
 namespace wattle::cli {
 
-void judge_expiry(Findings& out, const std::string& name, const std::string& pem, WallTime now,
-                  const std::string& mend);
+void judge_expiry(Findings& out, const std::string& name, const std::string& pem, WallTime now, const std::string& fix);
 // Checks the extenders' certificates; skips files that are missing here, because they are on another machine.
 std::vector<Finding> judge_extender_certificates(const std::vector<OrderedJson>& documents, const std::string& where,
                                                  WallTime now);

@@ -68,8 +68,8 @@ Result<std::vector<Finding>> examine_neighbours(Cluster& cluster) {
   if (has_group(seen.groups, "autoscaling.k8s.io")) {
     WATTLE_TRY(seen.vpas, list_all(cluster, "/apis/autoscaling.k8s.io/v1/verticalpodautoscalers"));
   }
-  WATTLE_TRY(const auto told, cluster.find("/api/v1/namespaces/kube-system/configmaps/cluster-autoscaler-status"));
-  seen.cluster_autoscaler_status = told.has_value();
+  WATTLE_TRY(const auto reported, cluster.find("/api/v1/namespaces/kube-system/configmaps/cluster-autoscaler-status"));
+  seen.cluster_autoscaler_status = reported.has_value();
   return judge_neighbours(seen);
 }
 
@@ -138,14 +138,14 @@ Result<std::vector<Finding>> examine_cluster(Cluster& cluster, const Installatio
     out.take(judge_nodes(*nodes));
   else
     WATTLE_CHECK(may_not_look(out, "nodes", nodes.error()));
-  const auto told = cluster.find("/api/v1/namespaces/" + installation.control + "/configmaps/wattle-public");
-  if (told && *told)
-    judge_expiry(out, "certificate.enrol", View(**told)["data"]["ca.pem"].text_or(""), SystemClock().wall(),
+  const auto reported = cluster.find("/api/v1/namespaces/" + installation.control + "/configmaps/wattle-public");
+  if (reported && *reported)
+    judge_expiry(out, "certificate.enrol", View(**reported)["data"]["ca.pem"].text_or(""), SystemClock().wall(),
                  "put a new tls.crt and tls.key into Secret wattle-controller and that certificate as ca.pem into both "
                  "ConfigMaps"
                  " wattle-public, then restart the controller");
-  else if (!told)
-    WATTLE_CHECK(may_not_look(out, "certificate.enrol", told.error()));
+  else if (!reported)
+    WATTLE_CHECK(may_not_look(out, "certificate.enrol", reported.error()));
   auto neighbours = examine_neighbours(cluster);
   if (neighbours)
     out.take(*std::move(neighbours));

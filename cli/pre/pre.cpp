@@ -80,7 +80,7 @@ Json findings_document(const std::vector<Finding>& findings) {
                     {"name", finding.name},
                     {"state", kStates[static_cast<std::size_t>(finding.state)]},
                     {"detail", finding.detail},
-                    {"mend", finding.mend}});
+                    {"fix", finding.fix}});
   }
   return {{"ok", ok}, {"findings", std::move(list)}};
 }

@@ -230,26 +230,26 @@ std::vector<std::string> command_of(const View& container) {
 
 void judge_gate(Findings& out, const std::vector<std::string>& words, const std::optional<MinorVersion>& version,
                 const std::string& image) {
-  const bool told =
+  const bool reported =
       std::any_of(words.begin(), words.end(), [](const std::string& word) { return word.find(kGate) != word.npos; });
-  const std::string mend = "remove OpportunisticBatching from --feature-gates";
+  const std::string fix = "remove OpportunisticBatching from --feature-gates";
   const std::string needless =
       "the feature gate OpportunisticBatching has no effect: batching disables itself in a profile"
       " that has extenders";
-  if (!told) return;
+  if (!reported) return;
   if (!version)
     out.warn("batching",
              needless + "; cannot determine whether '" + image +
                  "' supports the gate; a kube-scheduler without it does not start",
-             mend);
+             fix);
   else if (*version < kBatchingGateFirst || *version > kBatchingGateLast)
     out.failed("batching",
                version->text() + " may not support the feature gate OpportunisticBatching (" +
                    kBatchingGateFirst.text() + " to " + kBatchingGateLast.text() +
                    " support it); a kube-scheduler without it does not start",
-               mend);
+               fix);
   else
-    out.warn("batching", needless + "; a later kube-scheduler without the gate does not start", mend);
+    out.warn("batching", needless + "; a later kube-scheduler without the gate does not start", fix);
 }
 
 // The value of `--config=X` or `--config X`.
@@ -287,12 +287,12 @@ std::optional<Origin> origin_of(const std::string& file, const View& spec, const
 void judge_config_flag(Findings& out, const std::vector<std::string>& words, const View& spec, const View& container,
                        const std::vector<std::string>& beside) {
   const auto file = config_of(words);
-  const std::string mend = "--config=" + std::string(kManifestConfig) + ", and a mount of its folder";
+  const std::string fix = "--config=" + std::string(kManifestConfig) + ", and a mount of its folder";
   if (!file || file->empty())
-    return out.failed("config", "no --config: kube-scheduler reads no configuration and never calls Wattle", mend);
+    return out.failed("config", "no --config: kube-scheduler reads no configuration and never calls Wattle", fix);
   const auto origin = origin_of(*file, spec, container);
   if (!origin)
-    return out.failed("config", *file + " is not mounted in the container: kube-scheduler does not start", mend);
+    return out.failed("config", *file + " is not mounted in the container: kube-scheduler does not start", fix);
   if (origin->path.empty()) return out.ok("config", *file + ", of the volume " + origin->volume);
   const bool looked_at = std::find(beside.begin(), beside.end(), origin->path) != beside.end();
   if (looked_at || (beside.empty() && origin->path == kManifestConfig)) return out.ok("config", origin->path);

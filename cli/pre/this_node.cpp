@@ -18,7 +18,7 @@ Result<std::vector<Finding>> findings_of_agent(const std::string& text) {
             ok         ? State::ok
             : optional ? State::warn
                        : State::failed,
-            finding["why"].text_or(""), finding["mend"].text_or(""));
+            finding["why"].text_or(""), finding["fix"].text_or(""));
   }
   return std::move(out).all();
 }
@@ -26,7 +26,7 @@ Result<std::vector<Finding>> findings_of_agent(const std::string& text) {
 Result<std::vector<Finding>> examine_this_node(const std::string& program) {
   auto ran = output_of({program, "doctor", "-o", "json"}, {});
   if (ran) return findings_of_agent(ran->said);  // its exit code adds no information
-  ran.error().mend = "install it on this machine, or run the command on a node with an agent";
+  ran.error().fix = "install it on this machine, or run the command on a node with an agent";
   return forward_error(ran);
 }
 

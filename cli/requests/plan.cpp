@@ -16,7 +16,7 @@ namespace {
 constexpr double kSameRatio = 0.01;
 constexpr double kMilli = 1000;
 // tolerance: a kubelet reads CPU back from shares, which are coarser
-constexpr double kToldRatio = 0.03, kToldCores = 0.002;
+constexpr double kReportedRatio = 0.03, kReportedCores = 0.002;
 constexpr const char* kProvision = "wattle.dev/provision";
 constexpr const char* kShrink = "wattle.dev/shrink";
 constexpr const char* kMainContainer = "kubectl.kubernetes.io/default-container";
@@ -110,36 +110,36 @@ std::optional<Sizes> allocated(const View& pod, const std::string& container, co
   return has;
 }
 
-bool is_told(const std::map<std::string, std::string>& told, const std::map<std::string, std::string>& wanted) {
+bool is_reported(const std::map<std::string, std::string>& reported, const std::map<std::string, std::string>& wanted) {
   return std::all_of(wanted.begin(), wanted.end(), [&](const auto& one) {
-    const auto has = amount_of(told, one.first), wants = amount_of(wanted, one.first);
-    const double least = one.first == "cpu" ? kToldCores : 0;
-    return !has || !wants || std::abs(*has - *wants) <= std::max(least, kToldRatio * *wants);
+    const auto has = amount_of(reported, one.first), wants = amount_of(wanted, one.first);
+    const double least = one.first == "cpu" ? kReportedCores : 0;
+    return !has || !wants || std::abs(*has - *wants) <= std::max(least, kReportedRatio * *wants);
   });
 }
 
 // Returns the kubelet's state of an earlier change.
 std::optional<Verdict> under_way(const View& pod, const PodRecord* before, Verdict about) {
   const View pending = condition(pod, "PodResizePending"), progress = condition(pod, "PodResizeInProgress");
-  const View told = pending.present() ? pending : progress;
-  if (!told.present()) return std::nullopt;
+  const View reported = pending.present() ? pending : progress;
+  if (!reported.present()) return std::nullopt;
   const auto has = allocated(pod, about.container, *about.now);
   const bool stale =
-      told["observedGeneration"].number().value_or(1e18) < pod["metadata"]["generation"].number().value_or(0);
+      reported["observedGeneration"].number().value_or(1e18) < pod["metadata"]["generation"].number().value_or(0);
   const bool nothing_left = pending.present() && has && has->same_as(*about.now);
   if (stale || nothing_left) {
     about.state = "in_progress";
     about.why = "The kubelet has not processed the new requests yet.";
     return about;
   }
-  about.why = told["message"].text_or("the kubelet gives no reason");
+  about.why = reported["message"].text_or("the kubelet gives no reason");
   if (!pending.present()) {
-    about.state = told["reason"].text() == "Error" ? "failing" : "in_progress";
+    about.state = reported["reason"].text() == "Error" ? "failing" : "in_progress";
     about.why = about.state == "failing" ? "The kubelet failed to resize the pod: " + about.why
                                          : "The kubelet is resizing the pod.";
     return about;
   }
-  if (told["reason"].text() != "Infeasible") {
+  if (reported["reason"].text() != "Infeasible") {
     about.state = "deferred";
     about.why = "The node has no room now (Deferred); the kubelet retries: " + about.why;
     return about;
@@ -215,10 +215,10 @@ bool is_in_force(const Json& pod, const std::string& container) {
   const View status = named_item(View(pod)["status"]["containerStatuses"], container);
   for (const auto& [resource, amount] : wanted.requests)
     if (status["allocatedResources"][resource].present() &&
-        !is_told({{resource, status["allocatedResources"][resource].any()}}, {{resource, amount}}))
+        !is_reported({{resource, status["allocatedResources"][resource].any()}}, {{resource, amount}}))
       return false;
-  const Sizes told = Sizes::of(status["resources"]);
-  return is_told(told.requests, wanted.requests) && is_told(told.limits, wanted.limits);
+  const Sizes reported = Sizes::of(status["resources"]);
+  return is_reported(reported.requests, wanted.requests) && is_reported(reported.limits, wanted.limits);
 }
 
 Verdict plan_pod(const Json& object, const Advice& advice, const PodRecord* before, const PlanOptions& options) {

@@ -26,12 +26,12 @@ void Feeder::want(const std::string& node) {
   const std::lock_guard lock(mutex_);
   wanted_ = node;
   at_once_ = true;
-  told_.reset();
+  reported_.reset();
 }
 
 std::optional<Update> Feeder::take() {
   const std::lock_guard lock(mutex_);
-  return std::exchange(told_, std::nullopt);
+  return std::exchange(reported_, std::nullopt);
 }
 
 Result<ordered_json> Feeder::ask(const std::string& node) {
@@ -63,7 +63,7 @@ void Feeder::run() {
       if (feed_.link() == transport::Link::refused && document)
         if (const auto rebuilt = feed_.rebuild(); !rebuilt) document = tl::unexpected<Error>(rebuilt.error());
       const std::lock_guard lock(mutex_);
-      if (!at_once_) told_ = Update{node, std::move(document)};
+      if (!at_once_) reported_ = Update{node, std::move(document)};
     }
     if (feed_.receive(kLook)) changed = true;
   }

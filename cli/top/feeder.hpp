@@ -47,7 +47,7 @@ class Feeder {
   std::mutex mutex_;
   std::string wanted_;
   bool at_once_ = true, stop_ = false;
-  std::optional<Update> told_;
+  std::optional<Update> reported_;
   std::thread thread_;  // last, because it uses the other members
 };
 

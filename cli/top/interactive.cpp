@@ -45,8 +45,8 @@ Result<int> interact(const Invocation& invocation, Controller& controller, const
   WATTLE_TRY(Terminal terminal, Terminal::open_(style.colour));
   Size drawn{0, 0};
   for (bool draw = true;;) {
-    if (auto told = feeder.take()) {
-      model.tell(told->node, std::move(told->document));
+    if (auto reported = feeder.take()) {
+      model.report(reported->node, std::move(reported->document));
       draw = true;
     }
     const Size size = terminal.size();

@@ -20,7 +20,7 @@ std::string without_last(std::string text) {
 constexpr std::size_t kMostTyped = 200;
 }  // namespace
 
-void Model::tell(const std::string& node, Result<Json> document) {
+void Model::report(const std::string& node, Result<Json> document) {
   if (node != node_) return;  // the answer is for an earlier selection
   if (!document) {
     problem_ = error_text(document.error());

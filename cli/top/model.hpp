@@ -24,7 +24,7 @@ class Model {
   // The selected node; empty: the fleet. The feeder fetches this document.
   const std::string& node() const { return node_; }
   // Takes the answer to a request that was sent while node() was `node`.
-  void tell(const std::string& node, Result<Json> document);
+  void report(const std::string& node, Result<Json> document);
   Then press(const KeyPress& pressed);
   // Scrolls so that the chosen row is visible.
   Picture picture(Size size);

@@ -36,10 +36,10 @@ using tcp = net::ip::tcp;
 using boost::system::error_code;
 using Moved = std::function<void(error_code, std::size_t)>;
 
-tl::unexpected<Error> no_pem(const std::string& path, const char* mend) {
+tl::unexpected<Error> no_pem(const std::string& path, const char* fix) {
   ERR_clear_error();
-  if (::access(path.c_str(), R_OK) != 0) return fail_errno(errno, path, mend);
-  return fail(Errc::malformed, path, "is not valid PEM", mend);
+  if (::access(path.c_str(), R_OK) != 0) return fail_errno(errno, path, fix);
+  return fail(Errc::malformed, path, "is not valid PEM", fix);
 }
 
 Status fill(SSL_CTX* context, const Trust& trust) {

@@ -13,9 +13,9 @@ constexpr std::size_t kPublicKeyDigits = 40;
 
 Error refused_enrolment(const std::string& url, const Answer& answer) {
   const json body = json::read(answer.body, {.text_bytes = 1 << 20, .built_bytes = 16 << 20});
-  const bool told = body.is_object() && body.contains("error") && body["error"].is_string();
+  const bool reported = body.is_object() && body.contains("error") && body["error"].is_string();
   return {answer.status == 409 ? Errc::conflict : Errc::denied, url,
-          told ? body["error"].get<std::string>() : "the controller returned " + std::to_string(answer.status), ""};
+          reported ? body["error"].get<std::string>() : "the controller returned " + std::to_string(answer.status), ""};
 }
 
 }  // namespace

@@ -47,8 +47,8 @@ void Shared::log_once(std::string_view event, std::string_view message, const st
                       const std::string& what) {
   std::optional<std::uint64_t> count;
   {
-    const std::lock_guard lock(told_mutex);
-    count = told.note(std::string(event) + " " + reason, clock.mono());
+    const std::lock_guard lock(reported_mutex);
+    count = reported.note(std::string(event) + " " + reason, clock.mono());
   }
   if (count) log.warn(event, message, {{"reason", reason}, {"what", what}, {"count", *count}});
 }

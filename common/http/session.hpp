@@ -146,8 +146,8 @@ struct Shared {
   std::mutex room_mutex;  // for hold(); taken before `mutex`
   std::atomic<std::size_t> bodies_bytes = 0;
   std::atomic<std::uint64_t> turns = 0;  // counts turns of all sessions, to find the oldest
-  std::mutex told_mutex;
-  LogThrottle told{std::chrono::seconds(60)};
+  std::mutex reported_mutex;
+  LogThrottle reported{std::chrono::seconds(60)};
   SystemClock clock;
   GuessDelay guesses;
 

@@ -23,7 +23,7 @@ constexpr std::size_t kMinCharacters = 16, kMaxCharacters = 4096;
 Result<std::string> load_token(const std::string& path) {
   auto file = open_file(path);
   if (!file) {
-    file.error().mend = "write a long random word to a file with mode 0400 and set the path of that file";
+    file.error().fix = "write a long random word to a file with mode 0400 and set the path of that file";
     return forward_error(file);
   }
   struct stat info {};

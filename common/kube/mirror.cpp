@@ -33,12 +33,12 @@ void Mirror::run() {
     lock.unlock();
     const Duration pause = reflector_.step();
     lock.lock();
-    tell();
+    report();
     woken_.wait_for(lock, pause, [this] { return stopping_; });
   }
 }
 
-void Mirror::tell() {
+void Mirror::report() {
   const std::string& problem = reflector_.problem();
   if (!stopping_ && problem != health_.problem) {
     if (!problem.empty())

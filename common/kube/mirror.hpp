@@ -31,7 +31,7 @@ class Mirror {
 
  private:
   void run();
-  void tell();
+  void report();
 
   HttpApi api_;
   Reflector reflector_;

@@ -224,12 +224,12 @@ void read_resize(const json& status, Pod& pod) {
   const json& under_way = condition_of(status, "PodResizeInProgress");
   const bool waits = text_of(pending, "status") == "True";
   if (!waits && text_of(under_way, "status") != "True") return;
-  const json& told = waits ? pending : under_way;
-  pod.resize_message = shortened(text_of(told, "message"), kMaxNameBytes);
+  const json& reported = waits ? pending : under_way;
+  pod.resize_message = shortened(text_of(reported, "message"), kMaxNameBytes);
   if (waits)
-    pod.resize = text_of(told, "reason") == "Infeasible" ? PodResize::infeasible : PodResize::deferred;
+    pod.resize = text_of(reported, "reason") == "Infeasible" ? PodResize::infeasible : PodResize::deferred;
   else
-    pod.resize = text_of(told, "reason") == "Error" ? PodResize::failing : PodResize::in_progress;
+    pod.resize = text_of(reported, "reason") == "Error" ? PodResize::failing : PodResize::in_progress;
 }
 
 bool set_by_us(const json& metadata) {

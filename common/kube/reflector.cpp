@@ -101,16 +101,16 @@ Duration Reflector::list() {
 
 Duration Reflector::watch() {
   const auto jitter = std::uniform_int_distribution<std::int64_t>(0, options_.watch_for.count() / 10)(random_);
-  bool relist = false, heard = false;
+  bool relist = false, received = false;
   const std::string query = "watch=1&allowWatchBookmarks=true&resourceVersion=" + encoded(version_) +
                             "&timeoutSeconds=" + std::to_string(options_.watch_for.count() + jitter);
   ++figures_.watches;
   const auto reply = api_.stream(target(query), [&](std::string_view line) {
     const bool go_on = take(line, relist);
-    heard = heard || go_on;
+    received = received || go_on;
     return go_on;
   });
-  if (heard) {
+  if (received) {
     failed_ = futile_ = 0;
     problem_.clear();
   }
@@ -126,7 +126,7 @@ Duration Reflector::watch() {
   failed_ = futile_ = 0;
   problem_.clear();
   // Avoids a tight loop with a server that ends every watch at once.
-  return heard ? Duration::zero() : from_seconds(std::uniform_real_distribution<double>(0.5, 1.0)(random_));
+  return received ? Duration::zero() : from_seconds(std::uniform_real_distribution<double>(0.5, 1.0)(random_));
 }
 
 bool Reflector::take(std::string_view line, bool& relist) {

@@ -23,7 +23,7 @@ void FreshOutbox::open_file(const std::string& path) {
   auto left = file ? file->read() : forward_error(file);
   if (!left) {
     Error trouble = left.error();
-    trouble.mend = "each sample is synced to the spool instead";
+    trouble.fix = "each sample is synced to the spool instead";
     news_.push_back(std::move(trouble));
     return;
   }

@@ -111,9 +111,9 @@ Status Spool::move_aside(const Error& why) {
     if (errno == ENOENT) continue;
     return fail_errno(errno, options_.path + suffix, "the file is damaged; move it away by hand");
   }
-  Error told = why;
-  told.mend = "moved to " + aside + "; its unacknowledged records are lost";
-  news_.push_back(std::move(told));
+  Error reported = why;
+  reported.fix = "moved to " + aside + "; its unacknowledged records are lost";
+  news_.push_back(std::move(reported));
   return {};
 }
 

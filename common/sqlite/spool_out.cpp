@@ -105,11 +105,11 @@ Status Spool::ack(const RecordMark& mark) {
     waiting_bytes_ -= waiting_.front().bytes.size();
     waiting_.erase(waiting_.begin());
   }
-  const auto told = std::remove_if(gaps_.begin(), gaps_.end(), [&](const Gap& gap) {
+  const auto reported = std::remove_if(gaps_.begin(), gaps_.end(), [&](const Gap& gap) {
     return RecordMark{gap.incarnation, gap.last_seq} <= mark;
   });
-  gaps_changed_ = gaps_changed_ || told != gaps_.end();
-  gaps_.erase(told, gaps_.end());
+  gaps_changed_ = gaps_changed_ || reported != gaps_.end();
+  gaps_.erase(reported, gaps_.end());
   return {};
 }
 

@@ -125,7 +125,7 @@ Result<wire::Message> AskClient::exchange(const wire::Message& request, std::uin
       if (!message)
         return fail(Errc::malformed, endpoint_, "returned an invalid message: " + message.error().message());
       if (const auto* refusal = std::get_if<wire::Refusal>(&*message))
-        return fail(Errc::denied, endpoint_, refusal->subject + ": " + refusal->what, refusal->mend);
+        return fail(Errc::denied, endpoint_, refusal->subject + ": " + refusal->what, refusal->fix);
       if (request_id_of(*message) == request_id) return std::move(*message);
     }
     if (client_.link() != Link::up || client_.times_up() != times_up)

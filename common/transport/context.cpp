@@ -30,7 +30,7 @@ std::optional<Channel> channel_of(std::string_view domain) {
   return std::nullopt;
 }
 
-std::string_view mend_of(Refused why) {
+std::string_view fix_of(Refused why) {
   switch (why) {
     case Refused::routing_id:
     case Refused::unfinished:
@@ -189,15 +189,15 @@ void Context::Impl::answer(zmq::socket_t& requests) {
   send(requests, properties, false);
 }
 
-std::optional<std::uint64_t> Context::Impl::to_tell(const std::string& peer) {
-  const std::lock_guard lock(told_mutex_);
-  return told_.note(peer, clock_.mono());
+std::optional<std::uint64_t> Context::Impl::to_report(const std::string& peer) {
+  const std::lock_guard lock(reported_mutex_);
+  return reported_.note(peer, clock_.mono());
 }
 
 void Context::Impl::refuse_key(Channel channel, Refused why, const std::string& public_key, const Identity* identity,
                                std::string_view address) {
   refusals_.add(channel, why, identity == nullptr ? std::nullopt : std::optional(identity->role));
-  const auto count = to_tell(public_key + std::string(to_string(channel)) + std::string(to_string(why)));
+  const auto count = to_report(public_key + std::string(to_string(channel)) + std::string(to_string(why)));
   if (!count || log_ == nullptr) return;
   log_->warn("peer.refused", "a peer was rejected",
              {{"endpoint", to_string(channel)},
@@ -206,13 +206,13 @@ void Context::Impl::refuse_key(Channel channel, Refused why, const std::string& 
               {"peer", identity == nullptr ? std::string("unknown") : identity->user_id()},
               {"address", plain_address(address)},
               {"count", *count},
-              {"mend", mend_of(why)}});
+              {"fix", fix_of(why)}});
 }
 
 void Context::Impl::refuse_handshake(Channel channel, Refused why, const std::string& detail) {
   refusals_.add(channel, why, std::nullopt);
   // The peer is unknown, so these refusals share one log line per minute.
-  const auto count = to_tell(std::string(to_string(channel)) + " " + std::string(to_string(why)));
+  const auto count = to_report(std::string(to_string(channel)) + " " + std::string(to_string(why)));
   if (!count || log_ == nullptr) return;
   log_->warn("handshake.refused", "a handshake was rejected",
              {{"endpoint", to_string(channel)}, {"reason", to_string(why)}, {"what", detail}, {"count", *count}});

@@ -52,7 +52,7 @@ struct Context::Impl {
   void answer_until_stopped(zmq::socket_t requests, zmq::socket_t stop);
   void answer(zmq::socket_t& requests);
   // Returns the number of events since the last log line if one is due now.
-  std::optional<std::uint64_t> to_tell(const std::string& peer);
+  std::optional<std::uint64_t> to_report(const std::string& peer);
 
   zmq::context_t zmq_;
   Resolver resolver_;
@@ -64,9 +64,9 @@ struct Context::Impl {
   const Log* log_ = nullptr;
   zmq::socket_t stop_;
   std::thread zap_;
-  std::mutex told_mutex_;
+  std::mutex reported_mutex_;
   SystemClock clock_;  // only for the log's interval
-  LogThrottle told_{std::chrono::seconds(60)};
+  LogThrottle reported_{std::chrono::seconds(60)};
 };
 
 }  // namespace wattle::transport

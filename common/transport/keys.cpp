@@ -36,7 +36,7 @@ bool is_name(std::string_view text) {
 
 Result<File> open_at(const std::string& path) {
   auto file = open_file(path);
-  if (!file && file.error().code == Errc::not_found) file.error().mend = "create a key pair with `wattle keys new`";
+  if (!file && file.error().code == Errc::not_found) file.error().fix = "create a key pair with `wattle keys new`";
   return file;
 }
 
@@ -169,10 +169,9 @@ Result<AllowList> AllowList::parse(std::string_view text, const std::string& nam
   std::string mistakes;
   int number = 0;
   int count = 0;
-  const auto mistake = [&](std::string_view what, std::string_view mend) {
+  const auto mistake = [&](std::string_view what, std::string_view fix) {
     ++count;
-    mistakes +=
-        "\n  " + name + ":" + std::to_string(number) + ": " + std::string(what) + " (" + std::string(mend) + ")";
+    mistakes += "\n  " + name + ":" + std::to_string(number) + ": " + std::string(what) + " (" + std::string(fix) + ")";
   };
   parse::for_each_line(text, [&](std::string_view line) {
     ++number;
@@ -184,7 +183,7 @@ Result<AllowList> AllowList::parse(std::string_view text, const std::string& nam
       return mistake("not three words", "write KEY ROLE NAME");
     if (!is_key(words[0])) return mistake("the key is not a Z85 key of 40 characters", "copy the client's public key");
     const auto role = parse_role(words[1]);
-    if (!role) return mistake("role " + role.error().what, role.error().mend);
+    if (!role) return mistake("role " + role.error().what, role.error().fix);
     if (!is_name(words[2]))
       return mistake("the name '" + std::string(words[2]) + "' is not valid", "use letters, digits, '.', '-', '_'");
     if (const auto [at, is_new] = line_of.emplace(words[0], number); !is_new)

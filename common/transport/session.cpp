@@ -50,9 +50,9 @@ void AgentSession::pump() {
   receive();
   if (phase_ == Phase::waiting) return;
   follow_link();
-  if (phase_ == Phase::welcomed && clock_.mono() - heard_at_ >= kDeadAfter)
+  if (phase_ == Phase::welcomed && clock_.mono() - received_at_ >= kDeadAfter)
     return lose("the controller has sent nothing for 5 s");
-  if (phase_ == Phase::greeting && clock_.mono() - heard_at_ >= kGreetingPatience)
+  if (phase_ == Phase::greeting && clock_.mono() - received_at_ >= kGreetingPatience)
     return lose("the controller does not answer the Hello");
   if (phase_ != Phase::welcomed) return;
   blocked_ = false;
@@ -114,7 +114,7 @@ void AgentSession::follow_link() {
     phase_ = Phase::connecting;
     if (!send(hello_)) return;  // the link may not be writable yet; the next pump tries again
     times_up_ = client_.times_up();
-    heard_at_ = clock_.mono();
+    received_at_ = clock_.mono();
     phase_ = Phase::greeting;
     status_.problem = "waiting for the controller's welcome";
     return;
@@ -141,17 +141,17 @@ void AgentSession::receive() {
 }
 
 void AgentSession::handle(const std::string& bytes) {
-  heard_at_ = clock_.mono();
+  received_at_ = clock_.mono();
   const auto message = wire::decode(bytes);
   if (!message) {
     if (message.error().code != Errc::unsupported) return lose("the controller sent " + message.error().message());
-    if (!std::exchange(unknown_kind_told_, true))
+    if (!std::exchange(unknown_kind_reported_, true))
       log_.warn("session.message_skipped", "a message of a newer kind was skipped", {{"error", message.error()}});
     return;
   }
   if (const auto* refusal = std::get_if<wire::Refusal>(&*message)) {
     std::string text = "rejected by the controller: " + refusal->subject + ": " + refusal->what;
-    if (!refusal->mend.empty()) text += " (" + refusal->mend + ")";
+    if (!refusal->fix.empty()) text += " (" + refusal->fix + ")";
     return lose(text);
   }
   if (const auto* ping = std::get_if<wire::Ping>(&*message)) {
@@ -183,7 +183,7 @@ void AgentSession::on_welcome(const wire::Welcome& welcome) {
   if (welcome.max_message_bytes != 0) max_message_bytes_ = std::min(max_message_bytes_, welcome.max_message_bytes);
   credit_ = welcome.credit;
   in_flight_.clear();
-  sent_ = gaps_told_ = {};
+  sent_ = gaps_reported_ = {};
   const RecordMark held{welcome.acked_incarnation, welcome.acked_seq};
   if (held.incarnation > hello_.incarnation) {
     // Our incarnation restarted from a lower number, so this mark is not about our records.
@@ -320,12 +320,12 @@ void AgentSession::send_samples() {
 
 // Sends gaps before the first record of a later incarnation; after it the controller accepts no earlier number.
 bool AgentSession::send_gaps(std::uint64_t incarnation) {
-  const RecordMark told = std::max(sent_, gaps_told_);
-  std::vector<RecordGap> gaps = outbox_.gaps_before(incarnation, told);
+  const RecordMark reported = std::max(sent_, gaps_reported_);
+  std::vector<RecordGap> gaps = outbox_.gaps_before(incarnation, reported);
   while (!gaps.empty()) {
     const auto end = gaps.begin() + static_cast<std::ptrdiff_t>(std::min(gaps.size(), kMaxGapsAtOnce));
     if (!send(wire::Samples{{}, {gaps.begin(), end}})) return false;
-    gaps_told_ = {std::prev(end)->incarnation, std::prev(end)->last_seq};
+    gaps_reported_ = {std::prev(end)->incarnation, std::prev(end)->last_seq};
     gaps.erase(gaps.begin(), end);
   }
   return true;

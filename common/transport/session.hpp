@@ -119,19 +119,19 @@ class AgentSession {
   std::uint64_t times_up_ = 0;  // client's value when this conversation began
   MonoTime retry_at_{};
   int failures_ = 0;  // losses since the last conversation that succeeded
-  MonoTime heard_at_{};
+  MonoTime received_at_{};
   MonoTime pinged_at_{};
   std::uint64_t next_nonce_ = 1;
-  bool unknown_kind_told_ = false;
+  bool unknown_kind_reported_ = false;
   bool blocked_ = false;  // a send failed; tries again soon
 
   std::uint64_t version_ = wire::kVersionMin;  // chosen by the controller
   std::size_t max_batch_ = 1;
   std::size_t max_message_bytes_ = 0;
   std::size_t credit_ = 0;
-  RecordMark sent_;       // last record sent in this conversation, or known to be stored
-  RecordMark gaps_told_;  // end of the last gap sent in this conversation
-  RecordMark live_;       // last record sent ahead of its turn
+  RecordMark sent_;           // last record sent in this conversation, or known to be stored
+  RecordMark gaps_reported_;  // end of the last gap sent in this conversation
+  RecordMark live_;           // last record sent ahead of its turn
   MonoTime live_at_{};
   MonoTime backfill_at_{};
   double allowance_ = 0;  // records that may be sent now

@@ -11,7 +11,7 @@ constexpr int kEvents =
     ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_ACCEPT_FAILED;
 constexpr Duration kLookEvery = std::chrono::seconds(1);
 // The client first gets the refusal in answers to its messages; handshakes already in progress may still complete.
-constexpr Duration kToldWithin = std::chrono::milliseconds(900);
+constexpr Duration kReportedWithin = std::chrono::milliseconds(900);
 constexpr Duration kHandshakeWithin = std::chrono::seconds(15);
 
 // Values that cmake/zeromq/limits.patch adds to libzmq.
@@ -93,7 +93,7 @@ void Watch::end_revoked() {
   looked_ = now;
   for (std::string& key : context_->revoked_since(revoked_seen_)) {
     ++revoked_seen_;
-    endings_.push_back({std::move(key), now + kToldWithin, now + kHandshakeWithin});
+    endings_.push_back({std::move(key), now + kReportedWithin, now + kHandshakeWithin});
   }
   std::erase_if(endings_, [&](const Ending& ending) {
     if (now < ending.from) return false;

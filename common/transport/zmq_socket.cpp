@@ -9,7 +9,7 @@
 
 namespace wattle::transport {
 
-Error zmq_failure(int error_number, std::string_view subject, std::string_view mend) {
+Error zmq_failure(int error_number, std::string_view subject, std::string_view fix) {
   Errc code = Errc::io;
   switch (error_number) {
     case EADDRINUSE:
@@ -32,10 +32,10 @@ Error zmq_failure(int error_number, std::string_view subject, std::string_view m
     default:
       break;
   }
-  if (code == Errc::malformed && mend.empty()) mend = "use tcp://ADDRESS:PORT";
-  if (code == Errc::conflict && mend.empty()) mend = "another process uses the port; stop it or choose another port";
-  if (code == Errc::exhausted && mend.empty()) mend = "raise the limit of open files";
-  return {code, std::string(subject), zmq_strerror(error_number), std::string(mend)};
+  if (code == Errc::malformed && fix.empty()) fix = "use tcp://ADDRESS:PORT";
+  if (code == Errc::conflict && fix.empty()) fix = "another process uses the port; stop it or choose another port";
+  if (code == Errc::exhausted && fix.empty()) fix = "raise the limit of open files";
+  return {code, std::string(subject), zmq_strerror(error_number), std::string(fix)};
 }
 
 Result<zmq::socket_t> open_socket(zmq::context_t& context, zmq::socket_type type) {

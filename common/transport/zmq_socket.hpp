@@ -31,17 +31,17 @@ inline constexpr zmq::sockopt::array_option<ZMQ_WATTLE_END_USER, 0> end_user{};
 inline constexpr zmq::sockopt::integral_option<93, int> zap_enforce_domain{};
 }  // namespace option
 
-// `mend`: the fix; empty for the usual one.
-Error zmq_failure(int error_number, std::string_view subject, std::string_view mend);
+// `fix`: the fix; empty for the usual one.
+Error zmq_failure(int error_number, std::string_view subject, std::string_view fix);
 
 // Runs a call of cppzmq.
 template <class Call>
-Status guarded(std::string_view subject, Call&& call, std::string_view mend = {}) {
+Status guarded(std::string_view subject, Call&& call, std::string_view fix = {}) {
   try {
     std::forward<Call>(call)();
     return {};
   } catch (const zmq::error_t& error) {
-    return tl::unexpected<Error>(zmq_failure(error.num(), subject, mend));
+    return tl::unexpected<Error>(zmq_failure(error.num(), subject, fix));
   }
 }
 

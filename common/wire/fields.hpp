@@ -85,7 +85,7 @@ template <class V>
 void fields(V& v, Refusal& m) {
   v("subject", m.subject);
   v("what", m.what);
-  v("mend", m.mend);
+  v("fix", m.fix);
 }
 
 template <class V>

@@ -11,28 +11,28 @@ namespace wattle::wire {
 namespace {
 
 struct Finite {
-  std::size_t mended = 0;
+  std::size_t fixed = 0;
 
   template <class T>
   void operator()(const char*, T& value) {
-    mend(value);
+    fix(value);
   }
-  void mend(double& value) {
+  void fix(double& value) {
     if (std::isfinite(value)) return;
     value = 0;
-    ++mended;
+    ++fixed;
   }
-  void mend(std::optional<double>& value) {
+  void fix(std::optional<double>& value) {
     if (!value || std::isfinite(*value)) return;
     value.reset();
-    ++mended;
+    ++fixed;
   }
   template <class T>
-  void mend(std::vector<T>& values) {
-    for (T& value : values) mend(value);
+  void fix(std::vector<T>& values) {
+    for (T& value : values) fix(value);
   }
   template <class T>
-  void mend(T& value) {
+  void fix(T& value) {
     if constexpr (std::is_class_v<T> && requires(Finite & self) { wire::fields(self, value); })
       wire::fields(*this, value);
   }
@@ -43,13 +43,13 @@ struct Finite {
 std::size_t make_finite(Record& record) {
   Finite finite;
   wire::fields(finite, record);
-  return finite.mended;
+  return finite.fixed;
 }
 
 std::size_t make_finite(std::vector<ProbeValues>& probes) {
   Finite finite;
-  finite.mend(probes);
-  return finite.mended;
+  finite.fix(probes);
+  return finite.fixed;
 }
 
 }  // namespace wattle::wire

@@ -117,7 +117,7 @@ struct Pong {
 struct Refusal {
   std::string subject;
   std::string what;
-  std::string mend;
+  std::string fix;
 };
 
 // A pod's cgroup appeared on the sender's node or disappeared from it.

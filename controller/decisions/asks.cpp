@@ -107,8 +107,8 @@ wire::Suggestion Asks::decide(wire::Ask ask, MonoTime now) {
   if (const Pod* before = state_.pod(spec.uid); before != nullptr && before->asked) {
     core_.open().take(before->decision_id);  // only the newest decision of a pod can become its placement
   }
-  const DecisionCore::Heard heard = core_.heard();
-  const models::QNetwork* network = heard.network.get();
+  const DecisionCore::InUse in_use = core_.in_use();
+  const models::QNetwork* network = in_use.network.get();
   const std::uint64_t id = core_.next_id();
   const auto rows = core_.engine().index().find(state_.raw_view(), ask.candidates);
   const placement::ClusterView& view = state_.view(spec, rows, now);
@@ -162,7 +162,7 @@ wire::Suggestion Asks::decide(wire::Ask ask, MonoTime now) {
   LoggedDecision entry = log_entry(advice, std::move(decision));
   entry.demand_cores = placement::demand_cores(spec);
   entry.asked = spec;
-  if (learned) entry.model = heard.version;
+  if (learned) entry.model = in_use.version;
   if (entry.winner_terms) entry.winner_terms->uncertainty = core_.monitors().uncertainty(entry.winner);
   if (entry.runner_up_terms) entry.runner_up_terms->uncertainty = core_.monitors().uncertainty(entry.runner_up);
   if (takes_it && spec.node_name.empty()) core_.monitors().offer(spec, advice.candidates);
@@ -190,12 +190,12 @@ wire::Suggestion Asks::decide(wire::Ask ask, MonoTime now) {
 }
 
 std::vector<wire::BoardClass> Asks::board() {
-  const auto network = core_.heard().network;
+  const auto network = core_.in_use().network;
   return placement::board_classes(state_.view({}, clock_.mono()), core_.engine().inputs(network.get()),
                                   core_.engine().options(), core_.figures().decisions, core_.random());
 }
 
-void Asks::tell_starts(wire::Board& board) {
+void Asks::report_starts(wire::Board& board) {
   const StartCap& cap = core_.engine().options().mask.start_cap;
   state_.view({}, clock_.mono());
   board.last_decision = core_.last_id();
@@ -211,7 +211,7 @@ void Asks::tell_starts(wire::Board& board) {
 }
 
 wire::BoardClass Asks::board_class(std::size_t number) {
-  const auto network = core_.heard().network;
+  const auto network = core_.in_use().network;
   return placement::board_class(number, state_.view({}, clock_.mono()), core_.engine().inputs(network.get()),
                                 core_.engine().options(), core_.figures().decisions, core_.random());
 }
@@ -223,8 +223,8 @@ LoggedDecision Asks::what_if(placement::PodSpec pod, std::vector<std::string> ca
   const auto row = runs != nullptr ? std::optional(runs->row) : std::nullopt;
   pod.node_name.clear();
   const placement::PodSpec spec = core_.engine().expected(std::move(pod));
-  const DecisionCore::Heard heard = core_.heard();
-  const models::QNetwork* network = reward.preset == core_.spec().reward.preset ? heard.network.get() : nullptr;
+  const DecisionCore::InUse in_use = core_.in_use();
+  const models::QNetwork* network = reward.preset == core_.spec().reward.preset ? in_use.network.get() : nullptr;
   std::mt19937_64 random(core_.figures().decisions);
   placement::PlacementDecision advice = core_.engine().what_if({.view = state_.view(spec, clock_.mono()),
                                                                 .pod = spec,

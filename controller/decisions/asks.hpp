@@ -35,7 +35,7 @@ class Asks {
   // Makes class `number` of placement::kBoardClassCores; asks wait meanwhile.
   wire::BoardClass board_class(std::size_t number);
   // Sets the number of starts still allowed on each node of the board.
-  void tell_starts(wire::Board& board);
+  void report_starts(wire::Board& board);
   void expire(MonoTime now);
   // A decision from before the restart.
   void recall(const wire::Decision& decision);

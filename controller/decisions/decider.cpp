@@ -4,8 +4,8 @@ namespace wattle::controller {
 
 Decider::Decider(const ControllerConfig& config, ClusterState& state, const ServingModel& networks, const Clock& clock,
                  std::function<void(LearningNews)> learn, std::uint64_t first_decision_id,
-                 placement::ClusterModel knowledge)
-    : DecisionCore(config, state, networks, clock, std::move(learn), first_decision_id, std::move(knowledge)),
+                 placement::ClusterModel cluster_model)
+    : DecisionCore(config, state, networks, clock, std::move(learn), first_decision_id, std::move(cluster_model)),
       clock_(clock),
       asks_(*this, state, clock),
       outcomes_(*this, state, clock),

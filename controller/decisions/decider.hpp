@@ -19,7 +19,7 @@ class Decider final : public DecisionCore {
   // The arguments are those of DecisionCore.
   Decider(const ControllerConfig& config, ClusterState& state, const ServingModel& networks, const Clock& clock,
           std::function<void(LearningNews)> learn, std::uint64_t first_decision_id,
-          placement::ClusterModel knowledge = placement::ClusterModel());
+          placement::ClusterModel cluster_model = placement::ClusterModel());
 
   Asks& asks() { return asks_; }
   Placements& placements() { return placements_; }

@@ -20,7 +20,7 @@ placement::Modelled modelled_in(Mode mode) {
 
 DecisionCore::DecisionCore(const ControllerConfig& config, ClusterState& state, const ServingModel& networks,
                            const Clock& clock, std::function<void(LearningNews)> learn, std::uint64_t first_decision_id,
-                           placement::ClusterModel knowledge)
+                           placement::ClusterModel cluster_model)
     : config_(config),
       state_(state),
       networks_(networks),
@@ -36,7 +36,7 @@ DecisionCore::DecisionCore(const ControllerConfig& config, ClusterState& state, 
                 .length = config.blocks.length,
                 .washout = config.blocks.washout,
                 .seed = static_cast<std::uint64_t>(config.seed)}},
-              std::move(knowledge)),
+              std::move(cluster_model)),
       monitors_(engine_, clock_),
       log_(static_cast<std::size_t>(config.decision_ring)),
       next_id_(first_decision_id) {
@@ -105,8 +105,8 @@ void DecisionCore::refresh(MonoTime now) {
   if (engine_.trials().serves() != served) ++edition_;
   if (predicted().network != nullptr && monitors_.look_at(networks_.serving())) ++edition_;
   if (!monitors_.due(now)) return;
-  const Heard heard = predicted();
-  if (monitors_.compare(state_, networks_.serving(), heard.network.get())) ++edition_;
+  const InUse in_use = predicted();
+  if (monitors_.compare(state_, networks_.serving(), in_use.network.get())) ++edition_;
 }
 
 void DecisionCore::recall_advice(const wire::Decision& decision) {
@@ -134,7 +134,7 @@ void DecisionCore::follow_recalled(MonoTime now) {
   });
 }
 
-DecisionCore::Heard DecisionCore::heard() const {
+DecisionCore::InUse DecisionCore::in_use() const {
   if (!engine_.trials().active() || !placement::is_network(engine_.trials().serves())) return predicted();
   ServingModel::Serving serving = networks_.serving();
   const bool learned = engine_.trials().serves() == placement::Candidate::learned;
@@ -158,7 +158,7 @@ void DecisionCore::offer_networks() {
   engine_.trials().offer(placement::Candidate::learned, by_learned && worth);
 }
 
-DecisionCore::Heard DecisionCore::predicted() const {
+DecisionCore::InUse DecisionCore::predicted() const {
   ServingModel::Serving serving = networks_.serving();
   const bool learned = fits(serving.network, serving.version);
   if (fits(serving.trusted, serving.trusted_version) && (engine_.learned_gated() || !learned))
@@ -212,8 +212,8 @@ std::vector<Contender> DecisionCore::measured_contenders() const {
 
 std::vector<Contender> DecisionCore::contenders() const {
   if (engine_.trials().active()) return measured_contenders();
-  const Heard heard = this->heard();
-  if (heard.network == nullptr || !engine_.policy().learns) return {};
+  const InUse in_use = this->in_use();
+  if (in_use.network == nullptr || !engine_.policy().learns) return {};
   const ServingModel::Serving serving = networks_.serving();
   const bool held = fits(serving.trusted, serving.trusted_version);
   const bool learns =
@@ -229,12 +229,12 @@ std::vector<Contender> DecisionCore::contenders() const {
   const bool applies = engine_.network_gate_applies(), gated = network_gated();
 
   const NetworkStates states = network_states();
-  const auto in_charge = heard.learned && learns ? states.learned : states.baseline;
-  Contender network{name_of(heard.learned, heard.version), !gated, {}, heard.version.certificate, {}, in_charge};
+  const auto in_charge = in_use.learned && learns ? states.learned : states.baseline;
+  Contender network{name_of(in_use.learned, in_use.version), !gated, {}, in_use.version.certificate, {}, in_charge};
   if (applies && !gated) network.why = "the plan replaces it if its choices cost more than the plan's";
-  if (applies && engine_.gates().recent_is_of_learned() == (heard.learned && held))
+  if (applies && engine_.gates().recent_is_of_learned() == (in_use.learned && held))
     compared(network, "the plan", engine_.gates().recent());
-  if (heard.learned && held && learns) compared(network, "the initial network", engine_.gates().recent_learned());
+  if (in_use.learned && held && learns) compared(network, "the initial network", engine_.gates().recent_learned());
 
   std::vector<Contender> all;
   if (applies) {
@@ -253,7 +253,7 @@ std::vector<Contender> DecisionCore::contenders() const {
   }
   all.insert(gated ? all.end() : all.begin(), std::move(network));
   if (applies && held && learns) {
-    const bool other_learned = !heard.learned;
+    const bool other_learned = !in_use.learned;
     Contender other{name_of(other_learned, serving.trusted_version),
                     false,
                     {},
@@ -271,8 +271,8 @@ std::vector<Contender> DecisionCore::contenders() const {
 
 // Zero for a gated network, and for the initial one, which was judged elsewhere.
 double DecisionCore::epsilon() const {
-  const Heard heard = this->heard();
-  const bool began_with = heard.network != nullptr && !heard.learned;
+  const InUse in_use = this->in_use();
+  const bool began_with = in_use.network != nullptr && !in_use.learned;
   return network_gated() || began_with ? 0 : engine_.options().epsilon;
 }
 

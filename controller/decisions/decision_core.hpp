@@ -33,10 +33,10 @@ namespace wattle::controller {
 class DecisionCore {
  public:
   static constexpr Duration kRefreshEvery = std::chrono::seconds(1);  // of knowledge, plans and comparisons
-  // `knowledge` was restored from before the restart.
+  // `cluster_model` was restored from before the restart.
   DecisionCore(const ControllerConfig& config, ClusterState& state, const ServingModel& networks, const Clock& clock,
                std::function<void(LearningNews)> learn, std::uint64_t first_decision_id,
-               placement::ClusterModel knowledge);
+               placement::ClusterModel cluster_model);
   DecisionCore(const DecisionCore&) = delete;
   DecisionCore& operator=(const DecisionCore&) = delete;
 
@@ -78,14 +78,14 @@ class DecisionCore {
   const placement::RecentBlocks& recent() const { return engine_.gates().recent(); }
   const placement::RecentBlocks& recent_learned() const { return engine_.gates().recent_learned(); }
   // The network that serves the policy at present, or null; its gates may still exclude it (see below).
-  struct Heard {
+  struct InUse {
     ServingModel::Network network;
     ModelVersion version;
     bool learned = false;  // learned here, unlike the initial network
   };
-  Heard heard() const;
+  InUse in_use() const;
   // The network that serves if the copies of the cluster decide.
-  Heard predicted() const;
+  InUse predicted() const;
   // States of the network that learning began with and of the one learned on this cluster; no value: there is none.
   struct NetworkStates {
     std::optional<stats::NetworkState> baseline, learned;
@@ -103,14 +103,14 @@ class DecisionCore {
   Status restore(const MonitorState& state);
   // Exploration of decisions made now: zero while the network is excluded.
   double epsilon() const;
-  const placement::ClusterModel& knowledge() const { return engine_.cluster_model(); }
+  const placement::ClusterModel& cluster_model() const { return engine_.cluster_model(); }
   // Energy compared in the canary's control block; no value if no canary runs.
   std::optional<placement::ComparedEnergy> compared() const { return engine_.shadow().compared(); }
   // Modelled saving of acting on the advice; null in mode off.
   const placement::ModelledSaving* saving() const { return engine_.shadow().saving(); }
   // Modelled power under the default scheduler over that of the cluster; no value while Wattle does not act.
   std::optional<double> default_power_ratio() const { return engine_.shadow().default_power_ratio(); }
-  std::string save_knowledge() { return engine_.cluster_model().save(state_.view({}, clock_.mono())); }
+  std::string save_cluster_model() { return engine_.cluster_model().save(state_.view({}, clock_.mono())); }
   const placement::DecideOptions& options() const { return engine_.options(); }
 
   // Plays advice forward in a control block, as in shadow, so that the modelled saving covers what the canary measures.

@@ -8,17 +8,17 @@
 namespace wattle::controller {
 namespace {
 
-wire::Outcome told(const SettleWindow& window, const placement::Reward& reward, const placement::RawOutcome& raw) {
+wire::Outcome reported(const SettleWindow& window, const placement::Reward& reward, const placement::RawOutcome& raw) {
   wire::Outcome outcome{window.node(), reward.value, reward.end_of_episode, reward.terms,
                         std::string(window.failure())};
-  const auto tell = [&](const char* name, std::optional<double> value) {
+  const auto report = [&](const char* name, std::optional<double> value) {
     if (value) outcome.terms[name] = *value;
   };
-  tell("marginal_w", raw.marginal_w);
-  tell("expected_marginal_w", raw.expected_marginal_w);
-  tell("mean_power_w", raw.mean_power_w);
-  tell("latency_ms", raw.latency_ms);
-  tell("cpu_some_ratio", raw.cpu_some_ratio);
+  report("marginal_w", raw.marginal_w);
+  report("expected_marginal_w", raw.expected_marginal_w);
+  report("mean_power_w", raw.mean_power_w);
+  report("latency_ms", raw.latency_ms);
+  report("cpu_some_ratio", raw.cpu_some_ratio);
   return outcome;
 }
 
@@ -74,7 +74,7 @@ void Outcomes::settled(const SettleWindow& window, placement::RawOutcome raw) {
   ++core_.figures().outcomes;
   core_.figures().rewarded(reward.value);
   if (LoggedDecision* entry = core_.log().find(window.decision_id())) {
-    entry->decision.outcome = told(window, reward, raw);
+    entry->decision.outcome = reported(window, reward, raw);
     entry->judged_by = reward_id(core_.engine().options().reward);
     entry->reward_preset = placement::to_string(core_.engine().options().reward.preset);
     core_.changed(window.decision_id());

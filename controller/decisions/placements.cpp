@@ -32,32 +32,32 @@ bool Placements::resumed(const std::string& pod_uid, const std::string& node) {
   return place(pod_uid, node, PlacementSource::by_store);
 }
 
-bool Placements::place(const std::string& pod_uid, const std::string& node, PlacementSource told) {
+bool Placements::place(const std::string& pod_uid, const std::string& node, PlacementSource reported) {
   const MonoTime now = clock_.mono();
   const Node* known = state_.node(node);
   if (known == nullptr || pod_uid.empty() || state_.buried(pod_uid)) return false;
   const std::size_t row = known->row;
   const bool recalled = recall_pod(pod_uid, node);
   const Pod* before = state_.pod(pod_uid);
-  const bool by_operator = told == PlacementSource::by_operator || told == PlacementSource::by_store;
+  const bool by_operator = reported == PlacementSource::by_operator || reported == PlacementSource::by_store;
   if (before != nullptr && before->node == node) {
     state_.bind(pod_uid, node, by_operator, now);
     return false;
   }
-  if (told == PlacementSource::by_agent && known->pods.size() >= kMaxPods) return false;
+  if (reported == PlacementSource::by_agent && known->pods.size() >= kMaxPods) return false;
   const bool settled = before != nullptr && before->watched && !before->node.empty();
-  if (settled && (told == PlacementSource::by_agent || told == PlacementSource::by_operator)) return false;
+  if (settled && (reported == PlacementSource::by_agent || reported == PlacementSource::by_operator)) return false;
   // Pods of a list, or of a node's first record, may have run for long.
   const bool expected = before != nullptr && !before->in_flight_to.empty();
-  const bool ran_before = recalled || told == PlacementSource::by_list || told == PlacementSource::by_store;
-  const bool starts = expected || (!ran_before && (told != PlacementSource::by_agent || known->samples > 1));
+  const bool ran_before = recalled || reported == PlacementSource::by_list || reported == PlacementSource::by_store;
+  const bool starts = expected || (!ran_before && (reported != PlacementSource::by_agent || known->samples > 1));
   // The state "before" the placement: the pod is neither expected nor there.
   state_.land(pod_uid);
   const bool waited = before != nullptr && before->node.empty();
   const placement::PodSpec spec = before != nullptr ? before->spec : placement::PodSpec{};
   std::uint64_t id = waited && before->asked ? before->decision_id : 0;
   const bool unasked = id == 0;
-  if (unasked && waited && before->watched && told != PlacementSource::by_list) id = observe(spec, node, now);
+  if (unasked && waited && before->watched && reported != PlacementSource::by_list) id = observe(spec, node, now);
   const bool asked = id != 0;
   if (before != nullptr && !before->node.empty()) {  // it runs elsewhere now
     outcomes_.pod_gone(pod_uid, before->node);
@@ -177,8 +177,8 @@ std::uint64_t Placements::observe(placement::PodSpec pod, const std::string& nod
   // A DaemonSet's pod has no choice of a node.
   if (core_.spec().mode.mode == Mode::off || pod.daemonset) return 0;
   pod = core_.engine().expected(std::move(pod));
-  const DecisionCore::Heard heard = core_.heard();
-  const models::QNetwork* network = heard.network.get();
+  const DecisionCore::InUse in_use = core_.in_use();
+  const models::QNetwork* network = in_use.network.get();
   const std::uint64_t id = core_.next_id();
   const placement::ClusterView& view = state_.view(pod, now);
   placement::PlacementDecision advice = core_.engine().decide({.view = view,
@@ -204,7 +204,7 @@ std::uint64_t Placements::observe(placement::PodSpec pod, const std::string& nod
   LoggedDecision entry = log_entry(advice, std::move(decision));
   entry.demand_cores = placement::demand_cores(pod);
   entry.asked = pod;
-  if (learned) entry.model = heard.version;
+  if (learned) entry.model = in_use.version;
   core_.engine().reserve(pod, advice, now);
   if (!open) open = OpenDecision{std::move(advice.observation), std::move(advice.node), {}, {}, {}};
   open->at = now;

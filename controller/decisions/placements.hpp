@@ -59,7 +59,7 @@ class Placements {
  private:
   enum class PlacementSource { by_agent, by_operator, by_binding, by_list, by_store };
 
-  bool place(const std::string& pod_uid, const std::string& node, PlacementSource told);
+  bool place(const std::string& pod_uid, const std::string& node, PlacementSource reported);
   // Decision `id` led to this placement; `begun` is the state before it.
   void join(std::uint64_t id, const placement::PodSpec& spec, const std::string& node, std::size_t row,
             placement::RawOutcome begun, MonoTime now);

@@ -98,7 +98,7 @@ http::Response Enrolment::refuse(const EnrolRefusal& refusal) {
   std::optional<std::uint64_t> count;
   {
     const std::lock_guard lock(mutex_);
-    count = told_.note(std::string(kEnrolRefusedNames[index]), clock_.mono());
+    count = reported_.note(std::string(kEnrolRefusedNames[index]), clock_.mono());
   }
   if (count)
     log_.warn("peer.refused", "an enrolment was rejected",

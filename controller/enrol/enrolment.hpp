@@ -77,7 +77,7 @@ class Enrolment {
   std::mutex mutex_;       // guards the members below
   double turns_;
   MonoTime turned_at_{};
-  LogThrottle told_{std::chrono::seconds(60)};
+  LogThrottle reported_{std::chrono::seconds(60)};
 };
 
 }  // namespace wattle::controller

@@ -14,8 +14,8 @@ using std::chrono::milliseconds;
 constexpr milliseconds kPatience{2000};
 constexpr std::string_view kAccountPrefix = "system:serviceaccount:";
 
-tl::unexpected<EnrolRefusal> not_ours(std::string subject, std::string what, std::string mend) {
-  return because(EnrolRefused::token, {Errc::denied, std::move(subject), std::move(what), std::move(mend)});
+tl::unexpected<EnrolRefusal> not_ours(std::string subject, std::string what, std::string fix) {
+  return because(EnrolRefused::token, {Errc::denied, std::move(subject), std::move(what), std::move(fix)});
 }
 
 tl::unexpected<EnrolRefusal> unavailable(const std::string& what) {

@@ -79,7 +79,7 @@ Telemetry::Taken Telemetry::take(const std::string& node, History& history, Reco
     sink_.on_record(node, record);
   } else {
     ++figures_.refused;
-    if (!std::exchange(history.refused_told, true))
+    if (!std::exchange(history.refused_reported, true))
       log_.warn("record.refused", "a record was rejected; further ones of this node are not logged",
                 {{"node", node}, {"error", valid.error()}});
   }
@@ -100,7 +100,7 @@ void Telemetry::keep_item(History& history, Record& record, std::string_view byt
 
 bool Telemetry::fold(const std::string& node, History& history, Record& record) {
   const std::size_t folded = sink_.fold(node, record);
-  if (folded > 0 && !std::exchange(history.folded_told, true))
+  if (folded > 0 && !std::exchange(history.folded_reported, true))
     log_.warn("record.workloads_folded",
               "a node reports too many workloads; the controller combines the excess into one",
               {{"node", node}, {"folded", static_cast<std::uint64_t>(folded)}});

@@ -41,10 +41,10 @@ Telemetry::Telemetry(const Clock& clock, const Log& log, TelemetrySink& sink, tr
 }
 
 std::vector<wire::Message> Telemetry::refuse(const transport::Incoming& from, std::string subject, std::string what,
-                                             std::string mend, Refused reason) {
+                                             std::string fix, Refused reason) {
   History& history = history_[from.identity.name];
   if (refusals_ != nullptr) refusals_->add(Channel::telemetry, reason, from.identity.role);
-  if (const auto count = told_.note(from.identity.user_id() + " " + std::string(to_string(reason)), clock_.mono()))
+  if (const auto count = reported_.note(from.identity.user_id() + " " + std::string(to_string(reason)), clock_.mono()))
     log_.warn("peer.refused", "a message of a peer was rejected",
               {{"endpoint", "telemetry"},
                {"reason", to_string(reason)},
@@ -55,13 +55,13 @@ std::vector<wire::Message> Telemetry::refuse(const transport::Incoming& from, st
   history.cut_route = from.route;
   const auto session = sessions_.find(from.identity.name);
   if (session != sessions_.end() && session->second.route == from.route) end_session(from.identity.name);
-  return {wire::Refusal{std::move(subject), std::move(what), std::move(mend)}};
+  return {wire::Refusal{std::move(subject), std::move(what), std::move(fix)}};
 }
 
 bool Telemetry::expects(const transport::Incoming& incoming) {
   const auto session = sessions_.find(incoming.identity.name);
   if (session != sessions_.end() && session->second.route == incoming.route) {
-    session->second.heard = clock_.mono();
+    session->second.last_message = clock_.mono();
     return true;
   }
   const auto history = history_.find(incoming.identity.name);
@@ -116,7 +116,7 @@ std::vector<wire::Message> Telemetry::receive(const transport::Incoming& incomin
                   other ? "run one agent per node, with one key each" : "send Hello");
   }
   Session& session = found->second;
-  session.heard = clock_.mono();
+  session.last_message = clock_.mono();
   if (auto* samples = std::get_if<wire::Samples>(&*message)) return on_samples(incoming, session, *samples);
   if (auto* live = std::get_if<wire::Live>(&*message)) return on_live(incoming, session, *live);
   if (const auto* ping = std::get_if<wire::Ping>(&*message))
@@ -152,11 +152,11 @@ bool Telemetry::cut_if_alternating(const std::string& node, History& history, bo
 void Telemetry::on_knock(const std::string& node, History& history) {
   const MonoTime now = clock_.mono();
   forget_before(history.knocks, now - kConflictLasts);
-  if (history.knocks.empty()) history.knocks_told = false;
+  if (history.knocks.empty()) history.knocks_reported = false;
   history.knocks.push_back(now);
   if (history.knocks.size() < kKnocks) return;
   history.conflict_at = now;
-  if (std::exchange(history.knocks_told, true)) return;
+  if (std::exchange(history.knocks_reported, true)) return;
   ++figures_.conflicts;
   log_.error("agent.duplicate", "two agents use the same key; the controller accepts the one that started later",
              {{"node", node}});
@@ -208,7 +208,7 @@ std::vector<wire::Message> Telemetry::on_hello(const transport::Incoming& from, 
 
   const auto session = sessions_.find(node);
   const bool other = session != sessions_.end() && session->second.route != from.route;
-  const bool other_lives = other && now - session->second.heard < kDeadAfter;
+  const bool other_lives = other && now - session->second.last_message < kDeadAfter;
   if (other_lives && hello.incarnation < session->second.incarnation) {
     on_knock(node, history);
     return refuse(from, node, "a later incarnation of this agent is connected",
@@ -220,7 +220,7 @@ std::vector<wire::Message> Telemetry::on_hello(const transport::Incoming& from, 
   const RecordMark kept = held(history, hello.incarnation);
   sessions_[node] = {from.route, hello.incarnation, now, from.key, kept, now};
   history.cut_route.clear();
-  history.refused_told = history.folded_told = false;
+  history.refused_reported = history.folded_reported = false;
   sink_.on_hello(hello);
   if (now - std::exchange(history.welcomed, now) >= std::chrono::seconds(1))
     log_.info("agent.welcomed", "an agent has connected",
@@ -309,14 +309,14 @@ std::optional<std::string> Telemetry::revoke(const std::string& node, const std:
 
 void Telemetry::expire() {
   const MonoTime now = clock_.mono();
-  if (now < nobody_is_silent_before_) return;
+  if (now < none_is_silent_before_) return;
   std::vector<std::string> silent;
-  nobody_is_silent_before_ = now + kDeadAfter;
+  none_is_silent_before_ = now + kDeadAfter;
   for (const auto& [node, session] : sessions_) {
-    if (now - session.heard >= kDeadAfter) {
+    if (now - session.last_message >= kDeadAfter) {
       silent.push_back(node);
     } else {
-      nobody_is_silent_before_ = std::min(nobody_is_silent_before_, session.heard + kDeadAfter);
+      none_is_silent_before_ = std::min(none_is_silent_before_, session.last_message + kDeadAfter);
     }
   }
   for (const std::string& node : silent) {

@@ -123,7 +123,7 @@ class Telemetry {
   struct Session {
     std::string route;
     std::uint64_t incarnation = 0;
-    MonoTime heard{};
+    MonoTime last_message{};
     std::string key;
     RecordMark received;  // highest received or acknowledged
     MonoTime second_began{};
@@ -144,11 +144,11 @@ class Telemetry {
     std::optional<MonoTime> cut_until, conflict_at;
     Duration cut_for{};
     MonoTime welcomed{};
-    bool refused_told = false, knocks_told = false, folded_told = false;
+    bool refused_reported = false, knocks_reported = false, folded_reported = false;
   };
 
   std::vector<wire::Message> refuse(const transport::Incoming& from, std::string subject, std::string what,
-                                    std::string mend, transport::Refused reason = transport::Refused::session);
+                                    std::string fix, transport::Refused reason = transport::Refused::session);
   std::vector<wire::Message> on_hello(const transport::Incoming& from, const wire::Hello& hello);
   std::vector<wire::Message> on_samples(const transport::Incoming& from, Session& session, wire::Samples& samples);
   std::vector<wire::Message> on_live(const transport::Incoming& from, Session& session, wire::Live& live);
@@ -186,10 +186,10 @@ class Telemetry {
   const Log& log_;
   TelemetrySink& sink_;
   transport::RefusalCounts* refusals_;
-  LogThrottle told_{std::chrono::seconds(60)};
+  LogThrottle reported_{std::chrono::seconds(60)};
   RecordStore* store_;                                 // null: records count as kept once they are taken
   std::unordered_map<std::string, Session> sessions_;  // by node
-  MonoTime nobody_is_silent_before_{};
+  MonoTime none_is_silent_before_{};
   std::unordered_map<std::string, History> history_;  // by identity name
   TelemetryFigures figures_;
   Shedding shedding_;

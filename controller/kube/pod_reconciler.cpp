@@ -81,7 +81,7 @@ void PodReconciler::put(const PodPointer& pod, bool followed) {
     return;
   }
   state_.name_containers(pod->uid, pod->container_ids);
-  if (told_) told_(*pod);
+  if (reported_) reported_(*pod);
   decider_.placements().bound(pod->uid, pod->node_name, followed);
   if (pod->failure != kube::PodFailure::none) decider_.placements().failed(pod->uid, to_string(pod->failure));
 }

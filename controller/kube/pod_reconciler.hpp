@@ -30,11 +30,11 @@ class PodReconciler {
   // Applies changes of nodes and pods; pods have the API server's UIDs. Returns true if a node changed.
   bool take(std::vector<kube::Change<kube::Node>> nodes, std::vector<kube::Change<kube::Pod>> pods);
   // Called for each pod that is bound to a known node, and again when it changes.
-  void on_bound(std::function<void(const kube::Pod&)> told) { told_ = std::move(told); }
+  void on_bound(std::function<void(const kube::Pod&)> reported) { reported_ = std::move(reported); }
   // Called for each pod without a node or on a node without an agent, and again when it changes.
-  void on_elsewhere(std::function<void(const kube::Pod&)> told) { elsewhere_ = std::move(told); }
+  void on_elsewhere(std::function<void(const kube::Pod&)> reported) { elsewhere_ = std::move(reported); }
   // Called with the UID of each pod that ended, was deleted or has another UID now.
-  void on_gone(std::function<void(const std::string&)> told) { gone_ = std::move(told); }
+  void on_gone(std::function<void(const std::string&)> reported) { gone_ = std::move(reported); }
   // The node's agent said Hello.
   void greeted(const std::string& node);
 
@@ -50,7 +50,7 @@ class PodReconciler {
   Decider& decider_;
   Shims& shims_;
   const Clock& clock_;
-  std::function<void(const kube::Pod&)> told_, elsewhere_;
+  std::function<void(const kube::Pod&)> reported_, elsewhere_;
   std::function<void(const std::string&)> gone_;
   std::map<std::string, std::shared_ptr<const kube::Node>> nodes_;
   std::map<std::string, std::map<std::string, PodPointer>> waiting_;  // node that no agent speaks for -> UID -> pod

@@ -27,8 +27,8 @@ bool KnownOwners::take(Result<kube::AutoscalerLists> listed, MonoTime now) {
   if (owners_ && away && now - listed_ <= kListHolds) return true;
   owners_.reset();
   problem_ = listed.error().message();
-  if (told_ && now - *told_ < kTellEvery) return true;
-  told_ = now;
+  if (reported_ && now - *reported_ < kTellEvery) return true;
+  reported_ = now;
   return false;
 }
 

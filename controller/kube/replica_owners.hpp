@@ -33,7 +33,7 @@ class KnownOwners {
  private:
   std::optional<kube::AutoscalerLists> owners_;
   MonoTime listed_{};
-  std::optional<MonoTime> told_;
+  std::optional<MonoTime> reported_;
   std::string problem_ = "autoscalers have not been listed yet";
 };
 

@@ -14,7 +14,7 @@ namespace {
 struct Cause {
   std::string_view text;
   Errc code;
-  const char* mend;  // empty: the credentials file
+  const char* fix;  // empty: the credentials file
 };
 constexpr Cause kCauses[] = {
     {"HMAC is invalid", Errc::denied, ""},
@@ -44,7 +44,7 @@ Result<std::string> IpmiPower::run(const Node& node, const char* command, const 
       credentials.password};
   auto ended = run_bounded(program, time);
   if (!ended) {
-    if (ended.error().code == Errc::not_found) ended.error().mend = "install the package ipmitool";
+    if (ended.error().code == Errc::not_found) ended.error().fix = "install the package ipmitool";
     ended.error().what = redact(ended.error().what, {credentials.password});
     return forward_error(ended);
   }
@@ -55,7 +55,7 @@ Result<std::string> IpmiPower::run(const Node& node, const char* command, const 
   for (const Cause& cause : kCauses) {
     if (said.find(cause.text) == std::string::npos) continue;
     error.code = cause.code;
-    error.mend = *cause.mend == '\0' ? "check user and password in " + file : cause.mend;
+    error.fix = *cause.fix == '\0' ? "check user and password in " + file : cause.fix;
     break;
   }
   return tl::unexpected<Error>(std::move(error));

@@ -57,7 +57,7 @@ bool matches_pattern(std::string_view pattern, std::string_view name) {
 
 // Reports an error of a value as a mistake of its key.
 void add(config::Section& section, std::string_view key, const Error& error) {
-  section.mistake(key, error.subject + ": " + error.what, error.mend);
+  section.mistake(key, error.subject + ": " + error.what, error.fix);
 }
 
 // A file whose name contains the node's is checked at each call.
@@ -92,7 +92,7 @@ void check_address(config::Section& section, const RedfishConfig& redfish) {
   const std::string example = "for example https://10.0.0.7";
   const auto address = for_node(redfish.address, Node{"node"});
   const auto url = http::parse_url(*address, example);
-  if (!url) return section.mistake("address", redfish.address + " " + url.error().what, url.error().mend);
+  if (!url) return section.mistake("address", redfish.address + " " + url.error().what, url.error().fix);
   if (url->target != "/") section.mistake("address", redfish.address + " has a path", "write the host alone");
   if (!url->origin.tls && url->origin.host != "localhost" && !http::is_loopback(url->origin.host))
     section.mistake("address", redfish.address + " would send the password in the clear", "use https://");

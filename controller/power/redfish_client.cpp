@@ -93,7 +93,7 @@ Status RedfishClient::log_in() {
 Error RedfishClient::without_secrets(Error error) const {
   error.subject = redact(std::move(error.subject), secrets_);
   error.what = redact(std::move(error.what), secrets_);
-  error.mend = redact(std::move(error.mend), secrets_);
+  error.fix = redact(std::move(error.fix), secrets_);
   return error;
 }
 
@@ -104,11 +104,11 @@ Error RedfishClient::refusal(const http::Answer& answer, const std::string& path
   const std::string said = redact(messages.empty() ? answer.body : messages, secrets_);
   error.what = with_output("the BMC answers " + std::to_string(answer.status), said);
   if (error.code == Errc::denied)
-    error.mend = "check user, password and the user's role in " + credentials_file_;
+    error.fix = "check user, password and the user's role in " + credentials_file_;
   else if (error.code == Errc::malformed)
-    error.mend = "set redfish.address to where it redirects; Wattle follows no redirect";
+    error.fix = "set redfish.address to where it redirects; Wattle follows no redirect";
   else if (error.code == Errc::not_found)
-    error.mend = "check redfish.address and redfish.system";
+    error.fix = "check redfish.address and redfish.system";
   return error;
 }
 
@@ -120,7 +120,7 @@ Result<http::Answer> RedfishClient::request(const std::string& method, const std
   auto answer = client_.request(method, path, body, limit);
   if (!answer) {
     Error error = without_secrets(std::move(answer.error()));
-    if (error.code == Errc::denied) error.mend = "check redfish.ca_file and redfish.fingerprint";
+    if (error.code == Errc::denied) error.fix = "check redfish.ca_file and redfish.fingerprint";
     return tl::unexpected<Error>(std::move(error));
   }
   if (answer->status < 200 || answer->status >= 300)

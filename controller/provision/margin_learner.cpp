@@ -44,7 +44,7 @@ Result<std::unique_ptr<MarginLearner>> MarginLearner::make(const MarginLearnerOp
   std::unique_ptr<MarginLearner> learner(
       new MarginLearner(options, std::move(checkpoints), std::move(make), clock, log));
   learner->resume();
-  learner->tell();
+  learner->report();
   return learner;
 }
 
@@ -205,7 +205,7 @@ void MarginLearner::turn() {
   for (LivedMinute& minute : news) {
     if (stops()) break;
     take(std::move(minute));
-    tell();
+    report();
   }
   if (changed || clock_.mono() - saved_at_ >= options_.checkpoint_every) save();
 }
@@ -309,7 +309,7 @@ void MarginLearner::save() {
   manifest.wall = clock_.wall();
   if (const auto saved = checkpoints_.save(all, manifest); !saved)
     failed("margins.checkpoint_failed", "a checkpoint of the teacher of provisioning was not written", saved.error());
-  tell();
+  report();
 }
 
 void MarginLearner::failed(const char* event, const char* message, const Error& error) {
@@ -317,7 +317,7 @@ void MarginLearner::failed(const char* event, const char* message, const Error& 
   own_.problem = error.what;
 }
 
-void MarginLearner::tell() {
+void MarginLearner::report() {
   if (trainer_) own_.steps = trainer_->steps();
   own_.replay = replay_.size();
   own_.lessons = students_ ? students_->lessons() : 0;

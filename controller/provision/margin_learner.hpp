@@ -114,7 +114,7 @@ class MarginLearner {
   void step();
   void freeze();
   void failed(const char* event, const char* message, const Error& error);
-  void tell();
+  void report();
 
   const MarginLearnerOptions options_;
   models::CheckpointDir checkpoints_;

@@ -51,8 +51,8 @@ bool moved_otherwise(const std::optional<double>& expected, const std::optional<
 void complete(SteeredService& service, const Traffic& traffic) {
   LimitMinute& minute = service.minute;
   const bool knows = minute.requests.has_value(), late = traffic.rate_rps && traffic.late_ratio;
-  service.rate_by = knows ? ToldBy::node : traffic.rate_rps ? ToldBy::prometheus : ToldBy::nobody;
-  service.latency_by = knows ? ToldBy::node : late ? ToldBy::prometheus : ToldBy::nobody;
+  service.rate_by = knows ? ReportedBy::node : traffic.rate_rps ? ReportedBy::prometheus : ReportedBy::none;
+  service.latency_by = knows ? ReportedBy::node : late ? ReportedBy::prometheus : ReportedBy::none;
   if (knows)
     service.rate_rps = static_cast<double>(*minute.requests) / kMinute;
   else
@@ -66,7 +66,7 @@ void complete(SteeredService& service, const Traffic& traffic) {
 
 }  // namespace
 
-std::string_view to_string(ToldBy whom) {
+std::string_view to_string(ReportedBy whom) {
   constexpr std::string_view kNames[] = {"nobody", "node", "prometheus"};
   return kNames[static_cast<std::size_t>(whom)];
 }
@@ -112,7 +112,7 @@ std::optional<MarginLearnerFigures> MarginTeacher::learned() const {
 
 void MarginTeacher::forget_old(MonoTime now) {
   for (auto at = services_.begin(); at != services_.end();) {
-    if (now - at->second.heard < kForget) {
+    if (now - at->second.last_message < kForget) {
       ++at;
       continue;
     }
@@ -144,7 +144,7 @@ void MarginTeacher::minute(const std::string& node, double node_cores, const Lim
   service.minute = ended;
   service.replicas = replicas;
   complete(service, traffic);
-  service.heard = now;
+  service.last_message = now;
   ++service.minutes;
   Chain& chain = chains_[name];
   decide(node + "/" + ended.name, chain, service, node_cores, follows, done);
@@ -306,7 +306,7 @@ std::map<std::string, TeacherReplicas> MarginTeacher::replicas() const {
   std::map<std::string, TeacherReplicas> all;
   const MonoTime now = clock_.mono();
   for (const auto& [name, service] : services_) {
-    if (!service.known || !service.replicas.wanted || now - service.heard >= kStepHolds) continue;
+    if (!service.known || !service.replicas.wanted || now - service.last_message >= kStepHolds) continue;
     TeacherReplicas& sum = all[service.replicas.workload];
     ++sum.pods;
     sum.now = service.replicas.now;
@@ -317,12 +317,12 @@ std::map<std::string, TeacherReplicas> MarginTeacher::replicas() const {
 }
 
 std::map<std::string, wire::MarginStep> MarginTeacher::margins(const std::string& node) const {
-  std::map<std::string, wire::MarginStep> told;
+  std::map<std::string, wire::MarginStep> reported;
   const MonoTime now = clock_.mono();
   for (auto at = services_.lower_bound({node, ""}); at != services_.end() && at->first.first == node; ++at)
-    if (((at->second.teacher_next && acts()) || at->second.student_next) && now - at->second.heard < kStepHolds)
-      told[at->first.second] = {at->second.minute.number, at->second.wanted_margin, at->second.wanted_memory};
-  return told;
+    if (((at->second.teacher_next && acts()) || at->second.student_next) && now - at->second.last_message < kStepHolds)
+      reported[at->first.second] = {at->second.minute.number, at->second.wanted_margin, at->second.wanted_memory};
+  return reported;
 }
 
 std::shared_ptr<const Student> MarginTeacher::student(const std::string& node) const {

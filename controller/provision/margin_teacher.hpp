@@ -38,8 +38,8 @@ namespace wattle::controller {
 
 inline constexpr std::size_t kMostSteeredServices = 4096;
 
-enum class ToldBy : std::uint8_t { nobody, node, prometheus };
-std::string_view to_string(ToldBy whom);
+enum class ReportedBy : std::uint8_t { none, node, prometheus };
+std::string_view to_string(ReportedBy whom);
 
 // State of a service after its last complete minute.
 struct SteeredService {
@@ -52,7 +52,7 @@ struct SteeredService {
   ReplicaPlace replicas;
   double gain = 0;     // Q of the teacher's action minus that of the rule's, at least 0
   bool known = false;  // latency is known; otherwise the rule serves and nothing is learned
-  ToldBy rate_by = ToldBy::nobody, latency_by = ToldBy::nobody;
+  ReportedBy rate_by = ReportedBy::none, latency_by = ReportedBy::none;
   std::optional<double> rate_rps;
   std::optional<placement::ExpectedRate> expected;  // for the current minute
   placement::ForecastScore forecast;
@@ -61,7 +61,7 @@ struct SteeredService {
   bool explored = false;
   bool guarded = false;  // the rule serves until the block ends, after a minute with too many late requests
   std::uint64_t minutes = 0, agreed = 0;  // reported minutes; those in which both choose the same action
-  MonoTime heard{};
+  MonoTime last_message{};
 };
 
 // The teacher's suggestion for the replicas of a workload, by its pods.

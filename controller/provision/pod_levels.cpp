@@ -6,7 +6,7 @@ namespace wattle::controller {
 namespace {
 
 // Returns the level to report to the actuator; empty if none.
-std::string_view level_told(const kube::Pod& pod) {
+std::string_view level_reported(const kube::Pod& pod) {
   if (pod.ended || pod.node_name.empty()) return {};
   if (pod.provision == kube::PodProvision::requests) return {};
   if (pod.provision == kube::PodProvision::limits && pod.requests_set) return to_string(kube::PodProvision::suggest);
@@ -17,26 +17,26 @@ std::string_view level_told(const kube::Pod& pod) {
 
 void PodLevels::described(const kube::Pod& pod) {
   left(pod.uid);
-  const std::string_view level = level_told(pod);
+  const std::string_view level = level_reported(pod);
   if (level.empty()) return;
-  auto& told = told_[pod.node_name];
-  if (told.size() >= actuation::kMaxWorkloads) return;
-  told.emplace(pod.uid, level);
+  auto& reported = reported_[pod.node_name];
+  if (reported.size() >= actuation::kMaxWorkloads) return;
+  reported.emplace(pod.uid, level);
   node_of_[pod.uid] = pod.node_name;
 }
 
 void PodLevels::left(const std::string& uid) {
   const auto found = node_of_.find(uid);
   if (found == node_of_.end()) return;
-  const auto at = told_.find(found->second);
+  const auto at = reported_.find(found->second);
   at->second.erase(uid);
-  if (at->second.empty()) told_.erase(at);
+  if (at->second.empty()) reported_.erase(at);
   node_of_.erase(found);
 }
 
 std::map<std::string, std::string> PodLevels::of(const std::string& node) const {
-  const auto found = told_.find(node);
-  return found == told_.end() ? std::map<std::string, std::string>() : found->second;
+  const auto found = reported_.find(node);
+  return found == reported_.end() ? std::map<std::string, std::string>() : found->second;
 }
 
 }  // namespace wattle::controller

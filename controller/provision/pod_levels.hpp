@@ -26,8 +26,8 @@ class PodLevels {
   std::map<std::string, std::string> of(const std::string& node) const;
 
  private:
-  std::unordered_map<std::string, std::map<std::string, std::string>> told_;  // by node; no map is empty
-  std::unordered_map<std::string, std::string> node_of_;                      // by UID
+  std::unordered_map<std::string, std::map<std::string, std::string>> reported_;  // by node; no map is empty
+  std::unordered_map<std::string, std::string> node_of_;                          // by UID
 };
 
 }  // namespace wattle::controller

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kMostAnswerBytes = std::size_t{8} << 20;
 constexpr std::size_t kMostTokenBytes = std::size_t{64} << 10;
-constexpr Duration kToldEvery = std::chrono::minutes(10);
+constexpr Duration kReportedEvery = std::chrono::minutes(10);
 constexpr int kIntervalsKept = 3;
 constexpr std::array kEveryQuery{TrafficQuery::rate, TrafficQuery::late, TrafficQuery::latency};
 constexpr double kMostRps = 1e9, kMostSeconds = 1e6;
@@ -62,7 +62,7 @@ PrometheusRates::PrometheusRates(const PrometheusConfig& config, http::Url url, 
       clock_(clock),
       log_(log),
       client_(std::move(url.origin), kMostAnswerBytes),
-      throttle_(kToldEvery) {
+      throttle_(kReportedEvery) {
   client_.accept("application/json");
   client_.content_type("application/x-www-form-urlencoded");
   for (const TrafficQuery query : kEveryQuery)
@@ -141,7 +141,7 @@ Result<TrafficValues> PrometheusRates::answer_of(TrafficQuery query) {
   const std::string body =
       "query=" + http::percent_encode(text_of(query)) + "&timeout=" + std::to_string(timeout.count()) + "ms";
   auto answer = client_.request("POST", target_, body, timeout);
-  if (!answer) return fail(answer.error().code, subject, answer.error().what, answer.error().mend);
+  if (!answer) return fail(answer.error().code, subject, answer.error().what, answer.error().fix);
   if (answer->status == 401 || answer->status == 403)
     return fail(Errc::denied, subject, "Prometheus returned HTTP " + std::to_string(answer->status),
                 "set provisioning.prometheus.token to a token that may query");
@@ -172,9 +172,9 @@ void PrometheusRates::failed(TrafficQuery query, const Error& error) {
     ++figures.failures;
     figures.problem = error.message();
   }
-  if (const auto untold = throttle_.note(std::string(key_of(query)), clock_.mono()))
+  if (const auto unreported = throttle_.note(std::string(key_of(query)), clock_.mono()))
     log_.warn("prometheus.failed", "a query to Prometheus failed",
-              {{"url", config_.url}, {"key", key_of(query)}, {"error", error}, {"times", *untold}});
+              {{"url", config_.url}, {"key", key_of(query)}, {"error", error}, {"times", *unreported}});
 }
 
 void PrometheusRates::answered(TrafficQuery query, TrafficValues values) {
@@ -189,31 +189,34 @@ void PrometheusRates::answered(TrafficQuery query, TrafficValues values) {
     figures.problem = left_out.empty() ? "" : "skipped: " + left_out + ", as " + values.example;
     figures.series = series = values.values.size();
     figures.left_out = values.no_number + values.unnamed + values.twice + values.out_of_range;
-    told_[static_cast<std::size_t>(query)] = LastAnswer{std::move(values.values), clock_.mono()};
+    reported_[static_cast<std::size_t>(query)] = LastAnswer{std::move(values.values), clock_.mono()};
   }
   if (back)
     log_.info("prometheus.recovered", "a query to Prometheus succeeds again",
               {{"key", key_of(query)}, {"series", series}});
   if (left_out.empty()) return;
-  if (const auto untold = throttle_.note(std::string(key_of(query)), clock_.mono()))
-    log_.warn(
-        "prometheus.series_skipped", "some series of a Prometheus query were skipped",
-        {{"url", config_.url}, {"key", key_of(query)}, {"what", left_out}, {"as", values.example}, {"times", *untold}});
+  if (const auto unreported = throttle_.note(std::string(key_of(query)), clock_.mono()))
+    log_.warn("prometheus.series_skipped", "some series of a Prometheus query were skipped",
+              {{"url", config_.url},
+               {"key", key_of(query)},
+               {"what", left_out},
+               {"as", values.example},
+               {"times", *unreported}});
 }
 
-std::optional<double> PrometheusRates::told(TrafficQuery query, const std::string& node,
-                                            const std::string& name) const {
-  const auto& told = told_[static_cast<std::size_t>(query)];
-  if (!told || clock_.mono() - told->at > kIntervalsKept * config_.interval) return std::nullopt;
-  auto found = told->values.find({node, name});
-  if (found == told->values.end()) found = told->values.find({"", name});
-  return found == told->values.end() ? std::nullopt : std::optional(found->second);
+std::optional<double> PrometheusRates::reported(TrafficQuery query, const std::string& node,
+                                                const std::string& name) const {
+  const auto& reported = reported_[static_cast<std::size_t>(query)];
+  if (!reported || clock_.mono() - reported->at > kIntervalsKept * config_.interval) return std::nullopt;
+  auto found = reported->values.find({node, name});
+  if (found == reported->values.end()) found = reported->values.find({"", name});
+  return found == reported->values.end() ? std::nullopt : std::optional(found->second);
 }
 
 Traffic PrometheusRates::traffic(const std::string& node, const std::string& name) const {
   const std::lock_guard lock(mutex_);
-  Traffic out{told(TrafficQuery::rate, node, name), told(TrafficQuery::late, node, name), std::nullopt};
-  if (const auto p99_s = told(TrafficQuery::latency, node, name); p99_s && seconds(config_.target) > 0)
+  Traffic out{reported(TrafficQuery::rate, node, name), reported(TrafficQuery::late, node, name), std::nullopt};
+  if (const auto p99_s = reported(TrafficQuery::latency, node, name); p99_s && seconds(config_.target) > 0)
     out.p99_over_target = *p99_s / seconds(config_.target);
   return out;
 }
@@ -222,7 +225,7 @@ PrometheusFigures PrometheusRates::figures() const {
   const std::lock_guard lock(mutex_);
   PrometheusFigures out = figures_;
   for (std::size_t i = 0; i < kTrafficQueries; ++i)
-    if (told_[i]) out.queries[i].age = clock_.mono() - told_[i]->at;
+    if (reported_[i]) out.queries[i].age = clock_.mono() - reported_[i]->at;
   return out;
 }
 

@@ -87,7 +87,7 @@ class PrometheusRates final : public TrafficSource {
   Result<std::string> token() const;
   void failed(TrafficQuery query, const Error& error);
   void answered(TrafficQuery query, TrafficValues values);
-  std::optional<double> told(TrafficQuery query, const std::string& node, const std::string& name) const;
+  std::optional<double> reported(TrafficQuery query, const std::string& node, const std::string& name) const;
   const std::string& text_of(TrafficQuery query) const;
 
   const PrometheusConfig config_;
@@ -101,7 +101,7 @@ class PrometheusRates final : public TrafficSource {
   mutable std::mutex mutex_;  // guards the members below
   std::condition_variable wake_;
   bool stop_ = false;
-  std::array<std::optional<LastAnswer>, kTrafficQueries> told_;
+  std::array<std::optional<LastAnswer>, kTrafficQueries> reported_;
   PrometheusFigures figures_;
 };
 

@@ -114,16 +114,16 @@ Result<TrafficValues> parse_prometheus(std::string_view body, double most, const
     const auto number = parse::real(text);
     if (!number) return not_so(subject, cut("the answer contains the value '" + text + "'"));
     TrafficKey key = key_of(*metric);
-    const auto told = within(*number, most);
+    const auto reported = within(*number, most);
     if (key.second.empty() || key.second.size() > kMostNameBytes || key.first.size() > kMostNameBytes)
       leave(out.unnamed, *metric);
-    else if (!told)
+    else if (!reported)
       leave(out.out_of_range, *metric);
     else if (again.contains(key) || out.values.contains(key)) {
       leave(out.twice, *metric);
       again.insert(std::move(key));
     } else
-      out.values.emplace(std::move(key), *told);
+      out.values.emplace(std::move(key), *reported);
   }
   for (const TrafficKey& key : again) out.twice += out.values.erase(key);
   return out;

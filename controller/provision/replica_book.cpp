@@ -15,8 +15,8 @@ std::string rounded(double value, int digits) {
 }
 
 std::optional<double> used_by_all(const RequestWorkload& workload, std::size_t running) {
-  if (workload.heard == 0 || 2 * workload.heard < running) return std::nullopt;
-  return workload.used.cpu_cores * static_cast<double>(running) / static_cast<double>(workload.heard);
+  if (workload.reporting == 0 || 2 * workload.reporting < running) return std::nullopt;
+  return workload.used.cpu_cores * static_cast<double>(running) / static_cast<double>(workload.reporting);
 }
 
 }  // namespace
@@ -86,11 +86,11 @@ Steps ReplicaBook::tick(const std::map<std::string, RequestWorkload>& workloads)
 
 void ReplicaBook::look(const std::string& key, const RequestWorkload& workload, double now_s) {
   if (!has_replicas(workload.owner)) return;
-  const Traffic told = workload.pods > 0 ? traffic_.traffic("", key) : Traffic{};
+  const Traffic reported = workload.pods > 0 ? traffic_.traffic("", key) : Traffic{};
   const std::size_t running = workload.pods + elsewhere_of(key).running;
-  if (told.rate_rps)
-    rules_[key].add({*told.rate_rps, used_by_all(workload, running), workload.request.cpu_cores, running,
-                     may_shrink(key, workload) ? 1 : replicas_of(key, workload), told.late_ratio},
+  if (reported.rate_rps)
+    rules_[key].add({*reported.rate_rps, used_by_all(workload, running), workload.request.cpu_cores, running,
+                     may_shrink(key, workload) ? 1 : replicas_of(key, workload), reported.late_ratio},
                     now_s);
   else if (const auto found = rules_.find(key); found != rules_.end())
     found->second.silent();

@@ -193,12 +193,12 @@ void RequestBook::record(const Node& node) {
   if (!(seconds > 0)) return;
   for (const std::string& uid : node.pods) {
     const auto known = pods_.find(uid);
-    const auto told = node.workloads.find(uid);
-    if (known == pods_.end() || told == node.workloads.end() || told->second.missing) continue;
+    const auto reported = node.workloads.find(uid);
+    if (known == pods_.end() || reported == node.workloads.end() || reported->second.missing) continue;
     Watched& pod = known->second;
-    const WorkloadValues& values = told->second.values;
-    if (told->second.cpu_cores) {
-      placement::PodUse use{told->second.whole_cores(), values.pressure.cpu_some_ratio, std::nullopt};
+    const WorkloadValues& values = reported->second.values;
+    if (reported->second.cpu_cores) {
+      placement::PodUse use{reported->second.whole_cores(), values.pressure.cpu_some_ratio, std::nullopt};
       if (values.cpu_throttled_us) use.throttled_ratio = static_cast<double>(*values.cpu_throttled_us) * 1e-6 / seconds;
       pod.needed_core_s += placement::needed_cores(use) * seconds;
       pod.used_core_s += use.cores * seconds;
@@ -226,7 +226,7 @@ void RequestBook::close_pod(Watched& pod, RequestWorkload& workload, double now_
   if (pod.seconds > 0) {
     workload.rule.add_cpu(pod.needed_core_s / pod.seconds, pod.seconds, now_s);
     workload.used.cpu_cores += pod.used_core_s / pod.seconds;
-    ++workload.heard;
+    ++workload.reporting;
   }
   workload.used.memory_bytes += pod.memory.bytes;
   pod.needed_core_s = pod.used_core_s = pod.seconds = 0;
@@ -295,7 +295,7 @@ Steps RequestBook::prune(const ClusterState& state) {
 
 void RequestBook::begin_sums() {
   for (auto& [key, workload] : workloads_) {
-    workload.pods = workload.heard = 0;
+    workload.pods = workload.reporting = 0;
     workload.requested = workload.used = {};
     workload.freed = {};
     workload.resizes = {};

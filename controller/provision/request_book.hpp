@@ -73,7 +73,7 @@ struct RequestWorkload {
   bool shrink_allowed = false;             // by all of its pods
   // Sums over all pods in the last whole minute.
   std::size_t pods = 0;
-  std::size_t heard = 0;  // pods with reported CPU usage
+  std::size_t reporting = 0;  // pods with reported CPU usage
   placement::Resources requested, used;
   Freed freed;
   ResizeCounts resizes;

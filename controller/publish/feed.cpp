@@ -47,7 +47,7 @@ wire::Board empty_board(const Decider& decider, const ServingModel& networks) {
 wire::Board board_of(Decider& decider, const ServingModel& networks) {
   wire::Board board = empty_board(decider, networks);
   if (!board.neutral) board.classes = decider.asks().board();
-  decider.asks().tell_starts(board);
+  decider.asks().report_starts(board);
   return board;
 }
 
@@ -74,7 +74,7 @@ bool Feed::board(Decider& decider, const ServingModel& networks, MonoTime now) {
   }
   if (!making_->neutral) making_->classes.push_back(decider.asks().board_class(making_->classes.size()));
   if (!making_->neutral && making_->classes.size() < placement::kBoardClassCores.size()) return true;
-  decider.asks().tell_starts(*making_);
+  decider.asks().report_starts(*making_);
   making_->epoch = epoch_;
   making_->seq = ++board_seq_;
   acting_ = !making_->neutral;

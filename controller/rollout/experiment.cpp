@@ -50,14 +50,14 @@ std::vector<MonitorState> Experiment::rows() const {
           {std::string(kLateRow), over_budget_text(late_.over_s())}};
 }
 
-Result<bool> Experiment::restore(const MonitorState& row, const std::function<void(const char* what)>& anew) {
+Result<bool> Experiment::restore(const MonitorState& row, const std::function<void(const char* what)>& again) {
   if (row.name == kGateRow) {
     WATTLE_TRY(const GateState state, parse_gate(row.text));
     decisions_ = state.decisions;
     output_check_.set_failed(state.nonsense);
   } else if (row.name == kRegressionRow) {
     WATTLE_TRY(const auto state, parse_regression(row.text));
-    if (!regression_.restore(state)) anew("the configured number of rewards or the limit has decreased");
+    if (!regression_.restore(state)) again("the configured number of rewards or the limit has decreased");
   } else if (row.name == kWaitingRow || row.name == kLateRow) {
     WATTLE_TRY(const double over_s, parse_over_budget(row.name, row.text));
     (row.name == kLateRow ? late_ : waiting_).restore(over_s);

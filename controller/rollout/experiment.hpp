@@ -63,7 +63,7 @@ class Experiment {
   std::vector<MonitorState> rows() const;
   // Returns false if the experiment has no row of that name. A valid row that does not fit starts from scratch, and the
   // callback is called.
-  Result<bool> restore(const MonitorState& row, const std::function<void(const char* what)>& anew);
+  Result<bool> restore(const MonitorState& row, const std::function<void(const char* what)>& again);
   void restore(std::vector<BlockResult> blocks) { measurement_.restore(std::move(blocks)); }
 
  private:

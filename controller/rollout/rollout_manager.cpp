@@ -80,11 +80,11 @@ Status RolloutManager::go_on(const Change& last, RolloutSpec spec) {
   WATTLE_TRY(auto blocks, changes_.file()->blocks(experiment_id_));
   experiment_.restore(std::move(blocks));
   WATTLE_TRY(kept_, changes_.file()->monitors(experiment_id_));
-  const auto anew = [this](const char* what) {
+  const auto again = [this](const char* what) {
     log_->warn("regression.restarted", "the regression monitor starts from scratch", {{"why", what}});
   };
   for (const MonitorState& row : std::vector(kept_))
-    if (const auto restored = experiment_.restore(row, anew); !restored) unreadable(restored.error());
+    if (const auto restored = experiment_.restore(row, again); !restored) unreadable(restored.error());
   return {};
 }
 

@@ -108,7 +108,7 @@ void ClusterState::end_flight(Pod& pod) {
   node.in_flight.erase(pod.spec.uid);
   pod.in_flight_to.clear();
   pod.nominated = false;
-  tell_sums(node);
+  report_sums(node);
   list(pod);
 }
 
@@ -163,7 +163,7 @@ bool ClusterState::unbind(const std::string& uid, const std::string& name) {
   node->pods.erase(uid);
   node->unsettled.erase(uid);
   pods_.erase(found);
-  tell_sums(*node);
+  report_sums(*node);
   return true;
 }
 
@@ -184,7 +184,7 @@ void ClusterState::list(const Pod& pod) {
       Node& node = *find(pod.in_flight_to);
       node.sums.in_flight.add(pod.spec.request, 1);
       if (!pod.spec.daemonset) rows_.count_replica(pod.spec.owner, node.row);
-      tell_sums(node);
+      report_sums(node);
     }
     return;
   }
@@ -194,7 +194,7 @@ void ClusterState::list(const Pod& pod) {
   node.sums.bound.add(pod.spec.request, 1);
   node.sums.daemonsets += pod.spec.daemonset ? 1 : 0;
   if (node.unsettled.contains(pod.spec.uid)) node.sums.unsettled.add({placement::demand_cores(pod.spec), 0}, 1);
-  tell_sums(node);
+  report_sums(node);
 }
 
 // A pod that was not listed yet has no UID.
@@ -206,7 +206,7 @@ void ClusterState::unlist(const Pod& pod) {
       Node& node = *find(pod.in_flight_to);
       node.sums.in_flight.add(pod.spec.request, -1);
       if (!pod.spec.daemonset) rows_.uncount_replica(pod.spec.owner, node.row);
-      tell_sums(node);
+      report_sums(node);
     }
     return;
   }
@@ -214,12 +214,12 @@ void ClusterState::unlist(const Pod& pod) {
   node.sums.bound.add(pod.spec.request, -1);
   node.sums.daemonsets -= pod.spec.daemonset ? 1 : 0;
   if (node.unsettled.contains(pod.spec.uid)) node.sums.unsettled.add({placement::demand_cores(pod.spec), 0}, -1);
-  tell_sums(node);
+  report_sums(node);
   rows_.uncount(app_in_namespace(pod.spec), node.row);
   if (!pod.spec.daemonset) rows_.uncount_replica(pod.spec.owner, node.row);
 }
 
-void ClusterState::tell_sums(const Node& node) {
+void ClusterState::report_sums(const Node& node) {
   placement::NodeView& seen = change(node);
   seen.starts = starts_.count(seen.name);
   seen.pods = node.pods.size() - node.sums.daemonsets;
@@ -231,14 +231,14 @@ void ClusterState::tell_sums(const Node& node) {
 }
 
 const placement::ClusterView& ClusterState::view(const placement::PodSpec& asked, MonoTime now) {
-  rows_.tell_ages(now);
+  rows_.report_ages(now);
   count_what_waits(asked, now);
   return rows_.view();
 }
 
 const placement::ClusterView& ClusterState::view(const placement::PodSpec& asked, std::span<const std::size_t> rows,
                                                  MonoTime now) {
-  rows_.tell_ages(rows, now);
+  rows_.report_ages(rows, now);
   count_what_waits(asked, now);
   return rows_.view();
 }
@@ -249,12 +249,12 @@ void ClusterState::count_what_waits(const placement::PodSpec& asked, MonoTime no
   const Pod* itself = pod(asked.uid);
   const std::string app = app_in_namespace(asked);
   const bool counted = itself != nullptr && !itself->node.empty() && app_in_namespace(itself->spec) == app;
-  rows_.tell_same_app(app, counted ? std::optional(find(itself->node)->row) : std::nullopt);
+  rows_.report_same_app(app, counted ? std::optional(find(itself->node)->row) : std::nullopt);
   const std::string at = itself == nullptr ? std::string() : itself->node.empty() ? itself->in_flight_to : itself->node;
   const bool replica = !at.empty() && !itself->spec.daemonset && itself->spec.owner == asked.owner;
-  rows_.tell_replicas(asked.owner, replica && !asked.owner.empty() ? std::optional(find(at)->row) : std::nullopt);
+  rows_.report_replicas(asked.owner, replica && !asked.owner.empty() ? std::optional(find(at)->row) : std::nullopt);
   waiting_.expire_pending(now);
-  rows_.tell_time(now, pending() - (itself != nullptr && waiting_.is_pending(*itself) ? 1 : 0));
+  rows_.report_time(now, pending() - (itself != nullptr && waiting_.is_pending(*itself) ? 1 : 0));
 }
 
 void ClusterState::recall(const placement::PodSpec& spec, std::uint64_t decision_id) {

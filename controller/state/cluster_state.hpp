@@ -224,7 +224,7 @@ class ClusterState {
   // Updates the counts of pods. Around each change of a pod: unlist(), change, list().
   void list(const Pod& pod);
   void unlist(const Pod& pod);
-  void tell_sums(const Node& node);
+  void report_sums(const Node& node);
   void retire_nodes(MonoTime now);
   void judge(Node& node);
 

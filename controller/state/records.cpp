@@ -48,16 +48,16 @@ void merge(WorkloadValues& into, const WorkloadValues& more) {
 // Beyond the bound, drops the containers that were idle for longest; their usage counts as the pod's rest.
 void add_containers(Workload& pod, const WorkloadValues& values, std::uint64_t interval) {
   if (values.kind != WorkloadKind::pod) return;
-  for (const ContainerValues& told : values.containers) {
+  for (const ContainerValues& reported : values.containers) {
     auto known = std::find_if(pod.containers.begin(), pod.containers.end(),
-                              [&](const ContainerSum& each) { return each.id == told.id; });
+                              [&](const ContainerSum& each) { return each.id == reported.id; });
     if (known == pod.containers.end()) {
       if (pod.containers.size() >= kMaxContainers)
         pod.containers.erase(std::min_element(pod.containers.begin(), pod.containers.end(),
                                               [](const auto& a, const auto& b) { return a.listed < b.listed; }));
-      known = pod.containers.insert(pod.containers.end(), ContainerSum{told.id, 0, 0});
+      known = pod.containers.insert(pod.containers.end(), ContainerSum{reported.id, 0, 0});
     }
-    known->energy_uj += told.energy_uj.value_or(0);
+    known->energy_uj += reported.energy_uj.value_or(0);
     known->listed = interval;
   }
 }
@@ -117,10 +117,10 @@ std::size_t ClusterState::fold(const std::string& name, Record& record, MonoTime
   std::unordered_set<std::string_view> taken;
   const auto stays = [&](const WorkloadValues& values) {
     if (values.name == kOthers || node.workloads.contains(values.name) || taken.contains(values.name)) return true;
-    const bool heard = node.newcomers.knows(values.name);
-    if (places == 0 || (!heard && room == 0)) return false;
+    const bool known = node.newcomers.knows(values.name);
+    if (places == 0 || (!known && room == 0)) return false;
     --places;
-    room -= heard ? 0 : 1;
+    room -= known ? 0 : 1;
     taken.insert(values.name);
     return true;
   };
@@ -160,8 +160,8 @@ RecordNews ClusterState::apply(const std::string& name, const Record& record, Mo
   node.interval_ns = record.interval_ns;
   if (record.part == 0) apply_node(node, record);
   apply_workloads(node, record, received);
-  for (const WorkloadValues& told : record.workloads) {
-    const auto known = node.workloads.find(told.name);
+  for (const WorkloadValues& reported : record.workloads) {
+    const auto known = node.workloads.find(reported.name);
     if (known != node.workloads.end() && known->second.values.ended) node.workloads.erase(known);
   }
   steps_ += record.workloads.size();
@@ -174,7 +174,7 @@ RecordNews ClusterState::apply(const std::string& name, const Record& record, Mo
     });
   }
   find_news(name, node, record, received, news);
-  tell_sums(node);
+  report_sums(node);
   if (!ahead) add_up(node, record);
   return news;
 }
@@ -207,18 +207,18 @@ void ClusterState::apply_node(Node& node, const Record& record) {
 
 void ClusterState::apply_workloads(Node& node, const Record& record, MonoTime received) {
   double throttled_us = 0;
-  for (const WorkloadValues& told : record.workloads) {
-    const auto [entry, fresh] = node.workloads.try_emplace(told.name);
+  for (const WorkloadValues& reported : record.workloads) {
+    const auto [entry, fresh] = node.workloads.try_emplace(reported.name);
     Workload& workload = entry->second;
     const bool another_root = workload.listed == node.samples;  // several entries with one name in one record
     if (another_root)
-      merge(workload.values, told);
+      merge(workload.values, reported);
     else
-      workload.values = told;
+      workload.values = reported;
     const WorkloadValues& values = workload.values;
     if (fresh) {
       workload.first_seen = received;
-      node.newcomers.note(told.name);
+      node.newcomers.note(reported.name);
     }
     workload.last_seq = node.interval_seq;
     workload.listed = node.samples;
@@ -231,10 +231,10 @@ void ClusterState::apply_workloads(Node& node, const Record& record, MonoTime re
       };
       workload.cpu_cores = cores(*values.cpu_usage_us);
       workload.nested_cores = cores(values.nested_cpu_us.value_or(0));
-      settle(node, told.name);
+      settle(node, reported.name);
     }
     workload.power_w = mean_w(values.energy_uj, record.interval_ns);
-    throttled_us += static_cast<double>(told.cpu_throttled_us.value_or(0));
+    throttled_us += static_cast<double>(reported.cpu_throttled_us.value_or(0));
   }
   if (throttled_us > 0 && record.interval_ns > 0)
     change(node).throttled_cores += throttled_us * 1e3 / static_cast<double>(record.interval_ns);

@@ -53,21 +53,21 @@ void ViewRows::count(const std::string& app, std::size_t row) { bound_.add(app, 
 void ViewRows::uncount(const std::string& app, std::size_t row) { bound_.remove(app, row); }
 
 // Walks rows, because a walk over names would cost as much as the decision.
-void ViewRows::tell_ages(MonoTime now) {
-  for (std::size_t row = 0; row < view_.nodes.size(); ++row) tell_age(row, now);
+void ViewRows::report_ages(MonoTime now) {
+  for (std::size_t row = 0; row < view_.nodes.size(); ++row) report_age(row, now);
 }
 
-void ViewRows::tell_ages(std::span<const std::size_t> rows, MonoTime now) {
+void ViewRows::report_ages(std::span<const std::size_t> rows, MonoTime now) {
   for (const std::size_t row : rows)
-    if (row < view_.nodes.size()) tell_age(row, now);
+    if (row < view_.nodes.size()) report_age(row, now);
 }
 
-void ViewRows::tell_age(std::size_t row, MonoTime now) {
+void ViewRows::report_age(std::size_t row, MonoTime now) {
   const std::optional<MonoTime>& at = sampled_at_[row];
   view_.nodes[row].telemetry_age = at ? std::optional(std::max(Duration{0}, now - *at)) : std::nullopt;
 }
 
-void ViewRows::tell_same_app(const std::string& app, std::optional<std::size_t> itself) {
+void ViewRows::report_same_app(const std::string& app, std::optional<std::size_t> itself) {
   for (const std::size_t row : same_app_) view_.nodes[row].same_app_pods = 0;
   same_app_.clear();
   const CountsByRow::Rows* same = bound_.of(app);
@@ -79,7 +79,7 @@ void ViewRows::tell_same_app(const std::string& app, std::optional<std::size_t> 
   if (itself) --view_.nodes[*itself].same_app_pods;
 }
 
-void ViewRows::tell_replicas(const std::string& owner, std::optional<std::size_t> itself) {
+void ViewRows::report_replicas(const std::string& owner, std::optional<std::size_t> itself) {
   for (const std::size_t row : same_owner_) view_.nodes[row].owner_pods = 0;
   same_owner_.clear();
   const CountsByRow::Rows* same = replicas_.of(owner);
@@ -91,7 +91,7 @@ void ViewRows::tell_replicas(const std::string& owner, std::optional<std::size_t
   if (itself) --view_.nodes[*itself].owner_pods;
 }
 
-void ViewRows::tell_time(MonoTime now, std::size_t pending_pods) {
+void ViewRows::report_time(MonoTime now, std::size_t pending_pods) {
   view_.now = now;
   view_.pending_pods = pending_pods;
 }

@@ -54,18 +54,18 @@ class ViewRows {
   void uncount_replica(const std::string& owner, std::size_t row) { replicas_.remove(owner, row); }
 
   // Updates the ages of all rows, or of these, for `now`.
-  void tell_ages(MonoTime now);
-  void tell_ages(std::span<const std::size_t> rows, MonoTime now);
+  void report_ages(MonoTime now);
+  void report_ages(std::span<const std::size_t> rows, MonoTime now);
   // Sets same_app_pods of each row for a pod of this application. The pod itself, in row `itself`, does not count.
-  void tell_same_app(const std::string& app, std::optional<std::size_t> itself);
+  void report_same_app(const std::string& app, std::optional<std::size_t> itself);
   // Sets owner_pods of each row for a pod of this owner. The pod itself, in row `itself`, does not count.
-  void tell_replicas(const std::string& owner, std::optional<std::size_t> itself);
-  void tell_time(MonoTime now, std::size_t pending_pods);
+  void report_replicas(const std::string& owner, std::optional<std::size_t> itself);
+  void report_time(MonoTime now, std::size_t pending_pods);
   const placement::ClusterView& view() const { return view_; }
   const placement::NodeView& operator[](std::size_t row) const { return view_.nodes[row]; }
 
  private:
-  void tell_age(std::size_t row, MonoTime now);
+  void report_age(std::size_t row, MonoTime now);
 
   placement::ClusterView view_;
   std::vector<std::optional<MonoTime>> sampled_at_;          // by row, from the node's last sample

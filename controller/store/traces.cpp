@@ -12,7 +12,7 @@ namespace fs = std::filesystem;
 
 constexpr std::array<std::string_view, 2> kFiles{"knowledge", "control.db-wal"};
 constexpr std::string_view kDamaged = "control.db.damaged-";
-constexpr std::size_t kTold = 2;
+constexpr std::size_t kReported = 2;
 
 }  // namespace
 
@@ -30,11 +30,11 @@ std::vector<std::string> traces_of_before(const std::string& data_dir, const std
   return traces;
 }
 
-std::string told_of(const std::vector<std::string>& traces) {
+std::string reported_of(const std::vector<std::string>& traces) {
   std::string text;
-  for (std::size_t i = 0; i < std::min(traces.size(), kTold); ++i) text += (i == 0 ? "" : ", ") + traces[i];
+  for (std::size_t i = 0; i < std::min(traces.size(), kReported); ++i) text += (i == 0 ? "" : ", ") + traces[i];
   if (traces.empty()) return text;
-  if (traces.size() > kTold) text += " and " + std::to_string(traces.size() - kTold) + " more";
+  if (traces.size() > kReported) text += " and " + std::to_string(traces.size() - kReported) + " more";
   return text + (traces.size() == 1 ? " is" : " are") + " from a previous controller";
 }
 

@@ -13,7 +13,7 @@ namespace wattle::controller {
 std::vector<std::string> traces_of_before(const std::string& data_dir, const std::string& store_path);
 
 // Returns "X, Y and 2 more are from a controller that ran here before"; empty if there are no traces.
-std::string told_of(const std::vector<std::string>& traces);
+std::string reported_of(const std::vector<std::string>& traces);
 
 // Returns whether the file exists and is empty, as after a power cut.
 bool is_emptied(const std::string& path);

@@ -27,10 +27,10 @@ std::optional<std::string_view> label_of(std::string_view labels, std::string_vi
 
 Energy UsageReport::missing() const {
   const auto rest = [&](std::int64_t Energy::*part, std::int64_t LedgerSums::*sum) {
-    std::int64_t told = nodes.idle.*part;
-    add_up(told, nodes.unattributed.*part);
-    for (const auto& [key, row] : rows) add_up(told, row.used.*sum);
-    return nodes.drawn.*part - told;
+    std::int64_t reported = nodes.idle.*part;
+    add_up(reported, nodes.unattributed.*part);
+    for (const auto& [key, row] : rows) add_up(reported, row.used.*sum);
+    return nodes.drawn.*part - reported;
   };
   return {rest(&Energy::energy_uj, &LedgerSums::energy_uj), rest(&Energy::estimated_uj, &LedgerSums::estimated_uj)};
 }

@@ -39,8 +39,7 @@ InitialNetwork find_initial_network(const LearnConfig& learn, const placement::R
   }
   first.fault = read.error();
   if (read.error().code == Errc::not_found)
-    first.fault->mend =
-        "install share/wattle/models next to the programs, or set learn.pretrained to a file or to none";
+    first.fault->fix = "install share/wattle/models next to the programs, or set learn.pretrained to a file or to none";
   return first;
 }
 
@@ -52,8 +51,8 @@ Result<BegunNetwork> begin_network(const LearnConfig& learn, const placement::Re
   return begun;
 }
 
-void tell_initial_network(const InitialNetwork& first, const std::string& serving_from, bool resumed,
-                          RolloutManager& rollout, const Log& log) {
+void report_initial_network(const InitialNetwork& first, const std::string& serving_from, bool resumed,
+                            RolloutManager& rollout, const Log& log) {
   if (resumed) return;
   if (first.fault) {
     log.error("network.initial_failed", "the initial network cannot be loaded; an untrained network is used",

@@ -55,7 +55,7 @@ using BeginNetwork = std::function<Result<BegunNetwork>(const placement::RewardC
 
 // Logs and audits the initial network once the serving one is known; `serving_from` is that of ModelVersion. Reports
 // nothing for a network of the controller's own.
-void tell_initial_network(const InitialNetwork& first, const std::string& serving_from, bool resumed,
-                          RolloutManager& rollout, const Log& log);
+void report_initial_network(const InitialNetwork& first, const std::string& serving_from, bool resumed,
+                            RolloutManager& rollout, const Log& log);
 
 }  // namespace wattle::controller

@@ -36,7 +36,7 @@ struct Side {
       if (observation.valid[i] != 0)
         max_abs_residual = std::max(max_abs_residual, std::abs(static_cast<double>(residual[i])));
   }
-  json told() const {
+  json reported() const {
     return {{"taken", rewards.count()},
             {"mean_reward", rewards.count() > 0 ? json(rewards.mean()) : json(nullptr)},
             {"max_abs_residual", max_abs_residual}};
@@ -114,7 +114,7 @@ Result<std::string> compare_models(const std::string& name, const models::Loaded
   }
   if (compared.decisions == 0) return fail(Errc::not_found, "model eval", "no recorded decision has a feasible node");
   const auto count = static_cast<double>(compared.decisions);
-  json model = compared.model.told(), of_serving = compared.serving.told();
+  json model = compared.model.reported(), of_serving = compared.serving.reported();
   model["name"] = name;
   model["step"] = loaded.manifest.step;
   of_serving["name"] = now.name.empty() ? json(nullptr) : json(now.name);

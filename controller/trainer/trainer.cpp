@@ -46,7 +46,7 @@ Result<std::unique_ptr<Trainer>> Trainer::make(const LearnConfig& config, const 
   if (!trainer->networks_.origin().on_prior) trainer->learner_.set_reward(trainer->networks_.learned_by());
   trainer->serve();
   trainer->list_models();
-  trainer->tell();
+  trainer->report();
   trainer->start_periods();
   return trainer;
 }
@@ -186,7 +186,7 @@ void Trainer::turn(std::vector<LearningNews> news, std::vector<PendingOrder> ord
   }
   if (stop || now >= next_curves_) draw_curves();
   if (unsaved_ && (stop || now >= next_save_)) save();
-  tell();
+  report();
 }
 
 void Trainer::take(LearningNews news) {
@@ -354,7 +354,7 @@ void Trainer::draw_curves() {
   }
 }
 
-void Trainer::tell() {
+void Trainer::report() {
   const placement::LearnerFigures& learned = learner_.figures();
   own_.steps = network_->steps();
   own_.replay = learned.replay;

@@ -71,7 +71,7 @@ class Trainer final : public Learning {
   void step();
   void serve();
   void save();
-  void tell();
+  void report();
   void judge_by(const placement::RewardConfig& reward);
   void begin_preset();
   // Notes that another network learns now.

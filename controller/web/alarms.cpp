@@ -57,7 +57,7 @@ std::vector<Alarm> alarms(const Parts& from, const FleetSums& sums) {
       list.push_back({"store", "the store accepts no records: " + problem, "health"});
   if (const Duration tick = from.telemetry.shedding().tick; tick > Duration{0})
     list.push_back({"overload", overload_text(tick), "health"});
-  const placement::ClusterModel& known = from.decider.knowledge();
+  const placement::ClusterModel& known = from.decider.cluster_model();
   const double waiting = known.cpu_wait().used_ratio().value_or(0), late = known.late().used_ratio().value_or(0);
   if (waiting > 1) list.push_back({"cpu_wait", budget_text(known.cpu_wait(), "wait for CPU"), "saving"});
   if (late > 1) list.push_back({"late", budget_text(known.late(), "exceed their soft latency"), "saving"});

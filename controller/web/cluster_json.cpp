@@ -201,7 +201,7 @@ json findings_json(const Node& node) {
   for (const std::string& text : node.hello.findings) {
     const Finding finding = parse_finding(text);
     findings.push_back(
-        {{"name", finding.name}, {"state", finding.state}, {"detail", finding.detail}, {"mend", finding.mend}});
+        {{"name", finding.name}, {"state", finding.state}, {"detail", finding.detail}, {"fix", finding.fix}});
   }
   return findings;
 }

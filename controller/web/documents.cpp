@@ -94,7 +94,7 @@ std::string status(const Parts& from, const FleetSums& sums) {
                                     [&](MonoTime at) { return now - at < kAskRateWindow; });
   const std::vector<double> decide_us(decided.decide_us.begin(), decided.decide_us.end());
   const bool explores = from.decider.policy_info().explores;
-  const Decider::Heard heard = from.decider.heard();
+  const Decider::InUse in_use = from.decider.in_use();
   const std::vector<Contender> contenders = from.decider.contenders();
   json document = {
       {"version", kVersion},
@@ -119,8 +119,8 @@ std::string status(const Parts& from, const FleetSums& sums) {
       {"decisions_per_s", static_cast<double>(recent) / std::clamp(uptime_s, 1.0, seconds(kAskRateWindow))},
       {"decide_p50_us", or_null(stats::quantile(decide_us, 0.5))},
       {"decide_p99_us", or_null(stats::quantile(decide_us, 0.99))},
-      {"model_step", heard.network ? heard.network->step() : 0},
-      {"model_from", text_or_null(heard.version.loaded_from)},
+      {"model_step", in_use.network ? in_use.network->step() : 0},
+      {"model_from", text_or_null(in_use.version.loaded_from)},
       {"network_serves", contenders_text(contenders)},
       {"who_serves", contenders_json(contenders)},
       {"network_gated", text_or_null(from.decider.network_gated_why())},
@@ -132,7 +132,7 @@ std::string status(const Parts& from, const FleetSums& sums) {
       {"epsilon", explores ? json(from.decider.epsilon()) : json(nullptr)},
       {"samples", from.telemetry.figures().records},
       {"samples_refused", from.telemetry.figures().refused},
-      {"budgets", budgets_json(from.decider.knowledge())},
+      {"budgets", budgets_json(from.decider.cluster_model())},
       {"idle", idle_json(from.config.tariff, sums)},
       {"asks", asks_json(from.shims, from.watch.on(), now)},
       {"shims", shims_json(from.shims, now)},
@@ -167,7 +167,7 @@ Document decisions(const Parts& from, const Arguments& arguments) {
 
 Result<std::string> explain(const Decider& decider, const Arguments& arguments) {
   WATTLE_TRY(const LoggedDecision* entry, newest_decision(decider.log(), arguments));
-  return dump({{"decision", explained_json(*entry)}, {"budgets", budgets_json(decider.knowledge())}});
+  return dump({{"decision", explained_json(*entry)}, {"budgets", budgets_json(decider.cluster_model())}});
 }
 
 // Latency to a target: the latest measurement of each node with fresh telemetry, and whether it may be acted upon.
@@ -236,13 +236,13 @@ std::string ranked_by(const Decider& decider) {
   const std::string preset(placement::to_string(decider.spec().reward.preset));
   if (!decider.policy_info().learns) return "the policy " + decider.policy() + ", which uses no network";
   if (decider.trials().active()) return std::string(decider.trials().why());
-  const Decider::Heard heard = decider.heard();
-  if (heard.network == nullptr) return "the prior of " + preset + ": no network for that preset is in use";
-  const std::string step = ", at step " + std::to_string(heard.network->step());
+  const Decider::InUse in_use = decider.in_use();
+  if (in_use.network == nullptr) return "the prior of " + preset + ": no network for that preset is in use";
+  const std::string step = ", at step " + std::to_string(in_use.network->step());
   const std::string network = "a network for " + preset + " trained from " +
-                              (heard.version.began.empty() ? "the prior only" : heard.version.began) + step;
+                              (in_use.version.began.empty() ? "the prior only" : in_use.version.began) + step;
   if (decider.network_gated()) return "the plan; not in use yet: " + network;
-  return network + (heard.network->on_prior() ? "" : ", without the prior");
+  return network + (in_use.network->on_prior() ? "" : ", without the prior");
 }
 
 std::string policy_text(const Parts& from) {
@@ -250,7 +250,7 @@ std::string policy_text(const Parts& from) {
   policy["modelled"] = modelled_json(saving_now(from));
   policy["ranked_by"] = ranked_by(from.decider);
   policy["candidates"] = contenders_json(from.decider.contenders());
-  policy.update(budgets_json(from.decider.knowledge()));
+  policy.update(budgets_json(from.decider.cluster_model()));
   return dump(policy);
 }
 
@@ -301,7 +301,7 @@ Finding parse_finding(const std::string& text) {
     if (finding.detail[open] == '(') --depth;
   } while (open > 0 && depth > 0);
   if (depth > 0 || open == 0 || finding.detail[open - 1] != ' ') return finding;
-  finding.mend = finding.detail.substr(open + 1, finding.detail.size() - open - 2);
+  finding.fix = finding.detail.substr(open + 1, finding.detail.size() - open - 2);
   finding.detail.resize(open - 1);
   return finding;
 }

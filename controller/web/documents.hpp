@@ -21,7 +21,7 @@ Document document(const Parts& from, const std::string& what, const Arguments& a
 
 // A finding, parsed from "name: ok|lost|failed: detail (fix)". Text in another form becomes the detail.
 struct Finding {
-  std::string name, state, detail, mend;
+  std::string name, state, detail, fix;
 };
 Finding parse_finding(const std::string& text);
 

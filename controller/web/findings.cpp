@@ -46,7 +46,7 @@ void add_watch_finding(Add& add, const WatchHealth& health) {
 template <class Add>
 void add_shim_finding(Add& add, const Parts& from) {
   const ShimsJudged judged = judge_shims(from.shims, from.clock.mono());
-  add("shims", judged.state, judged.detail, judged.mend);
+  add("shims", judged.state, judged.detail, judged.fix);
 }
 
 template <class Add>
@@ -54,7 +54,7 @@ void add_certificate_findings(Add& add, const Parts& from) {
   const WallTime now = from.clock.wall();
   for (const auto& [whose, end] : certificate_ends(from)) {
     if (!end)
-      add("certificate", "failed", end.error().message(), end.error().mend);
+      add("certificate", "failed", end.error().message(), end.error().fix);
     else if (const auto soon = http::ends_soon(*end, now))
       add("certificate", *end <= now ? "failed" : "lost", whose + " " + *soon,
           "renew the certificate; the controller reloads the file");
@@ -65,8 +65,8 @@ void add_certificate_findings(Add& add, const Parts& from) {
 
 json controller_findings(const Parts& from) {
   json findings = json::array();
-  const auto add = [&](const char* name, const char* state, std::string detail, std::string mend) {
-    findings.push_back({{"name", name}, {"state", state}, {"detail", std::move(detail)}, {"mend", std::move(mend)}});
+  const auto add = [&](const char* name, const char* state, std::string detail, std::string fix) {
+    findings.push_back({{"name", name}, {"state", state}, {"detail", std::move(detail)}, {"fix", std::move(fix)}});
   };
   if (!from.learning.on()) {
     add("learning", from.config.learn.enabled ? "lost" : "ok", from.mode_reason.empty() ? "off" : from.mode_reason, "");
@@ -122,7 +122,7 @@ json controller_findings(const Parts& from) {
     add("allow list", "failed",
         "an older list is in force, including removed keys: " + from.allow.problem()->subject + ": " +
             from.allow.problem()->what,
-        from.allow.problem()->mend);
+        from.allow.problem()->fix);
   const std::uint64_t refused_handshakes = from.context.refused_handshakes();
   add("keys", refused_handshakes > 0 ? "lost" : "ok",
       std::to_string(refused_handshakes) + " handshakes with unknown keys",

@@ -18,7 +18,7 @@ namespace wattle::controller {
 // file.
 std::vector<std::pair<std::string, Result<WallTime>>> certificate_ends(const Parts& from);
 
-// [{name, state, detail, mend}]; state is ok, lost or failed.
+// [{name, state, detail, fix}]; state is ok, lost or failed.
 SortedJson controller_findings(const Parts& from);
 
 }  // namespace wattle::controller

@@ -104,7 +104,7 @@ std::string fleet_text(const Parts& from, const FleetSums& sums) {
                 {"decided_by", decided_by_json(from.decider.log())},
                 {"placements", decided.placements},
                 {"outcomes", decided.outcomes},
-                {"budgets", budgets_json(from.decider.knowledge())}};
+                {"budgets", budgets_json(from.decider.cluster_model())}};
   from.config.tariff.add_to(fleet, per_day_j(sums.power_w()), "_per_day");
   return json{{"fleet", std::move(fleet)}}.dump();
 }

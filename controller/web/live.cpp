@@ -20,12 +20,12 @@ constexpr std::size_t kNewDecisions = 50;
 Steps Live::turn(const Parts& from, MonoTime now) {
   if (to_.listeners() == 0) return no_steps();
   const bool newcomer = to_.joined() != joined_;
-  if (!newcomer && now - told_at_ < kTellEvery) return no_steps();
+  if (!newcomer && now - reported_at_ < kTellEvery) return no_steps();
   if (newcomer) {  // a new listener has read the documents before
     joined_ = to_.joined();
     decision_ = from.decider.log().entries().empty() ? 0 : from.decider.log().entries().back().decision.id;
   }
-  told_at_ = now;
+  reported_at_ = now;
   const auto sums = std::make_shared<FleetSums>();
   std::vector<Steps> steps{sum_fleet(from, sums), [this, &from, sums] {
                              to_.publish("fleet", fleet_text(from, *sums));

@@ -24,7 +24,7 @@ class Live {
   http::Broadcast& to_;
   std::uint64_t joined_ = 0;
   std::uint64_t decision_ = 0;  // id of the newest broadcast decision
-  MonoTime told_at_{}, heat_at_{};
+  MonoTime reported_at_{}, heat_at_{};
 };
 
 }  // namespace wattle::controller

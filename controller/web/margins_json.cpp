@@ -87,7 +87,7 @@ json forecast_json(const placement::ForecastScore& of) {
           {"within_ratio", of.within_ratio}};
 }
 
-json told_by(ToldBy whom) { return whom == ToldBy::nobody ? json(nullptr) : json(to_string(whom)); }
+json reported_by(ReportedBy whom) { return whom == ReportedBy::none ? json(nullptr) : json(to_string(whom)); }
 
 json service_json(const Parts& from, const std::string& node, const std::string& name, const SteeredService& of) {
   const LimitMinute& minute = of.minute;
@@ -98,8 +98,8 @@ json service_json(const Parts& from, const std::string& node, const std::string&
           {"granted_cores", minute.granted_cores},
           {"throttled_ratio", minute.throttled_ratio},
           {"requests_per_s", or_null(of.rate_rps)},
-          {"requests_by", told_by(of.rate_by)},
-          {"latency_by", told_by(of.latency_by)},
+          {"requests_by", reported_by(of.rate_by)},
+          {"latency_by", reported_by(of.latency_by)},
           {"expected", expected_json(of.expected)},
           {"forecast", forecast_json(of.forecast)},
           {"over_ratio", minute.requests && *minute.requests > 0

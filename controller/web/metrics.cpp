@@ -200,7 +200,7 @@ void add_budgets(Families& families, const placement::ClusterModel& known) {
 void add_modes(Families& families, const Parts& from) {
   families.gauge("wattle_controller_acting", "1 if the controller returns scores, 0 if its answers are neutral.",
                  acts(from.decider.arm().arm) ? 1.0 : 0.0);
-  add_budgets(families, from.decider.knowledge());
+  add_budgets(families, from.decider.cluster_model());
   families.counter("wattle_controller_rollbacks_total", "Rollbacks by monitors.", from.rollout.figures().rollbacks);
   families.gauge("wattle_controller_policy_unwritten_changes",
                  "Changes of mode, policy or reward that are in force but not saved in the control file.",

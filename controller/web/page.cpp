@@ -45,19 +45,19 @@ std::string cookie(const std::string& value, std::chrono::seconds lasts, bool se
          "; HttpOnly; SameSite=Strict" + (secure ? "; Secure" : "");
 }
 
-http::Response state_told(const PageParts& parts, bool open) {
-  return page_told(
+http::Response state_reported(const PageParts& parts, bool open) {
+  return page_reported(
       200, {{"token_needed", parts.token.has_value()}, {"open", open}, {"changes", parts.operators.has_value()}});
 }
 
 http::Response pass_state(const PageParts& parts, const http::Request& request) {
   const bool open = !parts.token || parts.token->admits_pass(page_header(request, "cookie"), parts.clock.wall());
-  return state_told(parts, open);
+  return state_reported(parts, open);
 }
 
 std::optional<http::Response> refuse_foreign(const http::Request& request) {
   if (page_header(request, kOwnHeader) == "page") return std::nullopt;
-  return page_told(
+  return page_reported(
       403,
       {{"error", "permission denied: the request does not come from the page (header X-Wattle: page is missing)"}});
 }
@@ -69,13 +69,13 @@ std::size_t most_pass_bytes(const PageParts& parts) {
 
 http::Response give_pass(const PageParts& parts, const http::Request& request) {
   if (auto refused = refuse_foreign(request)) return std::move(*refused);
-  if (!parts.token) return state_told(parts, true);
+  if (!parts.token) return state_reported(parts, true);
   const json body = json::read(request.body, {.text_bytes = 64 << 10, .built_bytes = 1 << 20});
   if (!body.is_object() || !body.contains("token") || !body["token"].is_string())
-    return page_told(400, {{"error", "the body is not {\"token\": \"...\"}"}});
+    return page_reported(400, {{"error", "the body is not {\"token\": \"...\"}"}});
   if (!parts.token->is(body["token"].get<std::string>()))
     return page_refused(401, http::Refused::token, "wrong token (use the token of http.token_file)");
-  http::Response response = state_told(parts, true);
+  http::Response response = state_reported(parts, true);
   response.headers.emplace_back("Set-Cookie",
                                 cookie(parts.token->pass(parts.clock.wall() + kPassLasts), kPassLasts, parts.secure));
   return response;
@@ -83,7 +83,7 @@ http::Response give_pass(const PageParts& parts, const http::Request& request) {
 
 http::Response take_pass(const PageParts& parts, const http::Request& request) {
   if (auto refused = refuse_foreign(request)) return std::move(*refused);
-  http::Response response = state_told(parts, false);
+  http::Response response = state_reported(parts, false);
   response.headers.emplace_back("Set-Cookie", cookie("", std::chrono::seconds(0), parts.secure));
   return response;
 }

@@ -12,12 +12,12 @@ namespace wattle::controller {
 // A form of another site cannot set this header, and a script of another site may not.
 inline constexpr const char* kOwnHeader = "x-wattle";
 
-inline http::Response page_told(int status, const SortedJson& object) {
+inline http::Response page_reported(int status, const SortedJson& object) {
   return {status, "application/json", object.dump(), {{"Cache-Control", "no-store"}}, nullptr, {}};
 }
 
 inline http::Response page_refused(int status, http::Refused why, const std::string& error) {
-  http::Response response = page_told(status, {{"error", error}});
+  http::Response response = page_reported(status, {{"error", error}});
   response.refused = why;
   return response;
 }

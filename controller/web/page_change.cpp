@@ -66,20 +66,20 @@ http::Response answer_change(const std::optional<http::Token>& operators, const 
   if (auto refused = refuse_change(operators, request)) return std::move(*refused);
   const json body = json::read(request.body, {.text_bytes = 64 << 10, .built_bytes = 1 << 20});
   if (!body.is_object())
-    return page_told(
+    return page_reported(
         400,
         {{"error", "the body is not {\"mode\": \"...\", \"cpu_wait\": \"...\", \"late\": \"...\", \"why\": \"...\"}"}});
   std::map<std::string, std::string> arguments;
   for (const auto& [name, value] : body.items()) {
     const std::string wrong = wrong_with(name, value);
-    if (!wrong.empty()) return page_told(400, {{"error", wrong}});
+    if (!wrong.empty()) return page_reported(400, {{"error", wrong}});
     if (name != "force") arguments[name] = value.get<std::string>();
     if (name == "force" && value.get<bool>()) arguments[name] = "yes";
   }
   if (!arguments.contains("mode") && !arguments.contains("cpu_wait") && !arguments.contains("late"))
-    return page_told(400, {{"error", "no setting given (use mode, cpu_wait or late)"}});
+    return page_reported(400, {{"error", "no setting given (use mode, cpu_wait or late)"}});
   const auto made = make(arguments, "page/" + request.from);
-  if (!made) return page_told(status_of(made.error().code), {{"error", made.error().message()}});
+  if (!made) return page_reported(status_of(made.error().code), {{"error", made.error().message()}});
   return {200, "application/json", *made, {{"Cache-Control", "no-store"}}, nullptr, {}};
 }
 

@@ -130,7 +130,7 @@ json request_json(const Parts& from, const TeachersChoices& teacher, const std::
           {"resizes", resizes_json(of.resizes)},
           {"levels", levels_json(of.levels)},
           {"state", state_of(of)},
-          {"heard_s", of.rule.heard_s()},
+          {"heard_s", of.rule.observed_s()},
           {"raise_needs_s", of.rule.raise_needs_s()},
           {"lower_needs_s", of.rule.lower_needs_s()},
           {"replicas", replicas_json(from.replicas, teacher, key, of)},

@@ -14,7 +14,7 @@ namespace {
 
 using json = SortedJson;
 
-constexpr const char* kOfMend = "use nodes, pods or hours";
+constexpr const char* kOfFix = "use nodes, pods or hours";
 constexpr std::int64_t kLost_s = 7200;  // pods without a report for so long have ended unobserved
 
 // Cores in each hour from the one that it came in; null where nothing is known.
@@ -80,7 +80,7 @@ Result<RecordQuery> parse_record(const Arguments& arguments, WallTime now) {
       return fail(Errc::malformed, "argument " + name, "unknown argument");
   RecordQuery query;
   const std::string of = argument(arguments, "of"), after = argument(arguments, "after");
-  if (of != "pods" && of != "hours") return fail(Errc::malformed, "argument of", "invalid value '" + of + "'", kOfMend);
+  if (of != "pods" && of != "hours") return fail(Errc::malformed, "argument of", "invalid value '" + of + "'", kOfFix);
   query.pods = of == "pods";
   query.now_s = to_ns(now) / 1'000'000'000;
   WATTLE_TRY(query.since_s, parse_since(arguments, "30d", now));

@@ -12,7 +12,7 @@ namespace wattle::controller {
 
 struct ShimsJudged {
   const char* state = "ok";  // ok, lost, failed
-  std::string detail, mend;
+  std::string detail, fix;
 };
 ShimsJudged judge_shims(const Shims& shims, MonoTime now);
 

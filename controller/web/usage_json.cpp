@@ -18,7 +18,7 @@ constexpr std::array<std::pair<std::string_view, ReportBy>, 5> kBy{{{"namespace"
                                                                     {"node", ReportBy::node},
                                                                     {"label", ReportBy::label},
                                                                     {"container", ReportBy::container}}};
-constexpr const char* kByMend = "use namespace, owner, node, label or container";
+constexpr const char* kByFix = "use namespace, owner, node, label or container";
 constexpr std::size_t kMaxPodBytes = 512;
 constexpr std::size_t kMaxKeyBytes = 317;  // of a label: a DNS name, "/" and a name
 
@@ -34,11 +34,12 @@ json energy_json(const Energy& energy, const Tariff& tariff) {
 
 json row_json(const UsageRow& row, const Tariff& tariff) {
   json object = energy_json({row.used.energy_uj, row.used.estimated_uj}, tariff);
-  const bool told = row.used.pressure_us > 0;
+  const bool reported = row.used.pressure_us > 0;
   object["core_h"] = seconds_of(row.used.cpu_us) / 3600;
-  object["waited_s"] = told ? json(seconds_of(row.used.wait_us)) : json(nullptr);
+  object["waited_s"] = reported ? json(seconds_of(row.used.wait_us)) : json(nullptr);
   object["waiting_ratio"] =
-      told ? json(static_cast<double>(row.used.wait_us) / static_cast<double>(row.used.pressure_us)) : json(nullptr);
+      reported ? json(static_cast<double>(row.used.wait_us) / static_cast<double>(row.used.pressure_us))
+               : json(nullptr);
   object["placements"] = row.placements;
   object["workloads"] = row.workloads;
   return object;
@@ -73,7 +74,7 @@ Result<ReportQuery> parse_report(const Arguments& arguments, WallTime now, const
   const auto by = arguments.find("by"), label = arguments.find("label"), pod = arguments.find("pod");
   if (by != arguments.end()) {
     const auto* known = std::find_if(kBy.begin(), kBy.end(), [&](const auto& one) { return one.first == by->second; });
-    if (known == kBy.end()) return fail(Errc::malformed, "argument by", "invalid value '" + by->second + "'", kByMend);
+    if (known == kBy.end()) return fail(Errc::malformed, "argument by", "invalid value '" + by->second + "'", kByFix);
     query.usage.by = known->second;
   } else if (label != arguments.end()) {
     query.usage.by = ReportBy::label;

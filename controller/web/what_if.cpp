@@ -21,7 +21,7 @@ using json = SortedJson;
 
 namespace {
 
-constexpr std::size_t kCandidatesTold = 20;
+constexpr std::size_t kCandidatesReported = 20;
 
 bool of_reward(const std::string& name) {
   return name == "reward" || name == "load" || name == "expression" || name == "reference_w" || name == "horizon_s" ||
@@ -94,31 +94,31 @@ Status known_arguments(const Arguments& arguments) {
 }
 
 json answer_json(const LoggedDecision& entry, const Question& question, std::size_t limit) {
-  json told = explained_json(entry);
+  json reported = explained_json(entry);
   for (const char* name :
        {"id", "wall_ns", "pod_uid", "pod_name", "pod_namespace", "mode", "model_step", "model", "propensity",
         "explored", "placed_on", "decide_us", "deferred", "next_pods", "outcome", "features"})
-    told.erase(name);
-  json& candidates = told["candidates"];
+    reported.erase(name);
+  json& candidates = reported["candidates"];
   if (candidates.size() > limit)
     candidates.erase(candidates.begin() + static_cast<std::ptrdiff_t>(limit), candidates.end());
-  told["of_candidates"] = entry.candidates;
-  told["cpu_request_cores"] = question.pod.request.cpu_cores;
-  told["memory_request_bytes"] = question.pod.request.memory_bytes;
-  told["reward"] = reward_json(question.reward);
-  return told;
+  reported["of_candidates"] = entry.candidates;
+  reported["cpu_request_cores"] = question.pod.request.cpu_cores;
+  reported["memory_request_bytes"] = question.pod.request.memory_bytes;
+  reported["reward"] = reward_json(question.reward);
+  return reported;
 }
 
 struct Variant {
   Question as_is, otherwise;
   std::size_t limit = 0;
-  json told;  // what both answers are about
+  json reported;  // what both answers are about
 };
 
 Result<Variant> variant_of(const Parts& from, const Arguments& arguments) {
   WATTLE_CHECK(known_arguments(arguments));
   Variant made;
-  WATTLE_TRY(made.limit, parse_limit(arguments, kCandidatesTold));
+  WATTLE_TRY(made.limit, parse_limit(arguments, kCandidatesReported));
   WATTLE_TRY(const LoggedDecision* entry, newest_decision(from.decider.log(), arguments));
   Question& as_is = made.as_is;
   WATTLE_TRY(as_is.pod, asked_for(from.state, *entry));
@@ -132,9 +132,9 @@ Result<Variant> variant_of(const Parts& from, const Arguments& arguments) {
   WATTLE_TRY(const std::vector<std::string> without, named_nodes(arguments, *entry));
   const std::set<std::string_view> out(without.begin(), without.end());
   std::erase_if(otherwise.candidates, [&](const std::string& name) { return out.contains(name); });
-  made.told = json{{"decision", entry->decision.id},       {"pod_uid", entry->decision.pod_uid},
-                   {"pod_name", entry->decision.pod_name}, {"pod_namespace", entry->decision.pod_namespace},
-                   {"wall_ns", to_ns(from.clock.wall())},  {"without", without}};
+  made.reported = json{{"decision", entry->decision.id},       {"pod_uid", entry->decision.pod_uid},
+                       {"pod_name", entry->decision.pod_name}, {"pod_namespace", entry->decision.pod_namespace},
+                       {"wall_ns", to_ns(from.clock.wall())},  {"without", without}};
   return made;
 }
 
@@ -145,14 +145,14 @@ Document what_if_text(const Parts& from, const Arguments& arguments) {
   if (!variant) return ready(Result<std::string>(forward_error(variant)));
   const auto made = std::make_shared<Variant>(std::move(*variant));
   const auto answer = [&from, made](const char* name, const Question& question) {
-    made->told[name] = answer_json(from.decider.asks().what_if(question.pod, question.candidates, question.reward),
-                                   question, made->limit);
+    made->reported[name] = answer_json(from.decider.asks().what_if(question.pod, question.candidates, question.reward),
+                                       question, made->limit);
     return false;
   };
   return then([made, answer] { return answer("as_is", made->as_is); },
               [made, answer] {
                 answer("otherwise", made->otherwise);
-                return ready(Result<std::string>(json{{"what_if", std::move(made->told)}}.dump()));
+                return ready(Result<std::string>(json{{"what_if", std::move(made->reported)}}.dump()));
               });
 }
 

@@ -92,7 +92,7 @@ class Adapt {
   // A day as a record has it: real curves, and pods that are known by application.
   Options replayed_of(std::uint64_t cluster) const {
     Options episode = episode_of(cluster);
-    episode.knowledge = ClusterModel::pods;
+    episode.cluster_model = ClusterModel::pods;
     return episode;
   }
   Result<std::shared_ptr<const models::QNetwork>> grown(const std::string& name, std::uint64_t cluster) {

@@ -40,7 +40,7 @@ std::string nodes_text(const Episode& day, const PlayedHours& played) {
     text += line("nodes", {{"name", node_name(i)},
                            {"cores", day.servers[i].cores},
                            {"memory_bytes", day.servers[i].memory_bytes},
-                           {"watts", played.told_watts[i]},
+                           {"watts", played.reported_watts[i]},
                            {"readings", day.options.past_readings},
                            {"residual_sd_w", 0},
                            {"state", "ready"},

@@ -38,11 +38,11 @@ class Online final : public LivePlayer {
   Status live(const Episode& day) {
     placement::ClusterModelOptions about;
     about.idle_nodes_sleep = day.options.sleep;
-    placement::ClusterModel knowledge(about);
-    if (!known_.empty()) WATTLE_CHECK(knowledge.restore(known_));
+    placement::ClusterModel cluster_model(about);
+    if (!known_.empty()) WATTLE_CHECK(cluster_model.restore(known_));
     LiveEngineOptions live;
     live.engine.decide.reward = watts();
-    WATTLE_TRY(engine_, LiveEngine::make(std::move(live), std::move(knowledge)));
+    WATTLE_TRY(engine_, LiveEngine::make(std::move(live), std::move(cluster_model)));
     WATTLE_TRY(LivePlayed played, play_live(day, *this, watts(), {}));
     if (options_.episode.cluster_seed) known_ = std::move(played.known);
     first_id_ += day.pods.size() + 1;
@@ -107,7 +107,7 @@ Result<placement::LearnerFigures> learn_online(const Dataset& data, const Online
                                                models::PolicyTrainer& trainer) {
   if (!options.episode.churn)
     return fail(Errc::out_of_range, "online learning", "needs pods that come and go", "consolidation_churn");
-  if (options.episode.knowledge != ClusterModel::production)
+  if (options.episode.cluster_model != ClusterModel::production)
     return fail(Errc::out_of_range, "online learning", "needs a controller, which has no true values",
                 "--knowledge production");
   Online online(options, trainer);

@@ -137,7 +137,7 @@ std::string describe(const BenchResult& result) {
   const Options& options = result.options.episode;
   std::string text = std::string("consolidation_") + (options.churn ? "churn" : "fill") +
                      (options.sleep ? ", idle nodes sleep" : ", always on") + ", " +
-                     std::string(to_string(options.knowledge)) + " knowledge" +
+                     std::string(to_string(options.cluster_model)) + " knowledge" +
                      (result.options.cold ? ", cold" : ", warm");
   if (!options.churn)
     text += ", " + number(100 * options.fill_low, 0) + "-" + number(100 * options.fill_high, 0) + "% requested";
@@ -215,7 +215,7 @@ std::string to_json(const BenchResult& result) {
                     {"odd_waiting", options.shift.odd_waiting},
                     {"pairs", options.shift.pairs},
                     {"pairs_from_s", options.shift.pairs_from_s},
-                    {"knowledge", to_string(options.knowledge)},
+                    {"knowledge", to_string(options.cluster_model)},
                     {"owner_share", options.owner_share},
                     {"zones", options.zones},
                     {"side", options.side == Side::report ? "report" : "train"},

@@ -54,8 +54,8 @@ void DecisionWindows::used(std::span<const PodUse> pods, double interval_s) {
   for (WorldObserver* each : {next_, oracle_->observer()}) each->used(pods, interval_s);
 }
 
-void DecisionWindows::told(const World& world) {
-  for (WorldObserver* each : {next_, oracle_->observer()}) each->told(world);
+void DecisionWindows::reported(const World& world) {
+  for (WorldObserver* each : {next_, oracle_->observer()}) each->reported(world);
 }
 
 }  // namespace wattle::sim

@@ -28,7 +28,7 @@ WorldOptions world_of(const Episode& episode, const LiveRunOptions& live) {
   WorldOptions world;
   world.seed = episode.seed;
   world.idle_nodes_sleep = episode.options.sleep;
-  world.curves_known = episode.options.knowledge == ClusterModel::truth;
+  world.curves_known = episode.options.cluster_model == ClusterModel::truth;
   world.sleep_after_s = kSleepAfter_s;
   world.telemetry_period_s = live.telemetry_period_s;
   world.power_noise_ratio = episode.options.power_noise_ratio;
@@ -160,12 +160,12 @@ class Held final : public LivePlayer {
 Result<LivePlayed> judge(const Episode& episode, const Contestant& contestant, std::string known,
                          std::optional<KeptVerdicts> verdicts, const LiveRunOptions& live, RequestSetter& requests) {
   ChooserOptions options;
-  options.knowledge.idle_nodes_sleep = episode.options.sleep;
+  options.cluster_model.idle_nodes_sleep = episode.options.sleep;
   // Reports that come on time are not stale.
   options.mask.stale_after_s = std::max(options.mask.stale_after_s, 2 * live.telemetry_period_s);
-  options.knowledge.stale_after_s = std::max(options.knowledge.stale_after_s, 2 * live.telemetry_period_s);
-  if (episode.options.knowledge == ClusterModel::truth)
-    options.knowledge.known = [&episode](const placement::PodSpec& pod) { return real_demand(episode, pod); };
+  options.cluster_model.stale_after_s = std::max(options.cluster_model.stale_after_s, 2 * live.telemetry_period_s);
+  if (episode.options.cluster_model == ClusterModel::truth)
+    options.cluster_model.known = [&episode](const placement::PodSpec& pod) { return real_demand(episode, pod); };
   options.mask.owner_share = {episode.options.owner_share, episode.options.owner_share};
   options.known = std::move(known);
   options.verdicts = std::move(verdicts);

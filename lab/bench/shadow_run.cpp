@@ -23,8 +23,8 @@ class ShadowPlayer final : public LivePlayer {
  public:
   static Result<ShadowPlayer> make(const Episode& episode, const Contestant& contestant, const std::string& known,
                                    const placement::RewardConfig& reward, const LiveRunOptions& options, bool acting) {
-    placement::ClusterModel knowledge(about(episode));
-    if (!known.empty()) WATTLE_CHECK(knowledge.restore(known));
+    placement::ClusterModel cluster_model(about(episode));
+    if (!known.empty()) WATTLE_CHECK(cluster_model.restore(known));
     LiveEngineOptions live;
     live.policy = contestant.policy;
     live.engine.decide.reward = reward;
@@ -32,7 +32,7 @@ class ShadowPlayer final : public LivePlayer {
     live.gate = contestant.gate;
     live.acting = acting;
     live.modelled = acting ? placement::Modelled::default_scheduler : placement::Modelled::advice;
-    WATTLE_TRY(auto engine, LiveEngine::make(std::move(live), std::move(knowledge)));
+    WATTLE_TRY(auto engine, LiveEngine::make(std::move(live), std::move(cluster_model)));
     return ShadowPlayer(std::move(engine), contestant, options.scheduler, episode.seed, acting);
   }
 

@@ -200,16 +200,16 @@ def main():
             [str(site), os.environ.get("PYTHONPATH", "")])), capture_output=True, check=False).returncode != 0:
         sys.exit(f"cleanrl: {PYTHON} has no torch: install python3-torch")
     arms = options.arms.split(",")
-    told = {arm: [] for arm in arms}
+    reported = {arm: [] for arm in arms}
     for _ in range(options.rounds):
         for arm in arms:
-            told[arm].append(run_arm(arm, options, site))
+            reported[arm].append(run_arm(arm, options, site))
 
     def rate(of, steps, seconds):
         return statistics.median(each[steps] / each[seconds] for each in of)
     rows = {arm: {"steps_per_cpu_s": rate(of, "steps", "cpu_s"), "steps_per_s": rate(of, "steps", "wall_s"),
                   "gradient_steps_per_cpu_s": rate(of, "gradient_steps", "gradient_cpu_s"),
-                  "gradient_steps_per_s": rate(of, "gradient_steps", "gradient_wall_s")} for arm, of in told.items()}
+                  "gradient_steps_per_s": rate(of, "gradient_steps", "gradient_wall_s")} for arm, of in reported.items()}
     print(f"{options.nodes} nodes, batch {options.batch}, a gradient step each {options.every} steps, {options.steps} steps, "
           f"medians of {options.rounds} rounds; of processor time (wall)")
     for arm, row in rows.items():
@@ -220,7 +220,7 @@ def main():
                      f"x{rows['ours']['gradient_steps_per_cpu_s'] / row['gradient_steps_per_cpu_s']:.2f}")
         print(line)
     if options.json:
-        pathlib.Path(options.json).write_text(json.dumps({"rows": rows, "rounds": told}) + "\n", encoding="utf-8")
+        pathlib.Path(options.json).write_text(json.dumps({"rows": rows, "rounds": reported}) + "\n", encoding="utf-8")
     return 0
 
 

@@ -26,7 +26,7 @@ BENCHMARK_CAPTURE(decision, model_greedy, "model-greedy")->Arg(1000)->Unit(bench
 // Decides with the cluster model and a plan made beforehand, which the network sees, as in the controller.
 void known(benchmark::State& state, const char* policy) {
   Setting setting(static_cast<std::size_t>(state.range(0)), policy);
-  setting.policy->prepare(setting.knowledge.fleet(setting.view));
+  setting.policy->prepare(setting.cluster_model.fleet(setting.view));
   for (auto _ : state) {
     PlacementDecision advice =
         decide(setting.view, setting.pod, setting.names, setting.mind(true), setting.options, 0, setting.random);
@@ -40,7 +40,7 @@ BENCHMARK_CAPTURE(known, planner, "planner")->Arg(100)->Arg(1000)->Arg(5000)->Un
 // 200 nodes arrives and other memory traffic evicts most of the cluster from the processor's caches.
 void sample(benchmark::State& state, const char* policy) {
   Setting setting(static_cast<std::size_t>(state.range(0)), policy);
-  setting.policy->prepare(setting.knowledge.fleet(setting.view));
+  setting.policy->prepare(setting.cluster_model.fleet(setting.view));
   std::vector<std::uint8_t> else_where(8 << 20);
   std::size_t at = 0;
   const auto count = static_cast<std::size_t>(state.range(1));

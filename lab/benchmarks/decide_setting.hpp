@@ -21,7 +21,7 @@ struct Setting {
   std::shared_ptr<const models::FrozenNetwork> network;
   std::unique_ptr<Policy> policy;
   RowIndex index;
-  ClusterModel knowledge;
+  ClusterModel cluster_model;
   std::mt19937_64 random{1};
   DecideOptions options;
 
@@ -43,9 +43,9 @@ struct Setting {
     network = *models::FrozenNetwork::from_weights(weights, 1, "bench");
     policy = std::move(*make_policy(name));
     view.edition_of.assign(view.nodes.size(), ++view.edition);
-    knowledge.refresh(view);
+    cluster_model.refresh(view);
   }
-  PolicyInputs mind(bool known = false) { return {*policy, network.get(), known ? &knowledge : nullptr, &index}; }
+  PolicyInputs mind(bool known = false) { return {*policy, network.get(), known ? &cluster_model : nullptr, &index}; }
 };
 
 }  // namespace wattle::placement::bench

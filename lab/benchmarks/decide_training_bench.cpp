@@ -105,7 +105,7 @@ int run(int rounds, double for_s, double steps_per_s) {
               "gradient steps/s");
   for (const std::size_t nodes : {100, 1000, 5000}) {
     Setting setting(nodes, "dqn");
-    setting.policy->prepare(setting.knowledge.fleet(setting.view));
+    setting.policy->prepare(setting.cluster_model.fleet(setting.view));
     Figures arms[2];
     for (int round = 0; round < rounds; ++round) {
       play(setting, for_s, arms[0]);

@@ -51,7 +51,7 @@ class Fleet(House):
             self.start(f"swarm{part}", "nice", "-n", str(SWARM_NICE), self.binary("wattle-sim"), "swarm", "--nodes", str(self.agents), "--part", f"{part}/{parts}", "--keys",
                        str(self.dir / "swarm"), "--server-key", str(self.dir / "controller.key.pub"), "--endpoint", f"tcp://127.0.0.1:{self.telemetry}",
                        "--log-level", "error")
-        wait_until("all agents are heard", lambda: self.status()["nodes_connected"] == self.agents, PATIENCE)
+        wait_until("all agents report", lambda: self.status()["nodes_connected"] == self.agents, PATIENCE)
 
     def status(self):
         return json.loads(fetch(f"{self.api()}/api/v1/status", timeout=30)[1])

@@ -140,7 +140,7 @@ def one_seed(binaries, seed, options):
         extender = house.extender()
         del extender["filterVerb"], extender["preemptVerb"]
         plane.start_scheduler("wattle", profile="wattle", extenders=[extender])
-        wait_until("all agents are heard", lambda: sum(n["connected"] and n["latency"] != [] for n in house.nodes()) == options.nodes, PATIENCE)
+        wait_until("all agents report", lambda: sum(n["connected"] and n["latency"] != [] for n in house.nodes()) == options.nodes, PATIENCE)
         trial = Trial(house, seed, options)
         for scheduler in ("default", "most", "wattle"):
             trial.binds(scheduler)

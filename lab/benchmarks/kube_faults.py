@@ -256,7 +256,7 @@ def run(binaries, options):
         for server in house.servers():
             plane.add_node(server["name"], cpu=str(int(server["cpu_cores"])), memory=f"{int(server['memory_total_bytes'] // 2**20)}Mi", pods="400")
         plane.start_kwok(600)
-        wait_until("all agents are heard", lambda: house.document("status")["nodes_connected"] == options.nodes, PATIENCE * 4)
+        wait_until("all agents report", lambda: house.document("status")["nodes_connected"] == options.nodes, PATIENCE * 4)
         bench = Bench(plane, house, options)
         bench.start_scheduler()
         for name in options.faults:

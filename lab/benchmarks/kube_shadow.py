@@ -99,7 +99,7 @@ def one_fleet(binaries, seed, options):
         extender = house.extender(httpTimeout="2s")
         del extender["filterVerb"], extender["preemptVerb"]
         plane.start_scheduler("wattle", profile="wattle", extenders=[extender])
-        wait_until("all agents are heard", lambda: sum(n["connected"] and n["latency"] != [] for n in house.nodes()) == options.nodes, PATIENCE)
+        wait_until("all agents report", lambda: sum(n["connected"] and n["latency"] != [] for n in house.nodes()) == options.nodes, PATIENCE)
         trial = Trial(house, seed, options)
         trial.run("learning", "wattle", "learned", options.learn, 0)
         set_mode(house, "off")  # discards the modelled saving of earlier pods

@@ -174,7 +174,7 @@ def run(binaries, nodes, options, noop):
         house.start_swarm("--log-level", "error")
         make_nodes(plane, house)
         plane.start_kwok(LEASE_S)
-        wait_until("all agents are heard", lambda: house.document("status")["nodes_connected"] == nodes, PATIENCE)
+        wait_until("all agents report", lambda: house.document("status")["nodes_connected"] == nodes, PATIENCE)
         wait_until("all nodes are known", lambda: all(n["kubernetes"] for n in house.nodes()), PATIENCE)
         time.sleep(options.settle)
         favour([house.processes["controller"], house.processes["shim"], noop.process], options.favour)

@@ -21,8 +21,8 @@ NAMES = ("planner", "kube-default")
 def judged(sim, scenario, times, options):
     words = [sim, "eval", "--scenario", scenario, "--seeds", str(options.seeds), "--placements", str(options.placements), "--warm",
              "--odd-waiting", str(times), "--policies", ",".join(NAMES), "-o", "json"]
-    told = json.loads(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
-    return {each["name"]: each["per_seed"] for each in told["contestants"]}
+    reported = json.loads(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
+    return {each["name"]: each["per_seed"] for each in reported["contestants"]}
 
 
 def mean(values):

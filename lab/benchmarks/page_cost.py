@@ -53,9 +53,9 @@ class Visit:
 
     def __enter__(self):
         self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.told = json.loads(self.process.stdout.readline() or '{"error": "the browser did not open the page"}')
-        if "error" in self.told:
-            raise SystemExit(self.told["error"])
+        self.reported = json.loads(self.process.stdout.readline() or '{"error": "the browser did not open the page"}')
+        if "error" in self.reported:
+            raise SystemExit(self.reported["error"])
         time.sleep(self.settle_s)  # skips requests that only the first view of the page makes
         return self
 
@@ -64,7 +64,7 @@ class Visit:
         last = self.process.stdout.readline()
         self.process.wait(timeout=60)
         if last:
-            self.told |= json.loads(last)
+            self.reported |= json.loads(last)
 
 
 def start_swarm(house, nodes, tick_s):
@@ -98,7 +98,7 @@ def run(options):
         start = start_swarm(house, options.nodes, options.tick)
         house.start_controller()
         start()
-        wait_until("all nodes are heard", lambda: house.query("status")["nodes_connected"] == options.nodes, PATIENCE)
+        wait_until("all nodes report", lambda: house.query("status")["nodes_connected"] == options.nodes, PATIENCE)
         time.sleep(2 * options.tick)
         pid = house.processes["controller"].pid
         pairs, visits = [], []
@@ -107,8 +107,8 @@ def run(options):
             with Visit(house, options.web, options.settle) as visit:
                 opened = measured(pid, options.span)
             pairs.append({"without": without, "with": opened, "difference": opened - without})
-            visits.append(visit.told)
-            print(f"pair {number + 1}: {json.dumps(pairs[-1])} {json.dumps(visit.told)}", flush=True)
+            visits.append(visit.reported)
+            print(f"pair {number + 1}: {json.dumps(pairs[-1])} {json.dumps(visit.reported)}", flush=True)
         return {"nodes": options.nodes, "tick_s": options.tick, "span_s": options.span, "pairs": pairs, "visits": visits,
                 "status": {key: house.query("status")[key] for key in ("nodes_connected", "samples")}}
 

@@ -175,10 +175,10 @@ class Run:
         meter = self.others(self.node, "meter", options.judge, *names, stdout=subprocess.PIPE, text=True)
         http = self.others(*base, 2 + self.number, *self.cut(users, options.settle, options.judge), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         metered = [json.loads(line) for line in meter.communicate()[0].splitlines()]
-        told = json.loads(http.communicate()[0])
+        reported = json.loads(http.communicate()[0])
         time.sleep(1)
         pg = pgbench_latencies(self.folder, begun_s)
-        seen = {"http": (told["latency_ms"]["p50"], told["latency_ms"]["p99"], told["answered"], sum(told["failed"].values())),
+        seen = {"http": (reported["latency_ms"]["p50"], reported["latency_ms"]["p99"], reported["answered"], sum(reported["failed"].values())),
                 "postgres": (quantile(pg, 0.5), quantile(pg, 0.99), len(pg), 0)}
         for service, figures in zip(self.groups, metered):
             p50_ms, p99_ms, answered, failed = seen[service]

@@ -88,16 +88,16 @@ def main():
     options = parser.parse_args()
     shape = requests_vpa.shape_of_day(options.trace)
     memory = [requests_vpa.memory_of(seed, shape) for seed in range(options.first, options.first + options.seeds)]
-    told = [foresees(values, values, 2 * base, DAY // 2, LEARNED_DAYS * DAY) for base, values, _ in memory]
-    print(f"memory, foresees: slack {mean(slack for slack, _ in told):.0f} MiB, under {100 * mean(under for _, under in told):.2f}%")
+    reported = [foresees(values, values, 2 * base, DAY // 2, LEARNED_DAYS * DAY) for base, values, _ in memory]
+    print(f"memory, foresees: slack {mean(slack for slack, _ in reported):.0f} MiB, under {100 * mean(under for _, under in reported):.2f}%")
     for beyond in (0.36, 0.38, 0.39, 0.40, 0.41):
         print("memory, knows, {:.0%} of the base beyond: slack {:.0f} MiB, kills/day {:.3f}".format(beyond, *knows(memory, beyond)), flush=True)
     for name, lines in requests_vpa.planetlab(options.trace, options.machines):
         machines = [[float(value) for value in line.split()[4:]] for line in lines]
         for share in (0, 0.03, 0.05, 0.07, 0.09):
-            told = [foresees(values, without(values, share), 4, DAY // 2 - 1, 13 * 12) for values in machines]
-            print(f"{name}, foresees, {share:.0%} given up: slack {mean(slack for slack, _ in told):.3f} cores, "
-                  f"under {100 * mean(under for _, under in told):.2f}%", flush=True)
+            reported = [foresees(values, without(values, share), 4, DAY // 2 - 1, 13 * 12) for values in machines]
+            print(f"{name}, foresees, {share:.0%} given up: slack {mean(slack for slack, _ in reported):.3f} cores, "
+                  f"under {100 * mean(under for _, under in reported):.2f}%", flush=True)
 
 
 if __name__ == "__main__":

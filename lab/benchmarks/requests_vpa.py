@@ -142,9 +142,9 @@ def play(options, program, lines):
         with open(folder / "histories", encoding="utf-8") as given:
             theirs = subprocess.run([str(program), str(options.every)], stdin=given, capture_output=True, text=True, check=True,
                                     env=os.environ | {"GOMAXPROCS": "1"}).stdout
-        told = [json.loads(line) for line in itertools.chain((folder / "ours").read_text(encoding="utf-8").splitlines(), theirs.splitlines())]
+        reported = [json.loads(line) for line in itertools.chain((folder / "ours").read_text(encoding="utf-8").splitlines(), theirs.splitlines())]
     found = {}
-    for one in told:
+    for one in reported:
         found.setdefault(one["history"], {}).update(one)
     return list(found.values())
 

@@ -19,8 +19,8 @@ NAMES = ("planner", "kube-default", "true-budget")
 
 def judged(sim, scenario, seeds):
     words = [sim, "eval", "--scenario", scenario, "--seeds", str(seeds), "--warm", "--policies", ",".join(NAMES), "-o", "json"]
-    told = json.loads(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
-    return {each["name"]: each["per_seed"] for each in told["contestants"]}
+    reported = json.loads(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
+    return {each["name"]: each["per_seed"] for each in reported["contestants"]}
 
 
 def mean(values):

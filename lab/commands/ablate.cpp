@@ -20,7 +20,7 @@ struct AblateArguments {
   std::vector<std::string> label_files, held_out_files;
 };
 
-void tell(std::string_view done) { std::fprintf(stderr, "%.*s\n", static_cast<int>(done.size()), done.data()); }
+void report(std::string_view done) { std::fprintf(stderr, "%.*s\n", static_cast<int>(done.size()), done.data()); }
 
 void head(const char* figure, const char* other) {
   std::printf("%-24s %8s %18s  %26s  %26s\n", "variant", figure, "of training seeds", "less the whole [95%]", other);
@@ -49,7 +49,7 @@ Status run(const AblateArguments& arguments) {
     WATTLE_TRY(auto network, models::FrozenNetwork::from_weights(figures.weights, figures.steps));
     return std::shared_ptr<const models::QNetwork>(std::move(network));
   };
-  WATTLE_TRY(auto rows, consolidation::ablate(labels, held_out, arguments.parts, teach, tell));
+  WATTLE_TRY(auto rows, consolidation::ablate(labels, held_out, arguments.parts, teach, report));
   if (!enough_seeds(held_out_labels.fleets))
     for (auto& each : rows) {
       each.over_whole = stats::without_range(each.over_whole.mean);

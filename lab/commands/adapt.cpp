@@ -100,7 +100,7 @@ int adapt(int argc, char** argv) {
   consolidation::AdaptOptions& options = arguments.adapt;
   options.first_cluster = kFirstHeldOutSeed;
   options.online.episodes = 4;
-  arguments.scenario.knowledge = "production";
+  arguments.scenario.cluster_model = "production";
   options.hindsight.labels.per_episode = 200;
   options.hindsight.imitate.epochs = 12;
   options.hindsight.imitate.anchor_share = 0.2;

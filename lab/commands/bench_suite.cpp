@@ -26,13 +26,13 @@ Result<std::vector<suite::Curve>> read_curves(const std::vector<std::string>& fi
   std::vector<suite::Curve> curves;
   for (const std::string& file : files) {
     WATTLE_TRY(const std::string text, read_whole(file, 16 << 20));
-    const auto told = SortedJson::read(text, {.text_bytes = 64 << 20, .built_bytes = 512 << 20});
+    const auto reported = SortedJson::read(text, {.text_bytes = 64 << 20, .built_bytes = 512 << 20});
     try {
-      curves.push_back({.name = told.at("name").get<std::string>(),
-                        .decisions = told.at("decisions").get<std::vector<double>>(),
-                        .reward = told.at("reward").get<std::vector<double>>()});
-      curves.back().x = told.value("x", curves.back().x);
-      curves.back().y = told.value("y", curves.back().y);
+      curves.push_back({.name = reported.at("name").get<std::string>(),
+                        .decisions = reported.at("decisions").get<std::vector<double>>(),
+                        .reward = reported.at("reward").get<std::vector<double>>()});
+      curves.back().x = reported.value("x", curves.back().x);
+      curves.back().y = reported.value("y", curves.back().y);
     } catch (const SortedJson::exception& error) {
       return fail(Errc::malformed, file, error.what(), "use a file written by wattle-sim train --curve");
     }

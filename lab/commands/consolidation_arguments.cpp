@@ -37,13 +37,13 @@ void add_consolidation_options(CLI::App& app, ConsolidationArguments& arguments)
                "pods use twice as much in bursts, and applications ask for less or more than that");
   if (arguments.teaches) {
     app.add_option(
-           "--knowledge", arguments.knowledge,
+           "--knowledge", arguments.cluster_model,
            "oracle: true curves and mean demand; imitated: curves, demand and lifetimes fitted to a random past; "
            "pods: only that demand and lifetimes")
         ->check(CLI::IsMember({"oracle", "imitated", "pods"}))
         ->capture_default_str();
   } else {
-    app.add_option("--knowledge", arguments.knowledge,
+    app.add_option("--knowledge", arguments.cluster_model,
                    "production: the knowledge that a controller learns in the run; oracle: it also knows the true "
                    "curves, and each pod's mean demand and life")
         ->check(CLI::IsMember({"production", "oracle"}))
@@ -68,8 +68,8 @@ Status apply(ConsolidationArguments& arguments) {
   options.fill_low = low / 100;
   options.fill_high = high / 100;
   for (const consolidation::ClusterModel each : consolidation::kClusterModels)
-    if (arguments.knowledge == consolidation::to_string(each)) options.knowledge = each;
-  const bool imitated = options.churn && options.knowledge == consolidation::ClusterModel::imitated;
+    if (arguments.cluster_model == consolidation::to_string(each)) options.cluster_model = each;
+  const bool imitated = options.churn && options.cluster_model == consolidation::ClusterModel::imitated;
   if (arguments.teaches && !imitated && (options.crowded || arguments.sizes == "openb"))
     return fail(Errc::unsupported, options.crowded ? "--crowded" : "--sizes openb", "needs imitated knowledge",
                 "use consolidation_churn --knowledge imitated");

@@ -17,7 +17,7 @@ class App;
 namespace wattle::sim::commands {
 
 struct ConsolidationArguments {
-  std::string scenario, knowledge = "oracle", fill = "60-68", sizes = "one-core", trace_dir;
+  std::string scenario, cluster_model = "oracle", fill = "60-68", sizes = "one-core", trace_dir;
   double demand_scale = 3;
   bool teaches = false;  // for labels, on the kernel; set before the options are added
   consolidation::Options options;

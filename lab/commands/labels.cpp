@@ -22,13 +22,13 @@ Status run(LabelArguments arguments) {
   WATTLE_CHECK(apply(arguments.scenario));
   const consolidation::Options& asked = arguments.scenario.options;
   const bool waits = asked.shift.odd_waiting != 1 || asked.crowded_ratio != 1;
-  if (waits && (asked.knowledge != consolidation::ClusterModel::imitated || !asked.churn))
+  if (waits && (asked.cluster_model != consolidation::ClusterModel::imitated || !asked.churn))
     return fail(Errc::unsupported, asked.shift.odd_waiting != 1 ? "--odd-waiting" : "--crowded-from",
                 "under churn needs imitated knowledge", "use consolidation_churn --knowledge imitated");
   if (arguments.labels.futures > 1 && !asked.churn)
     return fail(Errc::unsupported, "--futures", "needs pods that come and go", "consolidation_churn");
   arguments.labels.episode = arguments.scenario.options;
-  arguments.labels.episode.learns_waiting = asked.churn && asked.knowledge == consolidation::ClusterModel::imitated;
+  arguments.labels.episode.learns_waiting = asked.churn && asked.cluster_model == consolidation::ClusterModel::imitated;
   arguments.labels.episode.warm_s = 4 * 3600;
   arguments.labels.episode.measure_s = 14 * 3600;
   std::shared_ptr<const models::FrozenNetwork> network;

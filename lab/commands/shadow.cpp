@@ -22,7 +22,7 @@ Status run(ShadowArguments arguments) {
   WATTLE_CHECK(apply(arguments.scenario));
   consolidation::BenchOptions& bench = arguments.bench;
   bench.episode = arguments.scenario.options;
-  if (!bench.episode.churn || bench.episode.knowledge != consolidation::ClusterModel::production)
+  if (!bench.episode.churn || bench.episode.cluster_model != consolidation::ClusterModel::production)
     return fail(Errc::out_of_range, "shadow", "needs a controller and pods that come and go",
                 "use consolidation_churn --knowledge production");
   if (!arguments.model_file.empty()) {
@@ -38,7 +38,7 @@ Status run(ShadowArguments arguments) {
 
 int shadow(int argc, char** argv) {
   ShadowArguments arguments;
-  arguments.scenario.knowledge = "production";
+  arguments.scenario.cluster_model = "production";
   arguments.bench.first_seed = kFirstHeldOutSeed;
   arguments.bench.seeds = 6;
   CLI::App app{"Compare the modelled saving with the real saving of live mode", "wattle-lab shadow"};

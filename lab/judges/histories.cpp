@@ -52,10 +52,10 @@ class Ours {
     }
     // The rule measures its observation time by CPU readings.
     rule_.add_cpu(1, kSecondsPerMinute, now_s);
-    const placement::PodMemory told{std::min(need, request) * unit_, 0, false, need > request};
-    most_bytes_ = std::max(most_bytes_, placement::needed_bytes(told));
-    if (++span_ == kMemorySpan || told.killed) {
-      rule_.add_memory(most_bytes_, now_s, told.killed);
+    const placement::PodMemory reported{std::min(need, request) * unit_, 0, false, need > request};
+    most_bytes_ = std::max(most_bytes_, placement::needed_bytes(reported));
+    if (++span_ == kMemorySpan || reported.killed) {
+      rule_.add_memory(most_bytes_, now_s, reported.killed);
       most_bytes_ = 0;
       span_ = 0;
     }

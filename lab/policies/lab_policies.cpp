@@ -85,7 +85,7 @@ Result<Contestant> lab_contestant(std::string_view name, const models::QNetwork*
   }
   auto found = contestant_named(name, network);
   if (!found && found.error().code == Errc::not_found && network == nullptr)
-    for (const PolicyInfo& each : kLabPolicies) found.error().mend += ", " + std::string(each.name);
+    for (const PolicyInfo& each : kLabPolicies) found.error().fix += ", " + std::string(each.name);
   return found;
 }
 

@@ -63,11 +63,11 @@ struct Spread {
   double mean = 0, deviation = 0;
 };
 
-Spread spread_of(const std::deque<Reading>& told, double Reading::*what) {
+Spread spread_of(const std::deque<Reading>& reported, double Reading::*what) {
   Spread spread;
-  for (const Reading& each : told) spread.mean += each.*what / static_cast<double>(told.size());
-  for (const Reading& each : told) spread.deviation += (each.*what - spread.mean) * (each.*what - spread.mean);
-  spread.deviation = std::sqrt(spread.deviation / static_cast<double>(told.size()));
+  for (const Reading& each : reported) spread.mean += each.*what / static_cast<double>(reported.size());
+  for (const Reading& each : reported) spread.deviation += (each.*what - spread.mean) * (each.*what - spread.mean);
+  spread.deviation = std::sqrt(spread.deviation / static_cast<double>(reported.size()));
   return spread;
 }
 
@@ -80,8 +80,8 @@ class Lvrb final : public Policy {
     listen(context.view());
     for (const std::size_t row : context.feasible()) {
       const NodeView& node = context.node_view(row);
-      const auto found = told_.find(node.name);
-      if (found == told_.end()) continue;
+      const auto found = reported_.find(node.name);
+      if (found == reported_.end()) continue;
       const auto of = [&](double Reading::*what, double request, double capacity) {
         const Spread spread = spread_of(found->second, what);
         const double mean = std::clamp(spread.mean + request / capacity, 0.0, 1.0);
@@ -98,19 +98,20 @@ class Lvrb final : public Policy {
     for (const NodeView& node : view.nodes) {
       if (!node.telemetry_age || !node.values.cpu_used_cores) continue;
       const MonoTime at = view.now - *node.telemetry_age;
-      std::deque<Reading>& told = told_[node.name];
-      if (!told.empty() && told.back().at == at) continue;
-      told.push_back({at, *node.values.cpu_used_cores / node.allocatable.cpu_cores,
-                      static_cast<double>(node.values.memory_used_bytes.value_or(0)) / node.allocatable.memory_bytes});
-      while (view.now - told.front().at > from_seconds(kWindow_s) && told.size() > 1) told.pop_front();
+      std::deque<Reading>& reported = reported_[node.name];
+      if (!reported.empty() && reported.back().at == at) continue;
+      reported.push_back(
+          {at, *node.values.cpu_used_cores / node.allocatable.cpu_cores,
+           static_cast<double>(node.values.memory_used_bytes.value_or(0)) / node.allocatable.memory_bytes});
+      while (view.now - reported.front().at > from_seconds(kWindow_s) && reported.size() > 1) reported.pop_front();
     }
     // Drops nodes that are gone.
-    if (told_.size() > 2 * view.nodes.size())
-      std::erase_if(told_,
+    if (reported_.size() > 2 * view.nodes.size())
+      std::erase_if(reported_,
                     [&](const auto& each) { return view.now - each.second.back().at > from_seconds(kWindow_s); });
   }
 
-  std::unordered_map<std::string, std::deque<Reading>> told_;
+  std::unordered_map<std::string, std::deque<Reading>> reported_;
 };
 
 }  // namespace

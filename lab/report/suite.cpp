@@ -115,7 +115,7 @@ Result<TrialResult> run_trial(Run& run, const Trial& trial, const std::vector<st
 struct ConsolidationSetting {
   const char* name;
   bool sleep, churn;
-  consolidation::ClusterModel knowledge;
+  consolidation::ClusterModel cluster_model;
   bool cold;
   double fill_low, fill_high;
   bool quick;
@@ -156,7 +156,7 @@ Status run_consolidation(Run& run, SuiteResult& result) {
     consolidation::BenchOptions options;
     options.episode.sleep = setting.sleep;
     options.episode.churn = setting.churn;
-    options.episode.knowledge = setting.knowledge;
+    options.episode.cluster_model = setting.cluster_model;
     options.episode.crowded = setting.crowded;
     options.episode.fill_low = setting.fill_low;
     options.episode.fill_high = setting.fill_high;

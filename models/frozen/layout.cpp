@@ -20,7 +20,7 @@ std::string text_of(const std::vector<std::int64_t>& shape) {
   return text + "]";
 }
 
-constexpr const char* kMend = "check that this version wrote it";
+constexpr const char* kFix = "check that this version wrote it";
 
 }  // namespace
 
@@ -30,12 +30,12 @@ Result<AlignedFloats> flatten(const Weights& weights, const std::string& subject
   for (const TensorSpec& spec : kLayout) {
     const std::string name = std::string(prefix) + std::string(spec.name);
     const auto found = weights.find(name);
-    if (found == weights.end()) return fail(Errc::malformed, subject, "tensor " + name + " is missing", kMend);
+    if (found == weights.end()) return fail(Errc::malformed, subject, "tensor " + name + " is missing", kFix);
     const Tensor& tensor = found->second;
     const auto shape = shape_of(spec);
     if (tensor.shape != shape || tensor.values.size() != spec.size())
       return fail(Errc::malformed, subject,
-                  "tensor " + name + " has shape " + text_of(tensor.shape) + ", not " + text_of(shape), kMend);
+                  "tensor " + name + " has shape " + text_of(tensor.shape) + ", not " + text_of(shape), kFix);
     if (!std::all_of(tensor.values.begin(), tensor.values.end(), [](float v) { return std::isfinite(v); }))
       return fail(Errc::malformed, subject, "tensor " + name + " has a value that is not finite");
     flat.insert(flat.end(), tensor.values.begin(), tensor.values.end());
@@ -44,7 +44,7 @@ Result<AlignedFloats> flatten(const Weights& weights, const std::string& subject
     if (!name.starts_with(prefix)) continue;
     const std::string_view own = std::string_view(name).substr(prefix.size());
     if (std::none_of(kLayout.begin(), kLayout.end(), [&](const TensorSpec& spec) { return spec.name == own; }))
-      return fail(Errc::malformed, subject, "tensor " + name + " is unknown", kMend);
+      return fail(Errc::malformed, subject, "tensor " + name + " is unknown", kFix);
   }
   return flat;
 }

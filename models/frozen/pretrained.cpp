@@ -24,23 +24,23 @@ bool taught_on_prior(const std::map<std::string, std::string>& metadata) {
 Result<Pretrained> parse_pretrained(std::string_view bytes, const std::string& file, const std::string& schema,
                                     const std::string& reward) {
   WATTLE_TRY(Safetensors model, parse_safetensors(bytes, file));
-  const auto told = [&](const char* key) {
+  const auto reported = [&](const char* key) {
     const auto found = model.metadata.find(key);
     return found == model.metadata.end() ? std::string() : found->second;
   };
   for (const char* key : {"feature_schema", "reward", "network_sha256"})
-    if (told(key).empty()) return fail(Errc::malformed, file, std::string("does not contain its ") + key, kAnew);
-  if (told("feature_schema") != schema)
-    return fail(
-        Errc::conflict, file,
-        "was trained on other features (schema " + told("feature_schema") + ", but this version needs " + schema + ")",
-        kAnew);
-  if (told("reward") != reward)
-    return fail(Errc::conflict, file, "was trained for the reward preset " + told("reward") + ", not " + reward,
+    if (reported(key).empty()) return fail(Errc::malformed, file, std::string("does not contain its ") + key, kAnew);
+  if (reported("feature_schema") != schema)
+    return fail(Errc::conflict, file,
+                "was trained on other features (schema " + reported("feature_schema") + ", but this version needs " +
+                    schema + ")",
+                kAnew);
+  if (reported("reward") != reward)
+    return fail(Errc::conflict, file, "was trained for the reward preset " + reported("reward") + ", not " + reward,
                 "use another file or none");
   WATTLE_CHECK(flatten(model.tensors, file));
-  Pretrained out{std::move(model.tensors), file, told("network_sha256"), taught_on_prior(model.metadata),
-                 told("certificate")};
+  Pretrained out{std::move(model.tensors), file, reported("network_sha256"), taught_on_prior(model.metadata),
+                 reported("certificate")};
   if (network_digest(out.weights) != out.network_sha256)
     return fail(Errc::malformed, file, "is damaged: its weights do not match its network_sha256", kAnew);
   return out;

@@ -248,8 +248,8 @@ class TorchTrainer final : public PolicyTrainer {
 };
 
 Status check(const TrainerOptions& o) {
-  const auto bad = [](const char* name, double value, const char* mend) {
-    return fail(Errc::out_of_range, std::string("trainer option ") + name, "is " + std::to_string(value), mend);
+  const auto bad = [](const char* name, double value, const char* fix) {
+    return fail(Errc::out_of_range, std::string("trainer option ") + name, "is " + std::to_string(value), fix);
   };
   const auto positive = [](double v) { return std::isfinite(v) && v > 0; };
   if (!positive(o.learning_rate)) return bad("learning_rate", o.learning_rate, "must be above 0");

@@ -63,7 +63,7 @@ std::optional<double> Budget::under_default() const {
 }
 
 void Budget::measure(double waiting_pods, double pods, double dt_s, bool acting, double unit) {
-  told_ = false;
+  reported_ = false;
   if (!std::isfinite(waiting_pods) || waiting_pods < 0 || !std::isfinite(pods) || !(pods > 0) || !std::isfinite(dt_s) ||
       dt_s < 0)
     return;
@@ -71,7 +71,7 @@ void Budget::measure(double waiting_pods, double pods, double dt_s, bool acting,
   if (price_ == 0 && priced) price_ = unit;
   dt_s = std::min(dt_s, kLongest_s);
   if (!(dt_s > 0)) return;
-  told_ = true;
+  reported_ = true;
   waiting_pods = std::min(waiting_pods, pods);
   if (!acting) {
     default_.add(waiting_pods, pods, dt_s, kUnderDefault_s);

@@ -66,7 +66,7 @@ class Budget {
   // measurement.
   std::optional<double> used_ratio() const;
   double price() const { return price_; }                 // 0: no measurement yet
-  bool told() const { return told_; }                     // the last call of measure() had a value
+  bool reported() const { return reported_; }             // the last call of measure() had a value
   std::optional<double> measured() const;                 // recent value while a policy acted
   double lately() const { return lately_.ratio(); }       // over the last minutes in which a policy acted
   std::optional<double> under_default() const;            // value while no policy acted
@@ -79,7 +79,7 @@ class Budget {
   PriceRule rule_;
   std::optional<double> set_;
   double price_ = 0;
-  bool told_ = false;
+  bool reported_ = false;
   PodTimeShare measured_, lately_, default_;
 };
 

@@ -95,7 +95,7 @@ inline void ClusterModel::Running::see(double cores, double interval_s) {
 // Reports soon, because similar pods may arrive at any time, and then at doubling intervals. The end of the pod reports
 // the rest.
 inline bool ClusterModel::Running::reports() const {
-  return told_s < kHour_s && seen_s >= std::clamp(2 * told_s, kLeastSeen_s, kHour_s);
+  return reported_s < kHour_s && seen_s >= std::clamp(2 * reported_s, kLeastSeen_s, kHour_s);
 }
 
 inline void ClusterModel::Sums::add(const Running& running) {
@@ -124,13 +124,13 @@ void ClusterModel::touch(const Known& known) {
 // Reports the usage since the last report, within the first hour.
 void ClusterModel::report(std::uint32_t slot) {
   Running& running = pods_[slot];
-  const double since_s = running.seen_s - running.told_s;
-  if (running.told_s >= kHour_s || !(since_s > 0)) return;
+  const double since_s = running.seen_s - running.reported_s;
+  if (running.reported_s >= kHour_s || !(since_s > 0)) return;
   Identity& whose = whose_[slot];
-  demand_.observe(whose.app, whose.came_with, std::max(0.0, running.seen_core_s - whose.told_core_s) / since_s, since_s,
-                  running.burst_cores2());
-  running.told_s = running.seen_s;
-  whose.told_core_s = running.seen_core_s;
+  demand_.observe(whose.app, whose.arrived_with, std::max(0.0, running.seen_core_s - whose.reported_core_s) / since_s,
+                  since_s, running.burst_cores2());
+  running.reported_s = running.seen_s;
+  whose.reported_core_s = running.seen_core_s;
 }
 
 std::uint32_t ClusterModel::free_slot() {
@@ -171,17 +171,17 @@ PodHandle ClusterModel::placed(const PodSpec& pod, const std::string& node, Mono
   touch(*running.known);
   whose_[slot].there_cores = sane(running.predicted.cores, kMostCores);
   running.known->apps.add(whose_[slot].id, sane(pod.request).cpu_cores, whose_[slot].there_cores, 1);
-  forecast_.came(pod.request.cpu_cores);
+  forecast_.arrived(pod.request.cpu_cores);
   request_weight_ = std::min(request_weight_ + 1, kRequestMemory);
-  Resources& mean = came_request_;
+  Resources& mean = arrived_request_;
   const Resources request = sane(pod.request);
   const double away_cores = request.cpu_cores - mean.cpu_cores;
   mean.cpu_cores += away_cores / request_weight_;
   request_variance_cores2_ +=
       (away_cores * (request.cpu_cores - mean.cpu_cores) - request_variance_cores2_) / request_weight_;
   mean.memory_bytes += (request.memory_bytes - mean.memory_bytes) / request_weight_;
-  resized_.came_with.cpu_cores += request.cpu_cores;
-  resized_.came_with.memory_bytes += request.memory_bytes;
+  resized_.arrived_with.cpu_cores += request.cpu_cores;
+  resized_.arrived_with.memory_bytes += request.memory_bytes;
   follow_mean_request();
   return {slot, running.generation};
 }
@@ -209,12 +209,12 @@ void ClusterModel::used(std::span<const PodReading> readings, double interval_s)
     if (waited && *waited >= 0 && *waited <= 1) {
       running.waited_s += *waited * interval_s;
       running.waited_of_s += interval_s;
-      waits_told_ = true;
+      waits_reported_ = true;
     }
     if (running.reports()) report(pod.slot);
-    if (running.seen_s - running.told_life_s < kHour_s) continue;
-    demand_.observe_life(whose_[pod.slot].app, running.seen_s - running.told_life_s, false);
-    running.told_life_s = running.seen_s;
+    if (running.seen_s - running.reported_life_s < kHour_s) continue;
+    demand_.observe_life(whose_[pod.slot].app, running.seen_s - running.reported_life_s, false);
+    running.reported_life_s = running.seen_s;
   }
   put_back();
 }
@@ -230,11 +230,11 @@ void ClusterModel::gone(const std::string& uid, MonoTime now) {
   running.known->apps.add(whose.id, sane(whose.request).cpu_cores, whose.there_cores, -1);
   report(slot);
   if (whose.limited != nullptr && --whose.limited->second == 0) running.known->limited.erase(whose.limited->first);
-  demand_.observe_life(whose.app, std::max(1.0, seconds(now - whose.since) - running.told_life_s), true);
+  demand_.observe_life(whose.app, std::max(1.0, seconds(now - whose.since) - running.reported_life_s), true);
   forecast_.went(whose.request.cpu_cores);
-  const Resources came_with = sane(whose.came_with);
-  resized_.came_with.cpu_cores -= came_with.cpu_cores;
-  resized_.came_with.memory_bytes -= came_with.memory_bytes;
+  const Resources arrived_with = sane(whose.arrived_with);
+  resized_.arrived_with.cpu_cores -= arrived_with.cpu_cores;
+  resized_.arrived_with.memory_bytes -= arrived_with.memory_bytes;
   count_resized(whose, -1);
   if (slot_of_.size() == 1) resized_ = {};  // no rounding errors remain
   follow_mean_request();
@@ -334,7 +334,7 @@ double ClusterModel::trust() const {
   if (!forecast_.known()) return 0;
   if (!forecast_.pods_stay()) return plan_trust_;
   const double spread =
-      std::sqrt(std::max(0.0, request_variance_cores2_)) / std::max(came_request_.cpu_cores, kLeastRequest_cores);
+      std::sqrt(std::max(0.0, request_variance_cores2_)) / std::max(arrived_request_.cpu_cores, kLeastRequest_cores);
   const double alike = std::clamp((kUnlikeRequests - spread) / (kUnlikeRequests - kAlikeRequests), 0.0, 1.0);
   return kStayTrust * alike * forecast_.hour().trust() * (1 - curve_doubt_);
 }

@@ -157,8 +157,9 @@ class ClusterModel {
     Known* known = nullptr;  // its node in known_, whose entries have stable addresses; null: the slot is free
     std::uint32_t generation = 0;
     double seen_core_s = 0, seen_core2_s = 0, seen_s = 0, last_cores = 0;
-    double told_s = 0, told_life_s = 0;  // parts of the observed time and life that the demand model has received
-    Expected expected;                   // the part that the node's sums contain
+    double reported_s = 0,
+           reported_life_s = 0;  // parts of the observed time and life that the demand model has received
+    Expected expected;           // the part that the node's sums contain
     // observed time after which the prediction weighs as much as the observations
     double prior_s = 0;
     double waited_s = 0, waited_of_s = 0;  // since the last learning of pairs from this pod
@@ -176,9 +177,9 @@ class ClusterModel {
     AppId id = 0;
     double there_cores = 0;  // part of its demand in the node's AppsThere
     Resources request;       // now
-    Resources came_with;
+    Resources arrived_with;
     MonoTime since{};
-    double told_core_s = 0;                  // with told_s
+    double reported_core_s = 0;              // with told_s
     Limited::value_type* limited = nullptr;  // the entry that counts this pod; null: the pod has no soft limit
   };
   // Sums over the pods of a node.
@@ -201,8 +202,8 @@ class ClusterModel {
     double least_wait = 1, second_wait = 1, most_wait = 0;
     std::size_t busy_pods = 0;
     WaitingModel waiting;
-    double told_load = -1, told_wait = -1;  // from the last reading
-    bool heard = false;
+    double reported_load = -1, reported_wait = -1;  // from the last reading
+    bool sampled = false;
     std::optional<std::uint64_t> curve_shifts;  // at the last refresh
     double half_load_w = 0;                     // as in FleetNode
     std::size_t row = kNoRow;                   // in the view of the last refresh
@@ -253,12 +254,12 @@ class ClusterModel {
   std::vector<std::size_t> touched_;  // rows with new data since they were filled
   std::uint64_t filled_ = 0;          // edition of the view
   double cores_per_request_ = 0.5;    // of pods in flight
-  Resources came_request_{1, 0};      // mean of the pods that came
+  Resources arrived_request_{1, 0};   // mean of the pods that came
   double request_weight_ = 0;         // of that mean
   // Sums over the running pods whose requests differ from those they came with, and over all running pods.
   struct Resized {
     std::size_t pods = 0;
-    Resources change, came_with;
+    Resources change, arrived_with;
   } resized_;
   double request_variance_cores2_ = 0;  // variance of the requested cores around that mean
   std::optional<MonoTime> refreshed_, revised_;
@@ -266,7 +267,7 @@ class ClusterModel {
   Budget cpu_wait_;
   Budget late_{PriceRule{1, 100, false}};
   PairExcess pairs_;
-  bool waits_told_ = false;  // a pod reported waiting since the last evaluation
+  bool waits_reported_ = false;  // a pod reported waiting since the last evaluation
   bool acting_ = false;
   double plan_trust_ = 0;
   double curve_doubt_ = 0;                           // share of nodes whose curves were reopened, decaying

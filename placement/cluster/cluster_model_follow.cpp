@@ -26,9 +26,9 @@ void ClusterModel::follow(const ClusterView& view, double passed_s) {
     if (!used_cores || !std::isfinite(*used_cores)) continue;
     const double other_cores = std::max(0.0, *used_cores - known.last_cores);
     const double apart = other_cores - known.other_cores;
-    known.other_cores2 = known.heard ? (1 - share) * (known.other_cores2 + share * apart * apart) : 0.0;
-    known.other_cores += (known.heard ? share : 1.0) * (other_cores - known.other_cores);
-    known.heard = true;
+    known.other_cores2 = known.sampled ? (1 - share) * (known.other_cores2 + share * apart * apart) : 0.0;
+    known.other_cores += (known.sampled ? share : 1.0) * (other_cores - known.other_cores);
+    known.sampled = true;
     const double from_expected = *used_cores - known.pods_cores - known.other_cores;
     strayed += from_expected * from_expected;
     foreseen += std::max(0.0, known.pods_cores2) + known.other_cores2;
@@ -60,9 +60,9 @@ void ClusterModel::follow_waiting(const ClusterView& view, double passed_s) {
     waited += *wait * static_cast<double>(node.pods);
     pods += static_cast<double>(node.pods);
     Known& known = *rows_[i].known;
-    if (*wait == known.told_wait && *load == known.told_load) continue;
-    known.told_wait = *wait;
-    known.told_load = *load;
+    if (*wait == known.reported_wait && *load == known.reported_load) continue;
+    known.reported_wait = *wait;
+    known.reported_load = *load;
     fleet_waiting_.observe(*load, *wait);
     known.waiting.observe(*load, *wait, fleet_waiting_.curve());
   }

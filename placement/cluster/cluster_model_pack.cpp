@@ -22,7 +22,8 @@ std::string ClusterModel::save(const ClusterView& view) const {
   PackWriter out;
   demand_.pack(out);
   forecast_.pack(out);
-  for (const double value : {came_request_.cpu_cores, came_request_.memory_bytes, request_weight_}) out.real(value);
+  for (const double value : {arrived_request_.cpu_cores, arrived_request_.memory_bytes, request_weight_})
+    out.real(value);
   out.word(curves.size());
   for (const auto& [name, curve] : curves) {
     out.text(name);
@@ -62,7 +63,7 @@ Status ClusterModel::restore(std::string_view bytes) {
   read.acting_ = acting_;
   read.demand_.unpack(in);
   read.forecast_.unpack(in);
-  Resources& mean = read.came_request_;
+  Resources& mean = read.arrived_request_;
   for (double* value : {&mean.cpu_cores, &mean.memory_bytes, &read.request_weight_}) *value = in.real();
   for (std::size_t left = in.count(16); left > 0 && in.ok(); --left) {
     std::string name = in.text();

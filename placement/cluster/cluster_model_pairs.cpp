@@ -19,17 +19,17 @@ constexpr double kAlike = 0.02;         // waits that differ by less count as eq
 // curve may have learned the waiting of pairs as if it were load. If three or more pods wait equally, the node is the
 // cause, whatever its curve.
 void ClusterModel::follow_pairs(const ClusterView& view) {
-  if (!std::exchange(waits_told_, false)) return;
+  if (!std::exchange(waits_reported_, false)) return;
   for (Row& row : rows_) {
     row.known->least_wait = row.known->second_wait = 1;
     row.known->most_wait = 0;
     row.known->busy_pods = 0;
   }
-  const auto told = [](const Running& running) {
+  const auto reported = [](const Running& running) {
     return running.known != nullptr && running.known->row != kNoRow && running.waited_of_s >= kWaitReading_s;
   };
   for (const Running& running : pods_) {
-    if (!told(running) || running.last_cores < kBusyCores) continue;
+    if (!reported(running) || running.last_cores < kBusyCores) continue;
     Known& known = *running.known;
     const double wait = running.waited_s / running.waited_of_s;
     known.second_wait = std::min(known.second_wait, std::max(wait, known.least_wait));
@@ -40,7 +40,7 @@ void ClusterModel::follow_pairs(const ClusterView& view) {
   std::vector<AppId> beside;
   for (std::size_t slot = 0; slot < pods_.size(); ++slot) {
     Running& running = pods_[slot];
-    if (!told(running)) continue;
+    if (!reported(running)) continue;
     const double wait = running.waited_s / running.waited_of_s, seen_s = std::exchange(running.waited_of_s, 0);
     running.waited_s = 0;
     const Known& known = *running.known;

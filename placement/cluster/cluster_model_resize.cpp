@@ -7,21 +7,21 @@
 namespace wattle::placement {
 
 void ClusterModel::count_resized(const Identity& whose, int sign) {
-  const Resources now = sane(whose.request), came_with = sane(whose.came_with);
-  if (now.cpu_cores == came_with.cpu_cores && now.memory_bytes == came_with.memory_bytes) return;
+  const Resources now = sane(whose.request), arrived_with = sane(whose.arrived_with);
+  if (now.cpu_cores == arrived_with.cpu_cores && now.memory_bytes == arrived_with.memory_bytes) return;
   resized_.pods += static_cast<std::size_t>(sign);
-  resized_.change.cpu_cores += sign * (now.cpu_cores - came_with.cpu_cores);
-  resized_.change.memory_bytes += sign * (now.memory_bytes - came_with.memory_bytes);
+  resized_.change.cpu_cores += sign * (now.cpu_cores - arrived_with.cpu_cores);
+  resized_.change.memory_bytes += sign * (now.memory_bytes - arrived_with.memory_bytes);
   if (resized_.pods == 0) resized_.change = {};
 }
 
 void ClusterModel::follow_mean_request() {
   const auto left = [&](double Resources::*part) {
-    const double came_with = resized_.came_with.*part;
-    return resized_.pods > 0 && came_with > 0 ? std::max(0.0, 1 + resized_.change.*part / came_with) : 1.0;
+    const double arrived_with = resized_.arrived_with.*part;
+    return resized_.pods > 0 && arrived_with > 0 ? std::max(0.0, 1 + resized_.change.*part / arrived_with) : 1.0;
   };
-  fleet_.mean_request = {came_request_.cpu_cores * left(&Resources::cpu_cores),
-                         came_request_.memory_bytes * left(&Resources::memory_bytes)};
+  fleet_.mean_request = {arrived_request_.cpu_cores * left(&Resources::cpu_cores),
+                         arrived_request_.memory_bytes * left(&Resources::memory_bytes)};
 }
 
 void ClusterModel::resized(const std::string& uid, const Resources& request) {

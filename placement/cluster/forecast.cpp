@@ -58,12 +58,13 @@ std::size_t RequestForecast::in_an_hour() const {
 double RequestForecast::growth_cores(std::size_t buckets) const {
   const std::size_t seen = std::min(buckets, past_.size());
   double cores = 0;
-  for (std::size_t i = past_.size() - seen; i < past_.size(); ++i) cores += past_[i].came_cores - past_[i].went_cores;
+  for (std::size_t i = past_.size() - seen; i < past_.size(); ++i)
+    cores += past_[i].arrived_cores - past_[i].went_cores;
   return seen > 0 ? cores * std::min(kMostPace, static_cast<double>(buckets) / static_cast<double>(seen)) : 0;
 }
 
-void RequestForecast::came(double cores) {
-  if (usable(cores)) open_.came_cores += cores;
+void RequestForecast::arrived(double cores) {
+  if (usable(cores)) open_.arrived_cores += cores;
 }
 
 void RequestForecast::went(double cores) {
@@ -71,13 +72,13 @@ void RequestForecast::went(double cores) {
 }
 
 void RequestForecast::resized(double cores) {
-  if (std::isfinite(cores)) open_.came_cores += cores;
+  if (std::isfinite(cores)) open_.arrived_cores += cores;
 }
 
 RequestForecast::Bucket RequestForecast::sum() const {
   Bucket all = open_;
   for (const Bucket& bucket : past_) {
-    all.came_cores += bucket.came_cores;
+    all.arrived_cores += bucket.arrived_cores;
     all.went_cores += bucket.went_cores;
   }
   return all;
@@ -86,7 +87,7 @@ RequestForecast::Bucket RequestForecast::sum() const {
 bool RequestForecast::pods_stay() const {
   if (!known()) return false;
   const Bucket all = sum();
-  return all.came_cores > 0 && all.went_cores < options_.stay_ratio * all.came_cores;
+  return all.arrived_cores > 0 && all.went_cores < options_.stay_ratio * all.arrived_cores;
 }
 
 std::vector<double> RequestForecast::expected_cores(double capacity_cores) const {
@@ -113,7 +114,7 @@ std::vector<double> RequestForecast::expected_cores(double capacity_cores) const
 void RequestForecast::pack(PackWriter& out) const {
   out.word(past_.size());
   for (const Bucket& bucket : past_)
-    for (const double value : {bucket.mean_cores, bucket.came_cores, bucket.went_cores}) out.real(value);
+    for (const double value : {bucket.mean_cores, bucket.arrived_cores, bucket.went_cores}) out.real(value);
 }
 
 void RequestForecast::unpack(PackReader& in) {
@@ -122,7 +123,7 @@ void RequestForecast::unpack(PackReader& in) {
   std::deque<Bucket> past;
   for (std::size_t i = 0; i < count && in.ok(); ++i) {
     Bucket bucket;
-    for (double* value : {&bucket.mean_cores, &bucket.came_cores, &bucket.went_cores}) *value = in.real();
+    for (double* value : {&bucket.mean_cores, &bucket.arrived_cores, &bucket.went_cores}) *value = in.real();
     if (bucket.mean_cores < 0 || bucket.went_cores < 0) in.refuse();  // resizes may leave less than came
     past.push_back(bucket);
   }

@@ -34,7 +34,7 @@ class RequestForecast {
 
   // Records the cores requested now. Any number of calls, in order of time.
   void sample(double requested_cores, double now_s);
-  void came(double cores);
+  void arrived(double cores);
   void went(double cores);
   // A running pod requests that much more or, below 0, less: what came is corrected, because no pod came or left.
   void resized(double cores);
@@ -54,7 +54,7 @@ class RequestForecast {
 
  private:
   struct Bucket {
-    double mean_cores = 0, came_cores = 0, went_cores = 0;
+    double mean_cores = 0, arrived_cores = 0, went_cores = 0;
   };
   Bucket sum() const;
   void close();

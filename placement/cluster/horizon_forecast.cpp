@@ -21,8 +21,8 @@ double pinball(double quantile, double predicted, double actual) {
 void HorizonForecast::judge(const Due& due, double cores) {
   const double keep = 1 - 1 / options_.memory;
   scored_.judge(due.guesses, cores, 1 - 1 / options_.guess_memory);
-  const double error = std::abs(due.told.cores - cores), still_error = std::abs(*due.guesses[kStill] - cores);
-  const bool within = cores >= due.told.low_cores - kRight_cores && cores <= due.told.high_cores + kRight_cores;
+  const double error = std::abs(due.reported.cores - cores), still_error = std::abs(*due.guesses[kStill] - cores);
+  const bool within = cores >= due.reported.low_cores - kRight_cores && cores <= due.reported.high_cores + kRight_cores;
   range_ = followed_range(range_, within, options_.range_share, kWidthStep, kLeastWidth, kMostWidth);
   weight_ = weight_ * keep + 1;
   within_weight_ = within_weight_ * keep + (within ? 1 : 0);
@@ -35,8 +35,8 @@ void HorizonForecast::judge(const Due& due, double cores) {
   still_error_sum_ += still_error;
   within_ += within ? 1 : 0;
   const double beyond = (1 - options_.range_share) / 2;
-  pinball_sum_ += (pinball(beyond, due.told.low_cores, cores) + pinball(0.5, due.told.cores, cores) +
-                   pinball(1 - beyond, due.told.high_cores, cores)) /
+  pinball_sum_ += (pinball(beyond, due.reported.low_cores, cores) + pinball(0.5, due.reported.cores, cores) +
+                   pinball(1 - beyond, due.reported.high_cores, cores)) /
                   3;
 }
 

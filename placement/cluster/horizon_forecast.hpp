@@ -70,7 +70,7 @@ class HorizonForecast {
   struct Due {
     double at_s = 0;
     Scored::Guesses guesses;
-    ExpectedCores told;
+    ExpectedCores reported;
   };
   void judge(const Due& due, double cores);
   void forecast(const Seen& seen);

@@ -82,8 +82,8 @@ bool PairExcess::observe(AppId app, std::span<const AppId> beside, double excess
     if (excess < before) entry.share += std::min(1.0, seen_s / kFalls_s) * (excess - before);
     cleared = cleared || (before > kNoticed && entry.share <= kNoticed);
   }
-  const bool told = excess > kNoticed && there.size() > beside.size() && blame(known, there, excess, seen_s);
-  if (!cleared && !told) return true;
+  const bool reported = excess > kNoticed && there.size() > beside.size() && blame(known, there, excess, seen_s);
+  if (!cleared && !reported) return true;
   clear_up(known);
   settle(known);
   return true;
@@ -175,15 +175,15 @@ void PairExcess::settle(Known& known) {
       for (const Edge& edge : set) odds[edge.entry] += edge.says;
     if (sweep == kSweeps) break;
     for (std::size_t s = 0; s < sets.size(); ++s) {
-      double nobody = 0;
+      double none = 0;
       for (Edge& edge : sets[s]) {
         edge.innocent = std::log1p(-std::min(probability(odds[edge.entry] - edge.says), 1 - 1e-9));
-        nobody += edge.innocent;
+        none += edge.innocent;
       }
       const double seen_s = known.slow[s].seen_s;
       const double chance = seen_s < kOneReading_s ? 1 : std::max(kLeastChance, std::exp(-seen_s / kChance_s));
       for (Edge& edge : sets[s]) {
-        const double without = 1 - (1 - chance) * std::exp(nobody - edge.innocent);
+        const double without = 1 - (1 - chance) * std::exp(none - edge.innocent);
         edge.says += kDamped * (-std::log(without) - edge.says);
       }
     }

@@ -62,13 +62,13 @@ class PairExcess {
   class Waiting {
    public:
     void add(const Suspect& one) {
-      nobody_ *= 1 - one.blame;
+      none_ *= 1 - one.blame;
       share_ = share_ < one.share ? one.share : share_;
     }
-    double beyond(double own) const { return share_ * (1 - nobody_) > own ? share_ * (1 - nobody_) - own : 0; }
+    double beyond(double own) const { return share_ * (1 - none_) > own ? share_ * (1 - none_) - own : 0; }
 
    private:
-    double nobody_ = 1, share_ = 0;
+    double none_ = 1, share_ = 0;
   };
   // All data on one application, so that callers with many nodes need few lookups.
   struct Around {

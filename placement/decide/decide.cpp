@@ -62,7 +62,7 @@ Rows find_rows(const ClusterView& view, const PodSpec& pod, const MaskOptions& m
 struct ValueRange {
   double best = -INFINITY, worst = INFINITY;
   double tie() const { return std::max(kTie, kTieShare * std::abs(best)); }
-  bool tells_apart() const { return best - worst > tie(); }
+  bool distinguishes() const { return best - worst > tie(); }
 };
 
 ValueRange range_of(const std::vector<std::size_t>& feasible, const std::vector<double>& values) {
@@ -125,7 +125,7 @@ std::vector<std::int64_t> scores_of(const std::vector<std::size_t>& open, std::s
   const double above = above_rank(open, values);
   for (const std::size_t row : open) {
     if (row != advised && !(values[row] > above)) continue;
-    const double share = range.tells_apart() ? (values[row] - range.worst) / (range.best - range.worst) : 1.0;
+    const double share = range.distinguishes() ? (values[row] - range.worst) / (range.best - range.worst) : 1.0;
     scores[row] = row == advised ? kTopScore : static_cast<std::int64_t>(std::lround(5 * share));
   }
   return scores;
@@ -206,7 +206,7 @@ std::optional<Deferral> may_wait(const ClusterView& view, const PodSpec& pod, co
   for (const std::size_t row : open.rows)
     if (!best || values[row] > values[*best]) best = row;
   DeferQuestion question{view, context.fleet(), rows.node, rows.masked, best, pod, context.ask()};
-  if (mind.knowledge != nullptr) question.wait_limit = mind.knowledge->cpu_wait().limit();
+  if (mind.cluster_model != nullptr) question.wait_limit = mind.cluster_model->cpu_wait().limit();
   question.permitted_s = mind.ahead.defer_s;
   return deferral(question);
 }
@@ -237,15 +237,15 @@ PlacementDecision decide(const ClusterView& view, const PodSpec& pod, std::vecto
   RewardConfig reward = options.reward;
   if (with_network) reward.with_prior = reward.with_prior && mind.network->on_prior();
   // A plan is about energy: networks of presets without an energy weight are trained without one.
-  PolicyContext context(view, asked, rows.node, rows.feasible, mind.knowledge, turn);
+  PolicyContext context(view, asked, rows.node, rows.feasible, mind.cluster_model, turn);
   context.copy = mind.copy;
   std::optional<PlanView> plan;
   if (reward.preset == Preset::weighted && !rows.feasible.empty()) plan = mind.policy.plan_view(context);
   std::vector<Prediction> predictions =
       predict(reward, view, rows.node, asked, plan ? plan->demand_cores : demand_cores(asked));
-  if (mind.knowledge != nullptr && mind.knowledge->cpu_wait().price() > 0)
+  if (mind.cluster_model != nullptr && mind.cluster_model->cpu_wait().price() > 0)
     price_waiting(reward, view, context.fleet(), rows.node, asked, context.ask(), predictions);
-  if (mind.knowledge != nullptr) price_latency(mind.knowledge->latency_price(), predictions);
+  if (mind.cluster_model != nullptr) price_latency(mind.cluster_model->latency_price(), predictions);
   advice.observation = observe(view, rows.node, asked, rows.masked, predictions, reward, plan ? &*plan : nullptr);
   std::vector<double> residual(rows.node.size(), 0.0);
   record.next_pods = std::min(mind.ahead.next.size(), kMaxAhead);
@@ -308,7 +308,7 @@ PlacementDecision decide(const ClusterView& view, const PodSpec& pod, std::vecto
     scores[*bound] = kTopScore;
     record.reason = "already bound there";
     record.decided_by = decided_by(by, Verdict::bound);
-  } else if (open.rows.size() > 1 && !keeps_room && !rows.avoids && !range.tells_apart()) {
+  } else if (open.rows.size() > 1 && !keeps_room && !rows.avoids && !range.distinguishes()) {
     record.reason = equal_reason(by, rows.feasible.size());
     record.decided_by = decided_by(by, Verdict::neutral);
     record_candidates(advice, rows, predictions, residual, {}, open.losses);

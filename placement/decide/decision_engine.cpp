@@ -163,7 +163,7 @@ const Fleet& DecisionEngine::refresh(const ClusterView& view) {
   trials_.offer(Candidate::planner, model_.forecast().known() && !model_.forecast().pods_stay());
   const Budget& wait = model_.cpu_wait();
   WaitNow now;
-  if (wait.measured() && wait.told()) now.ratio = wait.lately();
+  if (wait.measured() && wait.reported()) now.ratio = wait.lately();
   if (wait.limit_known()) now.limit = wait.limit();
   trials_.watch(view, fleet, now);
   model_.set_plan_trust(trials_.serves() == Candidate::planner ? 1 : 0);

@@ -239,8 +239,8 @@ AdvisedCluster::Copy AdvisedCluster::without(const ClusterView& view, const Flee
 
 AdvisedCluster::Copy& AdvisedCluster::copy(const ClusterView& view, const Fleet& fleet, const std::string& owner) {
   const std::size_t n = view.nodes.size();
-  const bool told = view.edition_of.size() == n && copy_.view.nodes.size() == n;
-  if (told) {
+  const bool reported = view.edition_of.size() == n && copy_.view.nodes.size() == n;
+  if (reported) {
     for (const std::size_t row : shown_) copy_.view.nodes[row] = view.nodes[row];
     for (std::size_t row = 0; row < n; ++row) {
       if (view.edition_of[row] > copied_) {

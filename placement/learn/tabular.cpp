@@ -79,10 +79,10 @@ class TabularTrainer final : public models::QTrainer {
       if (!std::isfinite(error))
         return fail(Errc::out_of_range, "tabular Q", "the reward of a transition is not a number");
       learn(cell, error);
-      const double told = static_cast<double>(error), in_units = static_cast<double>(error / each->unit);
+      const double reported = static_cast<double>(error), in_units = static_cast<double>(error / each->unit);
       stats.loss += in_units * in_units / 2;
-      stats.mean_error += told;
-      stats.error2 += told * told;
+      stats.mean_error += reported;
+      stats.error2 += reported * reported;
       stats.mean_q += static_cast<double>(table_[cell]);
       stats.max_abs_q = std::max(stats.max_abs_q, std::abs(static_cast<double>(table_[cell])));
     }

@@ -67,14 +67,14 @@ bool Planner::ready(const Fleet& fleet) {
 void Planner::follow(const Fleet& fleet) {
   const std::size_t n = fleet.nodes.size();
   const bool followed = progress_.plan == plan_ && progress_.done.size() == n;
-  const bool told = followed && fleet.edition_of.size() == n && progress_.edition <= fleet.edition;
+  const bool reported = followed && fleet.edition_of.size() == n && progress_.edition <= fleet.edition;
   const double was_present = progress_.present;
   progress_.plan = plan_;
   progress_.done.resize(n);
   progress_.expected.resize(n);
   moved_.clear();
   for (std::size_t i = 0; i < n; ++i) {
-    if (told && fleet.edition_of[i] <= progress_.edition) continue;
+    if (reported && fleet.edition_of[i] <= progress_.edition) continue;
     const double done = std::max(0.0, plan_->pods_there(fleet, i) - (plan_->pods_stay() ? plan_->pods_then(i) : 0.0));
     if (followed && done == progress_.done[i]) continue;
     progress_.done[i] = done;

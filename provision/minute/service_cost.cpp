@@ -23,14 +23,14 @@ MinuteCost ServiceCost::add(const CostedMinute& minute, const Price& price, Serv
   lately_cores_ += lately_cores_ > 0 ? kLately * (minute.used_cores - lately_cores_) : minute.used_cores;
   const double scale_w = price.core_w * std::max(lately_cores_, kLeastScaleCores);
   const double memory_w = minute.memory_gib ? price.memory_w_per_gib * *minute.memory_gib : 0;
-  MinuteCost told;
-  told.cost = (price.core_w * minute.granted_cores + memory_w) / scale_w + price_of_over(price, share);
+  MinuteCost reported;
+  reported.cost = (price.core_w * minute.granted_cores + memory_w) / scale_w + price_of_over(price, share);
   state.memory_share = memory_w / scale_w;
   minutes_ += 1;
   if (minute.requests > 0)
     used_s_per_request_ += std::max(kWorkShare, 1 / minutes_) * (minute.used_s / count - used_s_per_request_);
-  told.need = price.core_w * minute.rate_rps * used_s_per_request_ / scale_w;
-  return told;
+  reported.need = price.core_w * minute.rate_rps * used_s_per_request_ / scale_w;
+  return reported;
 }
 
 Rate rate_of(double rate_rps, double last_rps, double expected_rps, double expected_high_rps) {

@@ -26,18 +26,18 @@ Safetensors student_model(const Weights& weights) {
 
 Result<Network> parse_student(std::string_view bytes, const std::string& file) {
   WATTLE_TRY(const Safetensors model, parse_safetensors(bytes, file));
-  const auto told = [&](const char* key) {
+  const auto reported = [&](const char* key) {
     const auto found = model.metadata.find(key);
     return found == model.metadata.end() ? std::string() : found->second;
   };
   for (const char* key : {"provisioning", "layout", "network_sha256"})
-    if (told(key).empty()) return fail(Errc::malformed, file, std::string("does not contain its ") + key, kAnew);
-  if (told("provisioning") != "student")
-    return fail(Errc::conflict, file, "is a " + told("provisioning") + "'s network, whose inputs a node does not have",
-                kAnew);
-  if (told("layout") != kLayout)
+    if (reported(key).empty()) return fail(Errc::malformed, file, std::string("does not contain its ") + key, kAnew);
+  if (reported("provisioning") != "student")
     return fail(Errc::conflict, file,
-                "was trained on other inputs (layout " + told("layout") + ", but this version needs " +
+                "is a " + reported("provisioning") + "'s network, whose inputs a node does not have", kAnew);
+  if (reported("layout") != kLayout)
+    return fail(Errc::conflict, file,
+                "was trained on other inputs (layout " + reported("layout") + ", but this version needs " +
                     std::string(kLayout) + ")",
                 kAnew);
   WATTLE_TRY(const Network network, FrozenNetwork::from_weights(model.tensors, 0, file));
@@ -45,7 +45,7 @@ Result<Network> parse_student(std::string_view bytes, const std::string& file) {
     if (std::ranges::any_of(tensor.values, [](float value) { return std::abs(value) > kMostWeight; }))
       return fail(Errc::malformed, file,
                   "tensor " + name + " has a weight above 10000, which could make the output infinite", kAnew);
-  if (network_digest(model.tensors) != told("network_sha256"))
+  if (network_digest(model.tensors) != reported("network_sha256"))
     return fail(Errc::malformed, file, "is damaged: its weights do not match its network_sha256", kAnew);
   return network;
 }

@@ -128,8 +128,8 @@ void RequestRule::add_cpu(double needed, double seconds, double now_s) {
   if (!cpu_.add(needed, seconds * load, now_s)) return;
   daily_.add(needed, options_.cpu_share, now_s - seconds / 2);
   // Several pods may report at the same time.
-  if (now_s > last_heard_s_ && last_heard_s_ > 0) heard_s_ += std::min(now_s - last_heard_s_, kLongestPause_s);
-  last_heard_s_ = now_s;
+  if (now_s > last_contact_s_ && last_contact_s_ > 0) observed_s_ += std::min(now_s - last_contact_s_, kLongestPause_s);
+  last_contact_s_ = now_s;
 }
 
 void RequestRule::add_memory(double needed, double now_s, bool killed) {
@@ -155,20 +155,20 @@ bool RequestRule::is_held(double now_s) const {
 
 std::optional<double> RequestRule::wanted_cores() const {
   if (cpu_.empty()) return std::nullopt;
-  const auto daily = daily_.wanted(options_.cpu_share, options_.daily_after_days, last_heard_s_);
+  const auto daily = daily_.wanted(options_.cpu_share, options_.daily_after_days, last_contact_s_);
   return std::max(options_.least_cores, daily ? *daily : cpu_.quantile(options_.cpu_share));
 }
 
 std::optional<double> RequestRule::wanted_bytes() const {
   if (memory_.empty()) return std::nullopt;
-  const double held = is_held(std::max(memory_.as_of_s(), last_heard_s_)) ? killed_bytes_ : 0;
+  const double held = is_held(std::max(memory_.as_of_s(), last_contact_s_)) ? killed_bytes_ : 0;
   const auto risen = risen_bytes();
   return std::max({options_.least_bytes, held,
                    risen ? *risen : memory_.quantile(options_.memory_share) * (1 + options_.memory_margin_ratio)});
 }
 
-double RequestRule::raise_needs_s() const { return std::max(0.0, options_.raise_after_s - heard_s_); }
-double RequestRule::lower_needs_s() const { return std::max(0.0, options_.lower_after_s - heard_s_); }
+double RequestRule::raise_needs_s() const { return std::max(0.0, options_.raise_after_s - observed_s_); }
+double RequestRule::lower_needs_s() const { return std::max(0.0, options_.lower_after_s - observed_s_); }
 
 bool RequestRule::look(const Resources& original, double now_s) {
   if (now_s >= looked_s_ && now_s - looked_s_ < options_.every_s) return false;
@@ -183,7 +183,7 @@ bool RequestRule::look(const Resources& original, double now_s) {
 }
 
 void RequestRule::pack(PackWriter& out) const {
-  for (const double value : {heard_s_, last_heard_s_, looked_s_}) out.real(value);
+  for (const double value : {observed_s_, last_contact_s_, looked_s_}) out.real(value);
   pack_histogram(cpu_, out);
   pack_histogram(memory_, out);
   cpu_track_.pack(out);
@@ -196,7 +196,7 @@ void RequestRule::pack(PackWriter& out) const {
 
 void RequestRule::unpack(PackReader& in) {
   RequestRule read(options_);
-  for (double* value : {&read.heard_s_, &read.last_heard_s_, &read.looked_s_}) *value = at_least_zero(in);
+  for (double* value : {&read.observed_s_, &read.last_contact_s_, &read.looked_s_}) *value = at_least_zero(in);
   unpack_histogram(in, read.cpu_);
   unpack_histogram(in, read.memory_);
   read.cpu_track_.unpack(in);

@@ -88,8 +88,8 @@ class RequestRule {
   std::optional<double> wanted_bytes() const;
   const RequestTrack& cpu_track() const { return cpu_track_; }
   const RequestTrack& memory_track() const { return memory_track_; }
-  double heard_s() const { return heard_s_; }
-  double last_heard_s() const { return last_heard_s_; }
+  double observed_s() const { return observed_s_; }
+  double last_contact_s() const { return last_contact_s_; }
   // Remaining observation time before a change; 0: none.
   double raise_needs_s() const;
   double lower_needs_s() const;
@@ -107,7 +107,7 @@ class RequestRule {
   RequestTrack cpu_track_, memory_track_;
   DailyNeed daily_;  // of CPU
   MemoryNeed rises_;
-  double heard_s_ = 0, last_heard_s_ = 0, looked_s_ = 0;
+  double observed_s_ = 0, last_contact_s_ = 0, looked_s_ = 0;
   double killed_bytes_ = 0, killed_s_ = 0;  // need at the last OOM kill, and its time; 0: none
 };
 

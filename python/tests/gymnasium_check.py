@@ -24,8 +24,8 @@ for _ in range(10_000):
     assert (env.action_masks() == info["action_mask"].astype(bool)).all()
     if not info["action_mask"].all():
         masked = int(np.flatnonzero(info["action_mask"] == 0)[0])
-        same, reward, terminated, truncated, told = env.step(masked)
-        assert reward == -1 and not terminated and not truncated and "masked" in told["invalid"]
+        same, reward, terminated, truncated, reported = env.step(masked)
+        assert reward == -1 and not terminated and not truncated and "masked" in reported["invalid"]
         assert all((same[name] == observation[name]).all() for name in same)
     observation, reward, terminated, truncated, info = env.step(int(allowed[-1]))
     assert env.observation_space.contains(observation)

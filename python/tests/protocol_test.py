@@ -27,10 +27,10 @@ def shapes_are_as_announced():
     with Episode(SIMULATOR, scenario="thesis_test2", placements=40) as episode:
         about = episode.about
         assert about["protocol"] == 1 and about["nodes"] == 3 and about["scenario"] == "thesis_test2"
-        told = episode.reset(1)["observation"]
-        assert len(told["nodes"]) == len(told["mask"]) == len(told["prior"]) == 3
-        assert all(len(row) == len(about["node_features"]) == 36 for row in told["nodes"])
-        assert len(told["pod"]) == len(about["pod_features"]) and len(told["context"]) == len(about["context_features"])
+        reported = episode.reset(1)["observation"]
+        assert len(reported["nodes"]) == len(reported["mask"]) == len(reported["prior"]) == 3
+        assert all(len(row) == len(about["node_features"]) == 36 for row in reported["nodes"])
+        assert len(reported["pod"]) == len(about["pod_features"]) and len(reported["context"]) == len(about["context_features"])
 
 
 def a_seed_gives_the_same_episode():
@@ -47,7 +47,7 @@ def refusals_change_nothing():
                 episode.step(early)
                 raise AssertionError("a step before reset was taken")
             except Refused as refusal:
-                assert refusal.code == "conflict" and "reset" in refusal.mend
+                assert refusal.code == "conflict" and "reset" in refusal.fix
         answer = episode.reset(3)
         while not answer["done"] and answer["observation"]["mask"][0]:
             answer = episode.step(0)

@@ -66,11 +66,11 @@ class WattleEnv(gymnasium.Env):
         self._episode.close()
 
     def _observation(self):
-        told = self._answer["observation"]
-        if told is None:  # the episode is over: all zeros, no allowed action
+        reported = self._answer["observation"]
+        if reported is None:  # the episode is over: all zeros, no allowed action
             return {name: np.zeros(space.shape, space.dtype) for name, space in self.observation_space.spaces.items()}
-        observation = {name: np.asarray(told[name], np.float32) for name in ("nodes", "pod", "context", "prior")}
-        observation["action_mask"] = np.asarray(told["mask"], np.int8)
+        observation = {name: np.asarray(reported[name], np.float32) for name in ("nodes", "pod", "context", "prior")}
+        observation["action_mask"] = np.asarray(reported["mask"], np.int8)
         return observation
 
     def _info(self):

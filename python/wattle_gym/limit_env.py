@@ -49,11 +49,11 @@ class LimitEnv(gymnasium.Env):
         self._episode.close()
 
     def _told(self, answer):
-        told = answer["observation"]
-        if told is None:  # the episode is over: all zeros
+        reported = answer["observation"]
+        if reported is None:  # the episode is over: all zeros
             observation = {name: np.zeros(space.shape, space.dtype) for name, space in self.observation_space.spaces.items()}
         else:
-            observation = {name: np.clip(np.asarray(told[name], np.float32), 0, FEATURE_LIMIT) for name in ("services", "minute")}
+            observation = {name: np.clip(np.asarray(reported[name], np.float32), 0, FEATURE_LIMIT) for name in ("services", "minute")}
         info = {"time_s": float(answer["time_s"])}
         if "figures" in answer:
             info["figures"] = answer["figures"]

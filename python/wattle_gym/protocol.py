@@ -7,12 +7,12 @@ import subprocess
 
 
 class Refused(Exception):
-    """The simulator refused a request and changed no state. See `code`, `subject`, `what` and `mend` (the fix)."""
+    """The simulator refused a request and changed no state. See `code`, `subject`, `what` and `fix` (the fix)."""
 
     def __init__(self, error):
         self.code, self.subject = error.get("code", ""), error.get("subject", "")
-        self.what, self.mend = error.get("what", ""), error.get("mend", "")
-        super().__init__(f"{self.code}: {self.subject}: {self.what}" + (f" ({self.mend})" if self.mend else ""))
+        self.what, self.fix = error.get("what", ""), error.get("fix", "")
+        super().__init__(f"{self.code}: {self.subject}: {self.what}" + (f" ({self.fix})" if self.fix else ""))
 
 
 class SimulatorGone(Exception):

@@ -25,10 +25,10 @@ class LimitEnvServer {
     const auto request = parse_env_request(line);
     if (!request) return error_line(request.error());
     if (std::holds_alternative<HelloRequest>(*request)) return hello().dump();
-    if (const auto* reset = std::get_if<ResetRequest>(&*request)) return told(env_.reset(reset->seed)).dump();
+    if (const auto* reset = std::get_if<ResetRequest>(&*request)) return reported(env_.reset(reset->seed)).dump();
     if (const auto* step = std::get_if<StepRequest>(&*request)) {
       const auto next = env_.step(step->action);
-      return next ? told(*next).dump() : error_line(next.error());
+      return next ? reported(*next).dump() : error_line(next.error());
     }
     closed_ = true;
     return json({{"closed", true}}).dump();
@@ -50,7 +50,7 @@ class LimitEnvServer {
              {"over_ratio", "p99_over_target", "rate_rps", "expected_rps", "expected_low_rps", "expected_high_rps"}}};
   }
 
-  json told(const LimitStep& step) const {
+  json reported(const LimitStep& step) const {
     json out = {{"done", step.done}, {"reward", step.reward}, {"time_s", step.now_s}, {"observation", nullptr}};
     if (!step.done) {
       json services = json::array();

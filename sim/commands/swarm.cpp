@@ -20,7 +20,7 @@ namespace {
 constexpr std::chrono::milliseconds kRound{50};  // sessions need ten rounds a second
 constexpr double kTellEvery_s = 10;
 
-void tell_of(const Log& log, const Swarm& swarm) {
+void report_of(const Log& log, const Swarm& swarm) {
   const SwarmStatus status = swarm.status();
   const AckDelays delays = swarm.ack_delays(from_seconds(kTellEvery_s));
   log.info("swarm.status", "the swarm is running",
@@ -52,10 +52,10 @@ int run(const SwarmOptions& options, const Clock& clock, const Log& log) {
     if (clock.mono() >= next || status.welcomed != welcomed) {
       if (clock.mono() >= next) next = clock.mono() + from_seconds(kTellEvery_s);
       welcomed = status.welcomed;
-      tell_of(log, **swarm);
+      report_of(log, **swarm);
     }
   }
-  tell_of(log, **swarm);
+  report_of(log, **swarm);
   return 0;
 }
 

@@ -31,9 +31,9 @@ struct TeachArguments {
 // Rejects options that would be ignored silently.
 Status check_teach(const CLI::App& app, const TeachArguments& arguments) {
   const auto given = [&](const char* option) { return app.count(option) > 0; };
-  const auto unused = [&](std::initializer_list<const char*> options, const char* why, const char* mend) -> Status {
+  const auto unused = [&](std::initializer_list<const char*> options, const char* why, const char* fix) -> Status {
     for (const char* option : options)
-      if (given(option)) return fail(Errc::conflict, option, why, mend);
+      if (given(option)) return fail(Errc::conflict, option, why, fix);
     return {};
   };
   const bool from_file = !arguments.teacher_file.empty(), taught = !from_file && arguments.teach.hours > 0;

@@ -14,7 +14,7 @@ using json = SortedJson;
 json error_json(const Error& error) {
   std::string code(to_string(error.code));
   std::replace(code.begin(), code.end(), ' ', '_');
-  return {{"error", {{"code", code}, {"subject", error.subject}, {"what", error.what}, {"mend", error.mend}}}};
+  return {{"error", {{"code", code}, {"subject", error.subject}, {"what", error.what}, {"fix", error.fix}}}};
 }
 
 template <class Specs>

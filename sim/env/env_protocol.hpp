@@ -35,7 +35,7 @@ using EnvRequest = std::variant<HelloRequest, ResetRequest, StepRequest, CloseRe
 // {"op":"hello"}, {"op":"reset","seed":7}, {"op":"step","action":2}, {"op":"close"}; unknown fields are rejected.
 Result<EnvRequest> parse_env_request(std::string_view line);
 
-// {"error":{"code","subject","what","mend"}}; invalid UTF-8 is replaced.
+// {"error":{"code","subject","what","fix"}}; invalid UTF-8 is replaced.
 std::string error_line(const Error& error);
 
 class EnvServer {

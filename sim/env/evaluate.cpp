@@ -12,11 +12,11 @@ std::optional<std::size_t> bind_target(Env& env, const std::vector<std::int64_t>
                    env.view(), random);
 }
 
-double decisions_to_recover(const EpisodeTrace& trace, double told_s, double until_s) {
+double decisions_to_recover(const EpisodeTrace& trace, double reported_s, double until_s) {
   constexpr std::size_t kWindow = 10, kNeeded = 9;
   std::vector<bool> near;
   for (std::size_t i = 0; i < trace.at_s.size(); ++i)
-    if (trace.at_s[i] >= told_s && trace.at_s[i] < until_s) near.push_back(trace.near[i]);
+    if (trace.at_s[i] >= reported_s && trace.at_s[i] < until_s) near.push_back(trace.near[i]);
   for (std::size_t k = 0; k + kWindow <= near.size(); ++k) {
     const auto first = near.begin() + static_cast<std::ptrdiff_t>(k);
     if (static_cast<std::size_t>(std::count(first, first + kWindow, true)) >= kNeeded) return static_cast<double>(k);
@@ -50,9 +50,9 @@ double mean_recovery(const EpisodeTrace& trace, const WorldOptions& world) {
     if (at_s.empty() || shift.at_s > at_s.back()) at_s.push_back(shift.at_s);
   double sum = 0;
   for (std::size_t i = 0; i < at_s.size(); ++i) {
-    const double told_s =
+    const double reported_s =
         (std::floor(at_s[i] / world.telemetry_period_s) + 1) * world.telemetry_period_s + world.telemetry_delay_s;
-    sum += decisions_to_recover(trace, told_s, i + 1 < at_s.size() ? at_s[i + 1] : INFINITY);
+    sum += decisions_to_recover(trace, reported_s, i + 1 < at_s.size() ? at_s[i + 1] : INFINITY);
   }
   return at_s.empty() ? 0 : sum / static_cast<double>(at_s.size());
 }

@@ -57,7 +57,7 @@ struct EpisodeTrace {
 
 // Returns the smallest k such that at least 9 of decisions k+1..k+10, counted from the first one at or after told_s,
 // are near; the number of those decisions if there is none.
-double decisions_to_recover(const EpisodeTrace& trace, double told_s, double until_s);
+double decisions_to_recover(const EpisodeTrace& trace, double reported_s, double until_s);
 
 // Returns kube-scheduler's choice, given these scores of the nodes (empty: no extender).
 std::optional<std::size_t> bind_target(Env& env, const std::vector<std::int64_t>& scores, Random& random);

@@ -130,7 +130,7 @@ class Reader {
 }  // namespace
 
 Result<ClusterRecord> parse_cluster_record(std::string_view text, const std::string& subject) {
-  constexpr const char* kMend = "create it again with wattle model record";
+  constexpr const char* kFix = "create it again with wattle model record";
   Reader reader;
   std::size_t number = 0;
   for (std::size_t at = 0; at < text.size();) {
@@ -139,7 +139,7 @@ Result<ClusterRecord> parse_cluster_record(std::string_view text, const std::str
     at = end + 1;
     ++number;
     const auto bad = [&](const std::string& what) {
-      return fail(Errc::malformed, subject, "line " + std::to_string(number) + ": " + what, kMend);
+      return fail(Errc::malformed, subject, "line " + std::to_string(number) + ": " + what, kFix);
     };
     const json object = json::read(line, {.text_bytes = 16 << 20, .built_bytes = 256 << 20, .depth = 4});
     if (!object.is_object()) return bad("is not a JSON object");
@@ -155,7 +155,7 @@ Result<ClusterRecord> parse_cluster_record(std::string_view text, const std::str
     if (!head.wrong().empty()) return bad("'to_s' is missing");
   }
   ClusterRecord& record = reader.record;
-  if (number == 0) return fail(Errc::malformed, subject, "is empty", kMend);
+  if (number == 0) return fail(Errc::malformed, subject, "is empty", kFix);
   if (record.nodes.size() < 2 || record.pods.empty())
     return fail(Errc::out_of_range, subject,
                 "has " + std::to_string(record.nodes.size()) + " nodes and " + std::to_string(record.pods.size()) +
@@ -235,11 +235,11 @@ void add_pods(const ClusterRecord& record, double to_s, RecordedDay& day, PodDay
   double life_s = 0, cores = 0, bytes = 0;
   for (const RecordedPod& pod : record.pods) {
     if (pod.placed_s >= to_s || pod.ended_s <= day.from_s || pod.request.cpu_cores <= 0) continue;
-    const double came_s = std::max(pod.placed_s, day.from_s);
+    const double arrived_s = std::max(pod.placed_s, day.from_s);
     // A pod that continues ends an hour after the day, because pods that come and go have an end.
     const double left_s = std::min(pod.ended_s, to_s + kHour_s);
     episode.pods.push_back(
-        {pod.app, demand.cores.size(), came_s - day.from_s, std::max(1.0, left_s - came_s), pod.request});
+        {pod.app, demand.cores.size(), arrived_s - day.from_s, std::max(1.0, left_s - arrived_s), pod.request});
     day.node_of.push_back(pod.node);
     demand.cores.push_back(cores_of(pod, day.from_s));
     demand.mean_cores.push_back(mean_cores(pod));
@@ -284,7 +284,7 @@ Result<RecordedDays> days_of(const ClusterRecord& record, const DayOptions& opti
     episode.options.nodes = record.nodes.size();
     episode.options.churn = true;
     episode.options.sleep = options.idle_nodes_sleep;
-    episode.options.knowledge = ClusterModel::pods;
+    episode.options.cluster_model = ClusterModel::pods;
     episode.options.apps = record.apps.size();
     episode.seed = static_cast<std::uint64_t>(day.from_s / kHour_s);
     episode.apps = record.apps;

@@ -24,7 +24,7 @@ Episode another_future(const Episode& episode, std::size_t pod, std::size_t numb
     return episode.pods[all[pick(random, all.size())]];
   };
   const double now_s = episode.pods[pod].arrives_s;
-  if (episode.options.knowledge != ClusterModel::truth) {
+  if (episode.options.cluster_model != ClusterModel::truth) {
     for (std::size_t p = 0; p < pod; ++p) {
       Pod& each = other.pods[p];
       const double lived_s = now_s - each.arrives_s;

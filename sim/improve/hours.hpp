@@ -12,9 +12,9 @@
 namespace wattle::sim::consolidation {
 
 struct PlayedHours {
-  std::vector<std::vector<double>> node_j;                              // [whole hour][node]
-  std::vector<std::size_t> node_of;                                     // by pod; Cluster::kNowhere
-  std::vector<std::array<double, placement::kCurvePoints>> told_watts;  // by node
+  std::vector<std::vector<double>> node_j;                                  // [whole hour][node]
+  std::vector<std::size_t> node_of;                                         // by pod; Cluster::kNowhere
+  std::vector<std::array<double, placement::kCurvePoints>> reported_watts;  // by node
 };
 PlayedHours play_hours(const Episode& episode, const Where& where);
 

@@ -18,10 +18,11 @@ double half_load_w_per_core(const ServerModel& server) { return server.watts_at(
 
 // True watts over reported ones, per server.
 std::vector<double> watts_times(const Episode& episode) {
-  std::vector<double> told, times(episode.servers.size(), 1.0);
-  for (const ServerModel& server : episode.servers) told.push_back(half_load_w_per_core(server));
-  std::nth_element(told.begin(), told.begin() + static_cast<std::ptrdiff_t>(told.size() / 2), told.end());
-  const double median = told[told.size() / 2], odd = episode.options.shift.odd_watts;
+  std::vector<double> reported, times(episode.servers.size(), 1.0);
+  for (const ServerModel& server : episode.servers) reported.push_back(half_load_w_per_core(server));
+  std::nth_element(reported.begin(), reported.begin() + static_cast<std::ptrdiff_t>(reported.size() / 2),
+                   reported.end());
+  const double median = reported[reported.size() / 2], odd = episode.options.shift.odd_watts;
   for (std::size_t i = 0; i < times.size(); ++i)
     times[i] = half_load_w_per_core(episode.servers[i]) < median ? odd : 1 / odd;
   return times;
@@ -45,7 +46,7 @@ Cluster::Cluster(const Episode& episode)
       kernel_(machines_of(episode, watts_times(episode)), {episode.options.sleep, kSleepAfter_s, true}),
       noise_(mix(episode.seed, 0x6e6f697365ULL)) {
   const Options& options = episode.options;
-  assert(options.knowledge != ClusterModel::production);
+  assert(options.cluster_model != ClusterModel::production);
   fleet_.idle_nodes_sleep = options.sleep;
   fleet_.pods_stay = !options.churn;
   fleet_.expected_cores = episode.expected_cores;
@@ -54,13 +55,13 @@ Cluster::Cluster(const Episode& episode)
   for (std::size_t i = 0; i < episode.servers.size(); ++i) {
     const ServerModel& server = episode.servers[i];
     nodes_.push_back({{}, placement::PowerCurve::prior(server.cores), {}});
-    placement::FleetNode told;
-    told.allocatable = {server.cores, server.memory_bytes};
-    told.sleeps = options.sleep;
-    told.sleep_w = server.sleep_w;
-    told.wake_j = server.wake_energy_j;
-    told.watts = server.watts;
-    fleet_.nodes.push_back(told);
+    placement::FleetNode reported;
+    reported.allocatable = {server.cores, server.memory_bytes};
+    reported.sleeps = options.sleep;
+    reported.sleep_w = server.sleep_w;
+    reported.wake_j = server.wake_energy_j;
+    reported.watts = server.watts;
+    fleet_.nodes.push_back(reported);
   }
   if (predicts_pods()) {
     for (const PastPod& past : episode.past_pods) {
@@ -132,31 +133,31 @@ double Cluster::cores_at(std::size_t p, std::size_t sample) const {
 double Cluster::cores_now(std::size_t p) const { return cores_at(p, samples_ == 0 ? 0 : samples_ - 1); }
 
 // Adds the possible deviation of its tenants from their expected usage, as in the controller's cluster model.
-void Cluster::tell_spread(placement::FleetNode& told, const Running& running) const {
+void Cluster::report_spread(placement::FleetNode& reported, const Running& running) const {
   const double unknown = kPriorSamples / (kPriorSamples + running.samples);
   double own = running.burst_cores2;
   if (running.samples >= kOwnBurst) {
     const double mean = running.seen_cores / running.samples;
     own = std::max(0.0, running.seen_cores2 / running.samples - mean * mean);
   }
-  told.used_cores2 += own + unknown * (running.burst_cores2 + running.error_cores * running.error_cores - own);
-  told.unsure_cores += unknown * running.unsure_cores;
+  reported.used_cores2 += own + unknown * (running.burst_cores2 + running.error_cores * running.error_cores - own);
+  reported.unsure_cores += unknown * running.unsure_cores;
 }
 
-void Cluster::tell(std::size_t i) {
-  placement::FleetNode& told = fleet_.nodes[i];
-  told.pods = nodes_[i].pods.size();
-  told.requested = {};
-  told.sleeps = episode_->options.sleep && told.pods == 0;
-  told.used_cores = told.used_cores2 = told.unsure_cores = 0;
+void Cluster::report(std::size_t i) {
+  placement::FleetNode& reported = fleet_.nodes[i];
+  reported.pods = nodes_[i].pods.size();
+  reported.requested = {};
+  reported.sleeps = episode_->options.sleep && reported.pods == 0;
+  reported.used_cores = reported.used_cores2 = reported.unsure_cores = 0;
   for (const Running& running : nodes_[i].pods) {
     const placement::Resources& request = episode_->pods[running.pod].request;
-    told.requested.cpu_cores += request.cpu_cores;
-    told.requested.memory_bytes += request.memory_bytes;
-    told.used_cores += expected_cores(running);
-    if (waits()) tell_spread(told, running);
+    reported.requested.cpu_cores += request.cpu_cores;
+    reported.requested.memory_bytes += request.memory_bytes;
+    reported.used_cores += expected_cores(running);
+    if (waits()) report_spread(reported, running);
   }
-  told.empties_at_s = empties_at_s(nodes_[i]);
+  reported.empties_at_s = empties_at_s(nodes_[i]);
 }
 
 // True lives end at their time. Predicted ones are memoryless: the last of n equal ones ends after life x (1 + 1/2 +
@@ -203,7 +204,7 @@ void Cluster::learn(std::size_t i, std::size_t sample) {
     fleet_.nodes[i].curve_error_w = node.curve.residual_sd_w();
     if (waits()) learn_waiting(i);
   }
-  tell(i);
+  report(i);
 }
 
 void Cluster::learn_waiting(std::size_t i) {
@@ -257,7 +258,7 @@ void Cluster::ended(cluster::PodId p, std::size_t i, std::size_t position) {
     demand_.observe_life(episode_->key_of(episode_->pods[p].app), kernel_.now() - found->placed_s, true);
   }
   nodes_[i].pods.erase(found);
-  tell(i);
+  report(i);
 }
 
 void Cluster::advance_to(double when_s) {
@@ -283,7 +284,7 @@ void Cluster::place(std::size_t p, std::size_t i) {
   nodes_[i].pods.push_back(running);
   kernel_.place(p, i, cores_now(p), episode_->pods[p].life_s, *this);
   wake_wait_s_ += std::max(0.0, kernel_.node(i).wakes_at - now_s);
-  tell(i);
+  report(i);
 }
 
 void Cluster::start_measuring() {

@@ -70,17 +70,17 @@ class Cluster : private cluster::Observer {
     placement::PowerCurve curve;
     placement::WaitingModel waiting;
   };
-  bool fits_curves() const { return episode_->options.knowledge == ClusterModel::imitated; }
-  bool predicts_pods() const { return episode_->options.knowledge != ClusterModel::truth; }
+  bool fits_curves() const { return episode_->options.cluster_model == ClusterModel::imitated; }
+  bool predicts_pods() const { return episode_->options.cluster_model != ClusterModel::truth; }
   bool waits() const;                                          // whether waiting is modelled and learned
   double cores_at(std::size_t pod, std::size_t sample) const;  // from its day, with bursts
   double cores_now(std::size_t pod) const;
   void tick(std::size_t sample);
   void learn(std::size_t node, std::size_t sample);
-  void tell(std::size_t node);
+  void report(std::size_t node);
   void learn_waiting(std::size_t node);
   void price_waiting();
-  void tell_spread(placement::FleetNode& told, const Running& running) const;
+  void report_spread(placement::FleetNode& reported, const Running& running) const;
   void report(const Running& running);
   void ran(std::size_t node, double dt_s) override;
   void ended(cluster::PodId pod, std::size_t node, std::size_t position) override;

@@ -182,8 +182,8 @@ Result<pid_t> CgroupPods::spawn(const std::string& scope, double load_percent) c
   if (!procs.valid()) return fail_errno(errno, scope + "/cgroup.procs");
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return fail_errno(errno, "pipe");
-  const Fd told(ends[0]);
-  Fd tell(ends[1]);
+  const Fd reported(ends[0]);
+  Fd report(ends[1]);
   const Fd null(open("/dev/null", O_RDWR | O_CLOEXEC));
   if (!null.valid()) return fail_errno(errno, "/dev/null");
 
@@ -210,12 +210,12 @@ Result<pid_t> CgroupPods::spawn(const std::string& scope, double load_percent) c
       execv(argv[0], argv.data());
     }
     if (problem == 0) problem = errno;
-    static_cast<void>(!write(tell.get(), &problem, sizeof problem));
+    static_cast<void>(!write(report.get(), &problem, sizeof problem));
     _exit(127);
   }
-  tell = Fd();
+  report = Fd();
   int problem = 0;
-  if (read(told.get(), &problem, sizeof problem) == static_cast<ssize_t>(sizeof problem)) {
+  if (read(reported.get(), &problem, sizeof problem) == static_cast<ssize_t>(sizeof problem)) {
     waitpid(child, nullptr, 0);
     return fail_errno(problem, program_, "could not be started in " + scope);
   }

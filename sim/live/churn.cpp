@@ -147,8 +147,8 @@ Result<std::size_t> Churn::sweep() { return clear(kLabelInQuery); }
 Result<std::size_t> Churn::clear(const std::string& selector) {
   const std::string target = pods_path() + "?labelSelector=" + selector;
   const MonoTime until = clock_.mono() + from_seconds(options_.patience_s);
-  for (bool told = false;; told = true) {
-    if (!told) {
+  for (bool reported = false;; reported = true) {
+    if (!reported) {
       WATTLE_TRY(const kube::Reply reply, api_.remove(target));
       if (reply.status != 200 && reply.status != 202)
         return tl::unexpected(refused("pods of " + options_.pod_namespace, reply));

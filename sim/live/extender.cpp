@@ -26,15 +26,15 @@ std::string annotation(double value) {
 }  // namespace
 
 Result<HttpAddress> parse_http_address(const std::string& url) {
-  const std::string mend = "write it as http://127.0.0.1:8888";
+  const std::string fix = "write it as http://127.0.0.1:8888";
   constexpr std::string_view scheme = "http://";
-  if (!url.starts_with(scheme)) return fail(Errc::malformed, url, "is not an http:// address", mend);
+  if (!url.starts_with(scheme)) return fail(Errc::malformed, url, "is not an http:// address", fix);
   std::string_view rest = std::string_view(url).substr(scheme.size());
   if (rest.ends_with('/')) rest.remove_suffix(1);
   const auto colon = rest.rfind(':');
-  if (colon == std::string_view::npos || colon == 0) return fail(Errc::malformed, url, "has no port", mend);
+  if (colon == std::string_view::npos || colon == 0) return fail(Errc::malformed, url, "has no port", fix);
   const auto port = parse::integer<std::uint16_t>(rest.substr(colon + 1));
-  if (!port || *port == 0) return fail(Errc::malformed, url, "has no port from 1 to 65535", mend);
+  if (!port || *port == 0) return fail(Errc::malformed, url, "has no port from 1 to 65535", fix);
   return HttpAddress{std::string(rest.substr(0, colon)), *port};
 }
 

@@ -213,7 +213,7 @@ Record Fleet::sample(std::size_t index, MonoTime now) {
 
   double memory_bytes = kSystemMemoryRatio * node.server.memory_bytes;
   double used_s = node.background_s;
-  const auto tell = [&](const Running& running, bool ended) {
+  const auto report = [&](const Running& running, bool ended) {
     WorkloadValues values;
     values.cgroup_id = running.cgroup_id;
     values.kind = WorkloadKind::pod;
@@ -230,8 +230,8 @@ Record Fleet::sample(std::size_t index, MonoTime now) {
     }
     record.workloads.push_back(std::move(values));
   };
-  for (const Running& running : node.pods) tell(running, false);
-  for (const Running& running : node.ended) tell(running, true);
+  for (const Running& running : node.pods) report(running, false);
+  for (const Running& running : node.ended) report(running, true);
   for (std::size_t i = 0; i < options_.services_per_node; ++i) {
     WorkloadValues& values = record.workloads.emplace_back();
     values.cgroup_id = i + 1;

@@ -33,7 +33,7 @@ void Ledger::place(std::size_t node, const LedgerPod& pod) {
   assert(node < nodes_.size());
   if (!pods_.emplace(pod.uid, Placed{pods_made_, pod}).second) return;
   add_pod(kube_[node], pod.request);
-  kernel_.place(pods_made_++, node, pod.demand_cores, std::numeric_limits<double>::infinity(), nobody_);
+  kernel_.place(pods_made_++, node, pod.demand_cores, std::numeric_limits<double>::infinity(), none_);
   ++costs_.placements;
   const auto latency_ms = nodes_[node].latency_ms;
   if (!latency_ms) return;
@@ -46,7 +46,7 @@ void Ledger::remove(const std::string& uid) {
   if (found == pods_.end()) return;
   const Placed& placed = found->second;
   remove_pod(kube_[kernel_.node_of(placed.id)], placed.pod.request);
-  kernel_.remove(placed.id, nobody_);
+  kernel_.remove(placed.id, none_);
   pods_.erase(found);
 }
 
@@ -64,8 +64,8 @@ double Ledger::power_w() const {
 void Ledger::advance(double dt_s) {
   if (!(dt_s > 0)) return;
   costs_.seconds += dt_s;
-  kernel_.advance_to(kernel_.now() + dt_s, nobody_);
-  kernel_.settle(nobody_);
+  kernel_.advance_to(kernel_.now() + dt_s, none_);
+  kernel_.settle(none_);
   costs_.energy_j = kernel_.energy_j();
   for (const DriveNode& node : nodes_)
     costs_.idle_energy_j += node.server.watts_at(node.background_cores / node.server.cores) * dt_s;

@@ -65,7 +65,7 @@ class Ledger {
   std::vector<DriveNode> nodes_;
   std::vector<KubeNode> kube_;
   cluster::Kernel<double> kernel_;
-  cluster::Observer nobody_;
+  cluster::Observer none_;
   cluster::PodId pods_made_ = 0;
   std::map<std::string, Placed> pods_;
   Costs costs_;

@@ -114,11 +114,11 @@ Status load_swarm_config(const std::string& path, SwarmOptions& options) {
     latency.mistake("high_ms", "is below low_ms", "use the larger value");
   if (!listen.empty())
     if (const Status parsed = parse_listen(listen, options); !parsed)
-      root.mistake("listen", parsed.error().what, parsed.error().mend);
+      root.mistake("listen", parsed.error().what, parsed.error().fix);
   if (!api_url.empty()) {
     auto origin = kube::parse_url(api_url);
     if (!origin) {
-      cluster.mistake("server", "'" + api_url + "' " + origin.error().what, origin.error().mend);
+      cluster.mistake("server", "'" + api_url + "' " + origin.error().what, origin.error().fix);
     } else {
       if (origin->tls) origin->tls->ca_file = api_ca;
       api.origin = std::move(*origin);
@@ -172,7 +172,7 @@ Status Swarm::connect(const SwarmOptions& options) {
     if (!key) {
       Error error = std::move(key.error());
       if (error.code == Errc::not_found)
-        error.mend = "make it with: wattle-sim swarm --make-keys ALLOW_FILE, or wattle keys new";
+        error.fix = "make it with: wattle-sim swarm --make-keys ALLOW_FILE, or wattle keys new";
       return tl::unexpected<Error>(std::move(error));
     }
     transport::ClientOptions to;
@@ -255,7 +255,7 @@ http::Response Swarm::on_status(const http::Request& request) const {
     return answer_error({Errc::out_of_range, "window", "is not within 0 and 60 s", ""});
   const AckDelays delays = ack_delays(from_seconds(*window_s));
   const std::lock_guard lock(mutex_);
-  return {200, "application/json", status_json(told_, delays)};
+  return {200, "application/json", status_json(reported_, delays)};
 }
 
 std::vector<bool> Swarm::wait(std::chrono::milliseconds timeout, int fd) {
@@ -310,7 +310,7 @@ void Swarm::sample(MonoTime now, std::vector<bool>& busy) {
     const std::lock_guard lock(mutex_);
     for (wire::Placement& gone : fleet_.expire(now)) reports_.push_back(std::move(gone));
     if (kube_)
-      for (wire::Placement& told : kube_->apply(fleet_, now)) reports_.push_back(std::move(told));
+      for (wire::Placement& reported : kube_->apply(fleet_, now)) reports_.push_back(std::move(reported));
     reports.swap(reports_);
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       if (now < nodes_[i].due) continue;
@@ -344,7 +344,7 @@ void Swarm::sample(MonoTime now, std::vector<bool>& busy) {
 // Copies the status for HTTP, whose threads may not touch sessions. Requires the lock.
 void Swarm::note(MonoTime now) {
   noted_at_ = now;
-  told_ = status_now();
+  reported_ = status_now();
   while (!delays_s_.empty() && (now - delays_s_.front().first > kDelaysKept || delays_s_.size() > kMaxDelays))
     delays_s_.pop_front();
 }

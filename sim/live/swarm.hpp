@@ -114,7 +114,7 @@ class Swarm {
   Fleet fleet_;
   std::vector<wire::Placement> reports_;
   std::vector<bool> connected_;
-  SwarmStatus told_;                                  // recent status, for HTTP
+  SwarmStatus reported_;                              // recent status, for HTTP
   std::deque<std::pair<MonoTime, double>> delays_s_;  // time of the acknowledgement, and the delay
 
   std::optional<KubePods> kube_;        // used by pump()'s thread

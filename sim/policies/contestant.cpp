@@ -16,9 +16,9 @@ Chooser::Chooser(const Contestant& contestant, const ChooserOptions& options, st
 
 Result<Chooser> Chooser::make(const Contestant& contestant, const ChooserOptions& options, std::uint64_t seed) {
   Chooser chooser(contestant, options, seed);
-  placement::ClusterModel knowledge(options.knowledge);
-  if (!options.known.empty()) WATTLE_CHECK(knowledge.restore(options.known));
-  knowledge.set_limits(options.limits);
+  placement::ClusterModel cluster_model(options.cluster_model);
+  if (!options.known.empty()) WATTLE_CHECK(cluster_model.restore(options.known));
+  cluster_model.set_limits(options.limits);
   const bool ranks = contestant.binding != Binding::unadvised && contestant.binding != Binding::truth;
   LiveEngineOptions live{ranks ? contestant.policy : "kube-default",
                          {chooser.options_, contestant.gate, options.network},
@@ -27,7 +27,7 @@ Result<Chooser> Chooser::make(const Contestant& contestant, const ChooserOptions
   live.engine.trials.on = contestant.measured;
   live.engine.trials.seed = seed;
   live.made_by = contestant.made_by;
-  WATTLE_TRY(chooser.engine_, LiveEngine::make(std::move(live), std::move(knowledge)));
+  WATTLE_TRY(chooser.engine_, LiveEngine::make(std::move(live), std::move(cluster_model)));
   if (contestant.gate) chooser.engine_->certified();
   if (options.verdicts) WATTLE_CHECK(chooser.engine_->restore(*options.verdicts));
   return chooser;
@@ -114,7 +114,7 @@ Result<Contestant> contestant_named(std::string_view asked, const models::QNetwo
   const bool measured = name == "dqn-measured", gated = name == "dqn-gated" || measured;
   auto policy = placement::parse_policy(gated ? "dqn" : name);
   if (!policy) {
-    policy.error().mend += "; or dqn-gated, dqn-measured, true-greedy, true-budget, pairs-oracle";
+    policy.error().fix += "; or dqn-gated, dqn-measured, true-greedy, true-budget, pairs-oracle";
     return forward_error(policy);
   }
   if (policy->learns && network != nullptr && placement::policy_of(*network) != policy->name)

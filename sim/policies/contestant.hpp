@@ -51,7 +51,7 @@ Result<Contestant> contestant_named(std::string_view name, const models::QNetwor
 struct ChooserOptions {
   placement::RewardConfig reward;
   placement::MaskOptions mask;
-  placement::ClusterModelOptions knowledge;
+  placement::ClusterModelOptions cluster_model;
   std::string known;  // cluster model of an earlier run (ClusterModel::save); empty: none
   placement::NetworkOptions network;
   SchedulerOptions scheduler;

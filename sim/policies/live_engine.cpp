@@ -4,8 +4,8 @@
 
 namespace wattle::sim {
 
-Result<std::unique_ptr<LiveEngine>> LiveEngine::make(LiveEngineOptions options, placement::ClusterModel knowledge) {
-  std::unique_ptr<LiveEngine> made(new LiveEngine(std::move(options), std::move(knowledge)));
+Result<std::unique_ptr<LiveEngine>> LiveEngine::make(LiveEngineOptions options, placement::ClusterModel cluster_model) {
+  std::unique_ptr<LiveEngine> made(new LiveEngine(std::move(options), std::move(cluster_model)));
   const placement::RewardConfig& reward = made->options_.engine.decide.reward;
   if (const placement::PolicyInfo* info = made->options_.made_by; info != nullptr)
     made->engine_.set_policy(info->make(*info, made->options_.engine.network), reward);
@@ -79,7 +79,7 @@ void LiveEngine::refresh(const ViewFor& view_for) {
   }
 }
 
-void LiveEngine::told(const World& world) {
+void LiveEngine::reported(const World& world) {
   refresh([&world](const placement::PodSpec& pod) -> const placement::ClusterView& { return world.view(pod); });
 }
 

@@ -40,7 +40,7 @@ KeptVerdicts verdicts_of(const placement::DecisionEngine& engine);
 class LiveEngine final : public WorldObserver {
  public:
   static Result<std::unique_ptr<LiveEngine>> make(LiveEngineOptions options,
-                                                  placement::ClusterModel knowledge = placement::ClusterModel());
+                                                  placement::ClusterModel cluster_model = placement::ClusterModel());
 
   // Returns the pod with its expectations; make the view of its decision with it.
   placement::PodSpec expected(const placement::PodSpec& pod) const { return engine_.expected(pod); }
@@ -70,11 +70,11 @@ class LiveEngine final : public WorldObserver {
   }
   void used(std::span<const PodUse> pods, double interval_s) override;
   void ended(const placement::PodSpec& pod, std::size_t row, MonoTime now) override;
-  void told(const World& world) override;
+  void reported(const World& world) override;
 
  private:
-  LiveEngine(LiveEngineOptions options, placement::ClusterModel knowledge)
-      : options_(std::move(options)), engine_(options_.engine, std::move(knowledge)) {}
+  LiveEngine(LiveEngineOptions options, placement::ClusterModel cluster_model)
+      : options_(std::move(options)), engine_(options_.engine, std::move(cluster_model)) {}
 
   LiveEngineOptions options_;
   placement::DecisionEngine engine_;

@@ -124,7 +124,7 @@ Result<Measured> BenchRun::measure(const Cell& cell) {
         static_cast<double>(later.throttled - periods.throttled) / static_cast<double>(later.all - periods.all);
   if (agent) {
     WATTLE_CHECK(await(*agent, "agent", kBeyond));
-    if (const auto told = read_file(samples, kMostSaid)) read_power(*told, out);
+    if (const auto reported = read_file(samples, kMostSaid)) read_power(*reported, out);
   }
   return out;
 }

@@ -80,24 +80,25 @@ Result<DoneCells> done_cells(std::string_view text, const std::vector<Cell>& wan
 Status read_load(std::string_view said, Measured& out) {
   const auto begin = said.find('{');
   const auto end = said.rfind('}');
-  const json told =
+  const json reported =
       begin == std::string_view::npos || end == std::string_view::npos || end < begin
           ? json::discarded()
           : json::read(said.substr(begin, end + 1 - begin), {.text_bytes = 16 << 20, .built_bytes = 256 << 20});
-  const auto lasted = number(told, "lasted_s"), due = number(told, "due_rps"), answered = number(told, "answered_rps");
-  if (!lasted || !due || !answered || !told.contains("failed") || !told["failed"].is_object() ||
-      !told.contains("latency_ms"))
+  const auto lasted = number(reported, "lasted_s"), due = number(reported, "due_rps"),
+             answered = number(reported, "answered_rps");
+  if (!lasted || !due || !answered || !reported.contains("failed") || !reported["failed"].is_object() ||
+      !reported.contains("latency_ms"))
     return fail(Errc::malformed, "wattle-load", "said: " + std::string(said.substr(0, 400)),
                 "run wattle-sim and wattle-load of one version");
   out.seconds = *lasted;
   out.due_rps = *due;
   out.answered_rps = *answered;
   out.failed = 0;
-  for (const auto& [why, count] : told["failed"].items())
+  for (const auto& [why, count] : reported["failed"].items())
     if (count.is_number_unsigned()) out.failed += count.get<std::uint64_t>();
-  if (number(told["latency_ms"], "count").value_or(0) == 0) return {};
-  out.p50_ms = number(told["latency_ms"], "p50");
-  out.p99_ms = number(told["latency_ms"], "p99");
+  if (number(reported["latency_ms"], "count").value_or(0) == 0) return {};
+  out.p50_ms = number(reported["latency_ms"], "p50");
+  out.p99_ms = number(reported["latency_ms"], "p99");
   return {};
 }
 

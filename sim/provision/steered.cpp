@@ -65,9 +65,9 @@ MinuteOfService Steered::seen_of(Steer& service, const Reading& reading) const {
       used_s,         used,          granted,           std::nullopt,
       requests.count, requests.over, requests.rate_rps, requests.p99_s / reading.target_s};
   if (memory_) minute.memory_gib = over(service.memory_gib, ticks, 0) * replicas;
-  const auto told = service.costs.add(minute, options_.price, state);
-  seen.cost = told.cost;
-  seen.need = told.need;
+  const auto reported = service.costs.add(minute, options_.price, state);
+  seen.cost = reported.cost;
+  seen.need = reported.need;
   if (const auto next = forecast_.next())
     state.rate = models::provision::rate_of(requests.rate_rps, last_rps_, next->rate_rps, next->high_rps);
   state.day_ratio = std::fmod(reading.now_s, 86'400) / 86'400;

@@ -68,7 +68,7 @@ class GatedRun {
   }
   GateLife life() const {
     return {test_.blocks(), test_.changes(),
-            test_.blocks() == 0 ? 0 : static_cast<double>(heard_) / static_cast<double>(test_.blocks()), heard_h_,
+            test_.blocks() == 0 ? 0 : static_cast<double>(received_) / static_cast<double>(test_.blocks()), observed_h_,
             differences_.mean()};
   }
 
@@ -91,8 +91,9 @@ class GatedRun {
     }
     const double difference = cost[1] / cost[0] - 1;
     differences_.add(difference);
-    if (test_.add(difference / kDifferenceUnit) && !heard_h_) heard_h_ = (lived_s_ + now_s - warm_s + kBlockS) / kHourS;
-    heard_ += test_.in_use() ? 1 : 0;
+    if (test_.add(difference / kDifferenceUnit) && !observed_h_)
+      observed_h_ = (lived_s_ + now_s - warm_s + kBlockS) / kHourS;
+    received_ += test_.in_use() ? 1 : 0;
     return {};
   }
 
@@ -101,8 +102,8 @@ class GatedRun {
   stats::NetworkTrial test_;
   std::vector<std::optional<actuator::CpuLimit>> next_;
   stats::Moments differences_;
-  std::uint64_t heard_ = 0;
-  std::optional<double> heard_h_;
+  std::uint64_t received_ = 0;
+  std::optional<double> observed_h_;
   double lived_s_ = 0;
 };
 

@@ -40,9 +40,9 @@ struct Arm {
 
 struct GateLife {
   std::uint64_t blocks = 0, changes = 0;
-  double heard_ratio = 0;         // of the blocks in which the teacher served
-  std::optional<double> heard_h;  // hours until the teacher first served
-  double mean_difference = 0;     // teacher's cost relative to the rule's minus 1, within blocks
+  double observed_ratio = 0;         // of the blocks in which the teacher served
+  std::optional<double> observed_h;  // hours until the teacher first served
+  double mean_difference = 0;        // teacher's cost relative to the rule's minus 1, within blocks
 };
 
 struct TeacherEntry {

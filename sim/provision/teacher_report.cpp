@@ -58,9 +58,9 @@ std::string teacher_text(const TeacherJudgeOptions& options, const TeacherJudgem
     if (has(entry, kServedArm)) {
       text += row_of("  gate: %llu blocks, teacher %+.1f%% in a block; heard in %.0f%%",
                      static_cast<unsigned long long>(entry.gate.blocks), 100 * entry.gate.mean_difference,
-                     100 * entry.gate.heard_ratio);
-      text +=
-          entry.gate.heard_h ? row_of(", from hour %.1f on\n", *entry.gate.heard_h) : std::string(": it is not live\n");
+                     100 * entry.gate.observed_ratio);
+      text += entry.gate.observed_h ? row_of(", from hour %.1f on\n", *entry.gate.observed_h)
+                                    : std::string(": it is not live\n");
     }
     if (has(entry, kStudentArm) && has(entry, kTeacherArm))
       text += "  student against the teacher: " + percent(against(entry, kStudentArm, kTeacherArm)) + "\n";
@@ -114,8 +114,8 @@ std::string teacher_json(const TeacherJudgeOptions& options, const TeacherJudgem
     if (has(entry, kServedArm))
       row["gate"] = {{"blocks", entry.gate.blocks},
                      {"changes", entry.gate.changes},
-                     {"heard_ratio", entry.gate.heard_ratio},
-                     {"heard_h", entry.gate.heard_h ? json(*entry.gate.heard_h) : json(nullptr)},
+                     {"heard_ratio", entry.gate.observed_ratio},
+                     {"heard_h", entry.gate.observed_h ? json(*entry.gate.observed_h) : json(nullptr)},
                      {"mean_difference", entry.gate.mean_difference}};
     if (has(entry, kStudentArm) && has(entry, kTeacherArm))
       row["student_against_teacher"] = interval_json(against(entry, kStudentArm, kTeacherArm));

@@ -105,7 +105,7 @@ void World::pass_on(std::size_t service, std::uint64_t id) {
     const double missed = 1 - std::min(1.0, granted_gib(place) / working_gib(place));
     work_s *= 1 + kMissedWork * missed;
     memory.missed += missed;
-    ++memory.came;
+    ++memory.arrived;
   }
   services_[place].arrive(id, work_s);
 }
@@ -229,8 +229,8 @@ Reading World::advance() {
     if (options_.memory_gib > 0) {
       Memory& memory = memory_[i];
       readings_[i].working_gib = working_gib(i);
-      readings_[i].missed_ratio = memory.missed / std::max(memory.came, 1.0);
-      memory.missed = memory.came = 0;
+      readings_[i].missed_ratio = memory.missed / std::max(memory.arrived, 1.0);
+      memory.missed = memory.arrived = 0;
     }
     before_[i] = now;
   }

@@ -86,8 +86,8 @@ class World {
   };
   // Memory of one replica.
   struct Memory {
-    double rate_rps = 0, at_s = 0;  // over the last minute, decaying
-    double missed = 0, came = 0;    // since the last reading: shares of pages, and requests
+    double rate_rps = 0, at_s = 0;   // over the last minute, decaying
+    double missed = 0, arrived = 0;  // since the last reading: shares of pages, and requests
   };
 
   double rate_rps(std::int64_t second) const;

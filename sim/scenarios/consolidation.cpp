@@ -152,8 +152,8 @@ std::vector<double> steady_state(double cores) {
 
 }  // namespace
 
-std::string_view to_string(ClusterModel knowledge) {
-  switch (knowledge) {
+std::string_view to_string(ClusterModel cluster_model) {
+  switch (cluster_model) {
     case ClusterModel::truth:
       return "oracle";
     case ClusterModel::production:
@@ -262,8 +262,8 @@ Episode make_episode(const Dataset& data, const Options& options, std::uint64_t 
     episode.end_s = episode.measure_from_s + kSample_s * static_cast<double>(kDaySamples);
     for (std::size_t i = 0; i < kEpisodeExpectations; ++i) {
       const double part = static_cast<double>(i) / static_cast<double>(kEpisodeExpectations - 1);
-      const double told = options.fill_low + part * (options.fill_high - options.fill_low);
-      episode.expected_cores.push_back(std::min(room, told * cores));
+      const double reported = options.fill_low + part * (options.fill_high - options.fill_low);
+      episode.expected_cores.push_back(std::min(room, reported * cores));
     }
   } else {
     episode.measure_from_s = options.warm_s;

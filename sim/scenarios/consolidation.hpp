@@ -54,7 +54,7 @@ enum class Side { train, report };
 enum class ClusterModel { truth, production, imitated, pods };
 inline constexpr std::array kClusterModels{ClusterModel::truth, ClusterModel::production, ClusterModel::imitated,
                                            ClusterModel::pods};
-std::string_view to_string(ClusterModel knowledge);
+std::string_view to_string(ClusterModel cluster_model);
 
 // Differences between the true world and what rules and networks know; none by default.
 struct Shift {
@@ -76,7 +76,7 @@ struct Options {
   std::size_t nodes = 10;
   bool sleep = false;
   bool churn = false;
-  ClusterModel knowledge = ClusterModel::truth;
+  ClusterModel cluster_model = ClusterModel::truth;
   Side side = Side::report;
   bool fill_longest = false;                 // pods come up to fill_high, even if the rule expects fewer
   double fill_low = 0.60, fill_high = 0.68;  // final requested share of cores, uniform; known as that range

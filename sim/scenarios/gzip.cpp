@@ -20,7 +20,7 @@ struct Inflater {
 }  // namespace
 
 Result<std::string> gunzip(std::string_view bytes, const std::string& subject, std::size_t max_bytes) {
-  const std::string mend = "check it with gzip -t";
+  const std::string fix = "check it with gzip -t";
   if (bytes.size() > (std::size_t{1} << 30)) return fail(Errc::out_of_range, subject, "is larger than 1 GiB");
   Inflater inflater;
   if (inflateInit2(&inflater.stream, kGzipOnly) != Z_OK) return fail(Errc::io, subject, "zlib cannot start");
@@ -40,10 +40,10 @@ Result<std::string> gunzip(std::string_view bytes, const std::string& subject, s
     text.resize(had + kChunkBytes - inflater.stream.avail_out);
     if (code == Z_STREAM_END) break;
     if (code == Z_BUF_ERROR || (code == Z_OK && inflater.stream.avail_in == 0 && inflater.stream.avail_out > 0))
-      return fail(Errc::malformed, subject, "ends in the middle", mend);
-    if (code != Z_OK) return fail(Errc::malformed, subject, "is not gzip, or is damaged", mend);
+      return fail(Errc::malformed, subject, "ends in the middle", fix);
+    if (code != Z_OK) return fail(Errc::malformed, subject, "is not gzip, or is damaged", fix);
   }
-  if (inflater.stream.avail_in > 0) return fail(Errc::malformed, subject, "contains data after its end", mend);
+  if (inflater.stream.avail_in > 0) return fail(Errc::malformed, subject, "contains data after its end", fix);
   if (text.size() > max_bytes)
     return fail(Errc::out_of_range, subject, "unpacks to more than " + std::to_string(max_bytes) + " bytes");
   return text;

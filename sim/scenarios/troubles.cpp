@@ -61,7 +61,7 @@ void change_curves(FaultPlan& troubles, const std::vector<NodeSpec>& nodes, doub
   }
 }
 
-void tell_lies(FaultPlan& troubles, std::size_t nodes, double from_s, Random& random) {
+void report_lies(FaultPlan& troubles, std::size_t nodes, double from_s, Random& random) {
   constexpr std::array kKinds{LieKind::frozen, LieKind::scaled, LieKind::swapped};
   const std::vector<std::size_t> order = shuffled(nodes, random);
   const std::size_t liars = std::max<std::size_t>(1, nodes / 10);
@@ -87,7 +87,7 @@ FaultPlan draw_troubles(FaultKind kind, const std::vector<NodeSpec>& nodes, doub
       change_curves(troubles, nodes, length_s / 2);
       break;
     case FaultKind::lies:
-      tell_lies(troubles, nodes.size(), length_s / 4, random);
+      report_lies(troubles, nodes.size(), length_s / 4, random);
       break;
   }
   return troubles;

@@ -62,8 +62,8 @@ void RequestSetter::used(std::span<const PodUse> pods, double interval_s) {
   }
 }
 
-void RequestSetter::told(const World& world) {
-  if (next_ != nullptr) next_->told(world);
+void RequestSetter::reported(const World& world) {
+  if (next_ != nullptr) next_->reported(world);
 }
 
 void RequestSetter::tick(World& world) {

@@ -44,7 +44,7 @@ class RequestSetter final : public WorldObserver {
   void ended(const placement::PodSpec& pod, std::size_t row, MonoTime now) override;
   void resized(const std::string& uid, const placement::Resources& request) override;
   void used(std::span<const PodUse> pods, double interval_s) override;
-  void told(const World& world) override;
+  void reported(const World& world) override;
 
  private:
   struct Pod {

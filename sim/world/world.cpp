@@ -148,10 +148,10 @@ void World::open_windows(std::size_t i) {
 MonoTime World::outcome_at() const {
   const Duration period = from_seconds(options_.telemetry_period_s), delay = from_seconds(options_.telemetry_delay_s);
   const Duration into = now().time_since_epoch() % period;
-  const Duration told = into == Duration::zero() ? period : 2 * period - into;
+  const Duration reported = into == Duration::zero() ? period : 2 * period - into;
   const MonoTime window_ends = now() + from_seconds(options_.settle_s + options_.telemetry_delay_s);
   // Right after its report, if the window alone ends earlier.
-  return std::max(window_ends, now() + told + delay + Duration(1));
+  return std::max(window_ends, now() + reported + delay + Duration(1));
 }
 
 void World::run_slot() {
@@ -185,7 +185,7 @@ Status World::place(const SimPod& pod, std::size_t at, std::uint64_t decision_id
   const Power power = kernel_.node(at).power;
   if (power == Power::asleep) {
     window.woke = true;
-    window.asleep_w = node.told ? node.told->power_w : 0;
+    window.asleep_w = node.reported ? node.reported->power_w : 0;
   } else if (power == Power::awake) {
     window.from = now();
     schedule(outcome_at(), What::settle, decision_id);

@@ -123,7 +123,7 @@ class WorldObserver {
   // Usage on one node, at delivery; pods may have ended since.
   virtual void used(std::span<const PodUse> pods, double interval_s) = 0;
   // All telemetry of an interval is in the view.
-  virtual void told(const World& world) = 0;
+  virtual void reported(const World& world) = 0;
 };
 
 class World : private cluster::Observer {
@@ -216,7 +216,7 @@ class World : private cluster::Observer {
     bool steady = true;
     bool ready = true;                  // as in the API server
     std::optional<AgentReport> frozen;  // the repeated report of a faulty agent
-    std::optional<AgentReport> told;
+    std::optional<AgentReport> reported;
     std::vector<PodUse> spare;  // buffer for reuse
     placement::PowerCurve curve;
     mutable bool shown = false;  // the last report is in view_
@@ -261,7 +261,7 @@ class World : private cluster::Observer {
   AgentReport measure(std::size_t node);
   const Held& held(Node& node) const;
   void name_nodes();
-  void show_told(std::size_t node) const;
+  void show_reported(std::size_t node) const;
   double cpu_core_s(cluster::PodId pod) const;
   void lie(std::vector<AgentReport>& batch);
   bool silent(std::size_t node) const;

@@ -24,43 +24,45 @@ World::AgentReport World::measure(std::size_t i) {
   const auto& machine = kernel_.node(i);
   const double dt_s = options_.telemetry_period_s;
   const auto mean = [&](double cluster::Totals::*what) { return (machine.total.*what - node.sampled.*what) / dt_s; };
-  AgentReport told;
-  told.at = now();
-  told.power_w = std::max(0.0, mean(&cluster::Totals::energy_j) * (1 + options_.power_noise_ratio * normal(random_)));
-  told.used_cores = mean(&cluster::Totals::used_core_s);
-  told.pressure_ratio = mean(&cluster::Totals::pressure_s);
+  AgentReport reported;
+  reported.at = now();
+  reported.power_w =
+      std::max(0.0, mean(&cluster::Totals::energy_j) * (1 + options_.power_noise_ratio * normal(random_)));
+  reported.used_cores = mean(&cluster::Totals::used_core_s);
+  reported.pressure_ratio = mean(&cluster::Totals::pressure_s);
   const double latency_ms = (node.latency_ms_s - node.latency_sampled_ms_s) / dt_s;
-  told.latency_ms = std::max(0.01, latency_ms * (1 + options_.latency_noise_ratio * normal(random_)));
+  reported.latency_ms = std::max(0.01, latency_ms * (1 + options_.latency_noise_ratio * normal(random_)));
   // A sleeping node does not measure: the last value stays.
-  if (machine.power != Power::awake && node.told) told.latency_ms = node.told->latency_ms;
-  told.pods = std::exchange(node.spare, {});
-  told.pods.clear();
-  if (observer_ != nullptr) told.pods.reserve(node.pods.size());
+  if (machine.power != Power::awake && node.reported) reported.latency_ms = node.reported->latency_ms;
+  reported.pods = std::exchange(node.spare, {});
+  reported.pods.clear();
+  if (observer_ != nullptr) reported.pods.reserve(node.pods.size());
   const MonoTime ran_since = now() - from_seconds(dt_s);
   for (std::size_t k = 0; k < node.pods.size(); ++k) {
     Hosted& pod = node.pods[k];
     if (observer_ != nullptr && machine.pods[k].placed <= ran_since) {
       // Without pairs all pods of a node wait equally.
       const double waited =
-          node.waited.empty() ? told.pressure_ratio : (node.waited[k].s - node.waited[k].at_sample_s) / dt_s;
-      told.pods.push_back(
+          node.waited.empty() ? reported.pressure_ratio : (node.waited[k].s - node.waited[k].at_sample_s) / dt_s;
+      reported.pods.push_back(
           {machine.pods[k].id, (pod.cpu_core_s - pod.cpu_at_sample_core_s) / dt_s, pod.memory_bytes, waited});
     }
     pod.cpu_at_sample_core_s = pod.cpu_core_s;
   }
   for (Waited& each : node.waited) each.at_sample_s = each.s;
-  told.memory_used_bytes = std::min(held(node).memory_bytes, node.spec.server.memory_bytes);
-  if (machine.power == Power::awake) told.io = held(node).io;
+  reported.memory_used_bytes = std::min(held(node).memory_bytes, node.spec.server.memory_bytes);
+  if (machine.power == Power::awake) reported.io = held(node).io;
   const NodeSpec& spec = node.spec;
-  told.io = {std::min(told.io.net_rx, spec.net_bytes_per_s), std::min(told.io.net_tx, spec.net_bytes_per_s),
-             std::min(told.io.disk_read, spec.disk_bytes_per_s), std::min(told.io.disk_write, spec.disk_bytes_per_s)};
-  told.tcp_established = 2 + 4 * node.pods.size();
-  told.asleep = machine.power == Power::asleep;
-  told.steady = node.steady;
+  reported.io = {std::min(reported.io.net_rx, spec.net_bytes_per_s), std::min(reported.io.net_tx, spec.net_bytes_per_s),
+                 std::min(reported.io.disk_read, spec.disk_bytes_per_s),
+                 std::min(reported.io.disk_write, spec.disk_bytes_per_s)};
+  reported.tcp_established = 2 + 4 * node.pods.size();
+  reported.asleep = machine.power == Power::asleep;
+  reported.steady = node.steady;
   node.steady = machine.power == Power::awake;
   node.sampled = machine.total;
   node.latency_sampled_ms_s = node.latency_ms_s;
-  return told;
+  return reported;
 }
 
 void World::sample() {
@@ -85,16 +87,16 @@ double World::cpu_core_s(cluster::PodId pod) const {
 void World::sample_windows(const std::vector<AgentReport>& batch) {
   for (auto& [id, window] : windows_) {
     if (!window.from) continue;
-    const AgentReport& told = batch[kernel_.node_of(window.pod)];
+    const AgentReport& reported = batch[kernel_.node_of(window.pod)];
     const double cpu_core_s = this->cpu_core_s(window.pod);
     // Uses only reported intervals that the pod ran through: the one of its arrival would dilute the mean.
-    if (!told.silent && told.at - *window.from >= from_seconds(options_.telemetry_period_s)) {
+    if (!reported.silent && reported.at - *window.from >= from_seconds(options_.telemetry_period_s)) {
       ++window.samples;
-      window.power_w += told.power_w;
-      window.used_cores += told.used_cores;
+      window.power_w += reported.power_w;
+      window.used_cores += reported.used_cores;
       window.pod_cores += (cpu_core_s - window.cpu_at_sample_core_s) / options_.telemetry_period_s;
-      window.pressure_ratio += told.pressure_ratio;
-      window.latency_ms += told.latency_ms;
+      window.pressure_ratio += reported.pressure_ratio;
+      window.latency_ms += reported.latency_ms;
     }
     window.cpu_at_sample_core_s = cpu_core_s;
   }
@@ -106,14 +108,14 @@ void World::deliver() {
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     if (batch[i].silent) continue;
     Node& node = nodes_[i];
-    if (node.told) node.spare = std::move(node.told->pods);
-    node.told = std::move(batch[i]);
+    if (node.reported) node.spare = std::move(node.reported->pods);
+    node.reported = std::move(batch[i]);
     node.shown = false;
-    if (node.told->steady && !options_.curves_known)
-      node.curve.observe(node.told->used_cores / node.spec.server.cores, node.told->power_w);
-    if (observer_ != nullptr) observer_->used(node.told->pods, options_.telemetry_period_s);
+    if (node.reported->steady && !options_.curves_known)
+      node.curve.observe(node.reported->used_cores / node.spec.server.cores, node.reported->power_w);
+    if (observer_ != nullptr) observer_->used(node.reported->pods, options_.telemetry_period_s);
   }
-  if (observer_ != nullptr) observer_->told(*this);
+  if (observer_ != nullptr) observer_->reported(*this);
 }
 
 void World::settle(std::uint64_t decision_id) {
@@ -142,13 +144,13 @@ void World::settle(std::uint64_t decision_id) {
   workers.reserve(nodes_.size());
   for (const Node& each : nodes_) {
     placement::WorkerAfter after;
-    if (each.told) {
-      after.cpu_pct = 100 * each.told->used_cores / each.spec.server.cores;
-      after.memory_pct = 100 * each.told->memory_used_bytes / each.spec.server.memory_bytes;
-      after.net_rx_pct = 100 * each.told->io.net_rx / each.spec.net_bytes_per_s;
-      after.net_tx_pct = 100 * each.told->io.net_tx / each.spec.net_bytes_per_s;
-      after.disk_read_pct = 100 * each.told->io.disk_read / each.spec.disk_bytes_per_s;
-      after.disk_write_pct = 100 * each.told->io.disk_write / each.spec.disk_bytes_per_s;
+    if (each.reported) {
+      after.cpu_pct = 100 * each.reported->used_cores / each.spec.server.cores;
+      after.memory_pct = 100 * each.reported->memory_used_bytes / each.spec.server.memory_bytes;
+      after.net_rx_pct = 100 * each.reported->io.net_rx / each.spec.net_bytes_per_s;
+      after.net_tx_pct = 100 * each.reported->io.net_tx / each.spec.net_bytes_per_s;
+      after.disk_read_pct = 100 * each.reported->io.disk_read / each.spec.disk_bytes_per_s;
+      after.disk_write_pct = 100 * each.reported->io.disk_write / each.spec.disk_bytes_per_s;
     }
     workers.push_back(after);
   }
@@ -171,27 +173,27 @@ void World::name_nodes() {
   }
 }
 
-void World::show_told(std::size_t i) const {
+void World::show_reported(std::size_t i) const {
   const Node& node = nodes_[i];
   if (std::exchange(node.shown, true)) return;
   placement::NodeView& seen = view_.nodes[i];
   seen.curve = node.curve;
-  if (!node.told) return;
-  const AgentReport& told = *node.told;
-  seen.power_w = told.power_w;
-  seen.latency_ms["default"] = told.latency_ms;
-  seen.values.cpu_used_cores = told.used_cores;
+  if (!node.reported) return;
+  const AgentReport& reported = *node.reported;
+  seen.power_w = reported.power_w;
+  seen.latency_ms["default"] = reported.latency_ms;
+  seen.values.cpu_used_cores = reported.used_cores;
   seen.values.cpu_cores = node.spec.server.cores;
-  seen.values.memory_used_bytes = static_cast<std::uint64_t>(told.memory_used_bytes);
+  seen.values.memory_used_bytes = static_cast<std::uint64_t>(reported.memory_used_bytes);
   seen.values.memory_total_bytes = static_cast<std::uint64_t>(node.spec.server.memory_bytes);
-  seen.values.tcp_established = told.tcp_established;
-  seen.values.net_rx_bytes_per_s = told.io.net_rx;
-  seen.values.net_tx_bytes_per_s = told.io.net_tx;
-  seen.values.disk_read_bytes_per_s = told.io.disk_read;
-  seen.values.disk_write_bytes_per_s = told.io.disk_write;
-  seen.values.pressure.cpu_some_ratio = told.pressure_ratio;
+  seen.values.tcp_established = reported.tcp_established;
+  seen.values.net_rx_bytes_per_s = reported.io.net_rx;
+  seen.values.net_tx_bytes_per_s = reported.io.net_tx;
+  seen.values.disk_read_bytes_per_s = reported.io.disk_read;
+  seen.values.disk_write_bytes_per_s = reported.io.disk_write;
+  seen.values.pressure.cpu_some_ratio = reported.pressure_ratio;
   seen.values.energy_source = EnergySource::estimated;
-  seen.values.energy_uj = static_cast<std::uint64_t>(told.power_w * options_.telemetry_period_s * 1e6);
+  seen.values.energy_uj = static_cast<std::uint64_t>(reported.power_w * options_.telemetry_period_s * 1e6);
 }
 
 const placement::ClusterView& World::view(const placement::PodSpec& pod, std::uint64_t pending_pods) const {
@@ -201,7 +203,7 @@ const placement::ClusterView& World::view(const placement::PodSpec& pod, std::ui
   view_.now = now();
   view_.pending_pods = pending_pods;
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    show_told(i);
+    show_reported(i);
     const Node& node = nodes_[i];
     const auto& pods = kernel_.node(i).pods;  // oldest first
     placement::NodeView& seen = view_.nodes[i];
@@ -214,10 +216,10 @@ const placement::ClusterView& World::view(const placement::PodSpec& pod, std::ui
     seen.owner_pods = pod.owner.empty() ? 0 : seen.same_app_pods;
     seen.starts = 0;
     while (seen.starts < pods.size() && pods[pods.size() - seen.starts - 1].placed > started) ++seen.starts;
-    std::size_t settled = node.told ? pods.size() : 0;
-    if (node.told) {
-      seen.telemetry_age = now() - node.told->at;
-      const MonoTime from = node.told->at - from_seconds(options_.telemetry_period_s);
+    std::size_t settled = node.reported ? pods.size() : 0;
+    if (node.reported) {
+      seen.telemetry_age = now() - node.reported->at;
+      const MonoTime from = node.reported->at - from_seconds(options_.telemetry_period_s);
       while (settled > 0 && pods[settled - 1].placed >= from) --settled;
     }
     seen.unsettled = pods.size() - settled;

@@ -101,24 +101,24 @@ void World::lie(std::vector<AgentReport>& batch) {
   const std::vector<AgentReport> truth = batch;
   for (const TelemetryFault& each : options_.trouble.lies) {
     if (now_s() < each.from_s) continue;
-    AgentReport& told = batch[each.node];
+    AgentReport& reported = batch[each.node];
     switch (each.kind) {
       case LieKind::frozen: {
         std::optional<AgentReport>& frozen = nodes_[each.node].frozen;
-        if (!frozen) frozen = told;
-        const MonoTime at = told.at;
-        told = *frozen;
-        told.at = at;
+        if (!frozen) frozen = reported;
+        const MonoTime at = reported.at;
+        reported = *frozen;
+        reported.at = at;
         break;
       }
       case LieKind::scaled:
-        told.used_cores *= each.factor;
-        told.power_w *= each.factor;
-        for (PodUse& use : told.pods) use.cores *= each.factor;
+        reported.used_cores *= each.factor;
+        reported.power_w *= each.factor;
+        for (PodUse& use : reported.pods) use.cores *= each.factor;
         break;
       case LieKind::swapped:
-        told.used_cores = truth[each.other].used_cores;
-        told.power_w = truth[each.other].power_w;
+        reported.used_cores = truth[each.other].used_cores;
+        reported.power_w = truth[each.other].power_w;
         break;
     }
   }
@@ -129,13 +129,13 @@ void World::judge_balance(const std::vector<AgentReport>& batch) {
   for (auto& each : pct) each.reserve(batch.size());
   for (std::size_t i = 0; i < batch.size(); ++i) {
     const NodeSpec& spec = nodes_[i].spec;
-    const AgentReport& told = batch[i];
-    pct[0].push_back(100 * told.used_cores / spec.server.cores);
-    pct[1].push_back(100 * told.memory_used_bytes / spec.server.memory_bytes);
-    pct[2].push_back(100 * told.io.net_rx / spec.net_bytes_per_s);
-    pct[3].push_back(100 * told.io.net_tx / spec.net_bytes_per_s);
-    pct[4].push_back(100 * told.io.disk_read / spec.disk_bytes_per_s);
-    pct[5].push_back(100 * told.io.disk_write / spec.disk_bytes_per_s);
+    const AgentReport& reported = batch[i];
+    pct[0].push_back(100 * reported.used_cores / spec.server.cores);
+    pct[1].push_back(100 * reported.memory_used_bytes / spec.server.memory_bytes);
+    pct[2].push_back(100 * reported.io.net_rx / spec.net_bytes_per_s);
+    pct[3].push_back(100 * reported.io.net_tx / spec.net_bytes_per_s);
+    pct[4].push_back(100 * reported.io.disk_read / spec.disk_bytes_per_s);
+    pct[5].push_back(100 * reported.io.disk_write / spec.disk_bytes_per_s);
   }
   for (const auto& each : pct) figures_.imbalance_pct_s += deviation(each) * options_.telemetry_period_s;
 }

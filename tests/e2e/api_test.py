@@ -107,7 +107,7 @@ def ask_all(api, house, enrol):
         for method, operation in methods.items():
             server = enrol if "servers" in operation else house.api()
             documented = {int(code): api.resolved(answer) for code, answer in operation["responses"].items()}
-            told = set()
+            reported = set()
             for query in ASKED.get(path, [{}]) if method == "get" else [{}]:
                 given = {parameter["name"] for parameter in map(api.resolved, operation.get("parameters", []))}
                 breaches += [f"{method} {path}: argument {name} is not documented" for name in query
@@ -115,7 +115,7 @@ def ask_all(api, house, enrol):
                 url = f"{server}{path.replace('{file}', 'app.js')}{'?' + urllib.parse.urlencode(query) if query else ''}"
                 status, kind, body = ask(method, url, BODIES.get((method, path)))
                 asked += 1
-                told.add(status)
+                reported.add(status)
                 if status not in documented:
                     breaches.append(f"{method} {url}: {status} is not documented: {body[:300]!r}")
                     continue
@@ -124,8 +124,8 @@ def ask_all(api, house, enrol):
                     breaches.append(f"{method} {url}: {status} is {kind}, not {' or '.join(content)}")
                 elif kind == "application/json" and content:
                     breaches += [f"{method} {url}: {text}" for text in api.wrong(json.loads(body), content[kind]["schema"], "answer")]
-            if 200 not in told and "servers" not in operation:
-                breaches.append(f"{method} {path}: never answered with what was asked for: {sorted(told)}")
+            if 200 not in reported and "servers" not in operation:
+                breaches.append(f"{method} {path}: never answered with what was asked for: {sorted(reported)}")
     return breaches, asked
 
 
@@ -153,8 +153,8 @@ def main():
         house.start_agent()
         house.start_shim()
         start_captured(house)
-        wait_until("the node is heard", house.connected)
-        pods = wait_until("pods are heard of", lambda: [pod["uid"] for pod in house.query("pods")["pods"] if pod["node"] == NODE])
+        wait_until("the node reports", house.connected)
+        pods = wait_until("pods report of", lambda: [pod["uid"] for pod in house.query("pods")["pods"] if pod["node"] == NODE])
         ASKED["/api/v1/pod"].append({"pod": pods[0]})
         assert house.decided("uid-1", [house.node, "nobody"])[0] == 200
         house.cli("confirm", "uid-1", house.node, key="operator")

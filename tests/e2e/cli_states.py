@@ -119,7 +119,7 @@ COMMANDS = {
     "done": Command(once=True, asks="operator", elsewhere="tests/e2e/nights_test.py", states=[
         ("unknown workload", "fleet", ("nobody",), 1, r"^wattle: [a-z ]+: .*nobody")]),
     "doctor": Command(asks="reader", formats=ALL, states=[
-        ("nothing to mend", "empty", (), 0, r"controller ok, 0 of 0 nodes connected: no problems"),
+        ("nothing to fix", "empty", (), 0, r"controller ok, 0 of 0 nodes connected: no problems"),
         ("a fleet", "fleet", (), None, r"controller ok, 2 of 2 nodes connected: (no problems|problems found)"),
         ("before installing, no file", "fleet", ("--pre", "--scheduler", "{dir}/none"), 2, r"/none: No such file or directory")]),
     "gaps": Command(asks="reader", formats=ALL, states=[

@@ -96,8 +96,8 @@ class World(House):
 
 def listed(world, *path):
     """(path, its help) of each command without commands of its own, as --help lists them."""
-    told = world.piped(*path, "--help").stdout
-    found = re.findall(r"^  (\w+) {2,}(\S.*)$", told.partition("Subcommands:\n")[2].partition("\n\n")[0], re.M)
+    reported = world.piped(*path, "--help").stdout
+    found = re.findall(r"^  (\w+) {2,}(\S.*)$", reported.partition("Subcommands:\n")[2].partition("\n\n")[0], re.M)
     for name, about in found:
         below = list(listed(world, *path, name))
         yield from below or [((*path, name), about)]
@@ -114,7 +114,7 @@ def served(world, words):
 
 
 def look_at(world, what, words, code, pattern, terminal=True):
-    """In a pipe and in a terminal the same is told, by what a pipe or a terminal can show."""
+    """In a pipe and in a terminal the same is reported, by what a pipe or a terminal can show."""
     done = served(world, words)
     here, other = (done.stdout, done.stderr) if done.returncode == 0 or not done.stderr else (done.stderr, done.stdout)
     check(f"{what}: exit code", code is None or done.returncode == code, f"{done.returncode}, not {code}: {done.stdout}{done.stderr}")
@@ -127,7 +127,7 @@ def look_at(world, what, words, code, pattern, terminal=True):
         return
     shown_code, screen, _ = world.shown(*words)
     check(f"{what}: the same exit code in a terminal", shown_code == done.returncode or code is None, shown_code)
-    # Amounts change from one run to the next, what is told does not.
+    # Amounts change from one run to the next, what is reported does not.
     first = re.split(r"[\d\n]", here.strip())[0].strip()
     check(f"{what}: the same in a terminal", "".join(first.split()) in "".join(screen.split()), f"no {first!r} in {screen}")
 
@@ -159,8 +159,8 @@ def formats(world, path, command):
         claim = f"{' '.join(path)} -o {form}"
         check(f"{claim}: exit code", state[3] is None or done.returncode == state[3], f"{done.returncode}, not {state[3]}: {done.stdout}{done.stderr}")
         try:
-            told = json.loads(done.stdout) if form == "json" else yaml.safe_load(done.stdout) if form == "yaml" else done.stdout
-            check(f"{claim}: there is something", told, done.stdout)
+            reported = json.loads(done.stdout) if form == "json" else yaml.safe_load(done.stdout) if form == "yaml" else done.stdout
+            check(f"{claim}: there is something", reported, done.stdout)
         except ValueError as error:
             check(f"{claim}: is {form}", False, f"{error}: {done.stdout[:500]}")
         if form == "wide":
@@ -187,27 +187,27 @@ def watched(world):
             if pattern:
                 screen.until(f"watch {what}", lambda rows: re.search(pattern, "\n".join(rows)))
             else:
-                def told(_):
+                def reported(_):
                     fetch(f"{world.shim()}/prioritize", extender_args(f"watched-{len(screen.raw)}-{id(_)}", [world.node]))
                     return "default/pod-watched" in screen.text()
-                screen.until("watch decisions", told)
+                screen.until("watch decisions", reported)
             screen.type("\x03")
             check(f"watch {what}: Ctrl-C ends it well", screen.ended() == 0, screen.text())
 
 
 def waits_for_feed(world):
-    """A feed that goes away while it is listened to is told once, and waited for."""
+    """A feed that goes away while it is listened to is reported once, and waited for."""
     world.start("watch", world.binary("wattle"), *world.options("reader", timeout="500ms"), "watch", "decisions")
 
     def heard():
         fetch(f"{world.shim()}/prioritize", extender_args(f"before-{os.urandom(4).hex()}", [world.node]))
         return "pod-before" in world.log("watch")
-    wait_until("the feed is heard", heard)
+    wait_until("the feed reports", heard)
     world.kill("controller", signal.SIGTERM)
     wait_until("that it is away", lambda: "retrying" in world.log("watch"))
     world.start_controller()
     wait_until("that it is back", lambda: "the feed is available again" in world.log("watch"))
-    check("a feed that is away is told once", world.log("watch").count("retrying") == 1, world.log("watch"))
+    check("a feed that is away is reported once", world.log("watch").count("retrying") == 1, world.log("watch"))
     check("and watching ends well", world.kill("watch", signal.SIGINT) == 0)
 
 

@@ -129,7 +129,7 @@ def main():
         house.start_shim()
         house.start("prometheus", "prometheus", f"--config.file={house.dir}/prometheus.yaml", f"--storage.tsdb.path={house.dir}/prometheus",
                     f"--web.listen-address=127.0.0.1:{port}", "--log.level=warn")
-        wait_until("all nodes are heard", lambda: house.query("status")["nodes_connected"] == NODES + 1)
+        wait_until("all nodes report", lambda: house.query("status")["nodes_connected"] == NODES + 1)
         mount = next((line.split()[1] for line in pathlib.Path("/proc/self/mounts").read_text().splitlines() if line.split()[2] == "cgroup2"), None)
         real = ("--real-node", house.node, "--cgroup-root", mount) if mount else ()
         house.start("drive", house.binary("wattle-sim"), "drive", "--shim", house.shim(), "--swarm", f"http://127.0.0.1:{swarm_port}",
@@ -137,10 +137,10 @@ def main():
 
         def answer(text):
             status, body = fetch(f"http://127.0.0.1:{port}/api/v1/query?" + urllib.parse.urlencode({"query": text}))
-            told = json.loads(body)
-            if status != 200 or told["status"] != "success":
-                raise SystemExit(f"FAIL Prometheus refuses {text}: {told.get('error', body)}")
-            return told["data"]["result"]
+            reported = json.loads(body)
+            if status != 200 or reported["status"] != "success":
+                raise SystemExit(f"FAIL Prometheus refuses {text}: {reported.get('error', body)}")
+            return reported["data"]["result"]
 
         def all_there():
             """The modelled saving is shown in mode canary only once it is calibrated, which takes a cluster with a saving; in shadow it is

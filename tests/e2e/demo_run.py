@@ -120,8 +120,8 @@ class Claims:
     def __init__(self):
         self.failed = 0
 
-    def check(self, claim, truth, told=""):
-        print(("ok   " if truth else "FAIL ") + claim + (f": {told}" if told != "" and not truth else ""), flush=True)
+    def check(self, claim, truth, reported=""):
+        print(("ok   " if truth else "FAIL ") + claim + (f": {reported}" if reported != "" and not truth else ""), flush=True)
         self.failed += not truth
 
     def nothing_left(self, demo):

@@ -80,8 +80,8 @@ def walk(house):
     stop = house.cli("policy", "set", "--mode", "off", "--why", "stop", "-o", "json", key="operator", check=False)
     check("the order to stop exits with 1, and says that it is in force and not on disk",
           stop.returncode == 1 and "in force but not saved, and would be lost at a restart" in stop.stderr, f"{stop.returncode} {stop.stderr}")
-    told = json.loads(stop.stdout) if stop.stdout.startswith("{") else {}
-    check("its JSON says so, too", told.get("mode") == "off" and told.get("durable") is False and (told.get("unwritten") or {}).get("changes") == 4, stop.stdout[:500])
+    reported = json.loads(stop.stdout) if stop.stdout.startswith("{") else {}
+    check("its JSON says so, too", reported.get("mode") == "off" and reported.get("durable") is False and (reported.get("unwritten") or {}).get("changes") == 4, stop.stdout[:500])
     answers = [scores(house, f"after-{i}") for i in range(20)]
     check("no later answer of the shim advises", not any(max(given or [0]) for given in answers), answers)
     check("the metric counts them", metric(house) == f"{METRIC} 4", metric(house))

@@ -71,8 +71,8 @@ class Watched(House):
 
 
 def state_of(stat):
-    with contextlib.suppress(OSError), open(stat, encoding="ascii", errors="replace") as told:
-        return told.read().rpartition(")")[2].split()[0]
+    with contextlib.suppress(OSError), open(stat, encoding="ascii", errors="replace") as reported:
+        return reported.read().rpartition(")")[2].split()[0]
     return "gone"
 
 
@@ -90,7 +90,7 @@ def stopped_parts(house):
         house.stop(name)
         check(f"a stopped {name} is silent", house.silent(name))
         house.signal(name, signal.SIGCONT)
-        check(f"the {name} that goes on is heard again", house.pings(name))
+        check(f"the {name} that goes on reports again", house.pings(name))
 
 
 class HeldThread:
@@ -122,7 +122,7 @@ def hung_loop(house):
     check("a hung loop tells systemd nothing, though its other threads live", house.silent("controller"))
     loop.release()
     wait_until("the loop turns again", lambda: fetch(f"{house.api()}/livez")[0] == 200)
-    return check("a loop that turns again is heard", house.pings("controller"))
+    return check("a loop that turns again reports", house.pings("controller"))
 
 
 def breaker(house):
@@ -163,7 +163,7 @@ def shims_known(house):
                                                             if f["name"] == "shims" and f["state"] == "failed"])
     check("doctor says which", "is silent" in finding[0]["detail"])
     check("doctor exits with 1", house.cli("doctor", check=False).returncode == 1)
-    check("stopping was told", "STOPPING=1" in house.heard("shim"))
+    check("stopping was reported", "STOPPING=1" in house.heard("shim"))
 
 
 def main():

@@ -88,9 +88,9 @@ class Lists(http.server.BaseHTTPRequestHandler):
 def main():
     failures = 0
 
-    def claim(text, truth, told=""):
+    def claim(text, truth, reported=""):
         nonlocal failures
-        print(("ok   " if truth else "FAIL ") + text + ("" if truth else f": {told}"), flush=True)
+        print(("ok   " if truth else "FAIL ") + text + ("" if truth else f": {reported}"), flush=True)
         failures += not truth
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Lists)

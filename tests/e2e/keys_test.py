@@ -59,8 +59,8 @@ def main():
     with House(binaries_from(sys.argv)) as house:
         rotate(house)
         revoke(house)
-        told = house.log("controller") + house.log("agent")
-        check("no log has a secret key", not any(secret in told for secret in secrets(house)))
+        reported = house.log("controller") + house.log("agent")
+        check("no log has a secret key", not any(secret in reported for secret in secrets(house)))
     return 1 if failures else 0
 
 

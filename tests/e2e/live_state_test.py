@@ -92,9 +92,9 @@ def main():
 
         window()  # the first intervals may still hold the start of the load
         seen, busy_cores, pod_cores = window()
-        told = [n["cpu_used_cores"] for n, _, _ in seen]
-        mean = sum(told) / len(told)
-        failures += check(f"CPU: told {mean:.2f} cores in the mean, /proc/stat says {busy_cores:.2f}", abs(mean - busy_cores) < 0.25 * max(busy_cores, 0.4))
+        reported = [n["cpu_used_cores"] for n, _, _ in seen]
+        mean = sum(reported) / len(reported)
+        failures += check(f"CPU: reported {mean:.2f} cores in the mean, /proc/stat says {busy_cores:.2f}", abs(mean - busy_cores) < 0.25 * max(busy_cores, 0.4))
         node, (used, total), _ = seen[-1]
         failures += check(f"memory: total {node['memory_total_bytes']} is MemTotal", node["memory_total_bytes"] == total)
         lowest, highest = min(m[0] for _, m, _ in seen), max(m[0] for _, m, _ in seen)
@@ -104,7 +104,7 @@ def main():
         failures += check(f"cores: {node['cpu_cores']} online", node["cpu_cores"] == os.sysconf("SC_NPROCESSORS_ONLN"))
         has_psi = pathlib.Path("/proc/pressure/cpu").exists()
         psi = [n["psi"]["cpu_some_ratio"] for n, _, _ in seen]
-        failures += check(f"pressure: cpu some {psi[-1]} is told iff the kernel has it", all((p is not None) == has_psi for p in psi))
+        failures += check(f"pressure: cpu some {psi[-1]} is reported iff the kernel has it", all((p is not None) == has_psi for p in psi))
         failures += check("pressure: every ratio lies in 0..1", all(0 <= p <= 1 for p in psi if p is not None))
         failures += check(f"energy: {node['power_w']} W from '{node['energy_source']}'",
                           node["power_w"] is not None and node["power_w"] > 0 and node["energy_source"] in ("rapl", "estimated"))
@@ -119,7 +119,7 @@ def main():
         # One tick of a busy machine may hold anything: means over the same seconds are compared.
         cores = [each for _, _, each in seen if each is not None]
         mean = sum(cores) / len(cores) if cores else -1
-        failures += check(f"pod: told {mean:.2f} cores in the mean, its cpu.stat says {pod_cores:.2f}", abs(mean - pod_cores) < 0.3)
+        failures += check(f"pod: reported {mean:.2f} cores in the mean, its cpu.stat says {pod_cores:.2f}", abs(mean - pod_cores) < 0.3)
         failures += check(f"pod: its cgroup id is the inode of its folder", mine.get("cgroup_id") == pod.stat().st_ino)
         failures += check(f"pod: has joules ({mine.get('energy_j')})", (mine.get("energy_j") or 0) > 0)
 

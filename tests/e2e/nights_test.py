@@ -126,8 +126,8 @@ def restarts(house, fleet, example):
     check("a fourth night begins", done.returncode == 0, done.stdout + done.stderr)
     by_hand = fleet.sh("wattle place by-hand --cpu 250m -o name")
     check("-o name prints the node alone", (by_hand.returncode, by_hand.stdout, by_hand.stderr) == (0, "this-machine\n", ""), by_hand)
-    told = json.loads(fleet.sh("wattle confirm by-hand this-machine --time-limit 8h -o json").stdout)
-    check("a workload without a unit has none, and a time limit", told["unit"] is None and told["limit_s"] > 0, told)
+    reported = json.loads(fleet.sh("wattle confirm by-hand this-machine --time-limit 8h -o json").stdout)
+    check("a workload without a unit has none, and a time limit", reported["unit"] is None and reported["limit_s"] > 0, reported)
     wait_until("both are requested", lambda: fleet.requested() == 0.75)
     seen = wait_until("it is seen", lambda: [pod for pod in fleet.pods() if pod["unit"] == "nightly-report.service"])
     uid = seen[0]["uid"]

@@ -92,7 +92,7 @@ def while_it_lasts(house, swarm, seconds):
     before = swarm.now()
     wait_until("status names the overload", lambda: "overload" in [alarm["what"] for alarm in house.query("status")["alarms"]])
     found = wait_until("doctor names it", lambda: overloaded(house))
-    check("doctor names a fix", "CPU" in found["mend"], found)
+    check("doctor names a fix", "CPU" in found["fix"], found)
     pace(seconds)
     place = house.cli("place", "pod", "--cpu", "100m", "--uid", "pod", "-o", "json", key="operator", check=False)
     check("an ask is answered", place.returncode in (0, 1) and place.stdout, place)

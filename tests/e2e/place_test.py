@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Placement without Kubernetes: `wattle place` names a node, `wattle confirm` says that it runs there, and the outcome is learned from; who may
-not, and what makes no sense, is told so."""
+not, and what makes no sense, is reported so."""
 import json
 import os
 import pathlib
@@ -48,7 +48,7 @@ def walk_page(house):
     said = walk("Place without Kubernetes")
     check("every command of the page was run", walk.finish() == 5)
     check("the page's workload is explained, and runs", "nightly-report: " in said[1] and "The pod was placed on" in said[1], said[1])
-    check("a workload whose unit no agent sees is told so, and ends when its end is reported",
+    check("a workload whose unit no agent sees is reported so, and ends when its end is reported",
           "set it with --unit" in said[0] and "its resources are free" in said[2], said[0] + said[2])
 
 
@@ -65,8 +65,8 @@ def waits_and_leaves_room(house):
     house.cli("confirm", "half", first, key="operator")
     small = json.loads(place("small", 0.15 * min(cores.values()), "--nodes", f"{first},{second}", "--next", most).stdout)
     check("the whole node is left to what comes next", small["node"] == first, small)
-    told = house.cli("explain", "small").stdout
-    check("and a person is told so", f"Left free for the next pod: {second}." in told, told)
+    reported = house.cli("explain", "small").stdout
+    check("and a person is reported so", f"Left free for the next pod: {second}." in reported, reported)
     listed = json.loads(place("listed", 0.15 * min(cores.values()), "--nodes", f"{first},{second}", "--next", most, "--next", "0.1,64Mi,tiny").stdout)
     check("likewise with two of them", listed["node"] == first and house.query("explain", "listed")["decision"]["next_pods"] == 2, listed)
 
@@ -78,9 +78,9 @@ def waits_and_leaves_room(house):
     check("without permission nobody waits", refused_at_once.returncode == 1 and json.loads(refused_at_once.stdout)["again_s"] is None, refused_at_once.stdout)
     waits = place(*late, "--defer", "2s")
     said = json.loads(waits.stdout)
-    check("it is told to wait, with exit 3", waits.returncode == 3 and said["node"] is None and 0 < said["again_s"] <= said["defer_left_s"] <= 2, waits.stdout)
+    check("it is reported to wait, with exit 3", waits.returncode == 3 and said["node"] is None and 0 < said["again_s"] <= said["defer_left_s"] <= 2, waits.stdout)
     text = house.cli("explain", "late").stdout
-    check("and a person is told why", "late should wait (deferred: no feasible node now); the scheduler was to retry it in 2 s." in text, text)
+    check("and a person is reported why", "late should wait (deferred: no feasible node now); the scheduler was to retry it in 2 s." in text, text)
     over = wait_until("its time is over", lambda: (done := place(*late, "--defer", "1h")).returncode == 1 and done)
     check("then it waits no more, whatever is permitted", "cpu does not fit" in json.loads(over.stdout)["reason"], over.stdout)
     check("an announcement promises no node where none may have room", "a node, or the reason why no node is suitable" in house.cli(
@@ -111,11 +111,11 @@ def main():
         assert house.run(*swarm, "--make-keys", str(house.dir / "allow")).returncode == 0
         house.start_controller()
         house.start("swarm", *swarm)
-        wait_until("all nodes are heard", lambda: house.query("status")["nodes_connected"] == 4)
+        wait_until("all nodes report", lambda: house.query("status")["nodes_connected"] == 4)
         nodes = sorted(node["name"] for node in house.query("nodes")["nodes"])
 
         placed = json.loads(house.cli("place", "batch", "--cpu", "500m", "--memory", "64Mi", "-o", "json", key="operator").stdout)
-        check("a node is named, one of those that are heard", placed["node"] in nodes and sorted(placed["scores"]) == nodes, str(placed))
+        check("a node is named, one of those that report", placed["node"] in nodes and sorted(placed["scores"]) == nodes, str(placed))
         check("it is the one with the top score", placed["scores"][placed["node"]] == 10)
         said = house.cli("place", "batch", "--cpu", "500m", "--nodes", ",".join(nodes[:2]), key="operator").stdout.splitlines()
         check("for a script the first line is the node alone, of those it may be", said[0] in nodes[:2], str(said))
@@ -127,7 +127,7 @@ def main():
         after = wait_until("its outcome is measured", lambda: (d := house.query("explain", placed["uid"])["decision"])["outcome"] and d)
         check("it is known where it runs, and what came of it", after["placed_on"] == placed["node"] and after["outcome"]["reward"] is not None)
         text = house.cli("explain", placed["uid"]).stdout
-        check("a person is told in sentences", text.startswith(f"default/batch: {placed['node']} was advised.") and "The pod was placed on" in text, text[:300])
+        check("a person is reported in sentences", text.startswith(f"default/batch: {placed['node']} was advised.") and "The pod was placed on" in text, text[:300])
 
         walk_page(house)
         waits_and_leaves_room(house)
@@ -142,7 +142,7 @@ def main():
         refused(house, "a unit that is none", "confirm", placed["uid"], placed["node"], "--unit", "/a/../b", says=("unit", "/a/../b"), code=2)
         refused(house, "confirm on a node that there is not", "confirm", placed["uid"], "nowhere", says=("nowhere",))
         none = house.cli("place", "huge", "--cpu", "100000", key="operator", check=False)
-        check("what fits nowhere is told, with exit 1", none.returncode == 1 and "cpu does not fit" in none.stdout, none.stdout + none.stderr)
+        check("what fits nowhere is reported, with exit 1", none.returncode == 1 and "cpu does not fit" in none.stdout, none.stdout + none.stderr)
         house.cli("policy", "set", "--mode", "shadow", "--why", "test", key="operator")
         none = house.cli("place", "shy", "--cpu", "1", key="operator", check=False)
         check("in shadow nothing is advised, and it says so", none.returncode == 1 and "shadow" in none.stdout, none.stdout + none.stderr)

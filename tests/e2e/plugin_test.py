@@ -47,8 +47,8 @@ def main():
         check("its help says what is typed", helped.returncode == 0 and "Usage: kubectl wattle [OPTIONS] SUBCOMMAND" in helped.stdout, helped.stdout + helped.stderr)
         check("and so does a command's", "Usage: kubectl wattle keys new " in run(*plugin, "keys", "new", "--help").stdout)
         check("by its own name it stays wattle", "Usage: wattle [OPTIONS] SUBCOMMAND" in run("wattle", "--help").stdout)
-        told = run(*plugin, "status", "-o", "json")
-        check("it asks the controller", told.returncode == 0 and json.loads(told.stdout)["mode"] == "live", told.stdout + told.stderr)
+        reported = run(*plugin, "status", "-o", "json")
+        check("it asks the controller", reported.returncode == 0 and json.loads(reported.stdout)["mode"] == "live", reported.stdout + reported.stderr)
         check("exit codes are wattle's", run(*plugin, "node", "nowhere").returncode == 1 and run(*plugin, "nonsense").returncode == 2)
         if kubectl:
             listed = run("kubectl", "plugin", "list", "--name-only")

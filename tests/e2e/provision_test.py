@@ -87,7 +87,7 @@ def followed(binaries):
         wait_until("this machine is a node", house.connected)
         document = wait_until("its pods are described", lambda: (d := house.query("provision", "list")) and len(d["workloads"]) == 2 and d)
         by_name = {w["workload"]: w for w in document["workloads"]}
-        check("workloads are told by namespace, kind and name", set(by_name) == {"shop/Deployment/web", "shop/Deployment/db"}, by_name)
+        check("workloads are reported by namespace, kind and name", set(by_name) == {"shop/Deployment/web", "shop/Deployment/db"}, by_name)
         web = by_name["shop/Deployment/web"]
         check("with what their pods request", web["request"] == {"cpu_cores": 1.5, "memory_bytes": 512 << 20}, web)
         check("and whether they may be given less", web["shrink_allowed"] and not by_name["shop/Deployment/db"]["shrink_allowed"], by_name)
@@ -98,7 +98,7 @@ def followed(binaries):
         text = house.cli("provision", "list").stdout
         check("the table has them", "shop/Deployment/web" in text and "1.500" in text and "learning" in text, text)
         unknown = house.cli("provision", "why", "nobody", check=False)
-        check("who is not known is refused with the mend", unknown.returncode == 1 and "wattle provision list" in unknown.stderr, unknown.stderr)
+        check("who is not known is refused with the fix", unknown.returncode == 1 and "wattle provision list" in unknown.stderr, unknown.stderr)
         # The controller reads rates, usage and autoscalers once a minute each.
         states = {"shop/Deployment/web": ("owned", "HorizontalPodAutoscaler shop/web", None, 1), "shop/Deployment/db": ("learning", None, None, 3)}
         wait_until("replicas are an autoscaler's where one owns them, and nobody's elsewhere; those count that wait, or are on nodes without agents",

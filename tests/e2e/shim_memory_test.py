@@ -56,12 +56,12 @@ def main():
         house.alive("shim")
         good = [a for a in answers if a[0] == 200 and isinstance(json.loads(a[1]), list)]
         refused = [a for a in answers if a[0] == 503 and "bytes" in a[1]]
-        for claim, truth, told in (
-                ("each request is answered whole, or told that there is no room", len(good) + len(refused) == REQUESTS, [(s, t[:80]) for s, t in answers]),
+        for claim, truth, reported in (
+                ("each request is answered whole, or reported that there is no room", len(good) + len(refused) == REQUESTS, [(s, t[:80]) for s, t in answers]),
                 ("some are answered", good, refused),
                 ("the shim stays within the memory of its unit", after < MEMORY_MAX_KIB, after),
                 ("afterwards it answers as before", ask(f"{house.shim()}/prioritize", body)[0] == 200, "")):
-            print(("ok   " if truth else "FAIL ") + claim + ("" if truth else f": {told}"), flush=True)
+            print(("ok   " if truth else "FAIL ") + claim + ("" if truth else f": {reported}"), flush=True)
             failures += not truth
         print(f"{len(body) / 1e6:.1f} MB a request, {AT_ONCE} at once: {len(good)} answered, {len(refused)} refused; "
               f"peak memory {before / 1024:.0f} MiB before, {after / 1024:.0f} MiB after")

@@ -60,7 +60,7 @@ def start_swarm(house):
     house.start_controller()
     house.start_shim()
     house.start("swarm", *swarm)
-    wait_until("all nodes are heard", lambda: house.query("status")["nodes_connected"] == NODES and all(n["power_w"] for n in house.query("nodes")["nodes"]))
+    wait_until("all nodes report", lambda: house.query("status")["nodes_connected"] == NODES and all(n["power_w"] for n in house.query("nodes")["nodes"]))
     return port
 
 
@@ -105,17 +105,17 @@ def drill(house, screen, node):
     screen.type("\r")
     # Pods appear before their energy: a node's second record has energy, and a later one pressure.
     rows = screen.until("the node's pods", lambda rows: len([row for row in rows if row.startswith("default/") and ENERGY.search(row)]) == 2 and rows)
-    told = house.query("node", node)["node"]
+    reported = house.query("node", node)["node"]
     check("Enter looks into the node", rows[1].startswith(f"{node}: up, ") and "since first seen" in rows[1], rows[1])
     check("a name that would do harm is shown harmless", any(row.startswith("default/" + HARMLESS) for row in rows))
     check("and nothing of it reached the terminal", b"\x1b]0;" not in screen.raw and "\u202e".encode() not in screen.raw and screen.raw.count(b"\x07") == 0)
     row = next(row for row in rows if HARMLESS in row)
     check("with watts and joules", ENERGY.search(row) is not None, row)
     titles = next(row for row in rows if row.startswith("POD"))
-    check("whose node is not told again", "NODE" not in titles and all(title in titles for title in ("POWERv", "ENERGY", "PSI-CPU", "CPU")), titles)
+    check("whose node is not reported again", "NODE" not in titles and all(title in titles for title in ("POWERv", "ENERGY", "PSI-CPU", "CPU")), titles)
     pods = [name for name in names(rows) if name.startswith("default/")]
     check("all of its pods, who draws most first", len(pods) == 2 and pods[0] == "default/busy", str(pods))
-    check("as `wattle node` has them", {pod["name"] for pod in told["workloads"] if pod["kind"] == "pod"} == {HARMFUL, "busy"}, str(told["workloads"])[:500])
+    check("as `wattle node` has them", {pod["name"] for pod in reported["workloads"] if pod["kind"] == "pod"} == {HARMFUL, "busy"}, str(reported["workloads"])[:500])
     screen.type("\x1b")
     screen.until("the filtered fleet again", lambda rows: names(rows) == [node] and rows[1].startswith("nodes 1 of "))
     check("Esc goes back, to where one was", True)
@@ -140,7 +140,7 @@ def follow_size(screen, all_names):
 def lose_controller(house, screen):
     house.kill("controller")
     said = screen.until("that nobody answers", lambda rows: rows[-1].startswith("no answer from tcp://") and rows[-1])
-    check("a controller that is away is told, and what was known stays", len(names(screen.rows())) == NODES, said)
+    check("a controller that is away is reported, and what was known stays", len(names(screen.rows())) == NODES, said)
     screen.type("N")
     check("keys are answered meanwhile", bool(screen.until("in order", lambda rows: " by NODE, A to Z" in rows[1] and rows[-1] == said)))
     house.start_controller()
@@ -167,16 +167,16 @@ def coloured(house):
 def without_terminal(house):
     printed = house.run(*words_of(house))
     check("into a pipe it prints once, as ever", printed.returncode == 0 and "\x1b" not in printed.stdout and printed.stdout.count("\nNODE ") == 1, printed.stdout[:300])
-    told = house.run(*words_of(house), "-o", "json")
-    check("as JSON too", set(json.loads(told.stdout)) == {"status", "nodes", "pods"})
+    reported = house.run(*words_of(house), "-o", "json")
+    check("as JSON too", set(json.loads(reported.stdout)) == {"status", "nodes", "pods"})
     for what, more, environment, has in (("a terminal that cannot move its cursor", (), {"TERM": "dumb"}, b"NODE "),
                                          ("-o json", ("-o", "json"), {}, b'"power_w"')):
         with Screen((*words_of(house), *more), lines=100, columns=200, **environment) as screen:
             check(f"{what}: prints once and ends", screen.ended() == 0 and b"\x1b[H" not in screen.raw and has in screen.raw)
     with Screen(words_of(house), TERM="no-such-terminal") as screen:
-        check("a terminal that nobody knows is told, with the mend", screen.ended() == 1 and "no-such-terminal" in screen.text() and "wattle top | cat" in screen.text(), screen.text())
+        check("a terminal that nobody knows is reported, with the fix", screen.ended() == 1 and "no-such-terminal" in screen.text() and "wattle top | cat" in screen.text(), screen.text())
     with Screen(words_of(house, key="stranger")) as screen:
-        check("who is not on the allow list is told so, and the screen is left alone", screen.ended() == 1 and "does not allow your key" in screen.text(), screen.text())
+        check("who is not on the allow list is reported so, and the screen is left alone", screen.ended() == 1 and "does not allow your key" in screen.text(), screen.text())
     silent = subprocess.run(words_of(house), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=SOON_S, check=False)
     check("without a keyboard it prints once", silent.returncode == 0 and "NODE " in silent.stdout)
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """`wattle watch`: decisions come over the feed as they are made, nodes are drawn anew when they change; Ctrl-C ends it well, and who may not
-listen is told so."""
+listen is reported so."""
 import json
 import signal
 import sys
@@ -35,18 +35,18 @@ def main():
         watching(house, "stranger", "nodes", key="stranger")
         asked = 0
 
-        def both_heard():  # what was decided before somebody listened is not told
+        def both_heard():  # what was decided before somebody listened is not reported
             nonlocal asked
             asked += 1
             fetch(f"{house.shim()}/prioritize", extender_args(f"uid-{asked}", [house.node], name=f"web-{asked}"))
             pace(0.2)
             return house.log("decisions") and house.log("json")
-        wait_until("decisions are told", both_heard)
+        wait_until("decisions are reported", both_heard)
         line = house.log("decisions").splitlines()[0]
         check("a line a decision: pod, node, what it adds, who chose", f"-> {house.node}, adds " in line and " W est (" in line and "default/web-" in line, line)
-        told = json.loads(house.log("json").splitlines()[0])
-        check("as JSON with its id, to explain it by", house.query("explain", str(told["id"]))["decision"]["pod_uid"] == told["pod_uid"])
-        uid = told["pod_uid"]
+        reported = json.loads(house.log("json").splitlines()[0])
+        check("as JSON with its id, to explain it by", house.query("explain", str(reported["id"]))["decision"]["pod_uid"] == reported["pod_uid"])
+        uid = reported["pod_uid"]
         house.cli("confirm", uid, house.node, key="operator")
         wait_until("the placement is known", lambda: house.query("explain", uid)["decision"]["placed_on"] == house.node)
         asked += 1
@@ -61,7 +61,7 @@ def main():
         check("with this machine", house.node in house.log("nodes"))
         code = house.processes["stranger"].wait(timeout=SOON_S)
         del house.processes["stranger"]
-        check("who is not on the allow list is told so, exit 1", code == 1 and "does not allow your key" in house.log("stranger"), house.log("stranger"))
+        check("who is not on the allow list is reported so, exit 1", code == 1 and "does not allow your key" in house.log("stranger"), house.log("stranger"))
         for name in ("decisions", "json", "nodes"):
             check(f"Ctrl-C ends `watch` ({name}) well", house.kill(name, signal.SIGINT) == 0, house.log(name)[-300:])
     return 1 if failures else 0

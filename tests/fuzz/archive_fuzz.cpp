@@ -1,4 +1,4 @@
-// Any bytes are an archive's member or list, or a mistake with its mend; what was read is written as the same bytes.
+// Any bytes are an archive's member or list, or a mistake with its fix; what was read is written as the same bytes.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -10,13 +10,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   const std::string_view block = bytes.substr(0, cli::kTarBlock);
   if (const auto member = cli::parse_member(block, "fuzz"); !member) {
-    if (member.error().mend.empty()) std::abort();
+    if (member.error().fix.empty()) std::abort();
   } else if (*member && !cli::is_member_name((*member)->name)) {
     std::abort();
   }
   const auto manifest = cli::parse_manifest(bytes, "fuzz");
   if (!manifest) {
-    if (manifest.error().mend.empty()) std::abort();
+    if (manifest.error().fix.empty()) std::abort();
     return 0;
   }
   const auto again = cli::parse_manifest(to_text(*manifest), "again");

@@ -12,7 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto tokens = parse_enrol_tokens(text, "fuzz");
   if (!tokens) {
-    if (tokens.error().subject.rfind("fuzz:", 0) != 0 || tokens.error().mend.empty()) std::abort();
+    if (tokens.error().subject.rfind("fuzz:", 0) != 0 || tokens.error().fix.empty()) std::abort();
     return 0;
   }
   for (const EnrolToken& token : *tokens) {

@@ -12,7 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const std::string& input : {text, sealed_join_text(text)}) {
     const auto token = parse_join_token(input);
     if (!token) {
-      if (token.error().mend.empty()) std::abort();
+      if (token.error().fix.empty()) std::abort();
       continue;
     }
     if (!is_host(token->host)) std::abort();

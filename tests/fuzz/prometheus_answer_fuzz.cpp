@@ -7,10 +7,10 @@
 #include "controller/provision/prometheus_answer.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const auto told =
+  const auto reported =
       wattle::controller::parse_prometheus(std::string_view(reinterpret_cast<const char*>(data), size), 1, "fuzz");
-  if (!told) return 0;
-  for (const auto& [key, value] : told->values)
+  if (!reported) return 0;
+  for (const auto& [key, value] : reported->values)
     if (!(value >= 0 && value <= 1) || key.second.empty()) std::abort();
   return 0;
 }

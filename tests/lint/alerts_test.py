@@ -111,7 +111,7 @@ def check_cases(rules):
     for name in sorted(rules.keys() ^ CASES.keys()):
         breach(f"{name}: {'has no case of its own here' if name in rules else 'is a case here and no rule'}")
     for name, cases in CASES.items():
-        wanted = [labels is not None for _, _, told in cases for labels in told.values()]
+        wanted = [labels is not None for _, _, reported in cases for labels in reported.values()]
         if len(set(wanted)) < 2:
             breach(f"{name}: its cases show only that it {'sounds' if wanted[0] else 'does not sound'}")
 
@@ -189,7 +189,7 @@ def check_sounds(files, rules, folder):
     promtool("check", "rules", *files)
     cases = [("all is well", WELL, [expected(name, rule, 30, None) for name, rule in rules.items()])]
     for name in rules.keys() & CASES.keys():
-        cases += [(what, shown, [expected(name, rules[name], minute, labels) for minute, labels in told.items()]) for what, shown, told in CASES[name]]
+        cases += [(what, shown, [expected(name, rules[name], minute, labels) for minute, labels in reported.items()]) for what, shown, reported in CASES[name]]
     tests = [{"name": what, "interval": "1m", "input_series": [{"series": s, "values": v} for s, v in shown], "alert_rule_test": wanted}
              for what, shown, wanted in cases]
     file = folder / "cases.yaml"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks the tree against ARCHITECTURE.md: include direction, homes of libraries, file heads and sizes, no local paths.
 
-Usage: architecture.py [ROOT]     prints each breach as file:line: what (mend); exit 1 if there is one
+Usage: architecture.py [ROOT]     prints each breach as file:line: what (fix); exit 1 if there is one
        architecture.py --self-test   shows that each rule finds a breach
 """
 import pathlib

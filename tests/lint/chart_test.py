@@ -249,9 +249,9 @@ def check_autoscalers(objects, asked, what):
     bound = [s["name"] for o in objects if o["kind"] == "ClusterRoleBinding" and o["roleRef"]["name"] == "wattle-autoscalers" for s in o["subjects"]]
     if bound != (["wattle-controller"] if asked else []):
         manifests.breach(f"{what}: the right to see autoscalers is given to {bound}")
-    told = yaml.safe_load(rendering.texts_of(objects)["controller.yaml"]).get("provisioning", {})
-    if told.get("replicas") != ("suggest" if asked else None) or (asked and (told.get("level") != "requests" or "prometheus" not in told)):
-        manifests.breach(f"{what}: the controller is told {told}")
+    reported = yaml.safe_load(rendering.texts_of(objects)["controller.yaml"]).get("provisioning", {})
+    if reported.get("replicas") != ("suggest" if asked else None) or (asked and (reported.get("level") != "requests" or "prometheus" not in reported)):
+        manifests.breach(f"{what}: the controller is reported {reported}")
 
 
 def check_sleep(objects, mode, what):

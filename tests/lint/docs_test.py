@@ -9,7 +9,7 @@ Names    every docs/....md that a program, script, comment or page names is ther
 Site     every page is in the navigation of mkdocs.yml, and the site's own test (docs_site) checks links and anchors within
 
 Usage    docs_test.py [--self-test]
-Exit     0 fine, 1 a breach, each told as file:line: what
+Exit     0 fine, 1 a breach, each reported as file:line: what
 """
 import pathlib
 import re

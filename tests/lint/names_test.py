@@ -3,7 +3,7 @@
 
 Looks at  identifiers of C++ and Python sources and of the page's scripts; comments and strings are left out
 Usage     names_test.py [--self-test]
-Exit      0 fine, 1 a former name, each told as file:line: which, and what it is called now
+Exit      0 fine, 1 a former name, each reported as file:line: which, and what it is called now
 """
 import pathlib
 import re

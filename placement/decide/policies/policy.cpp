@@ -22,8 +22,8 @@ const Fleet& PolicyContext::fleet() {
     fleet_ = copy;
     return *fleet_;
   }
-  if (knowledge_ != nullptr) {
-    fleet_ = &knowledge_->fleet(view_, feasible_nodes());
+  if (cluster_model_ != nullptr) {
+    fleet_ = &cluster_model_->fleet(view_, feasible_nodes());
     return *fleet_;
   }
   constexpr std::uint64_t kReviseEvery = 64;  // decisions, because changes of the curves are not reported
@@ -37,7 +37,7 @@ const Fleet& PolicyContext::fleet() {
 }
 
 const PodEstimate& PolicyContext::ask() {
-  if (!ask_) ask_ = knowledge_ != nullptr ? knowledge_->ask(pod_) : ask_of(pod_);
+  if (!ask_) ask_ = cluster_model_ != nullptr ? cluster_model_->ask(pod_) : ask_of(pod_);
   return *ask_;
 }
 

@@ -47,8 +47,13 @@ struct PolicyInfo {
 class PolicyContext {
  public:
   PolicyContext(const ClusterView& view, const PodSpec& pod, std::span<const std::size_t> node,
-                std::span<const std::size_t> feasible, ClusterModel* knowledge, std::uint64_t decisions_before)
-      : turn(decisions_before), view_(view), pod_(pod), node_(node), feasible_(feasible), knowledge_(knowledge) {}
+                std::span<const std::size_t> feasible, ClusterModel* cluster_model, std::uint64_t decisions_before)
+      : turn(decisions_before),
+        view_(view),
+        pod_(pod),
+        node_(node),
+        feasible_(feasible),
+        cluster_model_(cluster_model) {}
   PolicyContext(const PolicyContext&) = delete;
   PolicyContext& operator=(const PolicyContext&) = delete;
 
@@ -58,7 +63,7 @@ class PolicyContext {
   // Returns the row's index into the nodes of view and fleet.
   std::size_t node(std::size_t row) const { return node_[row]; }
   std::span<const std::size_t> row_nodes() const { return node_; }
-  bool has_knowledge() const { return knowledge_ != nullptr; }
+  bool has_cluster_model() const { return cluster_model_ != nullptr; }
   // Returns feasible rows.
   std::span<const std::size_t> feasible() const { return feasible_; }
   // Returns the known state of the nodes, with only the feasible ones open.
@@ -84,7 +89,7 @@ class PolicyContext {
   const ClusterView& view_;
   const PodSpec& pod_;
   std::span<const std::size_t> node_, feasible_;
-  ClusterModel* knowledge_;
+  ClusterModel* cluster_model_;
   const Fleet* fleet_ = nullptr;
   std::optional<PodEstimate> ask_;
   std::optional<Fleet> own_fleet_;

@@ -56,7 +56,7 @@ class Spool:
 
 
 def audit(store, spools):
-    """(samples kept, samples told as dropped, [what is wrong])."""
+    """(samples kept, samples reported as dropped, [what is wrong])."""
     wrong = []
     if len(store.raw) != len(set(store.raw)):
         wrong.append(f"{len(store.raw) - len(set(store.raw))} records are twice in the store")
@@ -67,20 +67,20 @@ def audit(store, spools):
         for name, incarnation, seq in store.raw:
             if name == node:
                 there.setdefault(incarnation, set()).add(seq)
-        waiting, missing, told = {}, {}, {}
+        waiting, missing, reported = {}, {}, {}
         for incarnation, seq in spool.records if spool else []:
             waiting.setdefault(incarnation, set()).add(seq)
         for incarnation, first, last, records in spool.gaps if spool else []:
-            told.setdefault(incarnation, []).append((first, last))
+            reported.setdefault(incarnation, []).append((first, last))
             if records > last - first + 1:
                 wrong.append(f"{node}: the spool's gap {first}-{last} says {records} records")
         for name, incarnation, first, last in store.gaps:
             if name == node:
                 missing.setdefault(incarnation, []).append((first, last))
-        for incarnation in set(there) | set(waiting) | set(told):
+        for incarnation in set(there) | set(waiting) | set(reported):
             have = there.get(incarnation, set())
             lost = numbers(missing.get(incarnation, []))
-            known = have | waiting.get(incarnation, set()) | lost | numbers(told.get(incarnation, []))
+            known = have | waiting.get(incarnation, set()) | lost | numbers(reported.get(incarnation, []))
             silent = set(range(1, max(known) + 1)) - known
             if silent:
                 wrong.append(f"{node}/{incarnation}: {len(silent)} samples are nowhere: {sorted(silent)[:8]}")

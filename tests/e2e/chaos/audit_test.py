@@ -7,7 +7,7 @@ from audit import audit
 
 
 def books():
-    """Of node a: 1-3 and 6 in the store, 4-5 told as dropped, 7 still in the spool."""
+    """Of node a: 1-3 and 6 in the store, 4-5 reported as dropped, 7 still in the spool."""
     store = types.SimpleNamespace(raw=[("a", 9, seq) for seq in (1, 2, 3, 6)], marks={("a", 9): 6}, gaps=[("a", 9, 4, 5)], sums={"a": (4, 2)})
     return store, {"a": types.SimpleNamespace(records=[(9, 7)], gaps=[])}
 

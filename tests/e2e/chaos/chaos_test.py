@@ -27,7 +27,7 @@ from patience import LATE_S, pace  # noqa: E402
 
 SKIPPED = 77
 SHORT = 5  # kills of each part
-WANTED = {"controller killed": 5, "agent killed": 2, "shim killed": 1}  # seconds; told, never asserted
+WANTED = {"controller killed": 5, "agent killed": 2, "shim killed": 1}  # seconds; reported, never asserted
 KILLS = int(os.environ.get("WATTLE_CHAOS_KILLS", "2"))
 SEED = int(os.environ.get("WATTLE_CHAOS_SEED", time.time_ns() % 1_000_000))
 
@@ -49,7 +49,7 @@ class Report:
         if books is None:
             cluster.stop_all()
         kept, dropped, wrong = cluster.audit(books)
-        self.check(f"{after}: {kept} samples are in the store once, {dropped} are told as dropped, none is lost", kept > 0 and not wrong, wrong)
+        self.check(f"{after}: {kept} samples are in the store once, {dropped} are reported as dropped, none is lost", kept > 0 and not wrong, wrong)
         if books is None:
             cluster.start_all()
 
@@ -175,7 +175,7 @@ def full_disk(cluster, report, _):
 
 
 def one_identity_twice(cluster, report, _):
-    """A second agent with the key of the first: the one started later is heard, it is told, and when it is gone the first goes on."""
+    """A second agent with the key of the first: the one started later reports, it is reported, and when it is gone the first goes on."""
     cluster.configure("a1", file="twin")
     # Incarnations are seconds at least: in the same one neither would be the later, and both be cut
     wait_until("the first agent's second is over", lambda: time.time() >= int((cluster.dir / "a1/incarnation").read_text()) + 1)

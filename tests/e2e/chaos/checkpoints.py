@@ -43,7 +43,7 @@ def newest_whole(cluster):
     return next((m for m in manifests(cluster) if whole(m)), None)
 
 
-def told(text, event):
+def reported(text, event):
     return [line for line in map(json.loads, filter(lambda l: l.startswith("{"), text.splitlines())) if line["event"] == event]
 
 
@@ -52,10 +52,10 @@ def start_and_read(cluster):
     before = len(cluster.log("controller"))
     cluster.start("controller")
     new = lambda: cluster.log("controller")[before:]  # noqa: E731
-    wait_until("the controller runs", lambda: cluster.alive("controller") and told(new(), "controller.started"))
-    resumed = told(new(), "learning.resumed")
-    anew = told(new(), "learning.started") + told(new(), "checkpoint.unusable")
-    return (resumed[0] if resumed else None), told(new(), "checkpoint.skipped"), anew
+    wait_until("the controller runs", lambda: cluster.alive("controller") and reported(new(), "controller.started"))
+    resumed = reported(new(), "learning.resumed")
+    anew = reported(new(), "learning.started") + reported(new(), "checkpoint.unusable")
+    return (resumed[0] if resumed else None), reported(new(), "checkpoint.skipped"), anew
 
 
 def begin_learning(cluster):
@@ -134,7 +134,7 @@ def gone(path, _):
 
 
 def copy_whole(source, target):
-    """Without a save that a kill has cut short: that is no checkpoint yet, and would be told as skipped."""
+    """Without a save that a kill has cut short: that is no checkpoint yet, and would be reported as skipped."""
     shutil.copytree(source, target)
     for path in target.iterdir():
         if not path.with_suffix(".json").exists():
@@ -184,7 +184,7 @@ def damaged_checkpoint(cluster, report, dice, kills):
 
 
 def old_checkpoint_restored(cluster, report, _, __):
-    """An operator goes back to a copy: it is loaded, its age is told, samples that came since stay, learning goes on
+    """An operator goes back to a copy: it is loaded, its age is reported, samples that came since stay, learning goes on
     from there."""
     begin_learning(cluster)
     cluster.kill("controller")
@@ -200,7 +200,7 @@ def old_checkpoint_restored(cluster, report, _, __):
     expected = newest_whole(cluster)
     step = json.loads(expected.read_text())["step"]
     resumed, skipped, _ = start_and_read(cluster)
-    report.check(f"an old checkpoint ({step} steps, the lost one had {newer}) is loaded and its age told",
+    report.check(f"an old checkpoint ({step} steps, the lost one had {newer}) is loaded and its age reported",
                  resumed and not skipped and resumed["file"] == str(expected.with_suffix(".safetensors")) and resumed["step"] == step
                  and resumed.get("age_s", 0) > 0, (resumed, skipped))
     learns_on(cluster, report, "an old checkpoint")

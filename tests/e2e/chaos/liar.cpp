@@ -61,7 +61,7 @@ Record honest(std::uint64_t incarnation, std::uint64_t seq, const Clock& clock) 
 
 struct TelemetryFault {
   const char* name;
-  std::function<void(Record&)> tell;
+  std::function<void(Record&)> report;
 };
 
 const std::vector<TelemetryFault>& lies() {
@@ -98,7 +98,7 @@ class Liar {
       : client_(std::move(client)), node_(std::move(node)), clock_(clock) {}
 
   // False: the controller did not do what it must.
-  bool tell(const TelemetryFault& lie, std::uint64_t incarnation) {
+  bool report(const TelemetryFault& lie, std::uint64_t incarnation) {
     if (!greet(incarnation)) return complain(lie, "no welcome");
     const auto first = send(incarnation, &lie);
     if (!first) return complain(lie, "neither acknowledged nor refused");
@@ -166,7 +166,7 @@ class Liar {
     wire::Samples samples;
     for (std::uint64_t seq = 1; seq <= kRecords; ++seq) {
       samples.records.push_back(honest(incarnation, seq, clock_));
-      if (lie != nullptr && seq == kLie) lie->tell(samples.records.back());
+      if (lie != nullptr && seq == kLie) lie->report(samples.records.back());
     }
     if (!put(samples)) return std::nullopt;
     return wait_for([&](const wire::Message& message) {
@@ -207,6 +207,6 @@ int main(int argc, char** argv) {
   // As an agent's: behind those of its last start.
   auto incarnation = static_cast<std::uint64_t>(to_ns(clock.wall()) / 1'000'000);
   for (const TelemetryFault& lie : lies())
-    if (!liar.tell(lie, incarnation++)) return 1;
+    if (!liar.report(lie, incarnation++)) return 1;
   return 0;
 }

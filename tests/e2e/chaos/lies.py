@@ -52,7 +52,7 @@ def lying_agent(cluster, report, _, kills):
     report.check("the log names node and field of a message with NaN",
                  any(line["event"] == "peer.refused" and "not finite" in str(line) for line in log), log[-3:])
     text = wait_until("the liar's page", lambda: cluster.net.fetch("controller", f"http://127.0.0.1:{HTTP}/api/v1/node?name=liar"))
-    report.check("what is told of the liar has no NaN", "cpu_used_cores" in text and "nan" not in text.lower() and "inf" not in text.lower(), text)
+    report.check("what is reported of the liar has no NaN", "cpu_used_cores" in text and "nan" not in text.lower() and "inf" not in text.lower(), text)
     report.recovered("beside a liar, others' samples taken after", cluster.wait_ingesting(AGENTS))
 
     cluster.stop_all()

@@ -111,7 +111,7 @@ class OnRealNode(resize_test.Scenario):
         self.check("its cgroup has more weight", raised > weight, (weight, raised))
         self.check("the container goes on: the same one, not restarted", (after["containerID"], after["restartCount"]) == (before["containerID"], 0), (before, after))
         self.eventually("freed or taken, the scheduler's view has it", lambda: abs(self.own_cores() - 1) < 1e-6)
-        self.eventually("the controller reports that it was set", lambda: self.told("web")["resizes"]["set"] == 1)
+        self.eventually("the controller reports that it was set", lambda: self.reported("web")["resizes"]["set"] == 1)
         print(f"     why: {self.told_by_cli('web')}")
 
     def down(self):

@@ -175,9 +175,9 @@ class Pod:
             "containerStatuses": [{"name": c["name"], "image": c["image"], "imageID": "", "ready": ready, "restartCount": restarts,
                                    "state": {"running": {}} if phase == "Running" else {"waiting": {}} if phase == "Pending" else
                                    {"terminated": {"exitCode": 0, "reason": "Completed"} if phase == "Succeeded" else {"exitCode": 1, "reason": "Error"}}} for c in self.spec["containers"]]}
-        if status != getattr(self, "told", None):
+        if status != getattr(self, "reported", None):
             self.plane.raw("PATCH", path_of(self.thing, "/status"), {"status": status})
-            self.told = status
+            self.reported = status
 
     def is_ready(self, container):
         if self.processes[container["name"]].poll() is not None:

@@ -124,8 +124,8 @@ def helm_test(claims, desk, kubelet):
     """Its pod runs here as it was rendered. It fails while the node's agent is silent."""
     said = lambda: "".join(pod.log() for pod in kubelet.running("wattle", "wattle-test"))
     run = lambda: desk.run("helm test wattle --namespace kube-system")
-    code, told = run()
-    claims.check("`helm test` succeeds once the agents have enrolled", code == 0, f"{told}\n{said()}")
+    code, reported = run()
+    claims.check("`helm test` succeeds once the agents have enrolled", code == 0, f"{reported}\n{said()}")
     claims.check("and its pod printed what doctor found: of the controller and of the node", "controller" in said() and kubelet.name in said(), said())
     agent, = kubelet.running("wattle-agent", "wattle-agent")
     process = agent.processes["agent"]

@@ -57,8 +57,8 @@ def main():
         try:
             said = walk("Apply load")
             claims.check(f"{PAGE}: every command was run and succeeded ({walk.finish()} blocks)", True)
-            claims.check("users are told what they waited", "from due to answer" in said[1] and "from due to answer" in said[3], said)
-            claims.check("each resource is told with what was reached", all(name in said[4] for name in ("reached", "cpu", "memory", "disk", "network")), said[4])
+            claims.check("users are reported what they waited", "from due to answer" in said[1] and "from due to answer" in said[3], said)
+            claims.check("each resource is reported with what was reached", all(name in said[4] for name in ("reached", "cpu", "memory", "disk", "network")), said[4])
             day = json.loads((pathlib.Path(folder) / "day.json").read_text())
             claims.check("all that was due is accounted for", day["due"] > 0 and day["due"] == day["answered"] + sum(day["failed"].values()), day)
         except (Failed, Undocumented) as error:

@@ -54,7 +54,7 @@ class Host:
 
 
 def start_scheduler(host, plane, programs):
-    """The cluster's own, told as the page says."""
+    """The cluster's own, reported as the page says."""
     host.write("/etc/kubernetes/scheduler.conf", plane.kubeconfig().read_text())
     host.root.bind(plane.dir, plane.dir)
     host.write("/etc/kubernetes/wattle/scheduler.yaml", (ROOT / "k8s/default-scheduler/scheduler.yaml").read_text(encoding="utf-8"))
@@ -72,10 +72,10 @@ def run(folder, binaries, programs):
             claims.check(f"every command of the page was run and succeeded ({walk.finish()} blocks)", True)
             start_scheduler(host, plane, programs)
             code, said = host.run("wattle doctor --pre --scheduler /etc/kubernetes/wattle/scheduler.yaml")
-            claims.check("doctor --pre has nothing to mend in the scheduler's file", code == 0, said)
+            claims.check("doctor --pre has nothing to fix in the scheduler's file", code == 0, said)
             for name in (socket.gethostname(), "other-1"):
                 plane.add_node(name)
-            known = wait_until("the agent is heard", lambda: [line for line in host.run("wattle nodes")[1].splitlines() if line.startswith(socket.gethostname())], PATIENCE)
+            known = wait_until("the agent reports", lambda: [line for line in host.run("wattle nodes")[1].splitlines() if line.startswith(socket.gethostname())], PATIENCE)
             claims.check("`wattle nodes` shows this host", bool(known))
             wait_until("the shim, whose key was allowed last, is connected", lambda: '"connected":true' in host.run("wattle status -o json")[1].replace(" ", ""), PATIENCE)
             plane.add_pod("try")

@@ -181,13 +181,13 @@ def main():
             peers = cluster.hostile(SECONDS, phase == "control")
             phases[phase] = honest = Honest(cluster).run(SECONDS)
             honest.line(phase)
-            told = {play: json.loads(process.communicate(timeout=LATE_S)[0].strip() or "{}") for play, process in peers.items()}
+            reported = {play: json.loads(process.communicate(timeout=LATE_S)[0].strip() or "{}") for play, process in peers.items()}
         cluster.alive("controller")
-        for play, counts in told.items():
+        for play, counts in reported.items():
             print(f"  {play}: {counts}", flush=True)
-        check("every hostile peer ran to its end", all(told.values()), [play for play, counts in told.items() if not counts])
+        check("every hostile peer ran to its end", all(reported.values()), [play for play, counts in reported.items() if not counts])
         # How much they send in their time depends on the machine.
-        check("they sent much", sum(counts["sent"] for counts in told.values()) > 20 * len(plays), told)
+        check("they sent much", sum(counts["sent"] for counts in reported.values()) > 20 * len(plays), reported)
 
         control, attack = phases["control"], phases["attack"]
         check("every honest ask, probe and call of the shim was answered", not attack.failed, attack.failed[:5])
@@ -201,17 +201,17 @@ def main():
         check("memory is bounded", max(attack.mib) < max(control.mib) + MOST_MIB, (max(control.mib), max(attack.mib)))
         # Unread refusals are counted too, so the count exceeds the number of received ones.
         counted = cluster.refused() - refused_before
-        heard = sum(counts["busy"] + counts["refused"] for counts in told.values())
+        heard = sum(counts["busy"] + counts["refused"] for counts in reported.values())
         check("every refusal is counted", counted >= heard, (counted, heard))
         # The controller drops answers that a connection has no room for: the reader was too slow on a busy machine.
         for role in ("shim", "reader", "operator"):
-            unheard = {play: counts["unanswered"] for play, counts in told.items() if ROLES[play.split("-")[0]] == role and counts["unanswered"]}
+            unheard = {play: counts["unanswered"] for play, counts in reported.items() if ROLES[play.split("-")[0]] == role and counts["unanswered"]}
             dropped = cluster.metrics()[f'wattle_controller_answers_unread_total{{role="{role}"}}']
             print(f"{role}s: {dropped:.0f} answers dropped unread; without an answer though they read: {unheard}")
             check(f"every question of a {role} that reads was answered or refused, or its answer is counted as not read", sum(unheard.values()) <= dropped, unheard)
         used = {role: value for name, value in cluster.metrics().items() for role in ROLES if name == f'wattle_controller_peer_seconds_total{{role="{role}"}}'}
         check("metrics tell what peers of each role took", all(used.values()) and len(used) == len(ROLES), used)
-        print(f"refused {counted:.0f}, told {heard}; seconds of the loop by role: { {role: round(value, 1) for role, value in used.items()} }")
+        print(f"refused {counted:.0f}, reported {heard}; seconds of the loop by role: { {role: round(value, 1) for role, value in used.items()} }")
         for what in ("ask_s", "shim_s", "probe_s", "ack_s"):
             before, after = quantile(getattr(control, what), 0.99), quantile(getattr(attack, what), 0.99)
             print(f"p99 of {what[:-2]}s: {after / before:.2f} of the control's ({before * 1e3:.1f} -> {after * 1e3:.1f} ms)")

@@ -93,7 +93,7 @@ class Fuzz:
         return [bytes(data)] if self.dice.random() < 0.97 else [bytes(data)] * self.dice.choice([0, 2, 3])
 
 
-def told(data):
+def reported(data):
     return msgpack.unpackb(data, strict_map_key=False)
 
 
@@ -108,7 +108,7 @@ class Agent:
     def greeting(self):
         self.incarnation += 1
         self.seq = 0
-        return told(peers.hello("hostile-agent", self.incarnation))
+        return reported(peers.hello("hostile-agent", self.incarnation))
 
     def next(self):
         kind = self.dice.randrange(10)
@@ -116,11 +116,11 @@ class Agent:
             self.seq += self.dice.choice([1, 1, 1, 1, 0, 2, -1])
             seq = max(0, self.seq)
             workloads = [peers.workload(f"w{self.dice.randrange(50)}", self.dice.random() < 0.1) for _ in range(self.dice.randrange(20))]
-            return told(peers.message(peers.SAMPLES if kind < 4 else 17, [peers.record(self.incarnation, seq, workloads)], []))
+            return reported(peers.message(peers.SAMPLES if kind < 4 else 17, [peers.record(self.incarnation, seq, workloads)], []))
         if kind < 7:
-            return told(peers.message(peers.PLACEMENT, f"p{self.dice.randrange(50)}", "hostile-agent", self.dice.random() < 0.5))
+            return reported(peers.message(peers.PLACEMENT, f"p{self.dice.randrange(50)}", "hostile-agent", self.dice.random() < 0.5))
         if kind == 7:
-            return told(peers.message(peers.PING, self.seq, 0))
+            return reported(peers.message(peers.PING, self.seq, 0))
         if kind == 8:
             return self.greeting()
         return [1, self.dice.randrange(256), *[self.dice.choice(EDGES) for _ in range(self.dice.randrange(12))]]
@@ -137,11 +137,11 @@ class Asker:
         kind = self.dice.randrange(10)
         if kind < 4:
             names = self.dice.sample(["this-machine", "nowhere", "", "hostile-agent", "x" * 253], self.dice.randrange(5))
-            return told(peers.ask(self.dice.randrange(2**40), names, uid=f"fuzz-{self.dice.randrange(100)}", deadline_ms=self.dice.choice([0.0, 5.0, 1e9])))
+            return reported(peers.ask(self.dice.randrange(2**40), names, uid=f"fuzz-{self.dice.randrange(100)}", deadline_ms=self.dice.choice([0.0, 5.0, 1e9])))
         if kind < 9:
             what = self.dice.choice(QUERIES + (ORDERS if self.role != "operator" else []))
             arguments = {self.dice.choice(["limit", "pod", "node", "since", "why", "mode", "name"]): self.dice.choice(["", "1", "-1", "this-machine", "9" * 30])}
-            return told(peers.message(peers.QUERY, self.dice.randrange(2**40), what, arguments))
+            return reported(peers.message(peers.QUERY, self.dice.randrange(2**40), what, arguments))
         return [1, self.dice.randrange(256), *[self.dice.choice(EDGES) for _ in range(self.dice.randrange(20))]]
 
 
@@ -206,7 +206,7 @@ def main():
                 unanswered += 1  # until it is answered: a connection of its own that ends is none to a hostile peer
                 shim.send(peers.ask(asked, ["this-machine"], uid="honest"))
                 while (frames := shim.receive(10)) is not None:
-                    answer = told(frames[0])
+                    answer = reported(frames[0])
                     if answer[1] == peers.SUGGESTION and answer[2] == asked:
                         unanswered -= 1
                         return

@@ -67,13 +67,13 @@ class Play:
     def __init__(self, port, key, server, name, seconds, sink):
         self.port, self.keys, self.server, self.name, self.sink = port, key, server, name, sink
         self.end = time.monotonic() + seconds
-        self.told = dict.fromkeys(("sent", "answered", "busy", "refused", "acked", "connections", "unanswered"), 0)
+        self.reported = dict.fromkeys(("sent", "answered", "busy", "refused", "acked", "connections", "unanswered"), 0)
         self.peer = None
 
     def connect(self):
         self.close()
         self.peer = Sink(self.sink) if self.sink else Peer(self.port, self.keys, self.server, seconds=SOON_S)
-        self.told["connections"] += 1
+        self.reported["connections"] += 1
 
     def close(self):
         if self.peer is not None:
@@ -85,7 +85,7 @@ class Play:
 
     def send(self, body):
         self.peer.send(body)
-        self.told["sent"] += 1
+        self.reported["sent"] += 1
 
     # Counts the next answer and returns its kind, or None on timeout.
     def hear(self, seconds=0.001):
@@ -94,13 +94,13 @@ class Play:
             return None
         _, kind, *fields = msgpack.unpackb(frames[0], strict_map_key=False)
         if kind == REFUSAL:
-            self.told["refused"] += 1
+            self.reported["refused"] += 1
         elif (kind == REPLY and fields[3].startswith("busy")) or (kind == SUGGESTION and fields[3].startswith("busy")):
-            self.told["busy"] += 1
+            self.reported["busy"] += 1
         elif kind in (REPLY, SUGGESTION, SNAPSHOT):
-            self.told["answered"] += 1
+            self.reported["answered"] += 1
         elif kind == ACK:
-            self.told["acked"] += 1
+            self.reported["acked"] += 1
         return kind
 
     def run(self, play):
@@ -202,7 +202,7 @@ def pipeline(play, make, at_once):
         if play.hear(1) in (REPLY, SUGGESTION, SNAPSHOT, REFUSAL):
             open_ -= 1
     if not play.sink:
-        play.told["unanswered"] += open_
+        play.reported["unanswered"] += open_
 
 
 def query(what, **arguments):
@@ -255,7 +255,7 @@ def main():
     name, port, key, server, who, seconds, *sink = sys.argv[1:]
     play = Play(int(port), Keys.of(key), server_key(server), who, float(seconds), int(sink[0]) if sink else None)
     play.run(PLAYS[name])
-    print(json.dumps(play.told))
+    print(json.dumps(play.reported))
 
 
 if __name__ == "__main__":

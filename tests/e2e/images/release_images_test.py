@@ -122,7 +122,7 @@ def check_programs(name, architecture, there):
     own = {path for path in there.rootfs.rglob("*") if path.is_file() and not path.is_symlink() and path.stat().st_mode & 0o6022}
     claims.check(f"{name} {architecture}: nothing is writable by others or of another's rights", not own, str(own))
     packages = [path.name for path in (there.rootfs / "var/lib/dpkg/status.d").iterdir()]
-    claims.check(f"{name} {architecture}: {len(packages)} packages are told to scanners, each with its copyright",
+    claims.check(f"{name} {architecture}: {len(packages)} packages are reported to scanners, each with its copyright",
                  "libc6" in packages and all((there.rootfs / "usr/share/doc" / package / "copyright").is_file() for package in packages))
     for program in PROGRAMS[name]:
         code, said = there.run(f"/usr/bin/{program}", "--version")
@@ -191,7 +191,7 @@ def check_controller(architecture, there):
     finally:
         process.terminate()
         code = process.wait(SOON_S)
-    claims.check(f"controller {architecture}: it ends when told", code == 0 and (state / "store.db").exists(), f"{code}: {log[-800:]}")
+    claims.check(f"controller {architecture}: it ends when reported", code == 0 and (state / "store.db").exists(), f"{code}: {log[-800:]}")
 
 
 def check_left_out(build, rootfs):

@@ -54,9 +54,9 @@ int run() {
   Nodes all;
   std::optional<Asked> asked;
   for (std::string line; std::getline(std::cin, line);) {
-    const json told = json::parse(line);
-    if (told.contains("nodes")) {
-      for (const json& node : told["nodes"]) {
+    const json reported = json::parse(line);
+    if (reported.contains("nodes")) {
+      for (const json& node : reported["nodes"]) {
         KubeNode made;
         made.allocatable_milli_cpu = node["milli_cpu"].get<std::int64_t>();
         made.allocatable_memory_bytes = node["memory_bytes"].get<std::int64_t>();
@@ -64,15 +64,15 @@ int run() {
         all.names.push_back(node["name"].get<std::string>());
         all.nodes.push_back(made);
       }
-    } else if (told.contains("bound")) {
-      const auto at = std::find(all.names.begin(), all.names.end(), told["bound"].get<std::string>());
+    } else if (reported.contains("bound")) {
+      const auto at = std::find(all.names.begin(), all.names.end(), reported["bound"].get<std::string>());
       if (at == all.names.end() || !asked) return 2;
       const auto index = static_cast<std::size_t>(at - all.names.begin());
       add_pod(all.nodes[index], asked->pod);
       if (!asked->service.empty()) ++all.pods_of_service[asked->service][index];
     } else {
-      asked = Asked{KubePod{told["milli_cpu"].get<std::int64_t>(), told["memory_bytes"].get<std::int64_t>()},
-                    told["service"].get<std::string>(), told["packed"].get<bool>()};
+      asked = Asked{KubePod{reported["milli_cpu"].get<std::int64_t>(), reported["memory_bytes"].get<std::int64_t>()},
+                    reported["service"].get<std::string>(), reported["packed"].get<bool>()};
       std::cout << scores(all, *asked).dump() << std::endl;
     }
   }

@@ -121,10 +121,10 @@ class Scenario:
         self.claims.check("a hard latency limit holds", set(where.values()) <= near, (limit, p50, where))
         name, = self.make("nowhere", 1, annotations={"wattle.dev/latency-hard-ms": "0.001"})
 
-        def told():
+        def reported():
             conditions = next(p for p in self.plane.pods() if p["metadata"]["name"] == name)["status"].get("conditions", [])
             return next((c["message"] for c in conditions if c["type"] == "PodScheduled" and c["status"] == "False"), None)
-        self.claims.check("a limit that no node keeps is told by kube-scheduler's own event", "above the hard limit" in wait_until("it is told", told, PATIENCE))
+        self.claims.check("a limit that no node keeps is reported by kube-scheduler's own event", "above the hard limit" in wait_until("it is reported", reported, PATIENCE))
         _, page = fetch(f"{self.house.shim()}/metrics")
         self.claims.check("by the veto", 'wattle_shim_filters_total{reason="judged"}' in page and "wattle_shim_vetoed_nodes_total 0" not in page,
                           [line for line in page.splitlines() if line.startswith("wattle_shim_filter")])
@@ -184,7 +184,7 @@ class Scenario:
         house.start_shim()
         self.plane.kill("kube-apiserver")
         wait_until("the doctor says so", lambda: house.cli("doctor", check=False).returncode == 1 and "kubernetes" in house.cli("doctor", check=False).stdout, PATIENCE)
-        wait_until("all agents are heard", lambda: house.document("status")["nodes_connected"] == house.swarm_nodes, PATIENCE)
+        wait_until("all agents report", lambda: house.document("status")["nodes_connected"] == house.swarm_nodes, PATIENCE)
         check("the controller goes on without the API server, and says so", True)
         self.plane.start_apiserver()
         where = self.bound(self.make("again", 5), 2 * PATIENCE)
@@ -221,10 +221,10 @@ class Scenario:
         for driver, turns, created in (("test1", 2, 60), ("test2", 20, 50)):
             done = house.run(house.binary("wattle-sim"), "churn", driver, "--turns", str(turns), "--cpu", "100m", "--kube", self.plane.url,
                              "--kube-token", str(house.token), "--kube-ca", str(self.plane.ca), "-o", "json", timeout=2 * PATIENCE)
-            told = json.loads(done.stdout) if done.returncode == 0 else {}
-            check(f"wattle-sim churn {driver}: each of its pods gets a node", (told.get("created"), told.get("bound"), told.get("unbound")) == (created, created, 0),
+            reported = json.loads(done.stdout) if done.returncode == 0 else {}
+            check(f"wattle-sim churn {driver}: each of its pods gets a node", (reported.get("created"), reported.get("bound"), reported.get("unbound")) == (created, created, 0),
                   done.stdout + done.stderr)
-            check(f"{driver}: they are on the nodes of this cluster", set(told.get("nodes", ())) <= {n["metadata"]["name"] for n in self.plane.nodes()}, told)
+            check(f"{driver}: they are on the nodes of this cluster", set(reported.get("nodes", ())) <= {n["metadata"]["name"] for n in self.plane.nodes()}, reported)
             wait_until(f"{driver}: nothing is requested any more", lambda: house.requested_cores() == 0, PATIENCE)
             check(f"{driver}: none of its pods is left", not [p for p in self.plane.pods() if p["metadata"]["name"].startswith("churn-")])
 
@@ -244,7 +244,7 @@ def run(binaries, version, kwok, claims):
             house.make_nodes(house.swarm_nodes - 1)
             plane.start_scheduler("scheduler", profile="wattle", extenders=[house.extender()])
             plane.start_scheduler("plain-scheduler", profile="plain")
-            wait_until("all agents are heard", lambda: sum(n["connected"] and n["latency"] != [] for n in house.nodes()) == house.swarm_nodes, PATIENCE)
+            wait_until("all agents report", lambda: sum(n["connected"] and n["latency"] != [] for n in house.nodes()) == house.swarm_nodes, PATIENCE)
             scenario = Scenario(house, claims)
             try:
                 for part in (scenario.modes, scenario.observed, scenario.one_call_each, scenario.latency, scenario.enrolment, scenario.churn, scenario.nodes, scenario.deaths):

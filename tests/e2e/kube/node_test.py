@@ -194,16 +194,16 @@ def decision_of(there, name):
 
 def readings(node, there, names, folders):
     """[(claim, truth, detail)] of one window: what `wattle pods` shows, beside what the cgroup files say of the same seconds."""
-    used, began, told = usage_us(node, folders["busy"]), time.monotonic(), []
-    while len(told) < READINGS:
+    used, began, reported = usage_us(node, folders["busy"]), time.monotonic(), []
+    while len(reported) < READINGS:
         pace(1)
         pods = wait_until("`wattle pods` shows everything of both", lambda: measured(there), PATIENCE)
-        told.append({name: pods[names[name]] for name in WORKLOADS})
+        reported.append({name: pods[names[name]] for name in WORKLOADS})
     cores = (usage_us(node, folders["busy"]) - used) / 1e6 / (time.monotonic() - began)
     held = int(node.run("cat", f"{folders['idle']}/memory.current"))
-    mean = sum(t["busy"]["cpu_cores"] for t in told) / len(told)
-    busy, idle = told[-1]["busy"], told[-1]["idle"]
-    gained = {name: told[-1][name]["energy_j"] - told[0][name]["energy_j"] for name in WORKLOADS}
+    mean = sum(t["busy"]["cpu_cores"] for t in reported) / len(reported)
+    busy, idle = reported[-1]["busy"], reported[-1]["idle"]
+    gained = {name: reported[-1][name]["energy_j"] - reported[0][name]["energy_j"] for name in WORKLOADS}
     pressures = busy["psi"]["cpu_some_ratio"], idle["psi"]["cpu_some_ratio"]
     print(f"     busy: {mean:.3f} cores shown, {cores:.3f} by its cgroup; CPU pressure {pressures[0]:.3f}; {busy['power_w']:.2f} W, {busy['energy_j']:.1f} J")
     print(f"     idle: {idle['cpu_cores']:.4f} cores, {idle['memory_bytes'] / 2**20:.1f} MiB shown, {held / 2**20:.1f} by its cgroup; CPU pressure {pressures[1]:.3f}; "
@@ -241,20 +241,20 @@ def run(binaries, programs, keep):
     """One at a time: the images, the root made of them and the registry are one set."""
     begun = time.monotonic()
 
-    def told(what):
+    def reported(what):
         print(f"     {time.monotonic() - begun:.0f} s: {what}", flush=True)
     with open(images.storage() / "lock", "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         try:
             layout = build_images(binaries, programs)
-            told("the images are there")
+            reported("the images are there")
             with Registry(layout) as registry:
                 prepared(registry)
-                told("the machine's root has them")
+                reported("the machine's root has them")
                 run_on(registry, binaries, programs, keep)
         except (HouseError, OSError, images.ImageError) as error:
             claims.check("it ran to its end", False, str(error)[:3000])
-        told("the end")
+        reported("the end")
     print("node: every claim holds" if claims.failed == 0 else f"node: {claims.failed} claims failed")
     return 1 if claims.failed else 0
 

@@ -357,7 +357,7 @@ def check_doctor(admin, wattle):
         ran = subprocess.run([wattle, "doctor", "--pre", "--kubeconfig", server.kubeconfig(name), "-o", "json"], capture_output=True, text=True, check=False)
         return ran.returncode, ran.stdout, ran.stderr
     code, said, complaint = doctor(admin, "admin.kubeconfig")
-    check("doctor --pre has nothing to mend here", code == 0, said[-2000:] + complaint)
+    check("doctor --pre has nothing to fix here", code == 0, said[-2000:] + complaint)
     names = {f["name"] for f in json.loads(said)["findings"]} if said else set()
     check("it looks at version, permissions, namespaces and nodes", {"version", "scheduler.tag", "permission", "namespace.wattle", "namespace.wattle-agent"} <= names, str(names))
     code, said, complaint = doctor(admin.account("wattle", "wattle-controller"), "who.kubeconfig")

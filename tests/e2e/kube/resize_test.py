@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Level `requests` on a real API server: what running pods request is set through pods/resize, told, and put back.
+"""Level `requests` on a real API server: what running pods request is set through pods/resize, reported, and put back.
 
 Real     etcd, kube-apiserver with RBAC and validation, the chart's Role and account, `wattle provision set --follow`, a controller with its
          own account and its watch, an agent
@@ -95,13 +95,13 @@ class Scenario:
         wait_until(claim, look, PATIENCE)
         self.check(claim, True)
 
-    def told(self, owner, *more):
+    def reported(self, owner, *more):
         return self.house.query("provision", "why", f"{SPACE}/Deployment/{owner}", *more)["workloads"][0]
 
     def why(self, owner, *more):
         """Unwrapped."""
-        told = self.told(owner, *more)
-        return " ".join(told["why"] + told.get("recorded", []))
+        reported = self.reported(owner, *more)
+        return " ".join(reported["why"] + reported.get("recorded", []))
 
     def start_setter(self):
         self.house.start("setter", self.house.binary("wattle"), "provision", "set", "--follow", "--every", "1", "--from", self.advisor.url(),
@@ -119,13 +119,13 @@ class Scenario:
         self.want("web", 2, 512)
         self.eventually("up: the API server has what the rule wants", lambda: self.requests("web-1") == {"cpu": "2", "memory": "512Mi"})
         self.check("what it had is on record", self.record()[0]["web-1"]["original"]["requests"] == {"cpu": "1", "memory": "512Mi"}, self.record())
-        self.eventually("its kubelet's work is told", lambda: self.state("web-1") == "in_progress")
+        self.eventually("its kubelet's work is reported", lambda: self.state("web-1") == "in_progress")
         self.eventually("by why, too", lambda: "1 being resized by the kubelet" in self.why("web"))
         self.kubelet.hold = False
         self.eventually("and that it is done", lambda: self.state("web-1") == "in_force")
         self.eventually("the scheduler's view has it", lambda: abs(self.held_cores() - 2) < 1e-6)
-        told = self.told("web")
-        self.check("the controller tells what was there, and who set it", (told["request"]["cpu_cores"], told["original"]["cpu_cores"], told["resizes"]["set"]) == (2, 1, 1), told)
+        reported = self.reported("web")
+        self.check("the controller tells what was there, and who set it", (reported["request"]["cpu_cores"], reported["original"]["cpu_cores"], reported["resizes"]["set"]) == (2, 1, 1), reported)
         generation = self.pod("web-1")["metadata"]["generation"]
         let_a_moment_pass()
         self.check("nothing is written again", self.pod("web-1")["metadata"]["generation"] == generation)
@@ -141,7 +141,7 @@ class Scenario:
         self.make("big-1", "big", {"cpu": "3", "memory": "64Mi"})
         self.kubelet.sync()
         self.want("web", 2, 100)
-        self.eventually("Deferred: it is told and waited for", lambda: self.state("web-1") == "deferred")
+        self.eventually("Deferred: it is reported and waited for", lambda: self.state("web-1") == "deferred")
         self.check("in the kubelet's words", "enough resource: cpu, requested: 2000" in self.why("web", "--kubeconfig", self.kubeconfig), self.why("web"))
         self.eventually("and by the controller", lambda: "waiting for room on the node (Deferred)" in self.why("web"))
         self.eventually("meanwhile the most of both is counted", lambda: abs(self.held_cores() - 5) < 1e-6)
@@ -168,7 +168,7 @@ class Scenario:
         self.want("tight", 2, 64)
         self.want("best", 1, 64)
         self.want("full", 0.25, 32)
-        self.eventually("a change of QoS class is refused by the API server, and told", lambda: self.state("tight-1") == "refused")
+        self.eventually("a change of QoS class is refused by the API server, and reported", lambda: self.state("tight-1") == "refused")
         text = self.why("tight", "--kubeconfig", self.kubeconfig)
         self.check("in its words", "QOS Class may not change" in text, text)
         self.check("nothing changed", self.requests("tight-1")["cpu"] == "500m")
@@ -313,11 +313,11 @@ class Scenario:
 
     def restored(self):
         done = self.house.wattle("provision", "restore", "--namespace", SPACE, "--kubeconfig", self.kubeconfig, "-o", "json", check=False)
-        told = {one["pod"]: one["state"] for one in json.loads(done.stdout)["pods"]} if done.returncode == 0 else {}
-        self.check("restore puts back", done.returncode == 0 and told.get("web-1") == "restored" and told.get("full-1") == "restored", done.stdout + done.stderr)
+        reported = {one["pod"]: one["state"] for one in json.loads(done.stdout)["pods"]} if done.returncode == 0 else {}
+        self.check("restore puts back", done.returncode == 0 and reported.get("web-1") == "restored" and reported.get("full-1") == "restored", done.stdout + done.stderr)
         self.check("what there was", (self.requests("web-1"), self.pod("full-1")["spec"]["containers"][0]["resources"]["limits"])
                    == ({"cpu": "1", "memory": "512Mi"}, {"cpu": "500m", "memory": "64Mi"}), (self.requests("web-1"), self.requests("full-1")))
-        self.check("and leaves what somebody else wrote", self.requests("hand-1")["cpu"] == "700m" and told.get("hand-1") == "kept", told)
+        self.check("and leaves what somebody else wrote", self.requests("hand-1")["cpu"] == "700m" and reported.get("hand-1") == "kept", reported)
         self.want("web", 2, 600)
         let_a_moment_pass()
         self.house.alive("setter")

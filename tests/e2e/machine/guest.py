@@ -351,7 +351,7 @@ def observe():
 def main():
     try:
         seen = observe()
-    except Exception:  # pylint: disable=broad-except; told to the host, which fails
+    except Exception:  # pylint: disable=broad-except; reported to the host, which fails
         seen = {"error": traceback.format_exc(),
                 "journal": subprocess.run(["journalctl", "-b", "--no-pager", "-o", "short-monotonic", "-u", "wattle*", "-u", "load*"],
                                           capture_output=True, text=True, check=False).stdout[-20000:]}

@@ -57,7 +57,7 @@ def enrolling(folder, port):
 
 
 def token_for(house):
-    """What the page has typed, told which configuration is this controller's and by which address the machine sees this
+    """What the page has typed, reported which configuration is this controller's and by which address the machine sees this
     one."""
     config = ("--config", str(house.dir / "controller.yaml"))
     house.wattle("keys", "controller", *config)

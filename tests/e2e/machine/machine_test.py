@@ -125,7 +125,7 @@ class Story:
 def check_counters(story):
     for what, (of_agent, of_kernel) in COUNTERS.items():
         ago = SELDOM if what.startswith("bytes") else 0
-        held, told, wrong = 0, 0, []
+        held, reported, wrong = 0, 0, []
         for k, value in enumerate(story.values):
             pair = story.around(k, ago)
             if value is None or pair is None or "raw" not in value:
@@ -135,7 +135,7 @@ def check_counters(story):
                 continue
             held += 1
             agent = of_agent(value["raw"])
-            told += agent is not None
+            reported += agent is not None
             if agent is None or not low <= agent <= high:
                 wrong.append((k, low, agent, high))
         if held:
@@ -166,11 +166,11 @@ def check_deltas(story, wanted):
                 value = value.get(key) if isinstance(value, dict) else None
             deltas.append(value)
         # Rarely read values are in the records of their readings, and cover the time since the previous reading.
-        told = [k for k in range(1, len(deltas)) if deltas[k] is not None and story.around(k)]
-        if len(told) < 2:
-            check(f"{story.name}: {what} is told", False, str(deltas))
+        reported = [k for k in range(1, len(deltas)) if deltas[k] is not None and story.around(k)]
+        if len(reported) < 2:
+            check(f"{story.name}: {what} is reported", False, str(deltas))
             continue
-        first, last = told[0], told[-1]
+        first, last = reported[0], reported[-1]
         total = sum(d for d in deltas[first + 1:last + 1] if d is not None)
         least = of_kernel(story.files(story.before(story.monos[last - 1]))) - of_kernel(story.files(story.after(story.monos[first])))
         most = of_kernel(story.files(story.after(story.monos[last]))) - of_kernel(story.files(story.before(story.monos[first - 1])))
@@ -206,15 +206,15 @@ def check_round_trips(seen, records):
     """Both ends of the connection are of the service: what the agent says of it lies about the mean of what the kernel
     says of each."""
     notes = [tuple(map(int, line.split())) for line in seen["peers"].splitlines() if len(line.split()) == 3]
-    told = [(r["mono_ns"], w["kernel"]) for r in records for w in r["workloads"] if w["name"] == "load-rtt.service"]
-    told = [(at, k["tcp_srtt_us"], k["tcp_srtt_samples"]) for at, k in told if k.get("tcp_srtt_samples", 0) > 0 and "tcp_srtt_us" in k]
-    if not told:
-        check("round trips to a peer outside of the cluster are told", False, str(len(notes)))
+    reported = [(r["mono_ns"], w["kernel"]) for r in records for w in r["workloads"] if w["name"] == "load-rtt.service"]
+    reported = [(at, k["tcp_srtt_us"], k["tcp_srtt_samples"]) for at, k in reported if k.get("tcp_srtt_samples", 0) > 0 and "tcp_srtt_us" in k]
+    if not reported:
+        check("round trips to a peer outside of the cluster are reported", False, str(len(notes)))
         return
-    during = [(asker + answerer) / 2 for at, asker, answerer in notes if told[0][0] - 2e9 <= at <= told[-1][0]]
-    mean = sum(us * n for _, us, n in told) / sum(n for _, _, n in told)
+    during = [(asker + answerer) / 2 for at, asker, answerer in notes if reported[0][0] - 2e9 <= at <= reported[-1][0]]
+    mean = sum(us * n for _, us, n in reported) / sum(n for _, _, n in reported)
     kernels = sum(during) / max(len(during), 1)
-    check(f"load-rtt: {sum(n for _, _, n in told)} round trips of {mean:.0f} us; by TCP_INFO of both ends {kernels:.0f} us", 0.75 * kernels <= mean <= 1.25 * kernels)
+    check(f"load-rtt: {sum(n for _, _, n in reported)} round trips of {mean:.0f} us; by TCP_INFO of both ends {kernels:.0f} us", 0.75 * kernels <= mean <= 1.25 * kernels)
     near = [w["kernel"].get("tcp_srtt_samples") for r in records[1:] for w in r["workloads"] if w["name"] == "load-tcp.service"]
     check("load-tcp: what it says to itself over 127.0.0.1 is no round trip", bool(near) and not any(near), str(near))
 
@@ -263,18 +263,18 @@ def check_node(seen, records):
 
 
 def check_short(seen, records):
-    """A service that came and went: its end is told, and its CPU time by what systemd counted. Its last moments are its
+    """A service that came and went: its end is reported, and its CPU time by what systemd counted. Its last moments are its
     parent's time less its living siblings', which were not read at one instant: hence a tenth."""
-    told = [w for r in records for w in r["workloads"] if w["name"] == "load-short.service"]
-    used = sum(w.get("cpu_usage_us", 0) for w in told) / 1e6
+    reported = [w for r in records for w in r["workloads"] if w["name"] == "load-short.service"]
+    used = sum(w.get("cpu_usage_us", 0) for w in reported) / 1e6
     # "1min 2.345s", "3.210s" or "210ms"
     said = re.search(r"CPU time consumed: (?:(\d+)min )?(?:([\d.]+)s)?(?:(\d+)ms)?", seen["short"])
     check("a short-lived service: systemd accounts it", said is not None, seen["short"])
     if not said:
         return
     total = int(said.group(1) or 0) * 60 + float(said.group(2) or 0) + int(said.group(3) or 0) / 1e3
-    check("a short-lived service: its end is told", any(w["ended"] for w in told), str(len(told)))
-    check(f"a short-lived service: {used:.3f} s told of {total:.3f} s", 0.9 * total <= used <= 1.1 * total)
+    check("a short-lived service: its end is reported", any(w["ended"] for w in reported), str(len(reported)))
+    check(f"a short-lived service: {used:.3f} s reported of {total:.3f} s", 0.9 * total <= used <= 1.1 * total)
 
 
 def status_of(text, key):
@@ -303,7 +303,7 @@ def check_hardening(seen):
             check(f"confined: {what}: refused ({how})", how != "")
     check("the session's own threads run within the unit's filter of system calls",
           any("ZMQ" in status.split("\n")[0] for status in seen["threads"].values()), str([s.split("\n")[0] for s in seen["threads"].values()]))
-    check("the agent never failed and stops when told", seen["agent"]["ActiveState"] == "active" and seen["agent"]["NRestarts"] == "0"
+    check("the agent never failed and stops when reported", seen["agent"]["ActiveState"] == "active" and seen["agent"]["NRestarts"] == "0"
           and seen["stopped"]["Result"] == "success", f"{seen['agent']} {seen['stopped']}")
 
 

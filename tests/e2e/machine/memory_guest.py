@@ -107,7 +107,7 @@ def observe():
     while time.monotonic() < end:
         look()
         time.sleep(2)
-    seen["told"] = run("systemctl", "show", UNIT, "-p", "MemoryHigh", "--value").strip()
+    seen["reported"] = run("systemctl", "show", UNIT, "-p", "MemoryHigh", "--value").strip()
     tell("they want more")
     tell_both(signal.SIGUSR1)
     seen["wanted_s"] = time.monotonic()
@@ -126,7 +126,7 @@ def observe():
 def main():
     try:
         seen = observe()
-    except Exception:  # pylint: disable=broad-except; told to the host, which fails
+    except Exception:  # pylint: disable=broad-except; reported to the host, which fails
         seen = {"error": traceback.format_exc()}
     tell("done")
     with open(RESULT_DISK, "r+b") as disk:

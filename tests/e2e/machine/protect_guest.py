@@ -170,7 +170,7 @@ def observe():
 def main():
     try:
         seen = observe()
-    except Exception:  # pylint: disable=broad-except; told to the host, which fails
+    except Exception:  # pylint: disable=broad-except; reported to the host, which fails
         seen = {"error": traceback.format_exc()}
     tell("done")
     with open(RESULT_DISK, "r+b") as disk:

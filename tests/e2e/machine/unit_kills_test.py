@@ -58,9 +58,9 @@ def main():
     claims.check("the machine tells", "error" not in seen, seen.get("error", ""))
     if "error" not in seen:
         print(f"     kernel {seen['kernel']}: {seen['said'].strip()}")
-        told = json.loads(seen["said"].splitlines()[-1]) if seen["exit"] == 0 else {}
+        reported = json.loads(seen["said"].splitlines()[-1]) if seen["exit"] == 0 else {}
         claims.check("all limits are put back after each kill", seen["exit"] == 0, seen["errors"])
-        claims.check("while others wrote and systemd was reloaded", told.get("foreign", 0) > 0 and told.get("reloads", 0) > 0, told)
+        claims.check("while others wrote and systemd was reloaded", reported.get("foreign", 0) > 0 and reported.get("reloads", 0) > 0, reported)
     return 1 if claims.failed else 0
 
 

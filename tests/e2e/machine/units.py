@@ -33,7 +33,7 @@ def observe(payload, run, show, wait_until):
     cgroup = pathlib.Path("/sys/fs/cgroup") / show(UNIT, "ControlGroup")["ControlGroup"].lstrip("/")
 
     def reading():
-        return {"told": show(UNIT, "CPUQuotaPerSecUSec")["CPUQuotaPerSecUSec"],
+        return {"reported": show(UNIT, "CPUQuotaPerSecUSec")["CPUQuotaPerSecUSec"],
                 "kernel": (cgroup / "cpu.max").read_text(encoding="utf-8").strip(),
                 "burst": (cgroup / "cpu.max.burst").read_text(encoding="utf-8").strip(),
                 "drop_ins": {file.name: file.read_text(encoding="utf-8") for file in DROP_INS.glob("*")} if DROP_INS.exists() else {}}
@@ -71,15 +71,15 @@ def observe(payload, run, show, wait_until):
 
 
 def judge(seen, check):
-    ours = {"told": "50ms", "kernel": "5000 100000"}
-    was = {"told": "505ms", "kernel": "50500 100000", "burst": "0", "drop_ins": {}}
+    ours = {"reported": "50ms", "kernel": "5000 100000"}
+    was = {"reported": "505ms", "kernel": "50500 100000", "burst": "0", "drop_ins": {}}
 
     def claim(what, name, wanted):
         found = {key: seen[name].get(key) for key in wanted}
         check(what, found == wanted, f"{found}, and not {wanted}; {seen['journal'][-2000:]}")
 
     claim("units: a service has the limit of its own file", "before", was)
-    check("units: doctor says that systemd is told of limits", "limits through systemd" in seen["doctor"], seen["doctor"])
+    check("units: doctor says that systemd is reported of limits", "limits through systemd" in seen["doctor"], seen["doctor"])
     claim("units: the limit is systemd's and the kernel's", "set", ours)
     check("units: systemd keeps it in a drop-in", "CPUQuota=5%" in seen["set"]["drop_ins"].get("50-CPUQuota.conf", ""), seen["set"])
     claim("units: it stays over a daemon-reload", "reloaded", ours)
@@ -87,4 +87,4 @@ def judge(seen, check):
     claim("units: and after a daemon-reload", "stopped_reloaded", was)
     claim("units: after a SIGKILL all is as before", "killed", was)
     claim("units: it works on after a daemon-reexec", "reexecuted", {**ours, "ActiveState": "active"})
-    claim("units: what somebody else set stays", "foreign", {"told": "700ms", "kernel": "70000 100000", "burst": "0"})
+    claim("units: what somebody else set stays", "foreign", {"reported": "700ms", "kernel": "70000 100000", "burst": "0"})

@@ -21,7 +21,7 @@ KEPT = ("/etc/wattle/controller.key", "/etc/wattle/operator.key", "/etc/wattle/e
 
 
 def live():
-    """What `wattle nodes` says of the machine, once it is connected and told what it uses."""
+    """What `wattle nodes` says of the machine, once it is connected and reported what it uses."""
     end = time.monotonic() + PATIENCE_S
     said = ""
     while time.monotonic() < end:

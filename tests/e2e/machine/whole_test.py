@@ -93,11 +93,11 @@ def packed(packages, payload):
 
 def judge(claims, seen, version, following):
     claims.check("the machine had nothing of ours", "No such file" in seen["before"], seen["before"])
-    told = seen["stages"]
-    for name, stage in told.items():
+    reported = seen["stages"]
+    for name, stage in reported.items():
         for said in stage["commands"]:
             claims.check(f"{name}: exit 0: {said['command'][:100]}", said["code"] == 0, said["said"] + seen["journal"])
-    joined, upgraded, back = (told[name]["seen"] for name in ("joined", "upgraded", "gone back"))
+    joined, upgraded, back = (reported[name]["seen"] for name in ("joined", "upgraded", "gone back"))
     for name, look, wanted in (("joined", joined, version), ("upgraded", upgraded, following), ("gone back", back, version)):
         judge_look(claims, name, look, wanted)
     for name, look in (("upgraded", upgraded), ("gone back", back)):
@@ -107,11 +107,11 @@ def judge(claims, seen, version, following):
     claims.check("upgraded: each record of before is there, and more", upgraded["store"]["raw"][1] == joined["store"]["raw"][1]
                  and upgraded["store"]["raw"][0] > joined["store"]["raw"][0], f"{joined['store']} {upgraded['store']}")
     claims.check("     and energy is added up further", upgraded["store"]["node"][3] > joined["store"]["node"][3] > 0, f"{joined['store']} {upgraded['store']}")
-    refused = told["gone back"]["refused"]
+    refused = reported["gone back"]["refused"]
     claims.check("a store of a newer schema is refused, and named", refused["code"] != 0 and "has schema version 99" in refused["said"] and "store.db" in refused["said"], str(refused))
     claims.check("gone back: what was backed up is there, and more", back["store"]["raw"][1] == joined["store"]["raw"][1]
                  and back["store"]["raw"][0] > joined["store"]["raw"][0], f"{joined['store']} {back['store']}")
-    claims.check("purged: no file, user, group or unit is left", told["purged"]["left"] == "", told["purged"]["left"])
+    claims.check("purged: no file, user, group or unit is left", reported["purged"]["left"] == "", reported["purged"]["left"])
 
 
 def main():

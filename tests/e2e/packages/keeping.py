@@ -44,7 +44,7 @@ def told_by(path, what):
 
 
 def refusals(claims, host, whole):
-    """Each before anything is touched, with one reason and its mend."""
+    """Each before anything is touched, with one reason and its fix."""
     files = host.run(f"find {DATA} /etc/wattle -type f | sort")[1]
     host.root.inside("/root/damaged").write_bytes(whole[:5000] + bytes([whole[5000] ^ 1]) + whole[5001:])
     host.root.inside("/root/cut").write_bytes(whole[:-2048])

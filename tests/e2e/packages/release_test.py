@@ -60,17 +60,17 @@ def pinned(claims, build, folder, version):
         values = tar.extractfile("wattle/values.yaml").read().decode()
     here = (ROOT / "k8s/chart/values.yaml").read_text(encoding="utf-8").splitlines()
     changed = [line for line in values.splitlines() if line not in here]
-    told = json.loads(re.search(r"digests: (\{.*?\})", changed[0]).group(1)) if len(changed) == 1 else None
-    claims.check("beside images the chart names them by digest, and changes nothing else", code == 0 and told == digests, f"{changed} {digests} {said}")
+    reported = json.loads(re.search(r"digests: (\{.*?\})", changed[0]).group(1)) if len(changed) == 1 else None
+    claims.check("beside images the chart names them by digest, and changes nothing else", code == 0 and reported == digests, f"{changed} {digests} {said}")
 
 
 def materials(claims, path, build):
-    told = json.loads(path.read_text(encoding="utf-8"))
-    ids = [package["SPDXID"] for package in told["packages"]]
+    reported = json.loads(path.read_text(encoding="utf-8"))
+    ids = [package["SPDXID"] for package in reported["packages"]]
     claims.check(f"{len(ids)} materials, each once", len(ids) == len(set(ids)))
-    ends = {end for relation in told["relationships"] for end in (relation["spdxElementId"], relation["relatedSpdxElement"])}
+    ends = {end for relation in reported["relationships"] for end in (relation["spdxElementId"], relation["relatedSpdxElement"])}
     claims.check("each has its relation, and no relation leads nowhere", ends == {*ids, "SPDXRef-DOCUMENT"}, str(ends ^ {*ids, "SPDXRef-DOCUMENT"}))
-    names = {package["name"] for package in told["packages"]}
+    names = {package["name"] for package in reported["packages"]}
     claims.check("what is in the programs and not Debian's is named", {"libzmq", "uplot"} <= names)
     needed = set()
     for name in PROGRAMS:

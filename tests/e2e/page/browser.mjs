@@ -11,8 +11,8 @@ const MOST_BYTES = 200_000;
 const PATIENCE = 60_000 * Number(process.env.WATTLE_PATIENCE || 1);
 
 let failed = 0;
-const check = (claim, truth, told = '') => {
-  console.log(`${truth ? 'ok   ' : 'FAIL '}${claim}${truth ? '' : `: ${typeof told === 'string' ? told : JSON.stringify(told).slice(0, 2000)}`}`);
+const check = (claim, truth, reported = '') => {
+  console.log(`${truth ? 'ok   ' : 'FAIL '}${claim}${truth ? '' : `: ${typeof reported === 'string' ? reported : JSON.stringify(reported).slice(0, 2000)}`}`);
   if (!truth) failed += 1;
 };
 
@@ -147,7 +147,7 @@ const shot = async (page, name) => { if (shots) await page.screenshot({ path: `$
   await page.fill('form.whatif input[name=cpu]', 'many');
   await page.keyboard.press('Enter');
   await page.waitForFunction(() => document.querySelector('section[aria-label="What if"] .error')?.textContent.includes("'many' is not a quantity"));
-  check('a size that is none is told', true);
+  check('a size that is none is reported', true);
   seen.errors = seen.errors.filter((text) => !/status of 400/.test(text));
   check('nothing was decided by asking', (await made()) === before);
   await open(page, 'node', winner);
@@ -160,7 +160,7 @@ const shot = async (page, name) => { if (shots) await page.screenshot({ path: `$
   await shot(page, 'pod-light');
   await open(page, 'node', 'no such <b>node</b>');
   await page.waitForSelector('.error');
-  check('a node that is not there is told', (await page.locator('.error').textContent()).includes('no such <b>node</b>'));
+  check('a node that is not there is reported', (await page.locator('.error').textContent()).includes('no such <b>node</b>'));
   seen.errors = seen.errors.filter((text) => !/status of 404/.test(text));
   check('nothing of a hostile name ran', (await page.evaluate(() => window.hostile)) === undefined);
   check('nothing is asked for elsewhere', seen.elsewhere.length === 0, seen.elsewhere);
@@ -185,7 +185,7 @@ for (const [name, options] of [['light', {}], ['dark', { colorScheme: 'dark' }],
     if (view !== 'fleet') continue;
     // As on a machine where pods wait for CPU much longer than the budget allows, in whichever tile ends a line.
     const full = await page.evaluate(() => {
-      for (const told of document.querySelectorAll('.tile dd')) told.insertAdjacentHTML('beforeend', '<small>of pods\' time <span class="tag bad">123.4 times the budget</span></small>');
+      for (const reported of document.querySelectorAll('.tile dd')) reported.insertAdjacentHTML('beforeend', '<small>of pods\' time <span class="tag bad">123.4 times the budget</span></small>');
       return document.documentElement.scrollWidth - window.innerWidth;
     });
     check(`${view}, ${name}: nor is a budget that is exceeded`, full <= 0, String(full));
@@ -193,7 +193,7 @@ for (const [name, options] of [['light', {}], ['dark', { colorScheme: 'dark' }],
   await context.close();
 }
 
-// How long one piece of work holds up the page while it is scrolled: told, not judged.
+// How long one piece of work holds up the page while it is scrolled: reported, not judged.
 {
   const { context, page } = await visitor();
   await enter(page);

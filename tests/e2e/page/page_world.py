@@ -57,20 +57,20 @@ class PageWorld(House):
         self.start("swarm", *swarm)
         self.start_agent()
         self.start_shim()
-        wait_until("all nodes are heard", lambda: self.query("status")["nodes_connected"] == self.count + 1)
+        wait_until("all nodes report", lambda: self.query("status")["nodes_connected"] == self.count + 1)
         # Pods in a node's first record may have run for long, so they do not count as placements.
-        wait_until("all nodes have told of some seconds", lambda: self.query("status")["samples"] >= 4 * (self.count + 1))
+        wait_until("all nodes have reported of some seconds", lambda: self.query("status")["samples"] >= 4 * (self.count + 1))
         return [node["name"] for node in self.query("nodes")["nodes"]]
 
     def place(self, uid, name, node, candidates, demand_cores=0.2):
         """Asked for as kube-scheduler asks, and run there whatever is advised."""
-        status, told = self.decided(uid, candidates, name=name)
+        status, reported = self.decided(uid, candidates, name=name)
         if status != 200:
-            raise HouseError(f"prioritize: HTTP {status}: {told}")
+            raise HouseError(f"prioritize: HTTP {status}: {reported}")
         pod = {"uid": uid, "name": name, "node": node, "cpu_request_cores": 0.25, "demand_cores": demand_cores, "lifetime": 600}
-        status, told = fetch(f"http://127.0.0.1:{self.swarm_port}/pods", json.dumps(pod).encode())
+        status, reported = fetch(f"http://127.0.0.1:{self.swarm_port}/pods", json.dumps(pod).encode())
         if status >= 300:
-            raise HouseError(f"the swarm does not run {uid}: HTTP {status}: {told}")
+            raise HouseError(f"the swarm does not run {uid}: HTTP {status}: {reported}")
 
     def settled(self):
         wait_until("a decision has its outcome", lambda: any(d["outcome"] for d in self.query("decisions")["decisions"]))

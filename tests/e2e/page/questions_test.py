@@ -40,10 +40,10 @@ def by_command(house, most, pod):
     ]
     failed = 0
     for question, command, wanted in asked:
-        told = house.cli(*command).stdout
-        lacking = [pattern for pattern in wanted if not re.search(pattern, told)]
+        reported = house.cli(*command).stdout
+        lacking = [pattern for pattern in wanted if not re.search(pattern, reported)]
         failed += bool(lacking)
-        print(f"{'FAIL ' if lacking else 'ok   '}{question}? wattle {' '.join(command)}" + (f": nothing like {lacking} in\n{told}" if lacking else ""))
+        print(f"{'FAIL ' if lacking else 'ok   '}{question}? wattle {' '.join(command)}" + (f": nothing like {lacking} in\n{reported}" if lacking else ""))
     return failed
 
 

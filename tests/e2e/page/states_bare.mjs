@@ -18,9 +18,9 @@ await reads('pods, none: says so', page, 'No pods. No agent reports one.');
 await open(page, 'decisions');
 await reads('decisions, none: says so', page, 'No decisions yet. The controller has received no request.');
 await open(page, 'cost');
-await reads('cost without a store: says so and the mend', page, /report: no store is configured.*store\.path/);
+await reads('cost without a store: says so and the fix', page, /report: no store is configured.*store\.path/);
 await open(page, 'learning');
-await reads('learning off: says so and the mend', page, /learning is off.*learn\.enabled: true/);
+await reads('learning off: says so and the fix', page, /learning is off.*learn\.enabled: true/);
 await open(page, 'saving');
 await reads('saving, mode off: says where one is measured', page, /models no saving in mode off.*Only mode canary measures a saving/);
 await page.click('#change');
@@ -29,7 +29,7 @@ await page.keyboard.press('Enter');  // the button to close has the focus
 await page.waitForFunction(() => !document.querySelector('dialog[open]'));
 await open(page, 'health');
 await reads('health without agents: says so', page, /No agent has registered yet\./);
-await reads('health: what the controller lacks, and the mend', page, /lost store .*store\.path/);
+await reads('health: what the controller lacks, and the fix', page, /lost store .*store\.path/);
 
 // What is not there
 await open(page, 'node/nobody%20%3Cb%3E');
@@ -37,7 +37,7 @@ await reads('an unknown node is named', page, /^node nobody <b>: no agent has re
 await open(page, 'node/');
 await reads('no node at all', page, /^argument name: is missing/, '.error');
 await open(page, 'pod/nobody');
-await reads('an unknown pod is told', page, /No agent reports this pod now\. It has ended, or its node is silent\./, '.error');
+await reads('an unknown pod is reported', page, /No agent reports this pod now\. It has ended, or its node is silent\./, '.error');
 await reads('and that nobody decided about it', page, /pod nobody: no recent decision is about it/);
 await open(page, 'decision/999');
 await reads('an unknown decision is named', page, /999: no recent decision is about it/, '.error');
@@ -55,7 +55,7 @@ await world('kill');
 await reads('a controller that is gone: the connection is lost', page, /^connection lost$/, link);
 for (const view of ['fleet', 'pods', 'cost', 'decisions', 'learning', 'saving', 'health', 'node/nobody', 'pod/nobody', 'decision/1']) {
   await open(page, view);
-  await reads(`${view}: a controller that is gone is told`, page, AWAY, '.error');
+  await reads(`${view}: a controller that is gone is reported`, page, AWAY, '.error');
 }
 await world('start');
 await reads('a controller that is back: live again', page, /^live$/, link);
@@ -89,10 +89,10 @@ await world('guard');
 await reads('where a token is asked for since, it is', page, 'This controller requires a token');
 check('the title says so', (await page.title()) === 'Token required · Wattle');
 await enter(page, 'not the token at all');
-await reads('a wrong token is told', page, 'wrong token (use the token of http.token_file)', '[role=alert]');
+await reads('a wrong token is reported', page, 'wrong token (use the token of http.token_file)', '[role=alert]');
 await world('kill');
 await enter(page);
-await reads('a controller that is gone is told there too', page, AWAY, '[role=alert]');
+await reads('a controller that is gone is reported there too', page, AWAY, '[role=alert]');
 await world('start');
 await enter(page);
 await reads('with the token the same view is there', page, /Node nobody.*no agent has registered under that name/);
@@ -112,7 +112,7 @@ await enter(page);
 await reads('and in again, in the same view', page, 'No decisions yet');
 await world('kill');
 await page.click('#out');
-await reads('out of a controller that is gone: told', page, `Sign-out failed. ${AWAY}`, '[role=alert]');
+await reads('out of a controller that is gone: reported', page, `Sign-out failed. ${AWAY}`, '[role=alert]');
 await world('start');
 await reads('and still in', page, /^live$/, link);
 
@@ -159,7 +159,7 @@ await world('keep');
 await reads('a network that is kept, and serves', page, /kept 0 .* in use/);
 await world('spoil');
 await open(page, 'health');
-await reads('the controller itself has failed, and the mend', page, /Controller failed.*failed allow list an older list is in force/);
+await reads('the controller itself has failed, and the fix', page, /Controller failed.*failed allow list an older list is in force/);
 
 // By axe, wide and on a phone
 for (const [name, options] of [['wide', {}], ['phone', { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true, colorScheme: 'dark' }]]) {

@@ -82,15 +82,15 @@ class Events(Answer):
         self.send_header("Content-Type", "application/json")
         self.end_headers()
         # Every watch receives all events, so an abandoned watch takes none from the others.
-        told = 0
+        reported = 0
         with contextlib.suppress(OSError):
             while True:
-                with self.server.told:
-                    self.server.told.wait_for(lambda: len(self.server.events) > told)
-                    event = self.server.events[told]
+                with self.server.reported:
+                    self.server.reported.wait_for(lambda: len(self.server.events) > reported)
+                    event = self.server.events[reported]
                 self.wfile.write(json.dumps(event).encode() + b"\n")
                 self.wfile.flush()
-                told += 1
+                reported += 1
 
 
 class Fleet(PageWorld):
@@ -146,9 +146,9 @@ class Fleet(PageWorld):
     def ask_for(self, uid, candidates=None, cpu="250m", run_on=None, annotations=None):
         """Asked for as kube-scheduler asks; `run_on` "advised" or a node: it runs there then. Gives the decision."""
         nodes = self.names[:candidates] if isinstance(candidates, int) else candidates or self.names
-        status, told = self.decided(uid, nodes, cpu=cpu, name=f"shop-{uid}", annotations={f"wattle.dev/{k}": v for k, v in (annotations or {}).items()})
+        status, reported = self.decided(uid, nodes, cpu=cpu, name=f"shop-{uid}", annotations={f"wattle.dev/{k}": v for k, v in (annotations or {}).items()})
         if status != 200:
-            raise HouseError(f"prioritize: HTTP {status}: {told}")
+            raise HouseError(f"prioritize: HTTP {status}: {reported}")
         decision = self.query("explain", uid)["decision"]
         if run_on:
             others = [node for node in nodes if node != decision["advice"]]
@@ -157,13 +157,13 @@ class Fleet(PageWorld):
 
     def run_pod(self, uid, node=None, lifetime=600):
         pod = {"uid": uid, "name": f"shop-{uid}", "node": node or self.names[0], "cpu_request_cores": 0.25, "demand_cores": 0.2, "lifetime": lifetime}
-        status, told = fetch(f"http://127.0.0.1:{self.swarm_port}/pods", json.dumps(pod).encode())
+        status, reported = fetch(f"http://127.0.0.1:{self.swarm_port}/pods", json.dumps(pod).encode())
         if status >= 300:
-            raise HouseError(f"the swarm does not run {uid}: HTTP {status}: {told}")
+            raise HouseError(f"the swarm does not run {uid}: HTTP {status}: {reported}")
 
     def speak(self):
         self.start_agent()
-        wait_until("this machine is heard again", self.connected)
+        wait_until("this machine reports again", self.connected)
 
     def crowd(self, node, count):
         for number in range(count):
@@ -179,16 +179,16 @@ class Fleet(PageWorld):
         """The API server says that it is gone."""
         node = next(each for each in self.api_server.objects["nodes"] if each["metadata"]["name"] == name)
         node["metadata"]["resourceVersion"] = "8"
-        with self.api_server.told:
+        with self.api_server.reported:
             self.api_server.objects["nodes"].remove(node)
             self.api_server.events.append({"type": "DELETED", "object": node})
-            self.api_server.told.notify_all()
+            self.api_server.reported.notify_all()
 
     def follow(self):
         """From now on an API server says what becomes of nodes: one is not ready, one is cordoned, the others it does
         not know."""
         self.api_server = Api()
-        self.api_server.RequestHandlerClass, self.api_server.events, self.api_server.told = Events, [], threading.Condition()
+        self.api_server.RequestHandlerClass, self.api_server.events, self.api_server.reported = Events, [], threading.Condition()
         ready = [{"type": "Ready", "status": "True"}]
         for name, conditions, spec in ((self.names[0], [{"type": "Ready", "status": "False"}], {}), (self.names[1], ready, {"unschedulable": True}), (self.names[2], ready, {})):
             self.api_server.objects["nodes"].append({"metadata": {"name": name, "uid": f"node-{name}", "labels": {}}, "spec": spec,

@@ -14,8 +14,8 @@ const PATIENCE = 90_000 * Number(process.env.WATTLE_PATIENCE || 1);
 let failed = 0;
 const texts = new Set(), all = [];
 export const note = (text) => texts.add(text);
-export function check(claim, truth, told = '') {
-  console.log(`${truth ? 'ok   ' : 'FAIL '}${claim}${truth ? '' : `: ${typeof told === 'string' ? told : JSON.stringify(told).slice(0, 2000)}`}`);
+export function check(claim, truth, reported = '') {
+  console.log(`${truth ? 'ok   ' : 'FAIL '}${claim}${truth ? '' : `: ${typeof reported === 'string' ? reported : JSON.stringify(reported).slice(0, 2000)}`}`);
   if (!truth) failed += 1;
 }
 

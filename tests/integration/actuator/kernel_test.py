@@ -136,20 +136,20 @@ def walk_page(rig, cgroup, name):
         if path == "student.yaml":
             config = rig.folder / path
             config.write_text(text.replace("/etc/wattle", str(rig.folder)), encoding="utf-8")
-            told = rig.checked(config)
-            claim(f"{PAGE}: the actuator takes what it is told of a student", told.returncode == 0, told)
+            reported = rig.checked(config)
+            claim(f"{PAGE}: the actuator takes what it is reported of a student", reported.returncode == 0, reported)
             return
         if path == "controller.yaml":
             config = rig.folder / path
             config.write_text(text + f"data_dir: {rig.folder}/data\nkey: {rig.folder}/key\nallow_list: {rig.folder}/allow\n", encoding="utf-8")
-            told = subprocess.run([os.path.join(os.path.dirname(rig.binary), "wattle-controller"), "--config", config, "--check-config"], capture_output=True, text=True, check=False, timeout=PATIENCE_S)
-            claim(f"{PAGE}: the controller takes what it is told of a Prometheus", told.returncode == 0, told.stdout + told.stderr)
+            reported = subprocess.run([os.path.join(os.path.dirname(rig.binary), "wattle-controller"), "--config", config, "--check-config"], capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+            claim(f"{PAGE}: the controller takes what it is reported of a Prometheus", reported.returncode == 0, reported.stdout + reported.stderr)
             return
         if path == "agent.yaml":
             config = rig.folder / path
             config.write_text(text, encoding="utf-8")
-            told = subprocess.run([os.path.join(os.path.dirname(rig.binary), "wattle-agent"), "run", "--config", config, "--check-config"], capture_output=True, text=True, check=False, timeout=PATIENCE_S)
-            claim(f"{PAGE}: the agent takes what it is told of latency", told.returncode == 0, told.stdout + told.stderr)
+            reported = subprocess.run([os.path.join(os.path.dirname(rig.binary), "wattle-agent"), "run", "--config", config, "--check-config"], capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+            claim(f"{PAGE}: the agent takes what it is reported of latency", reported.returncode == 0, reported.stdout + reported.stderr)
             return
         rig.config.write_text(f"state_dir: {rig.folder}/state\nsocket: {rig.socket}\n{text.replace('unit: reports.service', f'cgroup: /{name}')}", encoding="utf-8")
 
@@ -192,7 +192,7 @@ def walk_student(rig, name):
     claim("a student serves", until(lambda: rig.said("student.serves") == 1))
     connected(rig.socket).close()  # it has given up its rights
     put(student()[:-4])
-    claim("a file that is cut is told, and it goes on", until(lambda: rig.said("student.lost") == 1) and rig.running.poll() is None)
+    claim("a file that is cut is reported, and it goes on", until(lambda: rig.said("student.lost") == 1) and rig.running.poll() is None)
     put(student())
     claim("one that is right is read behind the filter", until(lambda: rig.said("student.serves") == 2))
     claim("it ends well", rig.end(signal.SIGTERM) == 0)
@@ -330,8 +330,8 @@ def walk(rig, cgroup):
     walk_student(rig, name)
     walk_agent(rig, cgroup, name)
     walk_page(rig, cgroup, name)
-    told = subprocess.run([rig.binary, "doctor", "--config", rig.config], capture_output=True, text=True, check=False)
-    claim("doctor says what there is", told.returncode == 0 and "quota 140000 us" in told.stdout, told)
+    reported = subprocess.run([rig.binary, "doctor", "--config", rig.config], capture_output=True, text=True, check=False)
+    claim("doctor says what there is", reported.returncode == 0 and "quota 140000 us" in reported.stdout, reported)
 
 
 def main():

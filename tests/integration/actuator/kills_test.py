@@ -251,7 +251,7 @@ class Rig(threading.Thread):
                 self.cycle()
             self.put_back("restore")
             self.compare("the end")
-        except Exception as error:  # pylint: disable=broad-except; told by the main thread
+        except Exception as error:  # pylint: disable=broad-except; reported by the main thread
             self.error = error
         finally:
             if self.running and self.running.poll() is None:
@@ -288,12 +288,12 @@ def main():
     spans_s = sorted(lists["restore_s"])
     if spans_s:
         sums |= {"restore_median_s": round(statistics.median(spans_s), 4), "restore_slowest_s": round(spans_s[-1], 4)}
-    told = {**sums, "left_behind": len(lists["left_behind"]), "restored": len(spans_s), "oom_kills": vmstat("oom_kill") - ooms, "seed": options.seed}
+    reported = {**sums, "left_behind": len(lists["left_behind"]), "restored": len(spans_s), "oom_kills": vmstat("oom_kill") - ooms, "seed": options.seed}
     for what in lists["lost_what"][:10]:
         print(f"lost {what}")
     for what in lists["left_behind"][:10] + lists["failed"][:3] + errors:
         print(f"FAIL {what}")
-    print(json.dumps(told))
+    print(json.dumps(reported))
     return 1 if lists["left_behind"] or lists["failed"] or errors or sums["changed_at_death"] < options.kills // 2 else 0
 
 

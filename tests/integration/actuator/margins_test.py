@@ -62,9 +62,9 @@ def walk_prometheus(house):
 
     row = wait_until("Prometheus tells of the other service", other)
     claim("its rate, and how many are late", PER_S < row["requests_per_s"] < 4 * PER_S and 0 < row["over_ratio"] < 0.1 and row["latency_by"] == "prometheus", row)
-    told = house.query("provision", "margins")["prometheus"]["queries"]
-    claim("two queries are answered", [query["series"] for query in told[:2]] == [1, 1], told)
-    claim("the third names what is wrong with it", "latency_query" in told[2]["problem"] and "parse error" in told[2]["problem"], told)
+    reported = house.query("provision", "margins")["prometheus"]["queries"]
+    claim("two queries are answered", [query["series"] for query in reported[:2]] == [1, 1], reported)
+    claim("the third names what is wrong with it", "latency_query" in reported[2]["problem"] and "parse error" in reported[2]["problem"], reported)
     text = house.cli("provision", "margins").stdout
     claim("so does the command line", "rate_query: 1 workloads" in text and "parse error" in text and "prometheus" in text, text)
     _, metrics = fetch(f"{house.api()}/metrics")
@@ -83,9 +83,9 @@ def walk(house, page, port):
     house.start_controller()
     house.start_agent()
     wait_until("this machine is a node", house.connected)
-    told = house.cli("provision", "margins").stdout
-    claim("before a minute has ended it says so, and what to configure", "no agent reports a service" in told and "provisioning.limits" in told, told)
-    claim("without an API server it does not choose replicas, and says so", "not replicas: no API server is followed (kubernetes.watch)" in told, told)
+    reported = house.cli("provision", "margins").stdout
+    claim("before a minute has ended it says so, and what to configure", "no agent reports a service" in reported and "provisioning.limits" in reported, reported)
+    claim("without an API server it does not choose replicas, and says so", "not replicas: no API server is followed (kubernetes.watch)" in reported, reported)
     services = wait_until("a minute has ended", lambda: house.query("provision", "margins")["services"])
 
     def known():
@@ -98,7 +98,7 @@ def walk(house, page, port):
     claim("and its requests, of which some were late", 0 < row["requests_per_s"] < 4 * PER_S and 0 < row["over_ratio"] < 0.05, row)
     claim("rule and teacher each have a margin", all(-0.3 <= row[who]["margin_ratio"] <= 4 for who in ("rule", "teacher")), row)
     memory = row["memory"]
-    claim("memory is told where there is a controller of it, and is not limited in the first ten minutes",
+    claim("memory is reported where there is a controller of it, and is not limited in the first ten minutes",
           memory is None or (memory["used_bytes"] > 0 and memory["granted_bytes"] > 0 and (memory["margin_ratio"] is None or row["minute"] >= 9)), row)
     claim("nobody is out", document["out"] == [] and not row["student_out"] and not row["guarded"], document)
     claim("in mode shadow the rule goes on", document["mode"] == "shadow" and row["next"] == "rule" and not row["steered"], document)

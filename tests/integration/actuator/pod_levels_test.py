@@ -40,10 +40,10 @@ class Api(http.server.ThreadingHTTPServer):
     def put(self, kind, thing):
         name, self.version = thing["metadata"]["name"], self.version + 1
         thing["metadata"]["resourceVersion"] = str(self.version)
-        told = {"type": "MODIFIED" if name in self.objects[kind] else "ADDED", "object": json.loads(json.dumps(thing))}
-        self.objects[kind][name] = told["object"]
+        reported = {"type": "MODIFIED" if name in self.objects[kind] else "ADDED", "object": json.loads(json.dumps(thing))}
+        self.objects[kind][name] = reported["object"]
         for watcher in self.watchers[kind]:
-            watcher.put(told)
+            watcher.put(reported)
 
 
 class Answer(http.server.BaseHTTPRequestHandler):
@@ -141,8 +141,8 @@ def walk(binaries, house, api, web, plain):
     for program, words in (("wattle-agent", "Kubernetes supports only limits that the kubelet sets"),
                            ("wattle-actuator", "level `limits` on its pods is unsupported, because only the kubelet may manage them")):
         config = house.dir / f"{program.removeprefix('wattle-')}.yaml"
-        told = house.run(house.binary(program), "doctor", "--config", str(config)).stdout
-        claim(f"so does {program} doctor", "pod_limits" in told and words in told, told)
+        reported = house.run(house.binary(program), "doctor", "--config", str(config)).stdout
+        claim(f"so does {program} doctor", "pod_limits" in reported and words in reported, reported)
 
     api.put("pods", web.thing("requests"))
     claim("when it says requests instead, what was there is put back", until(lambda: not web.limited()), web.cgroup.state())
@@ -168,8 +168,8 @@ def walk(binaries, house, api, web, plain):
     suggested = house.binary("wattle-actuator")
 
     def row():
-        told = house.run(suggested, "status", "--config", str(house.dir / "actuator.yaml")).stdout
-        return next((line for line in told.splitlines() if web.uid in line), "")
+        reported = house.run(suggested, "status", "--config", str(house.dir / "actuator.yaml")).stdout
+        return next((line for line in reported.splitlines() if web.uid in line), "")
 
     claim("a node that does not allow it suggests", until(lambda: "suggested" in row()), row())
     claim("and sets nothing", not web.limited(), web.cgroup.state())

@@ -79,12 +79,12 @@ def walk(house, api, pods):
         # The list of autoscalers is read once a minute.
         return found if set(found) == {OWNED, FREE} and SCALER in (found[OWNED]["replicas_withheld"] or "") else None
 
-    told = wait_until("a minute of both pods has ended, with its requests", rows, AGES_S)
-    claim("they are this node's pods, by UID", {(row["node"], row["service"]) for row in told.values()} == {(house.node, pod.uid) for pod in pods}, told)
-    claim("their requests are their workload's", all(row["requests_per_s"] == RATE and row["requests_by"] == row["latency_by"] == "prometheus" for row in told.values()), told)
-    claim("the autoscaler of one is named, and its replicas are left alone", told[OWNED]["replicas"] is None and told[OWNED]["replicas_withheld"] == f"{SCALER} owns the number", told)
-    claim("of the other the number is not known in the first ten minutes", "not known yet" in (told[FREE]["replicas_withheld"] or "") or told[FREE]["replicas"], told)
-    claim("rule and teacher have a margin and an action for each", all(row[who]["action"] and -0.3 <= row[who]["margin_ratio"] <= 4 for row in told.values() for who in ("rule", "teacher")), told)
+    reported = wait_until("a minute of both pods has ended, with its requests", rows, AGES_S)
+    claim("they are this node's pods, by UID", {(row["node"], row["service"]) for row in reported.values()} == {(house.node, pod.uid) for pod in pods}, reported)
+    claim("their requests are their workload's", all(row["requests_per_s"] == RATE and row["requests_by"] == row["latency_by"] == "prometheus" for row in reported.values()), reported)
+    claim("the autoscaler of one is named, and its replicas are left alone", reported[OWNED]["replicas"] is None and reported[OWNED]["replicas_withheld"] == f"{SCALER} owns the number", reported)
+    claim("of the other the number is not known in the first ten minutes", "not known yet" in (reported[FREE]["replicas_withheld"] or "") or reported[FREE]["replicas"], reported)
+    claim("rule and teacher have a margin and an action for each", all(row[who]["action"] and -0.3 <= row[who]["margin_ratio"] <= 4 for row in reported.values() for who in ("rule", "teacher")), reported)
     claim("no reason against replicas holds for all workloads", house.query("provision", "margins")["replicas_withheld"] is None)
     text = house.cli("provision", "margins").stdout
     claim("the table names both workloads", OWNED in text and FREE in text and "It chooses among CPU and memory" not in text, text)

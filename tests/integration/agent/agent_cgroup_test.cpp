@@ -208,10 +208,10 @@ TEST_CASE("what the agent samples under load lies between independent readings b
   if (has_memory) CHECK((*two)["memory_bytes"].get<std::uint64_t>() > 0);
 
   // Energy: measured or marked as estimated, and all of it somewhere.
-  std::uint64_t told = second["node"]["idle_energy_uj"].get<std::uint64_t>() +
-                       second["node"]["unattributed_energy_uj"].get<std::uint64_t>();
-  for (const auto& workload : second["workloads"]) told += workload.value("energy_uj", std::uint64_t{0});
-  CHECK(told == second["node"]["energy_uj"].get<std::uint64_t>());
+  std::uint64_t reported = second["node"]["idle_energy_uj"].get<std::uint64_t>() +
+                           second["node"]["unattributed_energy_uj"].get<std::uint64_t>();
+  for (const auto& workload : second["workloads"]) reported += workload.value("energy_uj", std::uint64_t{0});
+  CHECK(reported == second["node"]["energy_uj"].get<std::uint64_t>());
   CHECK((*two)["energy_uj"].get<std::uint64_t>() > 0);
   CHECK(second["node"]["energy_source"] != "none");
 }

@@ -117,15 +117,15 @@ def walk(binaries, agent, followed, other):
     other.ask(b"GET / HTTP/1.1\r\n\r\n")
     load = subprocess.run([os.path.join(binaries, "wattle-load"), "http", f"http://127.0.0.1:{followed.port}/", "--rate", "60", "--for", "15s", "-o", "json"],
                           capture_output=True, text=True, check=True)
-    told = json.loads(load.stdout)
-    answered = told["answered"]
-    claim("each answer is counted, and none of a server of somebody else", until(lambda: agent.answers()[0] == answered), (agent.answers(), told))
+    reported = json.loads(load.stdout)
+    answered = reported["answered"]
+    claim("each answer is counted, and none of a server of somebody else", until(lambda: agent.answers()[0] == answered), (agent.answers(), reported))
     count, over, guessed = agent.answers()
     page = agent.page()
     claim("those over the target are those that the server made late, or the load saw late", count // EVERY <= over <= count // EVERY + count // 10, (count, over))
     claim("plain HTTP is no guess", guessed == 0, guessed)
     for name, share, least_s in (("p50", 0.5, SHORT_S), ("p99", 0.99, LONG_S)):
-        (low, high), load_s = agent.quantile(share), told["latency_ms"][name] / 1e3
+        (low, high), load_s = agent.quantile(share), reported["latency_ms"][name] / 1e3
         print(f"     {name}: connections {low * 1e3:.1f} to {high * 1e3:.1f} ms, wattle-load {load_s * 1e3:.1f} ms, the server's delay {least_s * 1e3:.0f} ms", flush=True)
         claim(f"{name} is between the server's delay and what wattle-load saw", high >= least_s / BUCKET and low <= load_s * BUCKET, (low, high, load_s))
     claim("it is known now", page["wattle_agent_latency_known"] == 1, page)

@@ -50,9 +50,9 @@ struct Used {
 
 // A process that is moved while it waits, as container runtimes do it.
 Used spin_in(const std::string& path, std::uint64_t us) {
-  std::array<int, 2> go{}, told{};
+  std::array<int, 2> go{}, reported{};
   REQUIRE(::pipe(go.data()) == 0);
-  REQUIRE(::pipe(told.data()) == 0);
+  REQUIRE(::pipe(reported.data()) == 0);
   const pid_t pid = ::fork();
   REQUIRE(pid >= 0);
   if (pid == 0) {
@@ -67,13 +67,13 @@ Used spin_in(const std::string& path, std::uint64_t us) {
     std::uint64_t spun = 0;
     while ((spun = now_us() - before) < us) {
     }
-    ::_exit(::write(told[1], &spun, sizeof(spun)) == sizeof(spun) ? 0 : 1);
+    ::_exit(::write(reported[1], &spun, sizeof(spun)) == sizeof(spun) ? 0 : 1);
   }
   REQUIRE(tests::wait_until([&] { return sleeps(pid); }));
   std::ofstream(path + "/cgroup.procs") << pid << std::flush;
   CHECK(::write(go[1], "x", 1) == 1);
   Used used;
-  CHECK(::read(told[0], &used.spun_us, sizeof(used.spun_us)) == sizeof(used.spun_us));
+  CHECK(::read(reported[0], &used.spun_us, sizeof(used.spun_us)) == sizeof(used.spun_us));
   rusage usage{};
   int status = 0;
   CHECK(::wait4(pid, &status, 0, &usage) == pid);
@@ -82,7 +82,7 @@ Used spin_in(const std::string& path, std::uint64_t us) {
     return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000 + static_cast<std::uint64_t>(t.tv_usec);
   };
   used.whole_us = us_of(usage.ru_utime) + us_of(usage.ru_stime);
-  for (const int fd : {go[0], go[1], told[0], told[1]}) ::close(fd);
+  for (const int fd : {go[0], go[1], reported[0], reported[1]}) ::close(fd);
   return used;
 }
 
@@ -158,12 +158,12 @@ TEST_CASE("services and a pod that live between two ticks are told once, each wi
 
   const Sample& sample = sampler->tick();
   const std::uint64_t gain_us = slice.usage_us() - before_us;
-  std::map<std::string, int> told;
+  std::map<std::string, int> reported;
   std::uint64_t sum_us = 0;
   for (const auto& workload : sample.record.workloads) {
     const auto own = used.find(workload.name);
     if (own == used.end()) continue;
-    ++told[workload.name];
+    ++reported[workload.name];
     CHECK(workload.ended);
     REQUIRE(workload.cpu_usage_us.has_value());
     INFO(workload.name, " used ", *workload.cpu_usage_us, " spun ", own->second.spun_us, " in all ",
@@ -174,8 +174,8 @@ TEST_CASE("services and a pod that live between two ticks are told once, each wi
     CHECK(*workload.cpu_usage_us <= *workload.kernel.on_cpu_us + 1);  // two readings, each rounded down
     sum_us += *workload.cpu_usage_us;
   }
-  CHECK(told.size() == used.size());
-  for (const auto& [name, times] : told) CHECK(times == 1);
+  CHECK(reported.size() == used.size());
+  for (const auto& [name, times] : reported) CHECK(times == 1);
   CHECK(sum_us <= gain_us);
   std::vector<bool> pod_changes;
   for (const auto& change : sample.changes)

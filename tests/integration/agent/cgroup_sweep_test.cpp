@@ -204,11 +204,11 @@ TEST_CASE("a sweeping collector tells what one of files tells; a workload born a
   born.spin();
   tests::pace(std::chrono::milliseconds(50));
   tick();
-  const auto gone = at(by_sweep, gone_id, true), came = at(by_sweep, born.id(), false);
+  const auto gone = at(by_sweep, gone_id, true), arrived = at(by_sweep, born.id(), false);
   REQUIRE(gone.has_value());
-  REQUIRE(came.has_value());
+  REQUIRE(arrived.has_value());
   CHECK(by_sweep.counters[*gone].cpu_usage_us.value() + by_sweep.workloads[*gone].cpu_usage_us.value() >= used_us);
-  CHECK(by_sweep.workloads[*came].cpu_usage_us == by_sweep.counters[*came].cpu_usage_us);
+  CHECK(by_sweep.workloads[*arrived].cpu_usage_us == by_sweep.counters[*arrived].cpu_usage_us);
   tick();
   CHECK_FALSE(at(by_sweep, gone_id, true).has_value());
 }

@@ -116,7 +116,7 @@ def run_agent(agent, folder, capabilities, config):
         check("root, /sys, cgroups and /proc of the host are read-only for it", not writable, str(writable))
     finally:
         process.terminate()
-        check("it stops when told", process.wait(timeout=SOON_S) == 0, str(process.returncode))
+        check("it stops when reported", process.wait(timeout=SOON_S) == 0, str(process.returncode))
 
 
 def main():
@@ -142,7 +142,7 @@ def main():
         seen, known = states(within.stdout), states(outside.stdout)
         for source, state in known.items():
             check(f"{source}: {state} for root on the host, the same in the container", seen.get(source) == state,
-                  next((f"{f['why']} {f['mend']}" for f in json.loads(within.stdout)["findings"] if f["source"] == source), "not told"))
+                  next((f"{f['why']} {f['fix']}" for f in json.loads(within.stdout)["findings"] if f["source"] == source), "not reported"))
         run_agent(agent, folder, capabilities, config)
     print("container: every claim holds" if failures == 0 else f"container: {failures} claims failed")
     return 1 if failures else 0

@@ -71,24 +71,24 @@ class Pod {
       ::close(up[0]);
       ::close(down[1]);
       std::vector<Fd> kept;
-      char told = 0;
-      if (::unshare(CLONE_NEWNET) == 0) told = loopback_up() && connect_all(kept) ? 2 : 1;
-      const pid_t beside = told == 2 ? ::fork() : 0;
-      if (told == 2 && beside == 0) {
+      char reported = 0;
+      if (::unshare(CLONE_NEWNET) == 0) reported = loopback_up() && connect_all(kept) ? 2 : 1;
+      const pid_t beside = reported == 2 ? ::fork() : 0;
+      if (reported == 2 && beside == 0) {
         kept.clear();
-        static_cast<void>(::read(down[0], &told, 1));
+        static_cast<void>(::read(down[0], &reported, 1));
         ::_exit(0);
       }
-      static_cast<void>(::write(up[1], &told, 1));
+      static_cast<void>(::write(up[1], &reported, 1));
       static_cast<void>(::write(up[1], &beside, sizeof beside));
-      static_cast<void>(::read(down[0], &told, 1));  // until the other end is closed
+      static_cast<void>(::read(down[0], &reported, 1));  // until the other end is closed
       ::_exit(0);
     }
     ::close(up[1]);
     ::close(down[0]);
     hold_ = Fd(down[1]);
     const Fd from(up[0]);
-    REQUIRE(::read(from.get(), &told_, 1) == 1);
+    REQUIRE(::read(from.get(), &reported_, 1) == 1);
     REQUIRE(::read(from.get(), &beside_, sizeof beside_) == static_cast<ssize_t>(sizeof beside_));
   }
   ~Pod() {
@@ -97,15 +97,15 @@ class Pod {
   }
   Pod(const Pod&) = delete;
   Pod& operator=(const Pod&) = delete;
-  bool made() const { return told_ != 0; }
-  bool connected() const { return told_ == 2; }
+  bool made() const { return reported_ != 0; }
+  bool connected() const { return reported_ == 2; }
   pid_t pid() const { return pid_; }
   pid_t beside() const { return beside_; }
 
  private:
   pid_t pid_ = -1, beside_ = -1;
   Fd hold_;
-  char told_ = 0;
+  char reported_ = 0;
 };
 
 // What `what` gives in a process of its own, without any right; -1: it could not be asked.

@@ -92,10 +92,10 @@ def try_way(way, command, binary, folder):
         first = holds(on_cpu)
         check(f"{way}: time on CPU is reported and grows after the drop", first and holds(lambda: on_cpu() > first), f"{first} {on_cpu()}")
         name = "wattle_node_run_queue_seconds_count"
-        check(f"{way}: {name} is told", value(page(), name) is not None)
+        check(f"{way}: {name} is reported", value(page(), name) is not None)
     finally:
         agent.send_signal(signal.SIGTERM)
-        check(f"{way}: ends when told", agent.wait(SOON_S) == 0)
+        check(f"{way}: ends when reported", agent.wait(SOON_S) == 0)
 
 
 def main():

@@ -52,9 +52,9 @@ class Help:
 
 
 def commands_of(program, path=()):
-    told = Help(program, path)
-    yield told
-    for name in told.commands:
+    reported = Help(program, path)
+    yield reported
+    for name in reported.commands:
         yield from commands_of(program, (*path, name))
 
 
@@ -143,17 +143,17 @@ print -r -- .READY. >>{out}
         os.waitpid(self.pid, 0)
 
 
-def judge(claims, program, name, shell, told, root):
+def judge(claims, program, name, shell, reported, root):
     """At one command."""
-    line = " ".join((program, *told.path)) + " "
-    everywhere = root.options if told.path else {}
+    line = " ".join((program, *reported.path)) + " "
+    everywhere = root.options if reported.path else {}
 
     def offers(claim, typed, wanted):
         offered = {each.rstrip("/") for each in shell.offers(line + typed)}
         claims.check(f"{name}: `{line}{typed}` {claim}", offered == set(wanted), f"too many: {offered - set(wanted)}, too few: {set(wanted) - offered}")
 
     def takes_what(typed, takes):
-        choices = told.choices(takes)
+        choices = reported.choices(takes)
         if choices:
             offers(f"takes one of {choices}", typed, choices)
         elif re.search(r"(^| )FILE\b", takes):
@@ -161,25 +161,25 @@ def judge(claims, program, name, shell, told, root):
         elif re.search(r"(^| )DIR\b", takes):
             offers("takes a folder", typed + "some-f", {"some-folder"})
 
-    if told.commands:
-        offers(f"has its {len(told.commands)} commands", "", told.commands)
-        beginning = told.commands[-1][:-1]
-        offers("goes on", beginning, {each for each in told.commands if each.startswith(beginning)})
+    if reported.commands:
+        offers(f"has its {len(reported.commands)} commands", "", reported.commands)
+        beginning = reported.commands[-1][:-1]
+        offers("goes on", beginning, {each for each in reported.commands if each.startswith(beginning)})
     # fish offers short options only after a single '-'
-    options = {each for each in {**told.options, **everywhere} if each.startswith("--")}
+    options = {each for each in {**reported.options, **everywhere} if each.startswith("--")}
     offers(f"has its {len(options)} options", "--", options)
-    for option, takes in {**everywhere, **told.options}.items():
+    for option, takes in {**everywhere, **reported.options}.items():
         takes_what(f"{option} ", takes)
-    if told.operands:
-        takes_what("", told.operands[0])
+    if reported.operands:
+        takes_what("", reported.operands[0])
 
 
 def main():
     program, shown = (pathlib.Path(word).resolve() for word in sys.argv[1:3])
     kinds = {name: kind for name, kind in {"bash": Bash, "zsh": Zsh, "fish": Fish}.items() if shutil.which(name)}
     claims = Claims()
-    told = list(commands_of(program))
-    claims.check(f"{len(told)} commands are told by --help", len(told) > (20 if program.name == "wattle" else 2))
+    reported = list(commands_of(program))
+    claims.check(f"{len(reported)} commands are reported by --help", len(reported) > (20 if program.name == "wattle" else 2))
     for name in ("bash", "zsh", "fish"):
         claims.check(f"the build's script for {name} is what `{program.name} completion {name}` prints", (shown / f"{program.name}.{name}").read_text() == run(program, "completion", name).stdout)
     with tempfile.TemporaryDirectory(prefix="wattle-completion-") as folder:
@@ -188,12 +188,12 @@ def main():
         (folder / "some-folder").mkdir()
         for name, kind in kinds.items():
             shell = kind(program.name, shown, folder)
-            for each in told:
-                judge(claims, program.name, name, shell, each, told[0])
+            for each in reported:
+                judge(claims, program.name, name, shell, each, reported[0])
             if program.name == "wattle":
                 # Preceding words are parsed: values with ':' and values of options are not commands.
                 for line in ("wattle --server tcp://127.0.0.1:7462 ", "wattle --key=keys -o json "):
-                    claims.check(f"{name}: behind `{line}` a command", shell.offers(line) == set(told[0].commands), str(shell.offers(line)))
+                    claims.check(f"{name}: behind `{line}` a command", shell.offers(line) == set(reported[0].commands), str(shell.offers(line)))
                 # zsh shows options if it has no other completion
                 behind = {each for each in shell.offers("wattle node keys ") if not each.startswith("-")}
                 claims.check(f"{name}: behind a node's name there is nothing", behind == set(), str(behind))

@@ -83,13 +83,13 @@ TEST_CASE(
     }
     run_service(*agents[0], "tied.service");
     REQUIRE(run_until(world, agents, [&] { return !pod_of(boss, "tied").is_null(); }));
-    const json told = answer(boss, "confirm", {{"pod", "tied"}, {"node", "n0"}});
-    CHECK(told == json{{"confirmed", true},
-                       {"uid", "tied"},
-                       {"node", "n0"},
-                       {"unit", "tied.service"},
-                       {"limit_s", nullptr},
-                       {"ended", false}});
+    const json reported = answer(boss, "confirm", {{"pod", "tied"}, {"node", "n0"}});
+    CHECK(reported == json{{"confirmed", true},
+                           {"uid", "tied"},
+                           {"node", "n0"},
+                           {"unit", "tied.service"},
+                           {"limit_s", nullptr},
+                           {"ended", false}});
     CHECK(answer(boss, "confirm", {{"pod", "untied"}, {"node", "n0"}, {"limit_s", "3600"}})["unit"].is_null());
     CHECK(requested(boss, "n0") == 2);
     for (const auto& [key, value] : Pairs{{"limit_s", "-1"}, {"limit_s", "soon"}, {"unit", "/"}}) {

@@ -16,7 +16,7 @@ namespace {
 constexpr double kRun_s = 150, kMinute_s = 60;
 
 struct Lived {
-  stats::Moments heard, first_loss, last_loss;  // after the first minute; of the first and last fifth
+  stats::Moments received, first_loss, last_loss;  // after the first minute; of the first and last fifth
   std::uint64_t blocks = 0, learned_blocks = 0;
   bool gated = false;
   double behind = 0;
@@ -38,7 +38,7 @@ Lived live(std::uint64_t seed) {
     while (world.now_s() < kRun_s) {
       world.turn();
       for (const bench::Judged& judged : world.take_judged())
-        if (judged.at_s >= kMinute_s) lived.heard.add(judged.by_network ? 1 : 0);
+        if (judged.at_s >= kMinute_s) lived.received.add(judged.by_network ? 1 : 0);
       const auto learned = world.learned();
       if (!learned || !learned->loss || learned->steps == steps) continue;
       steps = learned->steps;
@@ -60,8 +60,8 @@ TEST_CASE(
   for (const std::uint64_t seed : {1U, 2U, 3U}) {
     CAPTURE(seed);
     const Lived lived = live(seed);
-    REQUIRE(lived.heard.count() > 100);
-    CHECK(lived.heard.mean() > 0.5);
+    REQUIRE(lived.received.count() > 100);
+    CHECK(lived.received.mean() > 0.5);
     CHECK_FALSE(lived.gated);
     // Each pod of it has latency limits, and one a second is compared.
     CHECK(lived.blocks >= 10);

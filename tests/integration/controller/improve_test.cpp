@@ -142,8 +142,8 @@ TEST_CASE(
   REQUIRE(hidden.size() == 96);
   CHECK(hidden[0]["owner"] == hidden[4]["owner"]);
   CHECK(hidden[0]["owner"] != hidden[1]["owner"]);
-  const std::string told = content_of(world.dir / "hidden.jsonl");
-  for (const char* name : {"ReplicaSet", "image:", "\"n0\""}) CHECK(told.find(name) == std::string::npos);
+  const std::string reported = content_of(world.dir / "hidden.jsonl");
+  for (const char* name : {"ReplicaSet", "image:", "\"n0\""}) CHECK(reported.find(name) == std::string::npos);
 
   // Labels: one process, and four of which one is killed once it has written something.
   REQUIRE(cli(world, "model save base").exit_code == 0);

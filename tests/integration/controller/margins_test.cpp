@@ -25,7 +25,7 @@ class Services {
     for (std::size_t i = 0; i < count; ++i)
       last_.push_back(
           {.name = i == 0 ? "web.service" : "web" + std::to_string(i) + ".service", .rule_margin_ratio = 0.3});
-    agent.with([this](Record& record) { tell(record); });
+    agent.with([this](Record& record) { report(record); });
   }
   ~Services() { end(); }
   void end() { agent_.with({}); }
@@ -34,9 +34,9 @@ class Services {
   std::uint64_t rounds = 0, minutes = 0, steered = 0, of_memory = 0;  // steps that tell of memory
 
  private:
-  void tell(Record& record) {
-    if (agent_.status().acked_seq < told_in_) return;
-    told_in_ = record.seq;
+  void report(Record& record) {
+    if (agent_.status().acked_seq < reported_in_) return;
+    reported_in_ = record.seq;
     ++rounds;
     record.limit_minutes.clear();
     for (LimitMinute& last : last_)
@@ -69,7 +69,7 @@ class Services {
   }
   ScriptedAgent& agent_;
   const std::size_t at_once_;
-  std::uint64_t told_in_ = 0;  // the record of the last minutes
+  std::uint64_t reported_in_ = 0;  // the record of the last minutes
   std::vector<LimitMinute> last_;
 };
 
@@ -113,19 +113,19 @@ TEST_CASE("in mode shadow it learns of told minutes, steers nobody, and goes on 
     if (margins_of(world)["learned"].is_null()) return;
     REQUIRE(rounds_until(world, agents, services, [&] { return services.minutes >= 320; }));
     services.end();  // what is told is learned from, however long a step takes
-    json told;
+    json reported;
     REQUIRE(run_until(world, agents, [&] {
-      told = margins_of(world);
-      const json& learned = told["learned"];
+      reported = margins_of(world);
+      const json& learned = reported["learned"];
       return (learned["steps"].get<std::uint64_t>() >= 20 && learned["replay"].get<std::uint64_t>() >= 300) ||
              learned["failures"].get<std::uint64_t>() > 0;
     }));
-    if (told["learned"]["problem"].is_string()) return;  // built without libtorch
+    if (reported["learned"]["problem"].is_string()) return;  // built without libtorch
     CHECK(services.steered == 0);
-    CHECK(told["mode"] == "shadow");
-    CHECK(told["pairs"] == 0);
-    REQUIRE(told["services"].size() == 1);
-    const json& row = told["services"][0];
+    CHECK(reported["mode"] == "shadow");
+    CHECK(reported["pairs"] == 0);
+    REQUIRE(reported["services"].size() == 1);
+    const json& row = reported["services"][0];
     CHECK(row["node"] == "n0");
     CHECK(row["service"] == "web.service");
     CHECK(row["requests_per_s"] == 100);
@@ -135,9 +135,9 @@ TEST_CASE("in mode shadow it learns of told minutes, steers nobody, and goes on 
     CHECK(row["memory"]["used_bytes"] == 1 << 28);
     CHECK(row["teacher"]["memory_margin_ratio"].is_number());
     CHECK(row["student_out"] == false);
-    CHECK(told["out"].empty());
+    CHECK(reported["out"].empty());
     CHECK(row["cost"].get<double>() > 0.99);
-    steps = told["learned"]["steps"].get<std::uint64_t>();
+    steps = reported["learned"]["steps"].get<std::uint64_t>();
     http::Client web("127.0.0.1", world.controller->endpoints().http_port);
     const auto page = web.request("GET", "/metrics", "", wattle::tests::soon());
     REQUIRE(page);
@@ -156,22 +156,22 @@ TEST_CASE("in mode canary steps go to the service's own node, and the verdict co
   world.start();
   Agents agents = connect_agents(world, 2);
   Services services(*agents[0], 20, 1);
-  json told;
+  json reported;
   std::uint64_t asked_in = 0;
   REQUIRE(rounds_until(world, agents, services, [&] {
     CHECK(agents[1]->status().margins.empty());
     if (services.rounds >= asked_in + 5) {
-      told = margins_of(world);
+      reported = margins_of(world);
       asked_in = services.rounds;
     }
-    return (told.contains("pairs") && told["pairs"].get<std::uint64_t>() >= 2) ||
-           (told.contains("learned") && told["learned"]["failures"].get<std::uint64_t>() > 0);
+    return (reported.contains("pairs") && reported["pairs"].get<std::uint64_t>() >= 2) ||
+           (reported.contains("learned") && reported["learned"]["failures"].get<std::uint64_t>() > 0);
   }));
-  if (told["learned"]["problem"].is_string()) return;  // built without libtorch
+  if (reported["learned"]["problem"].is_string()) return;  // built without libtorch
   CHECK(services.steered > 20);
   CHECK(services.of_memory == services.steered);
-  CHECK(told["in_force"] == "canary");
-  CHECK(told["teacher"]["minutes"].get<std::uint64_t>() > 20);
+  CHECK(reported["in_force"] == "canary");
+  CHECK(reported["teacher"]["minutes"].get<std::uint64_t>() > 20);
 }
 
 TEST_CASE("with provisioning.teacher off nothing is looked at, and the document says how to change that") {

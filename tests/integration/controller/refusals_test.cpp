@@ -102,7 +102,7 @@ TEST_CASE("each role with each kind of message on each socket: what it may not i
         } else {
           const auto* refusal = std::get_if<wire::Refusal>(&answer);
           REQUIRE(refusal != nullptr);
-          CHECK_FALSE(refusal->mend.empty());
+          CHECK_FALSE(refusal->fix.empty());
         }
       }
   CHECK(expected.size() == 4);
@@ -164,14 +164,14 @@ TEST_CASE("a revoked key loses its session, its asks and the feed, and nobody el
   REQUIRE(write_file_atomically(world.config.allow_file, fewer.text()));
 
   // The agent and the subscriber are refused for good; the other subscriber keeps its link.
-  bool told = false;
+  bool reported = false;
   REQUIRE(run_until(world, agents, [&] {
     while (theirs->receive()) {
     }
     while (ours->receive()) {
     }
-    told = told || agents[0]->status().problem.find(world.agents[0].public_key) != std::string::npos;
-    return told && !agents[0]->status().welcomed && theirs->link() == Link::refused;
+    reported = reported || agents[0]->status().problem.find(world.agents[0].public_key) != std::string::npos;
+    return reported && !agents[0]->status().welcomed && theirs->link() == Link::refused;
   }));
   CHECK(refusals.value("wattle_controller_keys_revoked_total") == 2);
   CHECK(ours->times_up() == 1);
@@ -237,8 +237,8 @@ TEST_CASE("a revocation that could not be read when it came is told by doctor an
   std::filesystem::create_directory(world.config.allow_file);
   auto ops = world.ask_client(world.operator_key);
   REQUIRE(run_until(world, none, [&] {
-    const auto told = ops.query("doctor", {}, wattle::tests::soon());
-    return told && told->find("allow list") != std::string::npos;
+    const auto reported = ops.query("doctor", {}, wattle::tests::soon());
+    return reported && reported->find("allow list") != std::string::npos;
   }));
   CHECK(refusals.value("wattle_controller_allow_list_ok") == 0);
   REQUIRE(reader.query("status", {}, wattle::tests::soon()));

@@ -95,8 +95,8 @@ TEST_CASE("what was used is told by socket, HTTP and command line, and goes on a
   const auto same = web.request("GET", "/api/v1/report?since=7d", "", wattle::tests::soon());
   REQUIRE(same);
   CHECK(same->status == 200);
-  json told = json::parse(same->body);
-  for (const char* key : {"rows", "idle", "unattributed", "nodes", "from_wall_s"}) CHECK(told[key] == after[key]);
+  json reported = json::parse(same->body);
+  for (const char* key : {"rows", "idle", "unattributed", "nodes", "from_wall_s"}) CHECK(reported[key] == after[key]);
   const auto wrong = web.request("GET", "/api/v1/report?by=pod", "", wattle::tests::soon());
   REQUIRE(wrong);
   CHECK(wrong->status == 400);

@@ -121,10 +121,10 @@ TEST_CASE("a controller that is killed again and again has every durable sample 
   std::mt19937 random(20240607);
   for (int kill = 0; kill < 5; ++kill) {
     rig.start();
-    std::uint64_t heard = 0;
-    for (const auto& agent : rig.agents) heard += agent->acked();
+    std::uint64_t received = 0;
+    for (const auto& agent : rig.agents) received += agent->acked();
     // Somewhere within the transactions of what comes now.
-    const std::uint64_t until = heard + 1 + random() % 120;
+    const std::uint64_t until = received + 1 + random() % 120;
     REQUIRE(rig.pump_until([&] {
       for (auto& agent : rig.agents) agent->push(random() % 4);
       return rig.anybody_heard(until);

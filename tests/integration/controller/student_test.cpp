@@ -15,7 +15,7 @@ using json = wattle::SortedJson;
 namespace {
 
 // Each record has one minute more of a service whose latency nobody knows.
-void tell_minutes(Agents& agents, std::vector<std::uint64_t>& numbers, const bool& out) {
+void report_minutes(Agents& agents, std::vector<std::uint64_t>& numbers, const bool& out) {
   numbers.resize(agents.size());
   for (std::size_t i = 0; i < agents.size(); ++i)
     agents[i]->with([&numbers, &out, i](Record& record) {
@@ -62,13 +62,13 @@ TEST_CASE("agents get the same student, also after a restart of the controller, 
   for (int start = 0; start < 2; ++start) {
     world.start();
     Agents agents = connect_agents(world, kNodes);
-    tell_minutes(agents, numbers, out);
+    report_minutes(agents, numbers, out);
     REQUIRE(run_until(world, agents, [&] { return all_have(agents, 1); }));
     for (const auto& agent : agents) CHECK(*agent->status().student == sent);
-    const json told = student_of_query(world);
-    CHECK(told["state"] == "in_use");
-    CHECK(told["version"] == 1);
-    CHECK(told["withdrawn"] == 0);
+    const json reported = student_of_query(world);
+    CHECK(reported["state"] == "in_use");
+    CHECK(reported["version"] == 1);
+    CHECK(reported["withdrawn"] == 0);
     if (start == 1) {
       out = true;
       REQUIRE(run_until(world, agents, [&] { return all_have(agents, 0); }));

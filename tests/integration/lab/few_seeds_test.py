@@ -81,10 +81,10 @@ def play(folder, command, words, option, into, seeds):
     code, out, err = run(*given)
     if code != 0:
         fail(f"{' '.join(given)} ended with {code}", out + err)
-    told = json.loads(file.read_text()) if into == "--json" else None
+    reported = json.loads(file.read_text()) if into == "--json" else None
     if into == "-o json":
-        told = json.loads(run(*given, "-o", "json")[1])
-    return " ".join(given), out, told
+        reported = json.loads(run(*given, "-o", "json")[1])
+    return " ".join(given), out, reported
 
 
 def recorded_days(days):
@@ -142,18 +142,18 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         for (command, words, option, into), seeds in itertools.product(there, FEW):
-            typed, out, told = play(folder, command, words, option, into, seeds)
+            typed, out, reported = play(folder, command, words, option, into, seeds)
             if NOTE not in out:
                 fail(f"{typed} does not say how many seeds are needed", out)
             if RANGE.search(out) or "confidence" in out or "interval holds" in out:
                 fail(f"{typed} states an interval or a verdict", out)
-            if told is not None and list(ranges_in(told)):
-                fail(f"{typed} writes ranges: {list(ranges_in(told))[:3]}")
-            if told is not None and "better_than_rule" in told:
+            if reported is not None and list(ranges_in(reported)):
+                fail(f"{typed} writes ranges: {list(ranges_in(reported))[:3]}")
+            if reported is not None and "better_than_rule" in reported:
                 fail(f"{typed} writes a verdict")
         for command, words, option, into in there[:4]:
-            typed, out, told = play(folder, command, words, option, into, 5)
-            if NOTE in out or not RANGE.search(out) or not list(ranges_in(told)):
+            typed, out, reported = play(folder, command, words, option, into, 5)
+            if NOTE in out or not RANGE.search(out) or not list(ranges_in(reported)):
                 fail(f"{typed} has no range", out)
         code, out, err = run("wattle-lab labels", "consolidation_churn", "--episodes", "1", "--per-episode", "2", "--min-nodes", "2",
                              "--max-nodes", "3", "--out", str(folder / "labels"))

@@ -32,7 +32,7 @@ global.document = {
 };
 new Function(scripts[1])();
 
-const told = JSON.parse(scripts[0]);
+const reported = JSON.parse(scripts[0]);
 const wrong = [];
 function look(when) {
   for (const plot of main.all("svg")) {
@@ -57,26 +57,26 @@ function finish(said) {
   console.log(said);
   process.exit(wrong.length ? 1 : 0);
 }
-if (!told.trials) {  // the page of lab/real
-  for (const policy of told.policies) if (!main.textContent.includes(policy.name)) wrong.push(`${policy.name} is not named`);
+if (!reported.trials) {  // the page of lab/real
+  for (const policy of reported.policies) if (!main.textContent.includes(policy.name)) wrong.push(`${policy.name} is not named`);
   finish(`${main.all("svg").length} plots, ${choices} choices`);
 }
 const text = main.textContent;
-for (const trial of told.trials)
+for (const trial of reported.trials)
   if (!text.includes(trial.scenario.replaceAll("_", " "))) wrong.push(`${trial.scenario} has no section`);
-for (const setting of told.consolidation) if (!text.includes(setting.name)) wrong.push(`${setting.name} is not drawn`);
+for (const setting of reported.consolidation) if (!text.includes(setting.name)) wrong.push(`${setting.name} is not drawn`);
 // Plots under a heading that begins so, and has these words at its axes.
 function plots(heading, axes) {
   const under = main.all("div").filter(each => each.childNodes.some(kid => kid.tag === "h3" && kid.textContent.startsWith(heading)));
   return under.flatMap(each => each.all("svg")).filter(plot => axes.every(axis => plot.textContent.includes(axis))).length;
 }
-const judged = told.trials.filter(trial => trial.entries.some(entry => entry.name === "true-greedy")).length;
+const judged = reported.trials.filter(trial => trial.entries.some(entry => entry.name === "true-greedy")).length;
 const decided = plots("regret over decisions", ["decisions", "kJ beyond true greedy"]), whole = plots("regret: energy", ["joules / true greedy's - 1"]);
 if (judged < 1 || decided !== judged || whole !== judged) wrong.push(`${decided} plots of regret over decisions and ${whole} of whole episodes, not ${judged}`);
-for (const curve of told.curves) if (plots(curve.name, [curve.x, curve.y]) !== 1) wrong.push(`the learning curve ${curve.name} is not drawn with its axes`);
-if (told.curves.length < 1) wrong.push("there is no learning curve to look at");
+for (const curve of reported.curves) if (plots(curve.name, [curve.x, curve.y]) !== 1) wrong.push(`the learning curve ${curve.name} is not drawn with its axes`);
+if (reported.curves.length < 1) wrong.push("there is no learning curve to look at");
 const whiskers = main.all("line").filter(each => each.attributes["stroke-width"] === "2.4").length;
-if (whiskers < 10 * told.trials.length) wrong.push(`only ${whiskers} intervals are drawn`);
-if (main.all("div").filter(each => each.attributes.class === "legend").length < told.trials.length) wrong.push("nodes have no legend");
+if (whiskers < 10 * reported.trials.length) wrong.push(`only ${whiskers} intervals are drawn`);
+if (main.all("div").filter(each => each.attributes.class === "legend").length < reported.trials.length) wrong.push("nodes have no legend");
 if (choices < 100) wrong.push(`only ${choices} choices`);
 finish(`${main.all("svg").length} plots, ${choices} choices, ${whiskers} intervals`);

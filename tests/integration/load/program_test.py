@@ -94,7 +94,7 @@ def name_of(pid):
 def bad_input(claims, run, url, folder):
     (folder / "bad.txt").write_text("100\n200\nmany\n")
     (folder / "empty.txt").write_text("")
-    for words, code, told in (
+    for words, code, reported in (
             (["http", "shop"], 2, "--rate"),
             (["http", "shop", "--users", "1"], 2, "shop: is not a URL: it starts with neither http:// nor https:// (for example http://"),
             (["http", "https://shop/", "--users", "1"], 2, "TLS"),
@@ -115,7 +115,7 @@ def bad_input(claims, run, url, folder):
             (["resource", "--cpu", "4000"], 1, "cores"),
             (["resource", "--memory", "9T"], 1, "MB of free memory")):
         done = run(*words)
-        claims.check(f"{' '.join(words).replace(url, 'URL')}: exit {code}, and why", done.returncode == code and told in done.stderr, f"{done.returncode}: {done.stderr}")
+        claims.check(f"{' '.join(words).replace(url, 'URL')}: exit {code}, and why", done.returncode == code and reported in done.stderr, f"{done.returncode}: {done.stderr}")
     lost = run("resource", "--cpu", "0.1", env={"PATH": str(folder)})
     claims.check("without stress-ng it says how to get it", lost.returncode == 1 and "apt-get install stress-ng" in lost.stderr, lost.stderr)
 
@@ -123,22 +123,22 @@ def bad_input(claims, run, url, folder):
 def users(claims, program, run, url, folder):
     (folder / "body").write_bytes(b"\0\r\n\r\nbytes")
     done = run("http", "--rate", "50", "--for", "1s", "--method", "POST", "--body", "body", "-o", "json", "-H", "X-Who: me", url)
-    told = json.loads(done.stdout)
-    claims.check("each request has the body and the header that were given", Service.seen == [("me", b"\0\r\n\r\nbytes")] * told["answered"] and told["answered"] > 0,
+    reported = json.loads(done.stdout)
+    claims.check("each request has the body and the header that were given", Service.seen == [("me", b"\0\r\n\r\nbytes")] * reported["answered"] and reported["answered"] > 0,
                  str(Service.seen[:3]))
     claims.check("who is no terminal gets no progress", done.stderr == "", done.stderr)
     (folder / "day.txt").write_text("30\n0\n60\n")
-    told = json.loads(run("http", url, "--trace", "day.txt", "--speed", "10", "--arrivals", "even", "-o", "json").stdout)
-    claims.check("a trace brings what its lines sum to", told["due"] == 90 == told["answered"], str(told))
+    reported = json.loads(run("http", url, "--trace", "day.txt", "--speed", "10", "--arrivals", "even", "-o", "json").stdout)
+    claims.check("a trace brings what its lines sum to", reported["due"] == 90 == reported["answered"], str(reported))
     running = subprocess.Popen([program, "http", url, "--rate", "100", "--for", "1h", "-o", "json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     before, posts = Service.gets, len(Service.seen)
     # The tenth request arrives after earlier ones were answered.
     claims.check("a program that runs for an hour sends requests", wait_until(lambda: Service.gets >= before + 10), str(Service.gets))
     running.send_signal(signal.SIGINT)
     out, wrong = running.communicate(timeout=PATIENCE)
-    told = json.loads(out or "{}")
-    claims.check("Ctrl-C ends it with the figures so far", running.returncode == 0 and told["answered"] > 0 and told["offered_s"] < 3600, f"{running.returncode}: {wrong}")
-    claims.check("and what was under way is told apart", told["due"] == told["answered"] + sum(told["failed"].values()) + told["cut_off"] and len(Service.seen) == posts, str(told))
+    reported = json.loads(out or "{}")
+    claims.check("Ctrl-C ends it with the figures so far", running.returncode == 0 and reported["answered"] > 0 and reported["offered_s"] < 3600, f"{running.returncode}: {wrong}")
+    claims.check("and what was under way is reported apart", reported["due"] == reported["answered"] + sum(reported["failed"].values()) + reported["cut_off"] and len(Service.seen) == posts, str(reported))
     leader, follower = pty.openpty()
     running = subprocess.Popen([program, "http", url, "--users", "2", "--for", "1h"], stdout=subprocess.DEVNULL, stderr=follower)
     os.close(follower)
@@ -180,7 +180,7 @@ def resources(claims, program, run, folder):
         out, wrong = running.communicate(timeout=PATIENCE)
         nothing_left(number.name, all_of_them)
         if number != signal.SIGKILL:
-            claims.check(f"{number.name}: the figures so far are told", running.returncode == 0 and "reached" in out, out + wrong)
+            claims.check(f"{number.name}: the figures so far are reported", running.returncode == 0 and "reached" in out, out + wrong)
     running, all_of_them = begin()
     os.killpg(running.pid, signal.SIGKILL)
     running.communicate(timeout=PATIENCE)
@@ -190,14 +190,14 @@ def resources(claims, program, run, folder):
     victim = next(pid for pid in children(running.pid) if name_of(pid) == "stress-ng" and not name_of(parent_of(pid)).startswith("stress-ng"))
     os.kill(victim, signal.SIGKILL)
     _, wrong = running.communicate(timeout=PATIENCE)
-    claims.check("a stress-ng that ends is told", running.returncode == 1 and "exited with 137" in wrong, f"{running.returncode}: {wrong}")
+    claims.check("a stress-ng that ends is reported", running.returncode == 1 and "exited with 137" in wrong, f"{running.returncode}: {wrong}")
     nothing_left("with one stress-ng killed", all_of_them)
-    told = json.loads(run("resource", "--cpu", "0.2", "--memory", "64M", "--disk", "2M", "--for", "4s", "--directory", str(folder), "-o", "json").stdout)
-    claims.check("memory that was wanted is held", told["memory"]["reached_bytes"] >= 64e6, str(told))
+    reported = json.loads(run("resource", "--cpu", "0.2", "--memory", "64M", "--disk", "2M", "--for", "4s", "--directory", str(folder), "-o", "json").stdout)
+    claims.check("memory that was wanted is held", reported["memory"]["reached_bytes"] >= 64e6, str(reported))
     # A pause lasts until the level is met again; the load is never ahead by more than a second.
     claims.check("CPU and disk reach something, and no more than a second's worth above the level",
-                 0 < told["cpu"]["reached_cores"] * told["lasted_s"] < 0.2 * (told["lasted_s"] + 1) + 1
-                 and 0 < told["disk"]["reached_bytes_per_s"] * told["lasted_s"] < 2e6 * (told["lasted_s"] + 1) + 64e6, str(told))
+                 0 < reported["cpu"]["reached_cores"] * reported["lasted_s"] < 0.2 * (reported["lasted_s"] + 1) + 1
+                 and 0 < reported["disk"]["reached_bytes_per_s"] * reported["lasted_s"] < 2e6 * (reported["lasted_s"] + 1) + 64e6, str(reported))
 
 
 def without_watcher(claims, program, folder):

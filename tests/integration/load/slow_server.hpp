@@ -82,12 +82,12 @@ class SlowServer {
       for (std::size_t end; (end = bytes.find("\r\n\r\n")) != std::string::npos;) {
         bytes.erase(0, end + 4);
         const std::size_t nth = requests_++;
-        const MonoTime came = clock.mono();
+        const MonoTime arrived = clock.mono();
         manners_.before(nth);
         const std::string answer = manners_.answer(nth);
         {
           const std::lock_guard lock(mutex_);
-          took_ms_.push_back(seconds(clock.mono() - came) * 1e3);
+          took_ms_.push_back(seconds(clock.mono() - arrived) * 1e3);
         }
         (void)::send(peer, answer.data(), answer.size(), MSG_NOSIGNAL);
         if (!manners_.closes) continue;

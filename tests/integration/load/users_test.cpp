@@ -25,11 +25,11 @@ UserLoad load_for(const SlowServer& server) {
   return load;
 }
 
-Tally apply(const UserLoad& load, const std::function<void(const Progress&)>& told = {}) {
+Tally apply(const UserLoad& load, const std::function<void(const Progress&)>& reported = {}) {
   const SystemClock clock;
   auto stop = StopSignal::open_();
   REQUIRE(stop);
-  auto tally = apply_users(load, clock, *stop, told);
+  auto tally = apply_users(load, clock, *stop, reported);
   REQUIRE_MESSAGE(tally, (tally ? "" : tally.error().message()));
   CHECK(tally->due == tally->answered + tally->failures() + tally->cut_off);
   std::uint64_t statuses = 0;
@@ -181,20 +181,21 @@ TEST_CASE("a request whose kept connection the server had closed goes over anoth
 }
 
 TEST_CASE("what is no HTTP, an end without an answer and statuses are told apart") {
-  const auto told_of = [](const std::string& answer) {
+  const auto reported_of = [](const std::string& answer) {
     SlowServer server(Manners{.answer = [&](std::size_t) { return answer; }, .closes = true});
     UserLoad load = load_for(server);
     load.arrivals = Arrivals::constant(100, 100ms, Spacing::even, 1);
     return apply(load);
   };
-  CHECK(failed(told_of("SSH-2.0-OpenSSH_9.2\r\n\r\n"), Failure::malformed) == 10);
-  CHECK(failed(told_of(""), Failure::closed) == 10);
-  CHECK(failed(told_of("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"), Failure::closed) == 10);
-  CHECK(told_of("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n").by_status == std::map<int, std::uint64_t>{{503, 10}});
-  const Tally told_first = told_of("HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + kOkAnswer);
-  CHECK(told_first.by_status == std::map<int, std::uint64_t>{{200, 10}});
+  CHECK(failed(reported_of("SSH-2.0-OpenSSH_9.2\r\n\r\n"), Failure::malformed) == 10);
+  CHECK(failed(reported_of(""), Failure::closed) == 10);
+  CHECK(failed(reported_of("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"), Failure::closed) == 10);
+  CHECK(reported_of("HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n").by_status ==
+        std::map<int, std::uint64_t>{{503, 10}});
+  const Tally reported_first = reported_of("HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + kOkAnswer);
+  CHECK(reported_first.by_status == std::map<int, std::uint64_t>{{200, 10}});
   // Chunks, of which the last is all there is: Boost 1.81 has an assertion against that.
-  CHECK(told_of("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n").answered == 10);
+  CHECK(reported_of("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n").answered == 10);
 }
 
 TEST_CASE("a server that goes away is refused connections from then on, by kind") {
@@ -202,13 +203,13 @@ TEST_CASE("a server that goes away is refused connections from then on, by kind"
   UserLoad load = load_for(*server);
   load.closed = {2, 10ms, Spacing::even, 2s};
   // Gone after the first second, as the progress tells it.
-  std::uint64_t seconds_told = 0;
+  std::uint64_t seconds_reported = 0;
   const Tally tally = apply(load, [&](const Progress& second) {
     server.reset();
-    ++seconds_told;
+    ++seconds_reported;
     CHECK(second.since_start >= 1s);
   });
-  CHECK(seconds_told >= 1);
+  CHECK(seconds_reported >= 1);
   CHECK(tally.answered > 0);
   CHECK(failed(tally, Failure::refused) > 0);
 }
@@ -229,7 +230,7 @@ TEST_CASE("nobody there, or no such name, is told at once") {
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == Errc::unavailable);
   CHECK(refused.error().subject == "http://127.0.0.1:" + std::to_string(port));
-  CHECK_FALSE(refused.error().mend.empty());
+  CHECK_FALSE(refused.error().fix.empty());
   load.origin = {"no-such-host.invalid", 80, {}};
   const auto unknown = apply_users(load, clock, *stop, {});
   REQUIRE_FALSE(unknown);

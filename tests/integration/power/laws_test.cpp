@@ -134,7 +134,7 @@ TEST_CASE("a wrong password is denied, by an error that names its file and conta
     for (const Error& error : failures_of(*rig.denied, rig.node, enough())) {
       CAPTURE(error.message());
       CHECK(error.code == Errc::denied);
-      CHECK(error.mend.find(rig.denied_file) != std::string::npos);
+      CHECK(error.fix.find(rig.denied_file) != std::string::npos);
       check_keeps_secrets(rig, error);
     }
   });

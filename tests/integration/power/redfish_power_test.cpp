@@ -103,7 +103,7 @@ TEST_CASE_FIXTURE(RedfishFixture, "a redirect is followed neither on this host n
     away.headers = {{"Location", "http://127.0.0.1:" + other.port() + Bmc::kSystem}};
     bmc.answers("GET /redfish/v1/Systems", away);
     CHECK(failure().code == Errc::malformed);
-    CHECK(failure().mend.find("redirect") != std::string::npos);
+    CHECK(failure().fix.find("redirect") != std::string::npos);
   }
   CHECK(other.seen().empty());
 }
@@ -128,7 +128,7 @@ TEST_CASE_FIXTURE(RedfishFixture, "an error keeps the BMC's words, without the s
   const Error denied = failure();
   CHECK(denied.code == Errc::denied);
   CHECK(denied.what.find("the user with *** and ***") != std::string::npos);
-  CHECK(denied.mend.find(credentials) != std::string::npos);
+  CHECK(denied.fix.find(credentials) != std::string::npos);
   bmc.answers("GET /redfish/v1/Systems", body("plain " + std::string(Bmc::kPassword) + " words", 500));
   CHECK(failure().what == "the BMC answers 500: plain *** words");
 }
@@ -181,7 +181,7 @@ TEST_CASE("a BMC with another certificate gets no request") {
   const auto other = RedfishPower(config, kBmcClock).observe(kNode, in_time());
   REQUIRE_FALSE(other);
   CHECK(other.error().code == Errc::denied);
-  CHECK(other.error().mend == "check redfish.ca_file and redfish.fingerprint");
+  CHECK(other.error().fix == "check redfish.ca_file and redfish.fingerprint");
   config.fingerprint.clear();
   CHECK(RedfishPower(config, kBmcClock).observe(kNode, in_time()).error().code == Errc::denied);
   CHECK(bmc.seen().empty());

@@ -111,15 +111,15 @@ TEST_CASE("the controller is told of the shim: who asked it, how often, and path
   int pod = 0;
   CHECK(comes_to(client, kFromController, pod));
   CHECK(client.request("POST", "/prioritise", request(++pod), wattle::tests::soon())->status == 404);
-  const auto told = [&](const char* key) {
+  const auto reported = [&](const char* key) {
     const std::lock_guard lock(world.controller->beat_mutex);
     return world.controller->beat.contains(key) ? world.controller->beat.at(key) : std::string();
   };
-  wattle::tests::wait_until([&] { return told("wrong_paths") == "1"; });
-  CHECK(told("wrong_paths") == "1");
-  CHECK(told("asked") == std::to_string(pod - 1));
-  CHECK_FALSE(told("host").empty());
-  CHECK(told("schedulers") == "wattle");
+  wattle::tests::wait_until([&] { return reported("wrong_paths") == "1"; });
+  CHECK(reported("wrong_paths") == "1");
+  CHECK(reported("asked") == std::to_string(pod - 1));
+  CHECK_FALSE(reported("host").empty());
+  CHECK(reported("schedulers") == "wattle");
 }
 
 TEST_CASE("odd requests are answered as the protocol wants") {

@@ -55,10 +55,10 @@ def alive(port):
     words = str(port).encode()
     for line in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
         try:
-            told = line.read_bytes()
+            reported = line.read_bytes()
         except OSError:
             continue
-        if b"service.py" in told and told.endswith(words + b"\0"):
+        if b"service.py" in reported and reported.endswith(words + b"\0"):
             return True
     return False
 
@@ -108,7 +108,7 @@ def main():
         claim("a file of another profile is refused", other.returncode == 1 and "line 1" in other.stderr)
         out.unlink()
         gone = run([*profile(folder, port)[:-4], "/bin/false"])
-        claim("a service that ends is told: " + gone.stderr.strip(), gone.returncode == 1 and "ended with status 1" in gone.stderr)
+        claim("a service that ends is reported: " + gone.stderr.strip(), gone.returncode == 1 and "ended with status 1" in gone.stderr)
         claim("and leaves no cgroup", not groups())
     return 0
 

@@ -31,7 +31,7 @@ class Contrary final : public models::QNetwork {
   std::uint64_t step() const override { return 5; }
 };
 
-struct BothTold : DeciderRig {
+struct BothReported : DeciderRig {
   std::shared_ptr<const models::QNetwork> network =
       models::FrozenNetwork::from_weights(wattle::test::loud_weights(), 3).value();
   std::unique_ptr<sim::LiveEngine> engine;
@@ -46,8 +46,8 @@ struct BothTold : DeciderRig {
   std::vector<Ran> running;
   std::uint64_t decided = 0, neutral = 0, gated = 0;
 
-  BothTold(const std::string& policy, bool require_evidence, const placement::NetworkOptions& network_options = {},
-           std::shared_ptr<const models::QNetwork> other = nullptr)
+  BothReported(const std::string& policy, bool require_evidence, const placement::NetworkOptions& network_options = {},
+               std::shared_ptr<const models::QNetwork> other = nullptr)
       : DeciderRig(Mode::live) {
     if (other) network = std::move(other);
     config.network = network_options;
@@ -84,8 +84,8 @@ struct BothTold : DeciderRig {
           record.workloads.back().pressure.cpu_some_ratio = 0.1 * static_cast<double>(each.row % 3);
           *record.node.cpu_used_cores += each.cores;
         }
-      const RecordNews told = state.apply(names[i], record, clock.mono());
-      decider->outcomes().record(names[i], record, told);
+      const RecordNews reported = state.apply(names[i], record, clock.mono());
+      decider->outcomes().record(names[i], record, reported);
       for (const Ran& each : running) {
         if (each.row != i) continue;
         const Workload& ran = state.node(names[i])->workloads.at(each.uid);
@@ -105,9 +105,9 @@ struct BothTold : DeciderRig {
     const auto& candidates = entry.decision.candidates;
     const auto feasible =
         std::count_if(candidates.begin(), candidates.end(), [](const auto& c) { return c.masked.empty(); });
-    const bool told_apart = entry.decision.decided_by != "neutral";
-    REQUIRE(entry.winner_terms.has_value() == (told_apart && feasible > 0));
-    REQUIRE(entry.runner_up_terms.has_value() == (told_apart && feasible > 1));
+    const bool distinguished = entry.decision.decided_by != "neutral";
+    REQUIRE(entry.winner_terms.has_value() == (distinguished && feasible > 0));
+    REQUIRE(entry.runner_up_terms.has_value() == (distinguished && feasible > 1));
     const auto adds_up = [&](const std::string& node, const Contributions& terms) {
       const auto found =
           std::find_if(candidates.begin(), candidates.end(), [&](const auto& c) { return c.node == node; });
@@ -192,7 +192,7 @@ TEST_CASE("simulator and controller decide the same, by every policy, network an
     for (const bool require_evidence : {false, true}) {
       CAPTURE(policy.name);
       CAPTURE(require_evidence);
-      BothTold both(std::string(policy.name), require_evidence);
+      BothReported both(std::string(policy.name), require_evidence);
       for (int turn = 0; turn < 400; ++turn) {
         both.second();
         both.decide_one();
@@ -206,7 +206,7 @@ TEST_CASE("simulator and controller decide the same, by every policy, network an
 
 TEST_CASE("margin and shortlist of the network are the same in simulator and controller, and change what is decided") {
   const auto decided_by = [](const placement::NetworkOptions& options) {
-    BothTold both("dqn", false, options, std::make_shared<Contrary>());
+    BothReported both("dqn", false, options, std::make_shared<Contrary>());
     std::vector<std::string> advice;
     for (int turn = 0; turn < 200; ++turn) {
       both.second();

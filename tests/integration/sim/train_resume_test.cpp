@@ -35,7 +35,7 @@ struct TrainRig {
                                 "/checkpoints " + more + " >" + path + "/log 2>&1";
     return std::system(command.c_str()) == 0;
   }
-  std::string told() const { return read_file(path + "/log", 1 << 20).value(); }
+  std::string reported() const { return read_file(path + "/log", 1 << 20).value(); }
   models::LoadedCheckpoint kept(const std::string& name) const {
     return models::CheckpointDir::open_(path + "/checkpoints")->load(name, placement::feature_schema_hash()).value();
   }
@@ -54,16 +54,16 @@ models::Observation three_nodes() {
 
 TEST_CASE("a training goes on from what it kept, and `wattle model load` takes it as its own") {
   const TrainRig rig;
-  REQUIRE_MESSAGE(rig.train(600, ""), rig.told());
+  REQUIRE_MESSAGE(rig.train(600, ""), rig.reported());
   const models::LoadedCheckpoint first = rig.kept("trained");
   CHECK(first.manifest.figures.at("decisions") == 600);
   CHECK(first.manifest.step > 0);
 
   CHECK_FALSE(rig.train(600, "--resume"));
-  CHECK(rig.told().find("has already learned from 600") != std::string::npos);
+  CHECK(rig.reported().find("has already learned from 600") != std::string::npos);
   CHECK_FALSE(rig.train(700, "--resume --name other"));
-  CHECK(rig.told().find("other") != std::string::npos);
-  REQUIRE_MESSAGE(rig.train(700, "--resume"), rig.told());
+  CHECK(rig.reported().find("other") != std::string::npos);
+  REQUIRE_MESSAGE(rig.train(700, "--resume"), rig.reported());
   const models::LoadedCheckpoint second = rig.kept("trained");
   CHECK(second.manifest.figures.at("decisions") == 700);
   CHECK(second.manifest.figures.at("episodes") > first.manifest.figures.at("episodes"));

@@ -145,14 +145,14 @@ TEST_CASE("where requests are known they move the margin, throttled or not; with
   const auto unknown = [](int) { return Known(); };
   // Lower than a minute ago, as after a new start: known in no minute.
   const auto restarts = [](int second) { return Known({static_cast<std::uint64_t>(1'000'000 - second), 1000}); };
-  const auto none_came = [](int) { return Known({500, 100}); };
+  const auto none_arrived = [](int) { return Known({500, 100}); };
   CHECK(after_minutes(4, false, many_late) > 0.8);  // 3% late: 0.27 a minute
   CHECK(after_minutes(4, true, many_late) > 0.8);
   CHECK(after_minutes(8, true, all_in_time) < 0.05);  // throttled in a tenth of the periods, and nobody waits
   CHECK(after_minutes(8, true, unknown) > 0.8);
   CHECK(after_minutes(8, true, restarts) > 0.8);
   CHECK(after_minutes(8, false, restarts) < 0.05);
-  CHECK(after_minutes(4, false, none_came) == doctest::Approx(0.15).epsilon(0.01));
+  CHECK(after_minutes(4, false, none_arrived) == doctest::Approx(0.15).epsilon(0.01));
 }
 
 TEST_CASE("in a calm second nothing is written") {

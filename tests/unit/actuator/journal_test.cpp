@@ -209,7 +209,7 @@ TEST_CASE("a damaged record is reported until it is removed, and each whole line
       REQUIRE(journal);
       REQUIRE(journal->damage());
       CHECK(journal->damage()->subject == tree.state() + "/originals");
-      CHECK(journal->damage()->mend.find("remove") != std::string::npos);
+      CHECK(journal->damage()->fix.find("remove") != std::string::npos);
       const Record* record = journal->records().find(kA, Knob::quota_us);
       CHECK((record != nullptr) == one.original_of_a);
       if (record == nullptr) continue;

@@ -68,8 +68,8 @@ TEST_CASE("a minute's memory is what was granted on average, the most that was w
   CHECK_FALSE(looks.end_minute(1));
   looks.add({1000, 400, 0, 0, std::uint64_t{0}}, 800, false);
   looks.add({1000, 500, 0, 0, std::uint64_t{0}}, std::nullopt, true);
-  const actuation::MinuteOfMemory told{std::nullopt, 900, 500, 0.25, 0.5};
-  CHECK(looks.end_minute(0.25) == told);
+  const actuation::MinuteOfMemory reported{std::nullopt, 900, 500, 0.25, 0.5};
+  CHECK(looks.end_minute(0.25) == reported);
   CHECK_FALSE(looks.end_minute(1));
 }
 

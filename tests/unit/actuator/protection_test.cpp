@@ -121,7 +121,7 @@ TEST_CASE("an ancestor without protection is named once, and the report has what
   REQUIRE(troubles.size() == 1);
   CHECK(troubles[0].subject == "/jobs.slice/memory.low");
   CHECK(troubles[0].what.find(kDatabase) != std::string::npos);
-  CHECK_FALSE(troubles[0].mend.empty());
+  CHECK_FALSE(troubles[0].fix.empty());
   node.put(Knob::low_bytes, "/jobs.slice", std::to_string(100 * kMebibyte));
   node.pass(std::chrono::seconds(6));
   CHECK(node.grant().low == actuation::Protection{400 * kMebibyte, 100 * kMebibyte});
@@ -175,7 +175,7 @@ TEST_CASE("protection needs no CPU controller, and a cgroup without the memory c
   CHECK(bare.grant().state == State::trouble);
   const auto troubles = bare.governor->take_troubles();
   REQUIRE(troubles.size() == 1);
-  CHECK(troubles[0].mend.find("+memory") != std::string::npos);
+  CHECK(troubles[0].fix.find("+memory") != std::string::npos);
 }
 
 TEST_CASE("a unit's protection goes through systemd, and limits do not read it") {
@@ -211,7 +211,7 @@ TEST_CASE("a unit's protection goes through systemd, and limits do not read it")
     wanted[Knob::low_bytes] = 40 * kMebibyte;
     const auto refused = units.set(*target, wanted, node.now);
     REQUIRE_FALSE(refused);
-    CHECK(refused.error().mend.find("DefaultMemoryLow") != std::string::npos);
+    CHECK(refused.error().fix.find("DefaultMemoryLow") != std::string::npos);
   }
   CHECK(ledger.held() == 0);
 }

@@ -163,10 +163,10 @@ struct RunningActuator {
     });
   }
   bool limited() const { return rig.systemd.get(kService, UnitProperty::quota) == 50'000; }
-  bool as_before(std::uint64_t told = 2'000'000) const {
-    return rig.systemd.get(kService, UnitProperty::quota) == told &&
+  bool as_before(std::uint64_t reported = 2'000'000) const {
+    return rig.systemd.get(kService, UnitProperty::quota) == reported &&
            parse_limit(rig.tree.get(FakeSystemd::cgroup(kService), Knob::quota_us)) ==
-               static_cast<std::int64_t>(told / 10) &&
+               static_cast<std::int64_t>(reported / 10) &&
            parse_limit(rig.tree.get(FakeSystemd::cgroup(kService), Knob::burst_us)) == 0;
   }
   bool drop_in() const { return std::filesystem::exists(rig.systemd.drop_in(kService, UnitProperty::quota)); }

@@ -37,17 +37,17 @@ class MortalManager final : public FakeManager {
 // What is to be there in the end: shared with the process that dies.
 struct UnitExpected {
   struct One {
-    std::array<std::uint64_t, kProperties.size()> told;
+    std::array<std::uint64_t, kProperties.size()> reported;
     std::array<bool, kProperties.size()> by_set_property;
     std::int64_t burst_us;
   };
   std::array<One, kUnits.size()> unit;
 };
 
-std::string kernel_word(UnitProperty property, std::uint64_t told) {
+std::string kernel_word(UnitProperty property, std::uint64_t reported) {
   const bool quota = property == UnitProperty::quota;
-  if (told == kNoLimit) return quota ? "max 100000" : "max";
-  return quota ? std::to_string(told / 10) + " 100000" : std::to_string(told);
+  if (reported == kNoLimit) return quota ? "max 100000" : "max";
+  return quota ? std::to_string(reported / 10) + " 100000" : std::to_string(reported);
 }
 
 // Somebody else: set-property, a write of the burst, a daemon-reload. Numbers that we never write.
@@ -62,9 +62,9 @@ void unit_foreign_hand(const KernelTree& tree, const FakeSystemd& systemd, UnitE
     return;
   }
   const std::size_t p = random() % kProperties.size();
-  mine.told[p] = p == 0 ? 610'000 + random() % 50 * 10'000 : (1'000'001 + random() % 50) * 4096;
+  mine.reported[p] = p == 0 ? 610'000 + random() % 50 * 10'000 : (1'000'001 + random() % 50) * 4096;
   mine.by_set_property[p] = true;
-  systemd.set(kUnits[i], kProperties[p], mine.told[p]);
+  systemd.set(kUnits[i], kProperties[p], mine.reported[p]);
 }
 
 Restored unit_restore(const KernelTree& tree, const FakeSystemd& systemd, Os& os, UnitManager& manager) {
@@ -117,8 +117,8 @@ std::uint64_t unit_differences(const KernelTree& tree, const FakeSystemd& system
       const UnitProperty property = kProperties[p];
       const Knob knob = kKnobOf[p];
       const bool drop_in = std::filesystem::exists(systemd.drop_in(kUnits[i], property));
-      count += systemd.get(kUnits[i], property) != mine.told[p];
-      count += tree.get(cgroup, knob) != kernel_word(property, mine.told[p]);
+      count += systemd.get(kUnits[i], property) != mine.reported[p];
+      count += tree.get(cgroup, knob) != kernel_word(property, mine.reported[p]);
       count += drop_in && !mine.by_set_property[p];
     }
     count += parse_limit(tree.get(cgroup, Knob::burst_us)) != mine.burst_us;
@@ -141,9 +141,9 @@ TEST_CASE(
     for (std::size_t i = 0; i < kUnits.size(); ++i) {
       auto& mine = expected.unit[i];
       mine = {};
-      mine.told = {random() % 2 == 0 ? kNoLimit : 300'000 + random() % 80 * 1'000,
-                   random() % 2 == 0 ? kNoLimit : (5'000 + random() % 1'000) * 4096, 0};
-      systemd.add(kUnits[i], mine.told[0], mine.told[1]);
+      mine.reported = {random() % 2 == 0 ? kNoLimit : 300'000 + random() % 80 * 1'000,
+                       random() % 2 == 0 ? kNoLimit : (5'000 + random() % 1'000) * 4096, 0};
+      systemd.add(kUnits[i], mine.reported[0], mine.reported[1]);
       mine.burst_us = static_cast<std::int64_t>(random() % 30) * 1'000;
       REQUIRE(tree.put(FakeSystemd::cgroup(kUnits[i]), Knob::burst_us, std::to_string(mine.burst_us)));
     }

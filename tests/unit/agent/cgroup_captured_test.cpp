@@ -17,7 +17,7 @@ using agent::test::Tree;
 namespace {
 struct CgroupMachine {
   const char* name;
-  const char* told;  // - for what the files do not say; pressures: some and full
+  const char* reported;  // - for what the files do not say; pressures: some and full
 };
 const std::vector<CgroupMachine> kCgroupMachines{
     {"openshift-crio",
@@ -97,7 +97,7 @@ TEST_CASE("of captured cgroups the collector tells what their files say, and not
     collector.read(readings, clock, 4, scratch);
     REQUIRE(readings.workloads.size() == 1);
     CHECK(readings.workloads[0].name == std::string(machine.name) + ".service");
-    CHECK(text_of(readings.workloads[0], readings.counters[0]) == machine.told);
+    CHECK(text_of(readings.workloads[0], readings.counters[0]) == machine.reported);
 
     // Nothing happened since: known counts are 0 now, unknown ones stay unknown.
     clock.advance(1s);

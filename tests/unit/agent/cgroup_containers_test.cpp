@@ -186,8 +186,8 @@ TEST_CASE("over days of restarts and ends containers and rest are the pod, to th
     std::uint64_t pod_us = 0;                     // its counter
     std::map<int, std::uint64_t> living{{1, 0}};  // containers and theirs
     int next = 2;
-    std::map<std::string, std::uint64_t> truth_us, told_us;  // over all ticks
-    std::uint64_t pod_told_us = 0, pod_uj = 0, containers_uj = 0, rest_uj = 0;
+    std::map<std::string, std::uint64_t> truth_us, reported_us;  // over all ticks
+    std::uint64_t pod_reported_us = 0, pod_uj = 0, containers_uj = 0, rest_uj = 0;
     const auto write = [&] {
       set_usage(tree, kPodDir, pod_us);
       for (const auto& each : living) set_usage(tree, container_dir(each.first), each.second);
@@ -214,21 +214,21 @@ TEST_CASE("over days of restarts and ends containers and rest are the pod, to th
       attributor.attribute_below(*pod);
       std::uint64_t sum_us = 0, sum_uj = 0;
       for (const ContainerValues& each : pod->containers) {
-        told_us[each.id] += each.cpu_usage_us;
+        reported_us[each.id] += each.cpu_usage_us;
         sum_us += each.cpu_usage_us;
         sum_uj += each.energy_uj.value();
       }
       RC_ASSERT(sum_us <= pod->cpu_usage_us.value());
       RC_ASSERT(sum_uj <= pod->energy_uj.value());
-      pod_told_us += pod->cpu_usage_us.value();
+      pod_reported_us += pod->cpu_usage_us.value();
       pod_uj += pod->energy_uj.value();
       containers_uj += sum_uj;
       rest_uj += pod->energy_uj.value() - sum_uj;
     }
     // Each microsecond was some container's, one of those that ended included, and was told once.
-    RC_ASSERT(pod_told_us == pod_us);
+    RC_ASSERT(pod_reported_us == pod_us);
     std::erase_if(truth_us, [](const auto& each) { return each.second == 0; });
-    RC_ASSERT(told_us == truth_us);
+    RC_ASSERT(reported_us == truth_us);
     RC_ASSERT(containers_uj + rest_uj == pod_uj);
   }));
 }

@@ -215,7 +215,7 @@ TEST_CASE(
     top.write(tree);
     NestedTicks ticks(tree);
     ticks.tick();
-    std::map<std::string, std::uint64_t> own_us, told_us;
+    std::map<std::string, std::uint64_t> own_us, reported_us;
     std::uint64_t before_us = outers_us();
     for (int tick = 0; tick < 10; ++tick) {
       Group& outer = top.at({"kubepods", "burstable", "pod" + kOuterUid});
@@ -245,12 +245,12 @@ TEST_CASE(
       std::uint64_t sum_us = 0;
       for (const WorkloadValues& each : ticks.readings.workloads) {
         sum_us += each.cpu_usage_us.value_or(0);
-        told_us[each.name] += each.cpu_usage_us.value_or(0);
+        reported_us[each.name] += each.cpu_usage_us.value_or(0);
       }
       RC_ASSERT(sum_us == outers_us() - before_us);
       before_us = outers_us();
     }
-    for (const auto& [name, us] : own_us) RC_ASSERT(told_us[name] == us);
+    for (const auto& [name, us] : own_us) RC_ASSERT(reported_us[name] == us);
   }));
 }
 

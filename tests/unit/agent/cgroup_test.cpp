@@ -206,7 +206,7 @@ TEST_CASE("slow files are read every five seconds; what io did in between is tol
   io(0);
   Collector c(tree);
   c.tick();
-  std::uint64_t told = 0, high = 0;
+  std::uint64_t reported = 0, high = 0;
   int times = 0;
   for (int second = 1; second <= 21; ++second) {
     io(second * 100);
@@ -217,14 +217,14 @@ TEST_CASE("slow files are read every five seconds; what io did in between is tol
     CHECK(pod->values.memory_anon_bytes.has_value());
     CHECK(*pod->values.memory_file_bytes == 7);
     if (!pod->values.io_read_bytes) continue;
-    told += *pod->values.io_read_bytes;
+    reported += *pod->values.io_read_bytes;
     high += *pod->values.memory_high_events;
     CHECK(*pod->values.memory_oom_kills == 0);
     CHECK(*pod->values.memory_anon_bytes == static_cast<std::uint64_t>(second) * 100);
     ++times;
   }
   CHECK(times == 5);
-  CHECK(told == 2100);
+  CHECK(reported == 2100);
   CHECK(high == 210);
 }
 

@@ -71,15 +71,15 @@ TEST_CASE("an empty configuration is this host at one tick a second") {
 }
 
 TEST_CASE("a page that others reach has TLS or a token, or is said to be open") {
-  const auto told = [](const std::string& more) {
+  const auto reported = [](const std::string& more) {
     const auto config = parse_config("http: {address: 0.0.0.0, port: 9460" + more + "}", "agent.yaml");
     return config ? std::string() : config.error().message();
   };
-  CHECK(told("").find("is reachable from other machines without authentication") != std::string::npos);
-  CHECK(told(", insecure: true") == "");
-  CHECK(told(", token_file: /t") == "");
-  CHECK(told(", tls: {certificate: /c, key: /k}") == "");
-  CHECK(told(", tls: {certificate: /c}").find("key") != std::string::npos);
+  CHECK(reported("").find("is reachable from other machines without authentication") != std::string::npos);
+  CHECK(reported(", insecure: true") == "");
+  CHECK(reported(", token_file: /t") == "");
+  CHECK(reported(", tls: {certificate: /c, key: /k}") == "");
+  CHECK(reported(", tls: {certificate: /c}").find("key") != std::string::npos);
   CHECK(parse_config("http: {address: 0.0.0.0}", "agent.yaml"));  // without a port nothing listens
 }
 
@@ -102,7 +102,7 @@ pod_parents: [jobs]
     CHECK_MESSAGE(message.find(part) != std::string::npos, part);
 }
 
-TEST_CASE("a probe that makes no sense is refused with the mend") {
+TEST_CASE("a probe that makes no sense is refused with the fix") {
   const std::pair<const char*, const char*> wrong[] = {
       {"{name: a}", "url"},
       {"{name: a, host: h, port: 7}", "host: unknown key"},
@@ -187,13 +187,13 @@ TEST_CASE("an agent that enrols needs no key files, and shows its token over TLS
   const auto config = [](const std::string& enrol) {
     return parse_config("state_dir: /s\ncontroller: {endpoint: \"tcp://a:7460\", enrol: {" + enrol + "}}\n", "test");
   };
-  const auto told = config("url: \"https://[::1]:7463\", token_file: /t, ca_file: /c");
-  REQUIRE_MESSAGE(told.has_value(), told.error().message());
-  CHECK(told->controller.key_file == "/s/agent.key");
-  CHECK(told->controller.server_key_file == "/s/controller.pub");
-  CHECK(told->controller.enrol.host == "::1");
-  CHECK(told->controller.enrol.port == 7463);
-  CHECK(told->controller.enrol.path == "/api/v1/enrol");
+  const auto reported = config("url: \"https://[::1]:7463\", token_file: /t, ca_file: /c");
+  REQUIRE_MESSAGE(reported.has_value(), reported.error().message());
+  CHECK(reported->controller.key_file == "/s/agent.key");
+  CHECK(reported->controller.server_key_file == "/s/controller.pub");
+  CHECK(reported->controller.enrol.host == "::1");
+  CHECK(reported->controller.enrol.port == 7463);
+  CHECK(reported->controller.enrol.path == "/api/v1/enrol");
   CHECK(config("url: \"http://127.0.0.1:7463/x\", token_file: /t")->controller.enrol.path == "/x");
   for (const std::string& wrong : std::vector<std::string>{
            "url: \"https://a:7463\", ca_file: /c", "url: \"https://a:7463\", token_file: /t",

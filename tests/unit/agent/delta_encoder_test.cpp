@@ -127,7 +127,7 @@ TEST_CASE("who hears every record knows every root of every interval, whatever w
         } else if (change.kind == 2 && roots.contains(change.id)) {
           roots[change.id].memory_bytes = change.busy;
         } else if (change.kind == 3) {
-          thinner.tell_all();
+          thinner.report_all();
         } else if (!roots.contains(change.id) || !roots[change.id].ended) {
           roots[change.id] = root(change.id, change.busy % 3 == 0 ? 0 : change.busy);
         }
@@ -158,7 +158,7 @@ TEST_CASE("only what did something or changed is listed, and all at the start, e
   CHECK(reads.front().workloads.size() == 2);  // 9 read, and 8 is of the same pod; 7 came to rest, which needs no word
   for (auto& [id, values] : roots) values = at_rest(values);
   CHECK(thinner.thin(whole(5, roots)).front().workloads.empty());
-  thinner.tell_all();
+  thinner.report_all();
   const auto asked = thinner.thin(whole(6, roots));
   CHECK_FALSE(asked.front().partial);
   CHECK(asked.front().workloads.size() == 100);
@@ -169,10 +169,10 @@ TEST_CASE("only what did something or changed is listed, and all at the start, e
 }
 
 TEST_CASE("whatever number of a root changes, the root is listed") {
-  for (const bool told : {false, true}) {
+  for (const bool reported : {false, true}) {
     WorkloadValues resting;
     resting.name = "a";
-    if (told) resting = root(0, 0);
+    if (reported) resting = root(0, 0);
     for (std::size_t which = 0, count = 1; which < count; ++which) {
       DeltaEncoder thinner;
       thinner.thin(whole(1, {{0, resting}}));

@@ -59,7 +59,7 @@ class DayMachine {
   }
   bool chance(unsigned percent) { return below(100) < percent; }
 
-  // Everything draws what it likes, and things break and mend.
+  // Everything draws what it likes, and things break and fix.
   void pass(Duration time) {
     clock.advance(time);
     for (auto& zone : zones_) {
@@ -129,7 +129,7 @@ class DayMachine {
 };
 
 struct Day {
-  std::uint64_t told_uj = 0, true_of_told_uj = 0;  // of the intervals without a gap or an estimate
+  std::uint64_t reported_uj = 0, true_of_reported_uj = 0;  // of the intervals without a gap or an estimate
   unsigned sure = 0, gaps = 0, estimates = 0, restarts = 0, by_perf = 0;
   bool bounds_hold = true, adds_up = true;
 };
@@ -179,8 +179,8 @@ Day live(std::uint64_t seed, Duration length, std::uint64_t longest_s, unsigned 
     } else {
       ++day.sure;
       if (interval.source == EnergySource::perf) ++day.by_perf;
-      day.told_uj += sum;
-      day.true_of_told_uj += used_uj;
+      day.reported_uj += sum;
+      day.true_of_reported_uj += used_uj;
     }
   }
   return day;
@@ -189,10 +189,10 @@ Day live(std::uint64_t seed, Duration length, std::uint64_t longest_s, unsigned 
 
 TEST_CASE("over a day of wraps, restarts, failing zones and dying sources no joule is lost or invented") {
   const Day day = live(20240607, std::chrono::hours(24), 120);
-  CHECK(day.told_uj == day.true_of_told_uj);
+  CHECK(day.reported_uj == day.true_of_reported_uj);
   CHECK(day.adds_up);
   CHECK(day.bounds_hold);
-  CHECK(day.told_uj > 10'000'000'000'000);  // the counters went round dozens of times
+  CHECK(day.reported_uj > 10'000'000'000'000);  // the counters went round dozens of times
   CHECK(day.restarts > 5);
   CHECK(day.by_perf > 5);
   CHECK(day.estimates > 0);
@@ -202,7 +202,7 @@ TEST_CASE("over a day of wraps, restarts, failing zones and dying sources no jou
 TEST_CASE("intervals in which a counter may have wrapped several times are told as lower bounds, and are") {
   const Day day = live(11, std::chrono::hours(24), 900);
   CHECK(day.gaps > 0);
-  CHECK(day.told_uj == day.true_of_told_uj);
+  CHECK(day.reported_uj == day.true_of_reported_uj);
   CHECK(day.bounds_hold);
 }
 
@@ -226,7 +226,7 @@ TEST_CASE("a day of a platform counter, a sensor that stands in for powercap, an
   std::optional<EnergyMeter> agent;
   std::vector<char> scratch(4096);
   CollectErrors errors;
-  std::uint64_t told_uj = 0, true_uj = 0, unmeasured_uj = 0;
+  std::uint64_t reported_uj = 0, true_uj = 0, unmeasured_uj = 0;
   unsigned sure = 0, gaps = 0, estimates = 0, by_hwmon = 0, restarts = 0;
   bool bounds_hold = true;
   while (clock.mono().time_since_epoch() < std::chrono::hours(24)) {
@@ -257,11 +257,11 @@ TEST_CASE("a day of a platform counter, a sensor that stands in for powercap, an
     } else {
       ++sure;
       if (interval.source == EnergySource::hwmon) ++by_hwmon;
-      told_uj += interval.energy_uj.value_or(0);
+      reported_uj += interval.energy_uj.value_or(0);
       true_uj += spent + beyond;
     }
   }
-  CHECK(told_uj == true_uj);
+  CHECK(reported_uj == true_uj);
   CHECK(bounds_hold);
   CHECK(sure > 5 * gaps);
   CHECK(gaps > 0);
@@ -275,7 +275,7 @@ TEST_CASE("no joule is lost or invented whatever the schedule") {
   CHECK(rc::check([] {
     const Day day =
         live(*rc::gen::arbitrary<std::uint64_t>(), std::chrono::minutes(30), *rc::gen::inRange<std::uint64_t>(1, 400));
-    RC_ASSERT(day.told_uj == day.true_of_told_uj);
+    RC_ASSERT(day.reported_uj == day.true_of_reported_uj);
     RC_ASSERT(day.adds_up);
     RC_ASSERT(day.bounds_hold);
   }));

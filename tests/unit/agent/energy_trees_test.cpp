@@ -111,7 +111,7 @@ struct Outcome {
   CollectErrors errors;
 };
 
-Outcome tell(const Tree& tree, const std::vector<Counter>& counters) {
+Outcome report(const Tree& tree, const std::vector<Counter>& counters) {
   AgentConfig config;
   config.roots = Roots::below(tree.path());
   auto meter = EnergyMeter::open_(config);
@@ -123,12 +123,12 @@ Outcome tell(const Tree& tree, const std::vector<Counter>& counters) {
   clock.advance(1s);
   const auto& interval = meter.read(clock, 0.5, scratch, errors);
   CHECK_FALSE(interval.gap);
-  Outcome told{{}, interval.source, interval.energy_uj.value_or(0), {}, std::move(errors)};
-  for (const auto& domain : interval.domains) told.labels += (told.labels.empty() ? "" : " ") + domain.name;
+  Outcome reported{{}, interval.source, interval.energy_uj.value_or(0), {}, std::move(errors)};
+  for (const auto& domain : interval.domains) reported.labels += (reported.labels.empty() ? "" : " ") + domain.name;
   for (const auto& pool : interval.pools)
-    told.pools += (told.pools.empty() ? "" : " ") + (pool.package ? std::to_string(*pool.package) : "-") + ":" +
-                  std::to_string(pool.energy_uj / 1'000'000);
-  return told;
+    reported.pools += (reported.pools.empty() ? "" : " ") + (pool.package ? std::to_string(*pool.package) : "-") + ":" +
+                      std::to_string(pool.energy_uj / 1'000'000);
+  return reported;
 }
 
 // What the counters that count rose by together.
@@ -146,12 +146,12 @@ TEST_CASE("of each machine's tree the right domains come out, from the right sou
     CAPTURE(machine.tree);
     const Tree tree;
     const auto counters = lay_out(tree, machine.tree);
-    const auto told = tell(tree, counters);
-    CHECK(told.errors.empty());
-    CHECK(told.labels == machine.labels);
-    CHECK(told.source == machine.source);
-    CHECK(told.energy_uj == rise_of(machine, counters));
-    CHECK(told.pools == machine.pools);
+    const auto reported = report(tree, counters);
+    CHECK(reported.errors.empty());
+    CHECK(reported.labels == machine.labels);
+    CHECK(reported.source == machine.source);
+    CHECK(reported.energy_uj == rise_of(machine, counters));
+    CHECK(reported.pools == machine.pools);
   }
 }
 
@@ -166,27 +166,27 @@ TEST_CASE("on each machine every zone wraps at its own range, and the interval k
       REQUIRE(counter.later() < counter.value);
       tree.put(counter.path, std::to_string(counter.value) + "\n");
     }
-    CHECK(tell(tree, counters).energy_uj == rise_of(machine, counters));
+    CHECK(report(tree, counters).energy_uj == rise_of(machine, counters));
   }
 }
 
 TEST_CASE("a meter of the whole system is told beside the packages, and is the sum only where no source knows them") {
   const Tree both, alone, dead;
-  const auto beside = tell(both, lay_out(both, "acpi-meter-two-sockets"));
+  const auto beside = report(both, lay_out(both, "acpi-meter-two-sockets"));
   CHECK(beside.errors.empty());
   CHECK(beside.labels == "package-1 package-0 system");
   CHECK(beside.source == EnergySource::rapl);
   CHECK(beside.energy_uj == 3'000'000);
   CHECK(beside.pools == "1:1 0:2");
 
-  const auto sum = tell(alone, lay_out(alone, "acpi-meter-alone"));
+  const auto sum = report(alone, lay_out(alone, "acpi-meter-alone"));
   CHECK(sum.errors.empty());
   CHECK(sum.labels == "system");
   CHECK(sum.source == EnergySource::hwmon);
   CHECK(sum.energy_uj == 130'000'000);
   CHECK(sum.pools == "-:130");
 
-  const auto none = tell(dead, lay_out(dead, "acpi-meter-dead"));
+  const auto none = report(dead, lay_out(dead, "acpi-meter-dead"));
   CHECK_FALSE(none.errors.empty());
   CHECK(none.source == EnergySource::estimated);
   CHECK(none.labels == "estimated");

@@ -224,5 +224,5 @@ TEST_CASE("a machine without cgroup2 says what to do") {
   const auto root = open_cgroup_root(Roots::below(tree.path()));
   REQUIRE_FALSE(root);
   CHECK(root.error().code == Errc::not_found);
-  CHECK_FALSE(root.error().mend.empty());
+  CHECK_FALSE(root.error().fix.empty());
 }

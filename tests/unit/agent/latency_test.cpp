@@ -59,7 +59,7 @@ TEST_CASE(
   CHECK(read(kPage, 100)->over == 9);
 }
 
-TEST_CASE("a page that is none of a histogram says what is wrong and what mends it") {
+TEST_CASE("a page that is none of a histogram says what is wrong and what fixes it") {
   const auto refuses = [](const std::string& page, Errc code, std::string_view word) {
     INFO(page.substr(0, 200));
     const auto late = read(page, 0.1);
@@ -134,8 +134,8 @@ TEST_CASE("a service is asked for its page again and again; while it says nonsen
                                     log);
   REQUIRE(server);
   LatencySource source{"web.service", "127.0.0.1", server->port(), "/metrics", {"http_seconds", {}, 0.1}};
-  LatencySource nobody{"b.service", "127.0.0.1", 1, "/metrics", {"http_seconds", {}, 0.1}};
-  Latency latency({nobody, source}, log, {5ms, 5ms});
+  LatencySource none{"b.service", "127.0.0.1", 1, "/metrics", {"http_seconds", {}, 0.1}};
+  Latency latency({none, source}, log, {5ms, 5ms});
   const auto known = [&](std::uint64_t least) {
     const auto totals = latency.totals();
     CHECK_FALSE(totals.contains("b.service"));

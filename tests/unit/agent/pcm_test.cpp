@@ -149,9 +149,9 @@ TEST_CASE("a server is asked for JSON, its second is told by socket, and one tha
   }
   const std::uint16_t port = server->port();
   server = http::Server::start({}, {}, log);
-  const auto nobody = Pcm::start({"127.0.0.1", port});
-  REQUIRE(nobody->first_error().has_value());
-  nobody->read(readings, sockets, clock, errors);
+  const auto none = Pcm::start({"127.0.0.1", port});
+  REQUIRE(none->first_error().has_value());
+  none->read(readings, sockets, clock, errors);
   REQUIRE(errors.size() == 1);
   CHECK(errors[0].second.subject.find("/persecond") != std::string::npos);
 }

@@ -72,16 +72,16 @@ TEST_CASE("perf: counts are whole microjoules, and their differences lose nothin
   CHECK(perf_energy_uj(7, 1.0) == 7'000'000);
   CHECK(perf_energy_uj(~std::uint64_t{0}, 1.0) == ~std::uint64_t{0});
   CHECK(rc::check([] {
-    std::uint64_t count = *rc::gen::inRange<std::uint64_t>(0, std::uint64_t{1} << 50), told = 0;
+    std::uint64_t count = *rc::gen::inRange<std::uint64_t>(0, std::uint64_t{1} << 50), reported = 0;
     const std::uint64_t first = perf_energy_uj(count, std::ldexp(1.0, -32));
     std::uint64_t prev = first;
     for (int i = 0; i < 100; ++i) {
       count += *rc::gen::inRange<std::uint64_t>(0, 1'000'000);
       const std::uint64_t now = perf_energy_uj(count, std::ldexp(1.0, -32));
-      told += now - prev;
+      reported += now - prev;
       prev = now;
     }
-    RC_ASSERT(first + told == perf_energy_uj(count, std::ldexp(1.0, -32)));
+    RC_ASSERT(first + reported == perf_energy_uj(count, std::ldexp(1.0, -32)));
   }));
 }
 
@@ -135,7 +135,7 @@ TEST_CASE("perf: a refusal names the capability, a captured tree has no counters
   kernel.denied = true;
   const auto refused = PerfEnergy::open_(roots, kernel.port());
   REQUIRE_FALSE(refused);
-  CHECK(refused.error().mend.find("CAP_PERFMON") != std::string::npos);
+  CHECK(refused.error().fix.find("CAP_PERFMON") != std::string::npos);
 }
 
 TEST_CASE("perf: a counter that stands still is left out, and a PMU of such counters alone is none") {

@@ -120,17 +120,17 @@ TEST_CASE("the actuator is told at each tick, what it answers is summed up, and 
   const Log log = Log::silent();
   Provisioning provisioning({path, {}}, log);
   const Sample sample = three_workloads();
-  provisioning.tell(sample);
+  provisioning.report(sample);
   CHECK(provisioning.values().configured);
   CHECK_FALSE(provisioning.values().connected);
   {
     Peer actuator(path);
     actuation::Orders orders;
-    provisioning.tell(sample);
+    provisioning.report(sample);
     actuator.accept();
     CHECK(actuator.hear().orders.size() == 3);
     actuator.say("report 1 - 2\nlimits set 250 500 1500 - 7 /a\nsuggest suggested 100 200 - - 0 /b\n");
-    provisioning.tell(sample);
+    provisioning.report(sample);
     CHECK(actuator.hear().orders.size() == 3);
     const auto values = provisioning.values();
     CHECK(values.connected);
@@ -145,19 +145,19 @@ TEST_CASE("the actuator is told at each tick, what it answers is summed up, and 
     for (int i = 0; i < 100; ++i) {
       busy.record.node.cpu_used_cores = i % 10;
       busy.record.node.energy_uj = static_cast<std::uint64_t>(10 * (50 + 4 * (i % 10))) * 1'000'000;
-      provisioning.tell(busy);
+      provisioning.report(busy);
       orders = actuator.hear();
     }
     REQUIRE(orders.core_power_w);
     CHECK(*orders.core_power_w == doctest::Approx(4));
     actuator.say("nonsense");
-    provisioning.tell(sample);
+    provisioning.report(sample);
     CHECK_FALSE(provisioning.values().connected);
   }
   tree.remove("socket");
-  provisioning.tell(sample);
+  provisioning.report(sample);
   Peer again(path);
-  provisioning.tell(sample);
+  provisioning.report(sample);
   again.accept();
   CHECK(again.hear().orders.size() == 3);
 }
@@ -179,7 +179,7 @@ TEST_CASE(
 
   std::optional<Peer> actuator(path);
   Provisioning provisioning(config, log);
-  provisioning.tell(sample, {}, margins);
+  provisioning.report(sample, {}, margins);
   actuator->accept();
   // One of the version before would refuse all orders for a step of memory.
   CHECK(actuator->hear().orders[0].step == actuation::MarginStep{3, 0.25});
@@ -193,40 +193,40 @@ TEST_CASE(
       "/b.service\n"
       "limits set 250 500 - - 7:4/0/1250000000/1200000000/0/250000000/500000000/0/1000000000 /5eed\n";
   actuator->say(report);
-  provisioning.tell(sample, {}, margins);
+  provisioning.report(sample, {}, margins);
   CHECK(actuator->hear().orders[0].step == actuation::MarginStep{3, 0.25, 0.125});
   const LimitMinute minute{"b.service", 4, true, 0.25, 0.2, 0.5, 0.25, 0.5, 0.125, 1.5, 100, 2, std::nullopt};
   REQUIRE(provisioning.minutes().size() == 1);
-  const LimitMinute& told = provisioning.minutes()[0];
-  CHECK(told.name == minute.name);
-  CHECK(told.number == minute.number);
-  CHECK(told.steered);
-  CHECK(told.margin_ratio == doctest::Approx(minute.margin_ratio));
-  CHECK(told.rule_margin_ratio == doctest::Approx(minute.rule_margin_ratio));
-  CHECK(told.throttled_ratio == minute.throttled_ratio);
-  CHECK(told.granted_cores == minute.granted_cores);
-  CHECK(told.peak_ratio == minute.peak_ratio);
-  CHECK(told.requests == minute.requests);
-  CHECK(told.requests_over == minute.requests_over);
-  CHECK(told.memory_margin_ratio.value() == doctest::Approx(0.2));
-  CHECK(told.memory_granted_bytes == 4096);
-  CHECK(told.memory_used_bytes == 2048);
-  CHECK(told.memory_used_over_peak == 0.5);
-  CHECK(told.student_out);
+  const LimitMinute& reported = provisioning.minutes()[0];
+  CHECK(reported.name == minute.name);
+  CHECK(reported.number == minute.number);
+  CHECK(reported.steered);
+  CHECK(reported.margin_ratio == doctest::Approx(minute.margin_ratio));
+  CHECK(reported.rule_margin_ratio == doctest::Approx(minute.rule_margin_ratio));
+  CHECK(reported.throttled_ratio == minute.throttled_ratio);
+  CHECK(reported.granted_cores == minute.granted_cores);
+  CHECK(reported.peak_ratio == minute.peak_ratio);
+  CHECK(reported.requests == minute.requests);
+  CHECK(reported.requests_over == minute.requests_over);
+  CHECK(reported.memory_margin_ratio.value() == doctest::Approx(0.2));
+  CHECK(reported.memory_granted_bytes == 4096);
+  CHECK(reported.memory_used_bytes == 2048);
+  CHECK(reported.memory_used_over_peak == 0.5);
+  CHECK(reported.student_out);
   actuator->say(report);  // the same again
-  provisioning.tell(sample, {}, margins);
+  provisioning.report(sample, {}, margins);
   CHECK(provisioning.minutes().empty());
   const PodLevels levels{{"5eed", "limits"}};
-  provisioning.tell(sample, levels, margins);
+  provisioning.report(sample, levels, margins);
   actuator->say(report);
-  provisioning.tell(sample, levels, margins);
+  provisioning.report(sample, levels, margins);
   REQUIRE(provisioning.minutes().size() == 1);
   CHECK(provisioning.minutes()[0].name == "5eed");
 
   actuator.reset();
   tree.remove("socket");
   actuator.emplace(path);
-  for (int i = 0; i < 2; ++i) provisioning.tell(sample, {}, margins);
+  for (int i = 0; i < 2; ++i) provisioning.report(sample, {}, margins);
   actuator->accept();
   CHECK(actuator->hear().orders[0].step == actuation::MarginStep{3, 0.25});
 }

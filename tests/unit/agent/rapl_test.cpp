@@ -41,7 +41,7 @@ struct RaplReader {
       if (domain.label == label) return domain.energy_uj.value_or(0);
     return 0;
   }
-  bool told() const {
+  bool reported() const {
     return std::any_of(readings.begin(), readings.end(), [](const auto& domain) { return domain.energy_uj; });
   }
   std::optional<Rapl> rapl;
@@ -82,15 +82,15 @@ TEST_CASE("a counter that began anew is no wrap: what no zone can draw is absent
 TEST_CASE("any sequence of readings adds up to the energy that went through the counter") {
   CHECK(rc::check([] {
     const auto range = *rc::gen::inRange<std::uint64_t>(1'000'000, kRaplRange);
-    std::uint64_t counter = *rc::gen::inRange<std::uint64_t>(0, range), told = 0, spent = 0;
+    std::uint64_t counter = *rc::gen::inRange<std::uint64_t>(0, range), reported = 0, spent = 0;
     for (int i = 0; i < 50; ++i) {
       const auto used = *rc::gen::inRange<std::uint64_t>(0, range);
       const auto next = used <= range - counter ? counter + used : used - (range - counter);
-      told += delta_energy({MonoTime{}, counter}, {MonoTime{} + 1s, next}, range, 1e6)->energy_uj;
+      reported += delta_energy({MonoTime{}, counter}, {MonoTime{} + 1s, next}, range, 1e6)->energy_uj;
       spent += used;
       counter = next;
     }
-    RC_ASSERT(told == spent);
+    RC_ASSERT(reported == spent);
   }));
 }
 
@@ -109,7 +109,7 @@ TEST_CASE("two sockets: subzones take their package's socket, twins count once, 
   RaplReader reader(tree);
   CHECK(reader.rapl->zone_count() == 6);
   reader.read(0s);
-  CHECK_FALSE(reader.told());
+  CHECK_FALSE(reader.reported());
   CHECK(reader.raw_uj.size() == 6);
   CHECK(reader.rapl->zone_labels() == "package-0, core-0, dram-0, package-1, core-1, dram-1");
 

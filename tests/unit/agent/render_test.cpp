@@ -169,7 +169,7 @@ TEST_CASE("a full disk is told by its name, and what was written before stays wh
   const auto written = full->write("a line\n");
   REQUIRE_FALSE(written);
   CHECK(written.error().subject == "/dev/full");
-  CHECK_FALSE(written.error().mend.empty());
+  CHECK_FALSE(written.error().fix.empty());
   const Tree tree;
   auto file = LineFile::create(tree.path() + "/out.csv");
   REQUIRE(file.has_value());
@@ -180,7 +180,7 @@ TEST_CASE("a full disk is told by its name, and what was written before stays wh
   CHECK(LineFile::create(tree.path() + "/no/out.csv").error().code == Errc::not_found);
 }
 
-TEST_CASE("doctor names what is lost, why, and what mends it") {
+TEST_CASE("doctor names what is lost, why, and what fixes it") {
   AgentConfig config;
   config.roots = Roots::below(tests::source_dir() + "/tests/fixtures/agent/vm-hybrid-cgroup");
   const auto findings = examine(config);
@@ -235,7 +235,7 @@ TEST_CASE("doctor reports pods that are on cgroup v1 alone, and what is lost wit
 }
 
 TEST_CASE("a cgroup controller is on cgroup v1 or is turned off, and doctor reports which") {
-  const auto mend_of = [](const std::string& v1_mount) {
+  const auto fix_of = [](const std::string& v1_mount) {
     const Tree tree{{"proc/self/mountinfo", "31 30 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n" + v1_mount},
                     {"sys/fs/cgroup/cgroup.controllers", "cpuset cpu io pids\n"},
                     {"sys/fs/cgroup/memory/tasks", ""},
@@ -246,14 +246,14 @@ TEST_CASE("a cgroup controller is on cgroup v1 or is turned off, and doctor repo
       if (one.source == "cgroup-memory") return one.text();
     return std::string();
   };
-  const std::string off = mend_of("");  // cgroup_disable=memory, as on a Raspberry Pi
+  const std::string off = fix_of("");  // cgroup_disable=memory, as on a Raspberry Pi
   CHECK(off.find("lost") != std::string::npos);
   CHECK(off.find("cgroup_disable=memory") != std::string::npos);
   CHECK(off.find("v1") == std::string::npos);
-  const std::string v1 = mend_of("34 30 0:31 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n");
+  const std::string v1 = fix_of("34 30 0:31 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n");
   CHECK(v1.find("ok") != std::string::npos);
   CHECK(v1.find("cgroup v1: ") != std::string::npos);
-  CHECK(mend_of("34 30 0:31 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct\n").find("turned off") !=
+  CHECK(fix_of("34 30 0:31 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct\n").find("turned off") !=
         std::string::npos);
 }
 
@@ -297,7 +297,7 @@ TEST_CASE("doctor looks at what a configuration names: keys, state, token and co
   CHECK(find("state").ok);
   CHECK(find("token").ok);
   CHECK_FALSE(find("key").ok);
-  CHECK(find("key").mend.find("chmod") != std::string::npos);
+  CHECK(find("key").fix.find("chmod") != std::string::npos);
   CHECK_FALSE(find("server-key").ok);
   CHECK(find("controller").source == "controller");
   CHECK_FALSE(find("controller").ok);

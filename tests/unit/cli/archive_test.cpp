@@ -60,9 +60,9 @@ TEST_CASE_FIXTURE(ArchiveFixture, "what is read from an archive is what was writ
 TEST_CASE_FIXTURE(ArchiveFixture, "an archive that is there is left alone") {
   CHECK(refuse_taken(path));
   std::ofstream(path) << "mine";
-  const Status told = refuse_taken(path);
-  REQUIRE_FALSE(told);
-  CHECK(told.error().code == Errc::conflict);
+  const Status reported = refuse_taken(path);
+  REQUIRE_FALSE(reported);
+  CHECK(reported.error().code == Errc::conflict);
   const auto written = write();
   REQUIRE_FALSE(written);
   CHECK(written.error().code == Errc::conflict);
@@ -80,7 +80,7 @@ TEST_CASE_FIXTURE(ArchiveFixture, "one changed byte anywhere, or one that is mis
     std::ofstream(other) << changed;
     const auto found = read(other);
     CHECK_MESSAGE(!found, "byte " << at);
-    if (!found) CHECK_FALSE(found.error().mend.empty());
+    if (!found) CHECK_FALSE(found.error().fix.empty());
   }
   for (std::size_t bytes = 0; bytes < whole.size(); bytes += 97) {
     std::ofstream(other) << whole.substr(0, bytes);

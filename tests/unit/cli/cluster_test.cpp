@@ -258,9 +258,9 @@ echo "{\"kind\": \"ExecCredential\", \"apiVersion\": \"client.authentication.k8s
   login.words = {"/no/such/plugin"};
   login.install_hint = "install it";
   CHECK(log_in(login, false).error().code == Errc::not_found);
-  CHECK(log_in(login, false).error().mend == "install it");
+  CHECK(log_in(login, false).error().fix == "install it");
   login.install_hint.clear();
-  CHECK(log_in(login, false).error().mend == "install it or add its folder to PATH");
+  CHECK(log_in(login, false).error().fix == "install it or add its folder to PATH");
   login.words = {"/etc"};
   CHECK(log_in(login, false).error().code == Errc::denied);
   login.words = {"/bin/sh", "-c", "exit 127"};  // it is there, and what it calls is not

@@ -124,7 +124,7 @@ TEST_CASE("no patch where an autoscaler or the owner decides, or there is nothin
     const auto made = owner_patch(of, said);
     REQUIRE_FALSE(made);
     CHECK(made.error().subject == "shop/Deployment/web");
-    CHECK_FALSE(made.error().mend.empty());
+    CHECK_FALSE(made.error().fix.empty());
     return made.error().what;
   };
   OwnerAdvice said = advice_for(1, {});

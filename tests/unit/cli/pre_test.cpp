@@ -107,7 +107,7 @@ TEST_CASE("each mistake of a scheduler's configuration is found, and by its own 
     const auto found = judged(with(kFine, mistake.old, mistake.fresh));
     CHECK(state_of(found, mistake.name) == mistake.state);
     for (const Finding& one : found)
-      if (one.state == State::failed) CHECK_FALSE(one.mend.empty());
+      if (one.state == State::failed) CHECK_FALSE(one.fix.empty());
   }
 }
 
@@ -315,7 +315,7 @@ TEST_CASE("what moves or resizes pods that are placed is told, with how to keep 
                                        false});
   for (const char* name : {"cluster-autoscaler", "karpenter", "descheduler", "vpa"})
     CHECK(state_of(found, name) == State::warn);
-  for (const Finding& one : found) CHECK_FALSE(one.mend.empty());
+  for (const Finding& one : found) CHECK_FALSE(one.fix.empty());
   CHECK(found.back().detail.starts_with("2 of 3"));
   CHECK(state_of(judge_neighbours({{}, {}, {}, true}), "cluster-autoscaler") == State::warn);
 }
@@ -354,9 +354,9 @@ TEST_CASE("Pod Security of a namespace that is there must let the agents in") {
 
 TEST_CASE("what an agent lost is worth a warning, and what it cannot do without a failure") {
   const auto found = findings_of_agent(R"({"node_name":"n1","findings":[
-    {"source":"cpu","state":"ok","optional":false,"why":"8 cores","mend":""},
-    {"source":"rapl","state":"lost","optional":true,"why":"no zones","mend":"load it"},
-    {"source":"cgroup","state":"lost","optional":false,"why":"no cgroup2","mend":"mount it"}]})");
+    {"source":"cpu","state":"ok","optional":false,"why":"8 cores","fix":""},
+    {"source":"rapl","state":"lost","optional":true,"why":"no zones","fix":"load it"},
+    {"source":"cgroup","state":"lost","optional":false,"why":"no cgroup2","fix":"mount it"}]})");
   REQUIRE(found);
   CHECK(state_of(*found, "cpu") == State::ok);
   CHECK(state_of(*found, "rapl") == State::warn);
@@ -375,7 +375,7 @@ TEST_CASE("the controller's volume needs a storage class, the default one or the
                                 both = {storage("fast", "false"), storage("std", "true")};
   CHECK(judge_storage(none, "").front().state == State::warn);
   CHECK(judge_storage(plain, "").front().state == State::warn);
-  CHECK(judge_storage(plain, "").front().mend.find("fast") != std::string::npos);
+  CHECK(judge_storage(plain, "").front().fix.find("fast") != std::string::npos);
   CHECK(judge_storage(both, "").front().state == State::ok);
   CHECK(judge_storage(plain, "fast").front().state == State::ok);
   CHECK(judge_storage(both, "slow").front().state == State::failed);
@@ -398,7 +398,7 @@ TEST_CASE("the fleet: agents that are missing or away, versions apart, sources t
   CHECK(state_of(judge_fleet(nothing, ill, status, std::nullopt), "energy") == State::warn);
   const Json old = {{"nodes", {node("a", true, "0.0.9", "rapl")}}};
   CHECK(state_of(judge_fleet(nothing, old, {{"version", "0.3.0"}}, std::nullopt), "versions") == State::failed);
-  const Json lost = {{{"name", "psi"}, {"state", "lost"}, {"detail", "off"}, {"mend", "psi=1"}}};
+  const Json lost = {{{"name", "psi"}, {"state", "lost"}, {"detail", "off"}, {"fix", "psi=1"}}};
   const Json doctor = {{"nodes", {{{"name", "a"}, {"findings", lost}}, {{"name", "b"}, {"findings", lost}}}}};
   CHECK(state_of(judge_fleet(doctor, well, status, std::nullopt), "psi") == State::warn);
 }

@@ -425,8 +425,8 @@ TEST_CASE("doctor tells a finding once for all nodes that have it, wrapped, and 
   node["findings"] = {{{"name", "rapl"},
                        {"state", "lost"},
                        {"detail", std::string(30, 'x') + " " + std::string(90, 'y')},
-                       {"mend", "load it"}},
-                      {{"name", "psi"}, {"state", "ok"}, {"detail", "there"}, {"mend", ""}}};
+                       {"fix", "load it"}},
+                      {{"name", "psi"}, {"state", "ok"}, {"detail", "there"}, {"fix", ""}}};
   document["nodes"] = Json::array();
   for (const char* name : {"a", "b", "c", "d", "e"}) {
     node["name"] = name;

@@ -25,7 +25,7 @@ Json pod_of(const char* cpu = "1", const char* memory = "512Mi") {
 
 Json& container(Json& pod) { return pod["spec"]["containers"][0]; }
 void allow_less(Json& pod) { pod["metadata"]["annotations"]["wattle.dev/shrink"] = "allowed"; }
-void tell(Json& pod, const char* type, const char* reason) {
+void report(Json& pod, const char* type, const char* reason) {
   pod["status"]["conditions"].push_back(
       {{"type", type}, {"status", "True"}, {"reason", reason}, {"message", "node has too little"}});
 }
@@ -86,18 +86,18 @@ TEST_CASE("what was raised comes down again, to the original at most, and no fur
 TEST_CASE("in force is what its kubelet tells that the container has, not what was written") {
   Json pod = pod_of();
   const PodRecord record = carry_out(pod, plan(pod, 1.2, 512));
-  const auto tell_sizes = [&](const char* allocated, const char* actual) {
+  const auto report_sizes = [&](const char* allocated, const char* actual) {
     pod["status"]["containerStatuses"] =
         Json::parse(R"([{"name":"web","allocatedResources":{"cpu":")" + std::string(allocated) +
                     R"(","memory":"512Mi"},"resources":{"requests":{"cpu":")" + actual + R"(","memory":"512Mi"}}}])");
     return plan(pod, 1.2, 512, &record);
   };
-  CHECK(tell_sizes("1", "1").state == "in_progress");      // not looked at
-  CHECK(tell_sizes("1200m", "1").state == "in_progress");  // allocated, not done
-  CHECK(tell_sizes("1200m", "1").why == "The kubelet has not finished yet.");
-  CHECK(tell_sizes("1200m", "1200m").state == "in_force");
-  CHECK(tell_sizes("1200m", "1199m").state == "in_force");  // read back from shares
-  CHECK(plan(pod, 3, 512, &record).state == "write");       // it holds nothing up
+  CHECK(report_sizes("1", "1").state == "in_progress");      // not looked at
+  CHECK(report_sizes("1200m", "1").state == "in_progress");  // allocated, not done
+  CHECK(report_sizes("1200m", "1").why == "The kubelet has not finished yet.");
+  CHECK(report_sizes("1200m", "1200m").state == "in_force");
+  CHECK(report_sizes("1200m", "1199m").state == "in_force");  // read back from shares
+  CHECK(plan(pod, 3, 512, &record).state == "write");         // it holds nothing up
   container(pod)["resources"]["limits"] = {{"memory", "600Mi"}};
   pod["status"]["containerStatuses"][0]["resources"]["limits"] = {{"memory", "700Mi"}};
   CHECK_FALSE(is_in_force(pod, "web"));
@@ -159,10 +159,10 @@ TEST_CASE("Deferred is waited for; Infeasible is taken back and not asked for ag
   allow_less(pod);
   PodRecord record = carry_out(pod, plan(pod, 4, 512));
   Json waiting = pod;
-  tell(waiting, "PodResizePending", "Deferred");
+  report(waiting, "PodResizePending", "Deferred");
   CHECK(plan(waiting, 8, 512, &record).state == "deferred");
   Json never = pod;
-  tell(never, "PodResizePending", "Infeasible");
+  report(never, "PodResizePending", "Infeasible");
   never["status"]["containerStatuses"] = {
       {{"name", "web"}, {"allocatedResources", {{"cpu", "1"}, {"memory", "512Mi"}}}}};
   const Verdict back = plan(never, 4, 512, &record);
@@ -188,7 +188,7 @@ TEST_CASE("Deferred is waited for; Infeasible is taken back and not asked for ag
   fixed.refused = {{{"cpu", "500m"}}, {}};
   CHECK(plan(pod, 0.4, 512, &fixed).state == "infeasible");
   CHECK(plan(pod, 2, 512, &fixed).state == "write");
-  tell(pod, "PodResizeInProgress", "");
+  report(pod, "PodResizeInProgress", "");
   CHECK(plan(pod, 2, 512, &record).state == "in_progress");
   pod["status"]["conditions"][0]["reason"] = "Error";
   CHECK(plan(pod, 2, 512, &record).state == "failing");

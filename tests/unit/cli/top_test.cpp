@@ -79,7 +79,7 @@ using Names = std::vector<std::string>;
 
 TEST_CASE("nodes are shown with who draws most first, and any column sorts them") {
   Top top;
-  top.model.tell("", three());
+  top.model.report("", three());
   CHECK(top.lines()[0].rfind("live dqn | ", 0) == 0);
   CHECK(top.lines()[1] == "nodes 3 | by POWER, highest first");
   CHECK(top.lines()[2].find("POWERv") != std::string::npos);
@@ -112,7 +112,7 @@ TEST_CASE("what is not known comes last, whatever the direction") {
   Top top;
   Json unknown = node_of("u", 1, 1, 1);
   unknown["power_w"] = nullptr;
-  top.model.tell("", fleet_of({unknown, node_of("a", 50, 1, 3), node_of("b", 90, 2, 1)}));
+  top.model.report("", fleet_of({unknown, node_of("a", 50, 1, 3), node_of("b", 90, 2, 1)}));
   CHECK(top.names() == Names{"b", "a", "u"});
   top.type("r");
   CHECK(top.names() == Names{"a", "b", "u"});
@@ -120,17 +120,17 @@ TEST_CASE("what is not known comes last, whatever the direction") {
 
 TEST_CASE("the chosen row stays chosen wherever it goes, and rows are scrolled to it") {
   Top top;
-  top.model.tell("", three());
+  top.model.report("", three());
   CHECK(top.chosen() == "b");
   top.press(Key::down);
   CHECK(top.chosen() == "c");
   top.type("N");
   CHECK(top.chosen() == "c");
-  top.model.tell("", fleet_of({node_of("a", 50, 1, 3), node_of("b", 90, 2, 1)}));
+  top.model.report("", fleet_of({node_of("a", 50, 1, 3), node_of("b", 90, 2, 1)}));
   CHECK(top.chosen() == "b");  // which took its place
   std::vector<Json> many;
   for (int i = 0; i < 5000; ++i) many.push_back(node_of("n" + std::to_string(10000 + i), i, 1, 1));
-  top.model.tell("", fleet_of(many));
+  top.model.report("", fleet_of(many));
   top.press(Key::last);
   CHECK(top.chosen() == "n14999");
   CHECK(top.names().size() == 8);
@@ -145,11 +145,11 @@ TEST_CASE("the chosen row stays chosen wherever it goes, and rows are scrolled t
   CHECK(top.chosen() == "n10001");
 }
 
-TEST_CASE("a filter is typed, shown, kept, mended and ended") {
+TEST_CASE("a filter is typed, shown, kept, fixed and ended") {
   Top top;
   Json away = node_of("Zeta", 10, 1, 1);
   away["connected"] = false;
-  top.model.tell("", fleet_of({node_of("alpha", 50, 1, 3), node_of("beta", 90, 2, 1), away}));
+  top.model.report("", fleet_of({node_of("alpha", 50, 1, 3), node_of("beta", 90, 2, 1), away}));
   top.type("/BET");
   CHECK(top.names() == Names{"beta"});
   CHECK(top.lines().back().rfind("/BET_", 0) == 0);
@@ -176,16 +176,16 @@ TEST_CASE("a filter is typed, shown, kept, mended and ended") {
 TEST_CASE("a node is looked into and left again") {
   Top top;
   top.size.columns = 160;
-  top.model.tell("", three());
+  top.model.report("", three());
   CHECK(top.press(Key::enter) == Then::ask);
   CHECK(top.model.node() == "b");
   CHECK(top.lines()[1].starts_with("b: waiting for the controller"));
-  top.model.tell("", three());  // an answer that was on its way
+  top.model.report("", three());  // an answer that was on its way
   CHECK(top.names().empty());
   Json node = node_of("b", 90, 2, 2);
   node["energy_j"] = 5321.0;
   node["workloads"] = Json::array({workload_of("web", "u1", 4, 900), workload_of("db", "u2", 9, 100)});
-  top.model.tell("b", Json{{"status", {{"mode", "live"}}}, {"node", node}});
+  top.model.report("b", Json{{"status", {{"mode", "live"}}}, {"node", node}});
   CHECK(top.lines()[1] ==
         "b: up, 90.0 W rapl (idle -), 5.3 kJ since first seen, CPU 2.00 of 8, latency users 11.0 ms | workloads 2 | by "
         "POWER, highest first");
@@ -198,19 +198,19 @@ TEST_CASE("a node is looked into and left again") {
   CHECK(top.press(Key::enter) == Then::draw);  // there is nothing below
   CHECK(top.press(Key::escape) == Then::ask);
   CHECK(top.model.node().empty());
-  top.model.tell("", three());
+  top.model.report("", three());
   CHECK(top.chosen() == "b");
   CHECK(top.press(Key::escape) == Then::draw);
 }
 
 TEST_CASE("what a controller does not answer stands on the last line, and what was known stays") {
   Top top;
-  top.model.tell("", fail(Errc::unavailable, "tcp://a:1", "nobody answers", "is it running?"));
+  top.model.report("", fail(Errc::unavailable, "tcp://a:1", "nobody answers", "is it running?"));
   CHECK(top.lines()[0] == "waiting for the controller");
   CHECK(top.lines().back() == "tcp://a:1: nobody answers (is it running?)");
-  top.model.tell("", three());
+  top.model.report("", three());
   CHECK(top.lines().back().rfind("q quit", 0) == 0);
-  top.model.tell("", fail(Errc::unavailable, "tcp://a:1", "nobody answers", "is it running?"));
+  top.model.report("", fail(Errc::unavailable, "tcp://a:1", "nobody answers", "is it running?"));
   CHECK(top.names().size() == 3);
   CHECK(top.press(Key::enter) == Then::ask);
   CHECK(top.lines().back().rfind("q quit", 0) == 0);
@@ -219,7 +219,7 @@ TEST_CASE("what a controller does not answer stands on the last line, and what w
 TEST_CASE("keys are explained, and the next one ends that") {
   Top top;
   top.size = {40, 120};
-  top.model.tell("", three());
+  top.model.report("", three());
   top.type("?");
   const auto lines = top.lines();
   CHECK(std::find(lines.begin(), lines.end(), "W               sort by POWER") != lines.end());
@@ -237,7 +237,7 @@ TEST_CASE("no name reaches the screen that a terminal would obey, and no picture
   node["energy_source"] = bad;
   Json document = fleet_of({node, node_of("b", 5, 1, 1)});
   document["status"]["mode"] = bad;
-  top.model.tell("", document);
+  top.model.report("", document);
   const auto whole = [&] {
     for (const Size size : {Size{24, 80}, Size{1, 1}, Size{0, 0}, Size{3, 7}, Size{5, 300}}) {
       top.size = size;
@@ -259,12 +259,12 @@ TEST_CASE("no name reaches the screen that a terminal would obey, and no picture
   CHECK(top.press(Key::enter) == Then::ask);
   CHECK(top.model.node() == bad);
   whole();
-  top.model.tell(bad, fail(Errc::malformed, bad, bad, bad));
+  top.model.report(bad, fail(Errc::malformed, bad, bad, bad));
   whole();
   Json drilled = node_of(bad, 10, 1, 1);
   drilled["workloads"] =
       Json::array({workload_of(bad, bad, 1, 1), workload_of(nullptr, bad, 1, 1), "no object", nullptr});
-  top.model.tell(bad, Json{{"status", nullptr}, {"node", drilled}});
+  top.model.report(bad, Json{{"status", nullptr}, {"node", drilled}});
   whole();
 }
 
@@ -272,7 +272,7 @@ TEST_CASE("documents of another shape are shown as nothing known") {
   for (const char* text :
        {"{}", R"({"nodes":null})", R"({"status":[],"nodes":{"a":1}})", R"({"nodes":[1,null,"x",{"name":7}]})"}) {
     Top top;
-    top.model.tell("", Json::parse(text));
+    top.model.report("", Json::parse(text));
     CHECK(top.lines().size() == 12);
     top.press(Key::down);
     top.type("NCMPWDLA/x");

@@ -5,7 +5,7 @@
 using namespace wattle::cmdline;
 
 namespace {
-bool tells(const std::string& page, const std::string& part) { return page.find(part) != std::string::npos; }
+bool reports(const std::string& page, const std::string& part) { return page.find(part) != std::string::npos; }
 const Parameter kHelp{.names = {"-h", "--help"}, .text = "Print help", .most = 0};
 }  // namespace
 
@@ -23,13 +23,13 @@ TEST_CASE("a manual page has the program, each option and each command with its 
   part.operands.push_back({.type = "TEXT", .label = "NAME", .text = "whose", .required = true});
   program.commands.push_back(part);
   const std::string page = man_page(program, "8", "1.2.3");
-  CHECK(tells(page, "\n.TH WATTLE\\-X 8 \"\" \"Wattle 1.2.3\" \"Wattle\"\n"));
-  CHECK(tells(page, ".SH NAME\nwattle\\-x \\- measures\n"));
-  CHECK(tells(page, "\\fBwattle\\-x\\fR [\\fIOPTIONS\\fR] \\fICOMMAND\\fR\n"));
-  CHECK(tells(page, "\\fB\\-o\\fR, \\fB\\-\\-output\\fR \\fIa|\\:b\\fR\nhow\n"));
-  CHECK(tells(page, ".SS \\fBwattle\\-x sub\\fR [\\fIOPTIONS\\fR] \\fINAME\\fR\nDoes a part.\n"));
-  CHECK(tells(page, "\\fB\\-\\-limit\\fR \\fIINT\\fR\nhow many (INT in [1 \\- 5]; default: 3)\n"));
-  CHECK(tells(page, ".SH NOTES\nExit codes: 0 well\n"));
+  CHECK(reports(page, "\n.TH WATTLE\\-X 8 \"\" \"Wattle 1.2.3\" \"Wattle\"\n"));
+  CHECK(reports(page, ".SH NAME\nwattle\\-x \\- measures\n"));
+  CHECK(reports(page, "\\fBwattle\\-x\\fR [\\fIOPTIONS\\fR] \\fICOMMAND\\fR\n"));
+  CHECK(reports(page, "\\fB\\-o\\fR, \\fB\\-\\-output\\fR \\fIa|\\:b\\fR\nhow\n"));
+  CHECK(reports(page, ".SS \\fBwattle\\-x sub\\fR [\\fIOPTIONS\\fR] \\fINAME\\fR\nDoes a part.\n"));
+  CHECK(reports(page, "\\fB\\-\\-limit\\fR \\fIINT\\fR\nhow many (INT in [1 \\- 5]; default: 3)\n"));
+  CHECK(reports(page, ".SH NOTES\nExit codes: 0 well\n"));
   SUBCASE("a command's --help is not told again") { CHECK(page.find("Print help") == page.rfind("Print help")); }
   SUBCASE("told part by part it is the same page") {
     CHECK(page ==
@@ -40,5 +40,5 @@ TEST_CASE("a manual page has the program, each option and each command with its 
 TEST_CASE("what roff would obey stands in a page as text") {
   const Outline program{"x", ".so /etc/passwd\n'x \\n(.t `a' ~ ^ -", "", {kHelp}, {}, {}};
   const std::string page = man_page(program, "1", "1");
-  CHECK(tells(page, "\\&.so /etc/passwd\n\\&\\(aqx \\(rsn(.t \\(gaa\\(aq \\(ti \\(ha \\-\n"));
+  CHECK(reports(page, "\\&.so /etc/passwd\n\\&\\(aqx \\(rsn(.t \\(gaa\\(aq \\(ti \\(ha \\-\n"));
 }

@@ -42,10 +42,10 @@ TEST_CASE("a minute and the step that is to follow it cross the socket as they a
   orders.orders.push_back({"/a b", Level::limits, Requests{1200, 34}, MarginStep{17, 0.9 * 1.04 * 1.04 - 1}});
   orders.orders.push_back({"/c", Level::limits, std::nullopt, MarginStep{0, 4}});
   CHECK(to_text(orders) == "orders 1 -\nlimits:1200/34@17/973440000 /a b\nlimits@0/5000000000 /c\n");
-  const auto heard = parse_orders(to_text(orders));
-  REQUIRE(heard);
-  CHECK(heard->orders[0].step->minute == 17);
-  CHECK(heard->orders[0].step->margin_ratio == doctest::Approx(0.9 * 1.04 * 1.04 - 1).epsilon(1e-9));
+  const auto received = parse_orders(to_text(orders));
+  REQUIRE(received);
+  CHECK(received->orders[0].step->minute == 17);
+  CHECK(received->orders[0].step->margin_ratio == doctest::Approx(0.9 * 1.04 * 1.04 - 1).epsilon(1e-9));
   Report report;
   report.grants.push_back({"/a", Level::limits, State::set, 0.25, 0.5, std::nullopt, std::nullopt, 7,
                            Minute{3, true, 0.25, -0.0625, 0.5, 1.5, 2, 0.125, 1.75, Requests{100, 2}}});
@@ -120,7 +120,7 @@ TEST_CASE("what is no message says what is wrong with it") {
     INFO(text);
     const auto parsed = parse_orders(text);
     REQUIRE_FALSE(parsed);
-    CHECK_FALSE(parsed.error().mend.empty());
+    CHECK_FALSE(parsed.error().fix.empty());
   }
   for (const char* line :
        {"limits set - - - - 0 /a", "limits set 1 - - -5 0 /a", "limits set 1 - - - x /a", "limits none 1 - - - 0 /a",
@@ -149,12 +149,12 @@ TEST_CASE("any bytes are a message or none, and what is one is written as it was
   const std::string seed =
       "orders 1 1250 4250\noff +memory\nprotect /p\nlimits:1200/34@5/1040000000/1150000000 /system.slice/a "
       "b.service\noff /x\n";
-  const std::string told =
+  const std::string reported =
       "report 1 500 3 4250\nlimits set 250 500 - 4096+8192/4096 "
       "7:2/1/1100000000/1150000000/0/250000000/500000000/0/1000000000/10/1/m/1150000000/4096/2048/500000000/0/o "
       "/a\nsuggest hands_off 0 - 1500 - 0 /b c\n";
   for (int i = 0; i < 20'000; ++i) {
-    std::string text = i % 2 == 0 ? seed : told;
+    std::string text = i % 2 == 0 ? seed : reported;
     for (auto flips = random() % 4; flips > 0; --flips) text[random() % text.size()] = static_cast<char>(random());
     if (random() % 4 == 0) text.resize(random() % text.size());
     if (const auto orders = parse_orders(text)) CHECK(*parse_orders(to_text(*orders)) == *orders);

@@ -78,7 +78,7 @@ TEST_CASE("a span of time takes its unit") {
   check_mistake("tick: 0\n", "tick: 0 is out of range");  // nothing is nothing in any unit
 }
 
-TEST_CASE("each kind of mistake names file, line, key and mend") {
+TEST_CASE("each kind of mistake names file, line, key and fix") {
   check_mistake("count: 3\n\ntock: 1\n", "agent.yaml:3: tock: unknown key (did you mean");
   check_mistake("controller:\n  endpiont: x\n", "agent.yaml:2: controller.endpiont: unknown key");
   check_mistake("count: many\n", "agent.yaml:1: count: not a number (for example 0.5)");

@@ -136,7 +136,7 @@ TEST_CASE("what is no file is told at once, and nothing waits for it") {
       CHECK(error.code == Errc::malformed);
       CHECK(error.subject == temp.file(name));
       CHECK(error.what == what);
-      CHECK_FALSE(error.mend.empty());
+      CHECK_FALSE(error.fix.empty());
     }
   }
   CHECK(read_file("/dev/null").error().what == "is a device, not a file");

@@ -58,7 +58,7 @@ TEST_CASE("a token whose words are none is refused, and is not repeated") {
         "2 a 1 1 " + key + " " + print + " s"}) {
     const auto token = parse_join_token(sealed_join_text(words));
     REQUIRE_FALSE(token);
-    CHECK_FALSE(token.error().mend.empty());
+    CHECK_FALSE(token.error().fix.empty());
     CHECK(token.error().message().find(key) == std::string::npos);
   }
 }

@@ -67,7 +67,7 @@ TEST_CASE("a silent log says nothing, and standard error that is no terminal get
 
 TEST_CASE("levels and formats are read by name") {
   CHECK(parse_log_level("warn").value() == LogLevel::warn);
-  CHECK(parse_log_level("loud").error().mend == "use debug, info, warn, error or off");
+  CHECK(parse_log_level("loud").error().fix == "use debug, info, warn, error or off");
   CHECK(parse_log_format("json").value() == LogFormat::json);
   CHECK_FALSE(parse_log_format("xml"));
 }

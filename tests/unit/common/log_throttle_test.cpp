@@ -18,10 +18,10 @@ TEST_CASE("what keeps coming is told once an interval, with how often it came si
 TEST_CASE("strangers beyond the capacity are not told until there is room, and what is kept stays bounded") {
   LogThrottle once{60s, 10};
   const MonoTime start = mono_from_ns(0);
-  int told = 0;
+  int reported = 0;
   for (int i = 0; i < 1000; ++i)
-    if (once.note(std::to_string(i), start)) ++told;
-  CHECK(told == 10);
+    if (once.note(std::to_string(i), start)) ++reported;
+  CHECK(reported == 10);
   CHECK(once.size() == 10);
   CHECK(once.note("late", start + 60s) == 1);
   CHECK(once.size() == 1);

@@ -25,7 +25,7 @@ Status both(int a, int b) {
 }
 }  // namespace
 
-TEST_CASE("an error reads as kind, subject, what and mend") {
+TEST_CASE("an error reads as kind, subject, what and fix") {
   CHECK(Error{Errc::denied, "/a/b", "Permission denied", "grant it"}.message() ==
         "denied: /a/b: Permission denied (grant it)");
   CHECK(Error{Errc::timeout, "peer", "no answer", ""}.message() == "timed out: peer: no answer");
@@ -34,7 +34,7 @@ TEST_CASE("an error reads as kind, subject, what and mend") {
 TEST_CASE("the first error goes outward and the rest is not done") {
   CHECK(quarter(8).value() == "2");
   CHECK(quarter(6).error().what == "is odd");
-  CHECK(quarter(6).error().mend == "double it");
+  CHECK(quarter(6).error().fix == "double it");
   CHECK(both(2, 4));
   CHECK(both(2, 3).error().code == Errc::malformed);
 }

@@ -39,7 +39,7 @@ class Listener {
     ::unsetenv("WATCHDOG_USEC");
     std::filesystem::remove(path_);
   }
-  std::vector<std::string> heard() const {
+  std::vector<std::string> received() const {
     std::vector<std::string> out;
     std::array<char, 512> buffer{};
     for (;;) {
@@ -61,20 +61,20 @@ TEST_CASE("systemd hears that a program is ready, that its loop turns a few time
   ServiceNotify notify;
   CHECK(notify.every() == 1s);
   notify.ready("serves");
-  CHECK(systemd.heard() == std::vector<std::string>{"READY=1\nSTATUS=serves"});
+  CHECK(systemd.received() == std::vector<std::string>{"READY=1\nSTATUS=serves"});
   MonoTime now{};
-  std::size_t told = 0;
+  std::size_t reported = 0;
   for (int turn = 0; turn < 3000; ++turn, now += 1ms) {
     notify.alive(now);
-    told += systemd.heard().size();
+    reported += systemd.received().size();
   }
-  CHECK(told == 6);
+  CHECK(reported == 6);
   now += 10s;  // it hung: nothing came meanwhile, and the first turn after it is told at once
-  CHECK(systemd.heard().empty());
+  CHECK(systemd.received().empty());
   notify.alive(now);
-  CHECK(systemd.heard() == std::vector<std::string>{"WATCHDOG=1"});
+  CHECK(systemd.received() == std::vector<std::string>{"WATCHDOG=1"});
   notify.stopping();
-  CHECK(systemd.heard() == std::vector<std::string>{"STOPPING=1"});
+  CHECK(systemd.received() == std::vector<std::string>{"STOPPING=1"});
 }
 
 TEST_CASE("a manager that hears nothing any more does not make a loop wait") {
@@ -82,7 +82,7 @@ TEST_CASE("a manager that hears nothing any more does not make a loop wait") {
   ServiceNotify notify;
   MonoTime now{};
   for (int turn = 0; turn < 10'000; ++turn, now += 1s) notify.alive(now);  // far more than its queue holds
-  CHECK_FALSE(systemd.heard().empty());
+  CHECK_FALSE(systemd.received().empty());
 }
 
 TEST_CASE("a watchdog that waits for another process is not ours") {
@@ -100,7 +100,7 @@ TEST_CASE("without a watchdog, and without systemd, nothing is told") {
     ServiceNotify notify;
     CHECK(notify.every() == Duration(0));
     notify.alive(MonoTime{});
-    CHECK(systemd.heard().empty());
+    CHECK(systemd.received().empty());
   }
   ServiceNotify notify;
   notify.ready("serves");

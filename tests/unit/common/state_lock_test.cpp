@@ -36,14 +36,14 @@ TEST_CASE("a lock ends with its process, however that ends") {
   const pid_t child = ::fork();
   if (child == 0) {
     const auto lock = StateLock::take(folder.path());
-    const char told = lock ? 'y' : 'n';
-    if (::write(ready[1], &told, 1) != 1) ::_exit(1);
+    const char reported = lock ? 'y' : 'n';
+    if (::write(ready[1], &reported, 1) != 1) ::_exit(1);
     ::pause();
     ::_exit(0);
   }
-  char told = 0;
-  REQUIRE(::read(ready[0], &told, 1) == 1);
-  REQUIRE(told == 'y');
+  char reported = 0;
+  REQUIRE(::read(ready[0], &reported, 1) == 1);
+  REQUIRE(reported == 'y');
   const auto meanwhile = StateLock::take(folder.path());
   REQUIRE_FALSE(meanwhile);
   CHECK(meanwhile.error().code == Errc::conflict);

@@ -78,10 +78,10 @@ TEST_CASE("the pages of the wire list every field of every message in its order,
   spoken["outcome"] = names_of<Outcome>();
   spoken["board_class"] = names_of<BoardClass>();
   spoken["node_state"] = names_of<NodeState>();
-  auto told = documented();
+  auto reported = documented();
   for (const auto& entry : spoken) {
     CAPTURE(entry.first);
-    CHECK(told[entry.first] == entry.second);
+    CHECK(reported[entry.first] == entry.second);
   }
-  CHECK(told.size() == spoken.size());
+  CHECK(reported.size() == spoken.size());
 }

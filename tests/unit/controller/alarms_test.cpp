@@ -56,7 +56,7 @@ TEST_CASE("overload raises an alarm, a finding with a fix, and a metric, until i
   CHECK(kinds(rig) == std::vector<std::string>{"overload"});
   CHECK(rig.get("status").value()["alarms"][0]["text"].get<std::string>().find("every 2.5 s") != std::string::npos);
   CHECK(telemetry()["state"] == "lost");
-  CHECK(telemetry()["mend"].get<std::string>().find("CPU") != std::string::npos);
+  CHECK(telemetry()["fix"].get<std::string>().find("CPU") != std::string::npos);
   CHECK(finished(metrics_text(rig.parts()))->find("\nwattle_controller_overload_tick_seconds 2.5\n") !=
         std::string::npos);
   rig.telemetry.shed({});

@@ -66,7 +66,7 @@ struct BookRig {
     RequestWorkload web;
     web.name_space = "shop";
     web.owner = "Deployment/web";
-    web.pods = web.heard = 2;
+    web.pods = web.received = 2;
     web.request.cpu_cores = 0.5;
     web.used.cpu_cores = 1;
     workloads[kWeb] = web;
@@ -116,7 +116,7 @@ TEST_CASE(
   const Object item = scaler("shop", "web", {{"kind", "ReplicaSet"}, {"name", "web-5d9f8c7b4"}});
   REQUIRE(kube::read_autoscalers(list_of({item}), kube::AutoscalerKind::horizontal, owners));
   RequestRig rig;
-  rig.tell(rig.pod_of("a", "ReplicaSet/web-5d9f8c7b4"));
+  rig.report(rig.pod_of("a", "ReplicaSet/web-5d9f8c7b4"));
   REQUIRE(rig.book->workloads().size() == 1);
   CHECK(owners.of(rig.book->workloads().begin()->first) == "HorizontalPodAutoscaler shop/web");
 }
@@ -125,7 +125,7 @@ TEST_CASE("a right that is missing, or an answer of another shape, makes all unk
   ScriptedApi api;
   api.answers[kHorizontal] = {403, "{}"};
   CHECK(list_all(api).error().code == Errc::denied);
-  CHECK(list_all(api).error().mend.find("replicas.suggest") != std::string::npos);
+  CHECK(list_all(api).error().fix.find("replicas.suggest") != std::string::npos);
   api.answers[kHorizontal] = {200, list_of({})};
   api.answers[kKeda] = {403, "{}"};
   CHECK(list_all(api).error().code == Errc::denied);
@@ -274,7 +274,7 @@ TEST_CASE("replicas are suggested where nobody owns their number, and nowhere el
 TEST_CASE("fewer replicas than there are need that all pods allow to shrink") {
   BookRig rig;
   rig.owner.by = "";
-  rig.web().pods = rig.web().heard = 9;
+  rig.web().pods = rig.web().received = 9;
   rig.minutes(60);
   CHECK(rig.state() == ReplicaState::keep);
   CHECK(rig.last_word().find("wattle.dev/shrink: allowed") != std::string::npos);
@@ -288,7 +288,7 @@ TEST_CASE("usage of pods that nobody hears of is that of the others; of most of 
   BookRig rig;
   rig.owner.by = "";
   rig.web().pods = 4;
-  rig.web().heard = 2;
+  rig.web().received = 2;
   rig.web().used.cpu_cores = 0.5;  // of the two
   rig.minutes(30);
   REQUIRE(rig.book.suggested(kWeb));
@@ -296,7 +296,7 @@ TEST_CASE("usage of pods that nobody hears of is that of the others; of most of 
   BookRig deaf;
   deaf.owner.by = "";
   deaf.web().pods = 4;
-  deaf.web().heard = 1;
+  deaf.web().received = 1;
   deaf.minutes(30);
   CHECK(deaf.state() == ReplicaState::learning);
   CHECK(deaf.last_word().find("no suggestion yet (needs ten minutes with requests and CPU use)") != std::string::npos);
@@ -307,10 +307,10 @@ TEST_CASE("a workload without pods, or whose rate nobody tells any more, has no 
   rig.owner.by = "";
   rig.minutes(30);
   REQUIRE(rig.book.suggested(kWeb));
-  rig.web().pods = rig.web().heard = 0;
+  rig.web().pods = rig.web().received = 0;
   rig.minutes(1);
   CHECK_FALSE(rig.book.suggested(kWeb));
-  rig.web().pods = rig.web().heard = 2;
+  rig.web().pods = rig.web().received = 2;
   rig.minutes(1);
   CHECK(rig.book.suggested(kWeb));
   rig.rates.rate_rps.reset();
@@ -322,12 +322,12 @@ TEST_CASE("a workload without pods, or whose rate nobody tells any more, has no 
 
 TEST_CASE("the document has what is suggested, and why not, and the list those whose replicas are looked at") {
   RequestRig rig;
-  rig.tell(rig.pod_of("a"));
-  rig.tell(rig.pod_of("b", "Deployment/quiet"));
+  rig.report(rig.pod_of("a"));
+  rig.report(rig.pod_of("b", "Deployment/quiet"));
   FixedRate rates;
   ReplicaOwner owner{std::nullopt, "denied"};
   ReplicaBook book(rig.clock, rates, [&](const std::string&) { return owner; });
-  const auto told = [&](const Arguments& arguments) {
+  const auto reported = [&](const Arguments& arguments) {
     const auto body =
         finished(document(rig.parts(*rig.book, book, rig.provisioning.margins()), "provision", arguments));
     REQUIRE(body);
@@ -337,22 +337,22 @@ TEST_CASE("the document has what is suggested, and why not, and the list those w
     rig.minute(1.5);
     finish(book.tick(rig.book->workloads()));
   }
-  CHECK(told({{"only", "replicas"}})["workloads"].size() == 1);
-  Object row = told({{"only", "replicas"}})["workloads"][0];
+  CHECK(reported({{"only", "replicas"}})["workloads"].size() == 1);
+  Object row = reported({{"only", "replicas"}})["workloads"][0];
   CHECK(row["replicas"]["state"] == "unknown");
   CHECK(row["replicas"]["suggested"].is_null());
   CHECK(row["replicas"]["rate_rps"] == 100);
   owner = {"", ""};
-  row = told({{"workload", "web"}})["workloads"][0];
+  row = reported({{"workload", "web"}})["workloads"][0];
   CHECK(row["replicas"]["state"] == "more");
   CHECK(row["replicas"]["suggested"] == 2);  // 1.5 cores of work, 1.4 of two requested
   CHECK(row["replicas"]["aim_ratio"] == 0.7);
   CHECK(row["replicas"]["owner"].is_null());
   CHECK(row["why"].back().get<std::string>().find("Suggested: 2 replicas; current: 1") != std::string::npos);
-  CHECK(told({{"workload", "quiet"}})["workloads"][0]["replicas"].is_null());
-  CHECK(told({})["replicas"] == true);
+  CHECK(reported({{"workload", "quiet"}})["workloads"][0]["replicas"].is_null());
+  CHECK(reported({})["replicas"] == true);
   CHECK(rig.provision()->at("replicas") == false);
   CHECK((*rig.provision())["workloads"][0]["replicas"].is_null());
   owner = {"ScaledObject shop/web", ""};
-  CHECK(told({{"workload", "web"}})["workloads"][0]["replicas"]["owner"] == "ScaledObject shop/web");
+  CHECK(reported({{"workload", "web"}})["workloads"][0]["replicas"]["owner"] == "ScaledObject shop/web");
 }

@@ -82,7 +82,7 @@ TEST_CASE("pods that are late beyond the budget for half an hour end it likewise
   rig.open(Mode::live);
   rig.clock.advance(5h);
   BudgetNow silent = over;
-  silent.told = false;
+  silent.reported = false;
   CHECK(rig.pass(120, std::nullopt, silent) == 120);  // what was told last is no news
   const int minutes = rig.pass(60, within, over);
   CHECK(minutes >= 9);

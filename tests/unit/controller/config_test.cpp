@@ -184,13 +184,13 @@ TEST_CASE("an operator's token is another one than that of who looks, and never 
 TEST_CASE("enrolment asks for TLS, unless it keeps to loopback") {
   const std::string keys = "key: k\nallow_list: a\n";
   CHECK(parse_config(keys, "test")->enrol.tokens.empty());
-  const auto told =
+  const auto reported =
       parse_config(keys + "enrol: {tokens: /t, address: 0.0.0.0, port: 7, tls: {certificate: /c, key: /k}}\n", "test");
-  REQUIRE(told);
-  CHECK(told->enrol.port == 7);
-  CHECK(told->enrol.tls.key == "/k");
+  REQUIRE(reported);
+  CHECK(reported->enrol.port == 7);
+  CHECK(reported->enrol.tls.key == "/k");
   CHECK(parse_config(keys + "enrol: {tokens: /t}\n", "test"));
-  CHECK_FALSE(told->enrol.kubernetes);
+  CHECK_FALSE(reported->enrol.kubernetes);
   const auto reviewed = parse_config(keys + "enrol: {kubernetes: {accounts: [a/b, c/d]}}\n", "test");
   REQUIRE(reviewed);
   CHECK(reviewed->enrol.kubernetes);

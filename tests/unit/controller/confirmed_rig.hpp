@@ -58,7 +58,7 @@ class ConfirmedRig {
   void tick() {
     clock.advance(1s);
     ++seq_;
-    for (const auto& [node, units] : units_) tell(node);
+    for (const auto& [node, units] : units_) report(node);
     life_->decider->expire();
     life_->confirmed->tick();
     finish(life_->keeper.take(life_->decider->log(), life_->decider->take_changed(), clock.mono()));
@@ -79,14 +79,14 @@ class ConfirmedRig {
   }
   Confirmation confirm(const std::string& pod, const std::string& node, const std::string& unit = {},
                        std::optional<Duration> limit = {}) {
-    auto told = life_->confirmed->confirm(pod, node, unit, limit);
-    if (!told) FAIL(told.error().message());
-    return *told;
+    auto reported = life_->confirmed->confirm(pod, node, unit, limit);
+    if (!reported) FAIL(reported.error().message());
+    return *reported;
   }
   Ending done(const std::string& pod, bool failed = false) {
-    auto told = life_->confirmed->done(pod, failed);
-    if (!told) FAIL(told.error().message());
-    return *told;
+    auto reported = life_->confirmed->done(pod, failed);
+    if (!reported) FAIL(reported.error().message());
+    return *reported;
   }
 
   ConfirmedWorkloads& confirmed() { return *life_->confirmed; }
@@ -162,7 +162,7 @@ class ConfirmedRig {
     }
   }
 
-  void tell(const std::string& node) {
+  void report(const std::string& node) {
     Record record = record_of(node, seq_);
     for (const std::string& unit : units_[node]) record.workloads.push_back(values_of(unit));
     for (const std::string& uid : pods_[node]) record.workloads.push_back(pod_values(uid, 100'000));

@@ -25,8 +25,8 @@ TEST_CASE("three nights of a unit of the workload's name take room while it runs
     rig.place(uid, "nightly-report");
     CHECK(rig.requested("n1") == 0);
     rig.start("n1", kReport);
-    const Confirmation told = rig.confirm("nightly-report", "n1");
-    CHECK(told.uid == uid);
+    const Confirmation reported = rig.confirm("nightly-report", "n1");
+    CHECK(reported.uid == uid);
     rig.ticks(5);
     CHECK(rig.requested("n1") == 0.5);
     CHECK(rig.pod(uid)->unit == kReport);
@@ -46,8 +46,8 @@ TEST_CASE("three nights of a unit of the workload's name take room while it runs
 TEST_CASE("a unit that appears on the advised node is the workload before anybody confirms, however short it is") {
   ConfirmedRig rig({"n1", "n2"});
   rig.ticks(2);
-  const wire::Suggestion told = rig.place("short", "nightly-report");
-  REQUIRE_FALSE(told.neutral);
+  const wire::Suggestion reported = rig.place("short", "nightly-report");
+  REQUIRE_FALSE(reported.neutral);
   const std::string node = rig.decision("short")->decision.advice;
   rig.start(node, kReport);
   rig.stop(node, kReport);

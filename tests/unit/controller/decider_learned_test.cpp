@@ -54,7 +54,7 @@ TEST_CASE("an outcome is reckoned with the life of pods of its application, whic
   pod.pod_namespace = "default";
   pod.app = "ReplicaSet/web nginx";
   pod.request = {1, 64 << 20};
-  const double life_s = rig.decider->knowledge().predict(pod).life_s;
+  const double life_s = rig.decider->cluster_model().predict(pod).life_s;
   CHECK(life_s < 1800);
   CHECK(rig.last_outcome()->expected_life_s == doctest::Approx(life_s).epsilon(0.1));
   // Short lives are worth little: the prior's energy shrinks with them.
@@ -103,10 +103,10 @@ TEST_CASE("a network that wants the dearest nodes is left out for the plan's cho
     std::uint64_t step() const override { return 5; }
   };
   LearnedRig rig(Mode::shadow, {.mask = {.start_cap = {.least = 100}}});  // one node takes a pod each second
-  std::vector<std::string> told;
+  std::vector<std::string> reported;
   rig.decider->on_event([&](const MonitorEvent& event) {
     const Guardrail& rule = guardrail_of(event);
-    told.push_back(std::string(rule.who) + ": " + std::string(rule.what) + ": " + event.evidence);
+    reported.push_back(std::string(rule.who) + ": " + std::string(rule.what) + ": " + event.evidence);
   });
   const std::vector<std::string> nodes{"dear", "cheap"};
   for (const std::string& name : nodes) {
@@ -135,8 +135,8 @@ TEST_CASE("a network that wants the dearest nodes is left out for the plan's cho
     if (i >= 60) rig.decider->placements().gone("p" + std::to_string(i - 60), "dear");
   }
   REQUIRE_FALSE(rig.decider->network_gate().in_use());
-  REQUIRE(told.size() == 1);
-  CHECK(told[0].starts_with("guard: the network is withdrawn; the planner is in use: "));
+  REQUIRE(reported.size() == 1);
+  CHECK(reported[0].starts_with("guard: the network is withdrawn; the planner is in use: "));
   rig.decider->asks().ask(ask_for("after", nodes));
   const LoggedDecision* after = rig.decider->log().newest("after");
   CHECK(after->decision.advice == "cheap");
@@ -210,7 +210,7 @@ TEST_CASE("a network that wants the dearest nodes is left out for the plan's cho
   rig.decider->asks().ask(ask_for("loaded", nodes));
   tick();
   CHECK(rig.decider->network_gate().in_use());
-  CHECK(told.back() == "guard: the network is in use: network promoted was loaded");
+  CHECK(reported.back() == "guard: the network is in use: network promoted was loaded");
 }
 
 TEST_CASE("the guard is not told of what was explored, for it would be blamed on the ranking") {

@@ -53,9 +53,9 @@ struct DeciderRig {
     ++seq;
     Record record = record_of("n1", seq);
     for (const std::string& uid : pods) record.workloads.push_back(pod_values(uid, 800'000));
-    const RecordNews told = state.apply("n1", record, clock.mono());
-    for (const std::string& uid : told.appeared) decider->placements().placed(uid, "n1", false);
-    decider->outcomes().record("n1", record, told);
+    const RecordNews reported = state.apply("n1", record, clock.mono());
+    for (const std::string& uid : reported.appeared) decider->placements().placed(uid, "n1", false);
+    decider->outcomes().record("n1", record, reported);
     state.apply("n2", record_of("n2", seq), clock.mono());
   }
 };

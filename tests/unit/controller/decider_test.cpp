@@ -116,31 +116,31 @@ TEST_CASE("what pods use is learned by application and predicted for the next on
   LiveRig rig;
   rig.decider->asks().ask(ask_for("p1", {"n1", "n2"}));
   for (int i = 0; i < 10; ++i) rig.tick({"p1"});
-  CHECK(rig.decider->knowledge().pods() == 1);
+  CHECK(rig.decider->cluster_model().pods() == 1);
   // Thin records leave out what is at rest: five seconds of 0.8 cores, of which nothing is told afterwards.
   for (int i = 0; i < 10; ++i) {
     rig.clock.advance(1s);
     Record record = record_at(++rig.seq);
     record.partial = true;
-    const RecordNews told = rig.state.apply("n1", record, rig.clock.mono());
-    rig.decider->outcomes().record("n1", record, told);
+    const RecordNews reported = rig.state.apply("n1", record, rig.clock.mono());
+    rig.decider->outcomes().record("n1", record, reported);
     rig.decider->expire();
   }
   rig.decider->placements().gone("p1", "n1");
-  CHECK(rig.decider->knowledge().pods() == 0);
-  CHECK(rig.decider->knowledge().demand().apps() == 1);
+  CHECK(rig.decider->cluster_model().pods() == 0);
+  CHECK(rig.decider->cluster_model().demand().apps() == 1);
   // Half of 20 s at 0.8 cores; a pod of 20 s weighs little against the prior of half the request.
   placement::PodSpec next;
   next.pod_namespace = "default";
   next.app = "ReplicaSet/web nginx";
   next.request = {1, 0};
-  const auto predicted = rig.decider->knowledge().predict(next);
+  const auto predicted = rig.decider->cluster_model().predict(next);
   CHECK(predicted.seen_pods == doctest::Approx(20.0 / placement::DemandOptions{}.full_weight_s));
   CHECK(predicted.cores < 0.5);
   CHECK(predicted.cores > 0.49);
   // Saved and restored, with the curve of a node that comes back.
   placement::ClusterModel again;
-  REQUIRE(again.restore(rig.decider->save_knowledge()).has_value());
+  REQUIRE(again.restore(rig.decider->save_cluster_model()).has_value());
   CHECK(again.predict(next).cores == predicted.cores);
   ClusterState state{30s};
   Decider restarted(

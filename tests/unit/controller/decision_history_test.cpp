@@ -89,10 +89,10 @@ TEST_CASE("a decision that is read back says what it said, of the nodes that mat
   CHECK(decision_json(*read) == decision_json(entry));
   CHECK(read->decision.candidates.size() == kKeptCandidates);
   CHECK(read->decision.candidates.back().node == "n298");
-  json kept = explained_json(*read), told = explained_json(entry);
+  json kept = explained_json(*read), reported = explained_json(entry);
   for (const char* key : {"winner", "runner_up", "winner_terms", "runner_up_terms", "demand_cores"}) {
     CAPTURE(key);
-    CHECK(kept[key] == told[key]);
+    CHECK(kept[key] == reported[key]);
   }
 }
 
@@ -197,10 +197,10 @@ TEST_CASE("the writer keeps decisions, answers readers after what came before th
     CHECK(::poll(&ready, 1, 30'000) == 1);
     const auto text = answer.get();
     REQUIRE(text);
-    const json told = json::parse(*text);
-    CHECK(told["kept"] == 3);
-    REQUIRE(told["decisions"].size() == 2);
-    CHECK(told["decisions"][0] == decision_json(decision_of(3, kNow_s + 3)));
+    const json reported = json::parse(*text);
+    CHECK(reported["kept"] == 3);
+    REQUIRE(reported["decisions"].size() == 2);
+    CHECK(reported["decisions"][0] == decision_json(decision_of(3, kNow_s + 3)));
     (*store)->keep(rows_of({9}).front());  // written by the destructor
   }
   auto store = Store::start(options, clock, log);
@@ -235,9 +235,9 @@ TEST_CASE(
   while (!(*store)->figures().decisions_problem.empty()) ::poll(nullptr, 0, 2);
   const auto text = (*store)->read([](StoreFile& file) { return history_text(file, {0, 1000}); }).get();
   REQUIRE(text);
-  const json told = json::parse(*text);
-  CHECK(told["decisions"][0]["id"] == id);  // the newest is never lost
-  CHECK(told["kept"].get<std::uint64_t>() + (*store)->figures().decisions_lost == id);
+  const json reported = json::parse(*text);
+  CHECK(reported["decisions"][0]["id"] == id);  // the newest is never lost
+  CHECK(reported["kept"].get<std::uint64_t>() + (*store)->figures().decisions_lost == id);
 }
 
 TEST_CASE("of a span of time and a number: what is neither is refused by its name") {

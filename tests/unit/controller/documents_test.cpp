@@ -28,9 +28,9 @@ TEST_CASE("a pod is told with what each of its containers draws, and the rest; a
   record.workloads = {pod};
   rig.clock.advance(1s);
   rig.state.apply("n1", record, rig.clock.mono());
-  const auto told = rig.get("pod", {{"pod", "p1"}});
-  REQUIRE(told);
-  const json& one = (*told)["pod"];
+  const auto reported = rig.get("pod", {{"pod", "p1"}});
+  REQUIRE(reported);
+  const json& one = (*reported)["pod"];
   CHECK(one["name"] == "p1-name");
   REQUIRE(one["containers"].size() == 2);
   CHECK(one["containers"][0]["name"] == "web");
@@ -63,19 +63,19 @@ TEST_CASE("an agent's finding is taken apart, whatever parentheses it holds") {
   CHECK(lost.name == "cgroup");
   CHECK(lost.state == "lost");
   CHECK(lost.detail == "not whole");
-  CHECK(lost.mend == "raise the limit (LimitNOFILE, ulimit -n)");
+  CHECK(lost.fix == "raise the limit (LimitNOFILE, ulimit -n)");
   const auto ok = parse_finding("energy: ok: estimated from utilisation (table)");
   CHECK(ok.state == "ok");
   CHECK(ok.detail == "estimated from utilisation (table)");
-  CHECK(ok.mend.empty());
+  CHECK(ok.fix.empty());
   const auto absent = parse_finding("hwmon: absent: no chip (of these)");
   CHECK(absent.state == "absent");
-  CHECK(absent.mend.empty());
+  CHECK(absent.fix.empty());
   const auto plain = parse_finding("rapl: lost: no zones");
   CHECK(plain.detail == "no zones");
-  CHECK(plain.mend.empty());
+  CHECK(plain.fix.empty());
   for (const char* odd : {"x: lost: )", "x: lost: a) b)", "x: lost: (only)", "x: lost:", "x", ""})
-    CHECK_MESSAGE(parse_finding(odd).mend.empty(), odd);
+    CHECK_MESSAGE(parse_finding(odd).fix.empty(), odd);
 }
 
 TEST_CASE("documents have the shapes of docs/reference/api.md") {
@@ -104,7 +104,7 @@ TEST_CASE("documents have the shapes of docs/reference/api.md") {
   const auto one = rig.get("node", {{"name", "n1"}});
   REQUIRE(one);
   CHECK((*one)["node"]["findings"][0] ==
-        json{{"name", "rapl"}, {"state", "lost"}, {"detail", "no powercap zones"}, {"mend", "load intel_rapl_common"}});
+        json{{"name", "rapl"}, {"state", "lost"}, {"detail", "no powercap zones"}, {"fix", "load intel_rapl_common"}});
   CHECK((*one)["node"]["findings"][1]["state"] == "ok");
   CHECK((*one)["node"]["workloads"].size() == 1);
 
@@ -154,9 +154,9 @@ TEST_CASE("a decision names the network that took part in it, also when another 
   };
   LiveRig rig;
   const auto model_of = [&](const char* pod) {
-    const auto told = rig.get("explain", {{"pod", pod}});
-    REQUIRE(told);
-    return (*told)["decision"]["model"];
+    const auto reported = rig.get("explain", {{"pod", pod}});
+    REQUIRE(reported);
+    return (*reported)["decision"]["model"];
   };
   rig.decider->asks().ask(ask_for("before", {"n1"}));
   CHECK(model_of("before").is_null());

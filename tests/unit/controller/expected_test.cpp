@@ -43,9 +43,9 @@ TEST_CASE("a pod that the API server shows unbound keeps its room until it is bo
     ExpectedRig rig;
     std::vector<std::string> to;
     for (const std::string uid : {"a", "b", "c", "d", "e", "f"}) {
-      if (shown_first) rig.tell(WatchedRig::pod(uid, ""));
+      if (shown_first) rig.report(WatchedRig::pod(uid, ""));
       to.push_back(rig.ask(uid));
-      if (!shown_first) rig.tell(WatchedRig::pod(uid, ""));
+      if (!shown_first) rig.report(WatchedRig::pod(uid, ""));
     }
     CHECK(rig.expected() == 6);
     rig.pass(3s);  // the same question within two seconds is answered as before
@@ -56,16 +56,16 @@ TEST_CASE("a pod that the API server shows unbound keeps its room until it is bo
     rig.pass(30min);
     CHECK(rig.expected() == 6);
     CHECK(rig.expected_cores() == 6);
-    rig.tell(WatchedRig::pod("a", to[0]));
+    rig.report(WatchedRig::pod("a", to[0]));
     CHECK(rig.expected() == 5);
     CHECK(rig.requested(to[0]) == 1);
-    rig.tell_gone("b");
+    rig.report_gone("b");
     CHECK(rig.expected() == 4);
-    rig.tell(WatchedRig::pod("d", "a-node-without-an-agent"));
+    rig.report(WatchedRig::pod("d", "a-node-without-an-agent"));
     CHECK(rig.expected() == 3);
-    rig.tell_gone("c");
-    rig.tell_gone("e");
-    rig.tell_gone("f");
+    rig.report_gone("c");
+    rig.report_gone("e");
+    rig.report_gone("f");
     CHECK(rig.expected() == 0);
     CHECK(rig.expected_cores() == 0);
   }
@@ -93,26 +93,26 @@ TEST_CASE("without an API server a pod is expected for half a minute, and for as
 
 TEST_CASE("where the API server names the node that a pod is expected on, that is where it counts") {
   ExpectedRig rig;
-  rig.tell(WatchedRig::pod("a", ""));
+  rig.report(WatchedRig::pod("a", ""));
   const std::string advised = rig.ask("a"), other = advised == "n1" ? "n2" : "n1";
-  rig.tell(ExpectedRig::nominated("a", other));
+  rig.report(ExpectedRig::nominated("a", other));
   CHECK(rig.state.pod("a")->in_flight_to == other);
   CHECK(rig.expected() == 1);
-  rig.tell(ExpectedRig::nominated("a", "a-node-without-an-agent"));
+  rig.report(ExpectedRig::nominated("a", "a-node-without-an-agent"));
   CHECK(rig.state.pod("a")->in_flight_to == other);
   // The scheduler has taken back its own choice.
-  rig.tell(WatchedRig::pod("a", ""));
+  rig.report(WatchedRig::pod("a", ""));
   CHECK(rig.expected() == 0);
   rig.pass(3s);
   // One that was sent there stays expected whether it is nominated or not.
   const std::string again = rig.ask("a");
-  rig.tell(ExpectedRig::nominated("a", again));
-  rig.tell(WatchedRig::pod("a", ""));
+  rig.report(ExpectedRig::nominated("a", again));
+  rig.report(WatchedRig::pod("a", ""));
   CHECK(rig.state.pod("a")->in_flight_to == again);
   // A pod of which nobody asked, as after a preemption.
-  rig.tell(ExpectedRig::nominated("b", "n1"));
+  rig.report(ExpectedRig::nominated("b", "n1"));
   CHECK(rig.state.pod("b")->in_flight_to == "n1");
-  rig.tell(WatchedRig::pod("b", "n2"));
+  rig.report(WatchedRig::pod("b", "n2"));
   CHECK(rig.state.pod("b")->node == "n2");
   CHECK(rig.expected() == 1);
 }
@@ -121,16 +121,16 @@ TEST_CASE("a pod that its scheduler could not place after all makes room; one of
   ExpectedRig rig;
   kube::Pod failed = WatchedRig::pod("a", "");
   failed.unschedulable = true;
-  rig.tell(WatchedRig::pod("a", ""));
+  rig.report(WatchedRig::pod("a", ""));
   rig.ask("a");
-  rig.tell(failed);
+  rig.report(failed);
   CHECK(rig.expected() == 0);
   CHECK(rig.state.pending() == 1);
   rig.pass(3s);
   // Tried again: the condition is still there, and holds nothing of this try.
   rig.ask("a");
   failed.labels = "changed=yes";
-  rig.tell(failed);
+  rig.report(failed);
   rig.pass(5min);
   CHECK(rig.expected() == 1);
 }

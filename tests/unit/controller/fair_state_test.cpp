@@ -148,18 +148,18 @@ TEST_CASE("names that come and go without end are folded too: each would stay in
   ClusterState state(30s);
   state.greet(hello_of("n1"));
   std::set<std::string> names;
-  std::uint64_t told = 0, kept = 0;
+  std::uint64_t reported = 0, kept = 0;
   constexpr std::size_t kEach = 500, kRecords = 200;
   for (std::size_t i = 0; i < kRecords; ++i) {
     Record record = record_of(1 + i, i * kEach, kEach);
     for (WorkloadValues& values : record.workloads) values.ended = true;
-    told += joules_of(record);
+    reported += joules_of(record);
     state.fold("n1", record, fair_at_s(static_cast<std::int64_t>(i)));
     kept += joules_of(record);
     for (const WorkloadValues& values : record.workloads) names.insert(values.name);
     state.apply("n1", record, fair_at_s(static_cast<std::int64_t>(i)));
   }
-  CHECK(kept == told);
+  CHECK(kept == reported);
   CHECK(names.size() <= kMaxWorkloads + kRecords * static_cast<std::size_t>(Newcomers::kNewPerS) + 1);
   CHECK(names.size() >= kMaxWorkloads);
 }

@@ -78,26 +78,26 @@ struct Rig {
   // One minute of a service that answers 100 requests a second, as the rule or the told step has it.
   void minute(const std::string& node = "n1", const std::string& name = "a.service", std::uint64_t late = 0) {
     clock.advance(std::chrono::seconds(60));
-    LimitMinute& told = last[node + name];
+    LimitMinute& reported = last[node + name];
     const auto steps = teacher->margins(node);
     const auto step = steps.find(name);
-    ++told.number;
-    told.name = name;
-    told.steered = step != steps.end() && step->second.minute + 1 == told.number;
-    told.margin_ratio = told.steered ? step->second.margin_ratio : told.rule_margin_ratio;
-    told.rule_margin_ratio = std::max(-0.1, told.margin_ratio - 0.03);
-    told.used_cores = 0.5;
-    told.granted_cores = 0.5 * (1.1 + told.margin_ratio);
-    told.requests = 6000;
-    told.requests_over = late;
+    ++reported.number;
+    reported.name = name;
+    reported.steered = step != steps.end() && step->second.minute + 1 == reported.number;
+    reported.margin_ratio = reported.steered ? step->second.margin_ratio : reported.rule_margin_ratio;
+    reported.rule_margin_ratio = std::max(-0.1, reported.margin_ratio - 0.03);
+    reported.used_cores = 0.5;
+    reported.granted_cores = 0.5 * (1.1 + reported.margin_ratio);
+    reported.requests = 6000;
+    reported.requests_over = late;
     if (memory) {
-      const bool moved = told.steered && step->second.memory_margin_ratio;
-      told.memory_margin_ratio = moved ? *step->second.memory_margin_ratio : models::provision::kRuleMemory;
-      told.memory_used_bytes = 1ULL << 30;
-      told.memory_granted_bytes = static_cast<std::uint64_t>((1 + *told.memory_margin_ratio) * (1 << 30));
-      if (!limited) told.memory_margin_ratio.reset();
+      const bool moved = reported.steered && step->second.memory_margin_ratio;
+      reported.memory_margin_ratio = moved ? *step->second.memory_margin_ratio : models::provision::kRuleMemory;
+      reported.memory_used_bytes = 1ULL << 30;
+      reported.memory_granted_bytes = static_cast<std::uint64_t>((1 + *reported.memory_margin_ratio) * (1 << 30));
+      if (!limited) reported.memory_margin_ratio.reset();
     }
-    teacher->minute(node, 4, told, {}, replicas);
+    teacher->minute(node, 4, reported, {}, replicas);
     learner->turn();
   }
   const SteeredService& service(const std::string& node = "n1", const std::string& name = "a.service") const {
@@ -242,10 +242,10 @@ TEST_CASE(
 }
 
 TEST_CASE("where memory is not limited its actions are masked, and no step tells of it") {
-  for (const bool told : {false, true}) {
+  for (const bool reported : {false, true}) {
     const wattle::test::TempDir dir;
     Rig rig(TeacherMode::canary, dir.path());
-    rig.memory = told;
+    rig.memory = reported;
     rig.limited = false;
     for (int i = 0; i < 300; ++i) {
       rig.minute();
@@ -376,7 +376,7 @@ TEST_CASE("a service that is not told of is forgotten") {
 namespace {
 
 // A minute of a service whose node knows nothing of its requests.
-void untold_minute(Rig& rig, const Traffic& traffic) {
+void unreported_minute(Rig& rig, const Traffic& traffic) {
   rig.clock.advance(std::chrono::seconds(60));
   LimitMinute& minute = rig.last["n1a.service"];
   minute.name = "a.service";
@@ -392,11 +392,11 @@ void untold_minute(Rig& rig, const Traffic& traffic) {
 TEST_CASE("what a node does not know of its requests somebody else may tell: that is learned from, and said") {
   const wattle::test::TempDir dir;
   Rig rig(TeacherMode::shadow, dir.path());
-  for (int i = 0; i < 100; ++i) untold_minute(rig, {100.0, 0.02, 1.5});
+  for (int i = 0; i < 100; ++i) unreported_minute(rig, {100.0, 0.02, 1.5});
   const SteeredService& service = rig.service();
   CHECK(service.known);
-  CHECK(service.rate_by == ToldBy::prometheus);
-  CHECK(service.latency_by == ToldBy::prometheus);
+  CHECK(service.rate_by == ReportedBy::prometheus);
+  CHECK(service.latency_by == ReportedBy::prometheus);
   CHECK(service.minute.requests == 6000);
   CHECK(service.minute.requests_over == 120);
   CHECK(service.minute.p99_over_target == 1.5);
@@ -411,20 +411,20 @@ TEST_CASE("what a node does not know of its requests somebody else may tell: tha
 TEST_CASE("a rate without a latency is forecast, and the rule serves; what the node knows goes first") {
   const wattle::test::TempDir dir;
   Rig rig(TeacherMode::canary, dir.path());
-  for (int i = 0; i < 100; ++i) untold_minute(rig, {50.0, {}, {}});
+  for (int i = 0; i < 100; ++i) unreported_minute(rig, {50.0, {}, {}});
   CHECK_FALSE(rig.service().known);
-  CHECK(rig.service().rate_by == ToldBy::prometheus);
-  CHECK(rig.service().latency_by == ToldBy::nobody);
+  CHECK(rig.service().rate_by == ReportedBy::prometheus);
+  CHECK(rig.service().latency_by == ReportedBy::none);
   CHECK(rig.service().expected->rate_rps == doctest::Approx(50));
   CHECK(rig.made_trainers == 0);
-  untold_minute(rig, {});
-  CHECK(rig.service().rate_by == ToldBy::nobody);
+  unreported_minute(rig, {});
+  CHECK(rig.service().rate_by == ReportedBy::none);
   CHECK_FALSE(rig.service().expected);
   LimitMinute& minute = rig.last["n1a.service"];
   minute.requests = 600;
   minute.requests_over = 6;
-  untold_minute(rig, {100.0, 0.5, 9.0});
-  CHECK(rig.service().rate_by == ToldBy::node);
+  unreported_minute(rig, {100.0, 0.5, 9.0});
+  CHECK(rig.service().rate_by == ReportedBy::node);
   CHECK(rig.service().minute.requests_over == 6);
   CHECK(rig.service().rate_rps == 10);
 }

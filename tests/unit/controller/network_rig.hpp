@@ -25,7 +25,7 @@ struct Wants final : models::QNetwork {
 // A dear and a cheap node, pods of a minute, one a second; each runs on the node that it was advised.
 struct NetworkRig : DeciderRig {
   std::vector<std::string> nodes{"dear", "cheap"};
-  std::vector<std::string> told;
+  std::vector<std::string> reported;
   std::vector<std::string> went;  // where each pod runs
 
   NetworkRig(float trusted, const std::string& certificate, float learned)
@@ -33,7 +33,7 @@ struct NetworkRig : DeciderRig {
     config.require_evidence = true;
     decider.emplace(
         config, state, networks, clock, [](LearningNews) {}, 1);
-    decider->on_event([this](const MonitorEvent& event) { told.push_back(event.evidence); });
+    decider->on_event([this](const MonitorEvent& event) { reported.push_back(event.evidence); });
     for (const std::string& name : nodes) {
       std::array<double, placement::kCurvePoints> watts{};
       for (std::size_t k = 0; k < watts.size(); ++k)

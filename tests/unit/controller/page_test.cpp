@@ -40,8 +40,8 @@ struct PageRig : PartsRig {
         for (const char* uid : {"a", "b", "c"})
           record.workloads.push_back(pod_values(uid, 100'000U * static_cast<unsigned>(*uid - '`')));
       const std::string name = "n" + std::to_string(i);
-      const RecordNews told = state.apply(name, record, clock.mono());
-      for (const std::string& uid : told.appeared) decider->placements().placed(uid, name, false);
+      const RecordNews reported = state.apply(name, record, clock.mono());
+      for (const std::string& uid : reported.appeared) decider->placements().placed(uid, name, false);
     }
     finish(series.sample(parts()));
   }
@@ -84,8 +84,8 @@ http::Token page_token(const std::string& word) {
 }
 
 struct Ear final : http::Subscriber {
-  void hear(Text text) override { heard.push_back(text->substr(7, text->find('\n') - 7)), texts.push_back(*text); }
-  std::vector<std::string> heard, texts;
+  void hear(Text text) override { received.push_back(text->substr(7, text->find('\n') - 7)), texts.push_back(*text); }
+  std::vector<std::string> received, texts;
 };
 
 }  // namespace
@@ -114,7 +114,7 @@ TEST_CASE("nodes and pods are sorted, filtered and cut as asked for, and say how
   CHECK(rig.names("nodes", {{"state", "silent"}}) == "n1 n2 n3 n4 ");
 }
 
-TEST_CASE("an argument of a list that makes no sense is named with its mend") {
+TEST_CASE("an argument of a list that makes no sense is named with its fix") {
   PageRig rig;
   for (const auto& [name, value] : std::vector<std::pair<std::string, std::string>>{{"sort", "colour"},
                                                                                     {"order", "up"},
@@ -126,7 +126,7 @@ TEST_CASE("an argument of a list that makes no sense is named with its mend") {
     REQUIRE_FALSE(answer);
     CHECK(answer.error().code == Errc::malformed);
     CHECK(answer.error().subject == "argument " + name);
-    CHECK_FALSE(answer.error().mend.empty());
+    CHECK_FALSE(answer.error().fix.empty());
   }
   CHECK(rig.get("history", {{"span", "2h"}}).error().code == Errc::malformed);
   CHECK(rig.get("history", {{"node", "n1"}, {"pod", "a"}}).error().code == Errc::malformed);
@@ -201,27 +201,27 @@ TEST_CASE("nothing is made while nobody listens; who comes is told all at once, 
   PageRig rig;
   const auto ear = std::make_shared<Ear>();
   const auto turns = [&](int count, Duration each) {
-    ear->heard.clear();
+    ear->received.clear();
     for (int i = 0; i < count; ++i) {
       rig.clock.advance(each);
       finish(rig.live.turn(rig.parts(), rig.clock.mono()));
     }
-    return std::count(ear->heard.begin(), ear->heard.end(), "heat") * 100 +
-           std::count(ear->heard.begin(), ear->heard.end(), "fleet");
+    return std::count(ear->received.begin(), ear->received.end(), "heat") * 100 +
+           std::count(ear->received.begin(), ear->received.end(), "fleet");
   };
   CHECK(turns(50, 100ms) == 0);
   rig.all();
   rig.decider->asks().ask(ask_for("before", {"n1", "n2"}));
   REQUIRE(rig.broadcast.join(ear, {"127.0.0.1", true}));
   CHECK(turns(1, 100ms) == 101);
-  CHECK(std::count(ear->heard.begin(), ear->heard.end(), "decisions") == 0);
+  CHECK(std::count(ear->received.begin(), ear->received.end(), "decisions") == 0);
   rig.all();
   rig.decider->asks().ask(ask_for("p1", {"n1", "n2"}));
   CHECK(turns(80, 100ms) == 204);
-  REQUIRE(std::count(ear->heard.begin(), ear->heard.end(), "decisions") == 1);
-  const auto told = std::find_if(ear->texts.begin(), ear->texts.end(),
-                                 [](const std::string& t) { return t.starts_with("event: decisions"); });
-  const std::string data = told->substr(told->find("data: ") + 6);
+  REQUIRE(std::count(ear->received.begin(), ear->received.end(), "decisions") == 1);
+  const auto reported = std::find_if(ear->texts.begin(), ear->texts.end(),
+                                     [](const std::string& t) { return t.starts_with("event: decisions"); });
+  const std::string data = reported->substr(reported->find("data: ") + 6);
   CHECK(json::parse(data)["decisions"].size() == 1);
   CHECK(json::parse(data)["decisions"][0]["pod_uid"] == "p1");
   CHECK(std::count(data.begin(), data.end(), '\n') == 2);  // one line, and the end of the event

@@ -75,12 +75,12 @@ TEST_CASE(
   RequestRig rig;
   kube::Pod pod = RequestRig::pod_of("a");
   pod.shrink_allowed = true;
-  rig.tell(pod);
+  rig.report(pod);
   rig.hours(14, 0.5);
   REQUIRE(differs(rig.web()));
   for (const auto& [level, state] : {std::pair(PodProvision::limits, "limits"), std::pair(PodProvision::off, "off")}) {
     pod.provision = level;
-    rig.tell(pod);
+    rig.report(pod);
     CHECK(state_of(rig.web()) == state);
     rig.minute(0.5);
     CHECK(state_of(rig.web()) == state);
@@ -90,26 +90,26 @@ TEST_CASE(
   CHECK(rig.book->totals().suggested == 0);
   pod.provision = PodProvision::limits;
   pod.requests_set = true;
-  rig.tell(pod);
+  rig.report(pod);
   CHECK(says(rig.web(), "with annotation wattle.dev/provision: limits but with requests set by Wattle"));
-  const auto told = rig.provision({{"workload", "web"}});
-  REQUIRE(told);
-  CHECK((*told)["workloads"][0]["levels"]["limits"] == 1);
-  CHECK((*told)["workloads"][0]["levels"]["limits_left_alone"] == 1);
+  const auto reported = rig.provision({{"workload", "web"}});
+  REQUIRE(reported);
+  CHECK((*reported)["workloads"][0]["levels"]["limits"] == 1);
+  CHECK((*reported)["workloads"][0]["levels"]["limits_left_alone"] == 1);
   // Protection leaves requests as they are, and does not conflict with requests that were set.
   pod.provision = PodProvision::protect;
   PodLevels levels;
   levels.described(pod);
   CHECK(levels.of(pod.node_name).at(pod.uid) == "protect");
-  rig.tell(pod);
+  rig.report(pod);
   CHECK(says(rig.web(), "annotation wattle.dev/provision: protect"));
   CHECK((*rig.provision({{"workload", "web"}}))["workloads"][0]["levels"]["protect"] == 1);
   pod.provision = PodProvision::limits;
-  rig.tell(pod);
+  rig.report(pod);
   // One of two says something else: its workload goes on.
   kube::Pod other = RequestRig::pod_of("b");
   other.shrink_allowed = true;
-  rig.tell(other);
+  rig.report(other);
   rig.minute(0.5);
   CHECK(state_of(rig.web()) == "lower");
 }

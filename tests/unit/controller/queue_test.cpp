@@ -16,12 +16,12 @@ TEST_CASE(
     rig.config.look_ahead = look_ahead;
     kube::Pod running = rig.pod("running", "n1");
     running.cpu_request_cores = 6;
-    rig.tell(running);
+    rig.report(running);
     kube::Pod waiting = rig.pod("waiting", "");
     waiting.cpu_request_cores = 7.5;
-    rig.tell(waiting);
+    rig.report(waiting);
     kube::Pod itself = rig.pod("small", "");
-    rig.tell(itself);
+    rig.report(itself);
     CHECK(rig.state.queue(9, "small").size() == 1);
     CHECK(rig.state.queue(9, "").size() == 2);
     rig.decider->asks().ask(ask_for("small", {"n1", "n2"}));
@@ -29,9 +29,9 @@ TEST_CASE(
     CHECK(decision.next_pods == (look_ahead > 0 ? 1U : 0U));
     if (look_ahead > 0) CHECK(decision.advice == "n1");
     waiting.node_name = "n2";
-    rig.tell(waiting);
+    rig.report(waiting);
     CHECK(rig.state.queue(9, "small").empty());
-    rig.tell_gone("small");
+    rig.report_gone("small");
     CHECK(rig.state.queue(9, "").empty());
   }
 }

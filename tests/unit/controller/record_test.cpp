@@ -52,10 +52,10 @@ TEST_CASE("a pod's request, life and use by the hour are told after it has gone,
   file.reset();
   file.emplace(open(in_memory()));
   REQUIRE(file->usage().put(std::array{ended("u1", kNow_s + kHour_s + 1800)}, kNow_s + kHour_s + 1800));
-  const json told = page(*file, true, "", kNow_s + 2 * kHour_s);
-  REQUIRE(told["rows"].size() == 1);  // nobody chose where the other goes
-  CHECK(told["next"].is_null());
-  const json& pod = told["rows"][0];
+  const json reported = page(*file, true, "", kNow_s + 2 * kHour_s);
+  REQUIRE(reported["rows"].size() == 1);  // nobody chose where the other goes
+  CHECK(reported["next"].is_null());
+  const json& pod = reported["rows"][0];
   CHECK(pod["owner"] == "ReplicaSet/web");
   CHECK(pod["image"] == "nginx:1.25");
   CHECK(pod["node"] == "a");

@@ -35,8 +35,8 @@ struct NineRig : RequestRig {
   bool api = true, suggests = true;
 
   NineRig() {
-    tell(pod_of("a"));
-    tell(pod_of("b"));
+    report(pod_of("a"));
+    report(pod_of("b"));
   }
   const ReplicaBook& suggested() { return suggests ? replicas : provisioning.replicas(); }
   ReplicaPlace place(const std::string& name) { return place_of(name, api, *book, suggested(), api); }
@@ -45,11 +45,11 @@ struct NineRig : RequestRig {
       RequestRig::minute(cores);
       finish(replicas.tick(book->workloads()));
       ++number;
-      for (const kube::Pod& pod : pods) node_tells(pod.uid, cores);
-      node_tells("reports.service", 0.1);
+      for (const kube::Pod& pod : pods) node_reports(pod.uid, cores);
+      node_reports("reports.service", 0.1);
     }
   }
-  void node_tells(const std::string& name, double cores) {
+  void node_reports(const std::string& name, double cores) {
     LimitMinute ended;
     ended.name = name;
     ended.number = number;
@@ -63,7 +63,7 @@ struct NineRig : RequestRig {
     teacher.minute("n1", 4, ended, traffic_of(rates, "n1", name, at), at);
   }
   const SteeredService& service(const std::string& name) const { return teacher.services().at({"n1", name}); }
-  wattle::SortedJson told(const std::string& what, const Arguments& arguments = {}) {
+  wattle::SortedJson reported(const std::string& what, const Arguments& arguments = {}) {
     config.teacher = TeacherMode::shadow;
     auto body = finished(document(parts(*book, suggested(), teacher), what, arguments));
     REQUIRE(body);
@@ -95,10 +95,10 @@ TEST_CASE("a pod of a workload whose replicas nobody owns has nine actions, and 
   CHECK(suggested.at(kShopWeb).pods == 2);
   CHECK(suggested.at(kShopWeb).more == 2);
   CHECK(suggested.at(kShopWeb).suggested() == 3);
-  const auto web = rig.told("provision", {{"workload", "web"}})["workloads"][0];
+  const auto web = rig.reported("provision", {{"workload", "web"}})["workloads"][0];
   CHECK(web["replicas"]["teacher"]["suggested"] == 3);
   CHECK(web["why"].dump().find("The teacher suggests 3 replicas") != std::string::npos);
-  const auto margins = rig.told("margins");
+  const auto margins = rig.reported("margins");
   for (const auto& row : margins["services"].items()) {
     const bool pods = row.value()["service"] != "reports.service";
     CHECK(row.value()["replicas"].is_null() != pods);
@@ -115,8 +115,8 @@ TEST_CASE("an autoscaler that owns the number, or might, is named, and the other
   CHECK(rig.service("a").replicas.withheld == "HorizontalPodAutoscaler shop/web owns the number");
   CHECK(rig.service("a").action / choice::kDirections != static_cast<std::size_t>(choice::Lever::replicas));
   CHECK(rig.teacher.replicas().empty());
-  CHECK(rig.told("provision", {{"workload", "web"}})["workloads"][0]["replicas"]["teacher"].is_null());
-  CHECK(rig.told("margins")["services"].dump().find("HorizontalPodAutoscaler shop/web owns the number") !=
+  CHECK(rig.reported("provision", {{"workload", "web"}})["workloads"][0]["replicas"]["teacher"].is_null());
+  CHECK(rig.reported("margins")["services"].dump().find("HorizontalPodAutoscaler shop/web owns the number") !=
         std::string::npos);
   rig.owner = {std::nullopt, "the list is refused"};
   rig.pass(1, 1.8);
@@ -136,7 +136,7 @@ TEST_CASE("without an API server, or without replicas to suggest, CPU and memory
   rig.api = false;
   rig.pass(1, 1.8);
   CHECK(rig.service("reports.service").replicas.withheld.find("kubernetes.watch") != std::string::npos);
-  CHECK(rig.told("margins")["replicas_withheld"].get<std::string>().find("kubernetes.watch") != std::string::npos);
+  CHECK(rig.reported("margins")["replicas_withheld"].get<std::string>().find("kubernetes.watch") != std::string::npos);
   CHECK(rig.service("reports.service").rate_rps == 7);
 }
 
@@ -146,7 +146,7 @@ TEST_CASE(
   for (const char* uid : {"a", "b"}) {
     kube::Pod pod = RequestRig::pod_of(uid);
     pod.shrink_allowed = true;
-    rig.tell(pod);
+    rig.report(pod);
   }
   rig.rates.rate_rps = 10;
   rig.pass(45, 0.05);
@@ -155,7 +155,7 @@ TEST_CASE(
   CHECK(action_word(rig.service("a").action) == "replicas_down");
   CHECK(rig.teacher.replicas().at(kShopWeb).suggested() == 1);
   // Once there is one, that is what is needed.
-  rig.tell_gone("b");
+  rig.report_gone("b");
   finish(rig.book->tick(rig.state));
   rig.pass(3, 0.1);
   CHECK(rig.service("a").replicas.now == 1);

@@ -34,7 +34,7 @@ struct PodsRig {
   PodsRig() {
     RequestWorkload& web = workloads[kShop];
     web.owner = "Deployment/web";
-    web.pods = web.heard = 2;
+    web.pods = web.received = 2;
     web.request.cpu_cores = 1;
     web.used.cpu_cores = 1;
   }
@@ -102,12 +102,12 @@ TEST_CASE("pods on no node, or on one without an agent, are told as elsewhere un
   std::vector<std::string> elsewhere, bound;
   rig.join->on_elsewhere([&](const kube::Pod& pod) { elsewhere.push_back(pod.uid); });
   rig.join->on_bound([&](const kube::Pod& pod) { bound.push_back(pod.uid); });
-  rig.tell(replica("here", "n1"));
-  rig.tell(replica("waits", ""));
-  rig.tell(replica("far", "n9"));
+  rig.report(replica("here", "n1"));
+  rig.report(replica("waits", ""));
+  rig.report(replica("far", "n9"));
   CHECK(bound == std::vector<std::string>{"here"});
   CHECK(elsewhere == std::vector<std::string>{"waits", "far"});
-  rig.tell(replica("waits", "n2"));
+  rig.report(replica("waits", "n2"));
   rig.greet("n9");
   CHECK(bound == std::vector<std::string>{"here", "waits", "far"});
   CHECK(elsewhere.size() == 2);

@@ -28,7 +28,7 @@ TEST_CASE("pods that allow it would be given less, and what that frees adds up o
   for (const char* uid : {"a", "b"}) {
     kube::Pod pod = RequestRig::pod_of(uid);
     pod.shrink_allowed = true;
-    rig.tell(pod);
+    rig.report(pod);
   }
   rig.minute(0.5);
   CHECK(state_of(rig.web()) == "learning");
@@ -60,36 +60,36 @@ TEST_CASE("pods that allow it would be given less, and what that frees adds up o
 TEST_CASE("without the annotation, or with one pod that lacks it, nothing is below the original") {
   RequestRig rig;
   kube::Pod pod = RequestRig::pod_of("a");
-  rig.tell(pod);
+  rig.report(pod);
   rig.hours(14, 0.5);
   CHECK(state_of(rig.web()) == "keep");
   CHECK(rig.web().suggested_cores() == 2);
   CHECK(rig.web().freed.cpu_cores == 0);
   CHECK(says(rig.web(), "do not allow smaller requests (annotation wattle.dev/shrink: allowed)"));
   pod.shrink_allowed = true;
-  rig.tell(pod);
+  rig.report(pod);
   rig.minute(0.5);
   CHECK(state_of(rig.web()) == "lower");
-  rig.tell(RequestRig::pod_of("b"));
+  rig.report(RequestRig::pod_of("b"));
   rig.minute(0.5);
   CHECK(state_of(rig.web()) == "keep");
 }
 
 TEST_CASE("waiting raises what is needed, and so do throttling where pressure is not told, and kills for memory") {
   RequestRig rig;
-  rig.tell(RequestRig::pod_of("a"));
+  rig.report(RequestRig::pod_of("a"));
   for (int i = 0; i < 90; ++i)
     rig.minute(1.5, 256 * kMebibyte, [](WorkloadValues& values) { values.pressure.cpu_some_ratio = 0.6; });
   CHECK(state_of(rig.web()) == "raise");
   CHECK(*rig.web().suggested_cores() >= 2.4);
   CHECK(rig.web().freed.cpu_cores < 0);
   RequestRig throttled;
-  throttled.tell(RequestRig::pod_of("a"));
+  throttled.report(RequestRig::pod_of("a"));
   for (int i = 0; i < 90; ++i)
     throttled.minute(1.5, 256 * kMebibyte, [](WorkloadValues& values) { values.cpu_throttled_us = 36'000'000; });
   CHECK(throttled.web().suggested_cores() == rig.web().suggested_cores());
   RequestRig killed;
-  killed.tell(RequestRig::pod_of("a"));
+  killed.report(RequestRig::pod_of("a"));
   for (int i = 0; i < 90; ++i)
     killed.minute(0.1, 1024 * kMebibyte, [](WorkloadValues& values) {
       values.memory_file_bytes = 512 * kMebibyte;
@@ -100,7 +100,7 @@ TEST_CASE("waiting raises what is needed, and so do throttling where pressure is
 
 TEST_CASE("a single kill for memory is suggested for within its minute") {
   RequestRig rig;
-  rig.tell(RequestRig::pod_of("a"));
+  rig.report(RequestRig::pod_of("a"));
   for (int i = 0; i < 65; ++i) rig.minute(0.1, 900 * kMebibyte);
   const auto before = rig.web().suggested_bytes();
   REQUIRE(before.has_value());
@@ -113,7 +113,7 @@ TEST_CASE("page cache is not needed by a pod that does not wait for memory") {
   RequestRig rig;
   kube::Pod pod = RequestRig::pod_of("a");
   pod.shrink_allowed = true;
-  rig.tell(pod);
+  rig.report(pod);
   const auto cached = [](WorkloadValues& values) { values.memory_file_bytes = 700 * kMebibyte; };
   for (int i = 0; i < 14 * 60; ++i) rig.minute(0.1, 900 * kMebibyte, cached);
   CHECK(*rig.web().suggested_bytes() < 300.0 * kMebibyte);
@@ -122,15 +122,15 @@ TEST_CASE("page cache is not needed by a pod that does not wait for memory") {
 
 TEST_CASE("a rollout and a schedule go on as the same workload; pods that went are none of it") {
   RequestRig rig;
-  rig.tell(RequestRig::pod_of("a", "Job/copy-28123456"));
+  rig.report(RequestRig::pod_of("a", "Job/copy-28123456"));
   rig.minute(0.5);
-  rig.tell_gone("a");
+  rig.report_gone("a");
   rig.minute(0.5);
   CHECK(rig.book->workloads().at("shop/Job/copy").pods == 0);
   CHECK(rig.book->totals().workloads == 0);
   CHECK(says(rig.book->workloads().at("shop/Job/copy"), "no pods now"));
-  rig.tell(RequestRig::pod_of("b", "Job/copy-28123516"));
-  rig.tell(RequestRig::pod_of("s", "Node/n1"));  // static
+  rig.report(RequestRig::pod_of("b", "Job/copy-28123516"));
+  rig.report(RequestRig::pod_of("s", "Node/n1"));  // static
   rig.minute(0.5);
   CHECK(rig.book->workloads().size() == 1);
   CHECK(rig.book->workloads().at("shop/Job/copy").pods == 1);
@@ -146,7 +146,7 @@ TEST_CASE("a restart keeps suggestions, from the store's file") {
   RequestRig rig;
   kube::Pod pod = RequestRig::pod_of("a");
   pod.shrink_allowed = true;
-  rig.tell(pod);
+  rig.report(pod);
   rig.hours(14, 0.5);
   // Their clock is the rig's: rows are not too old by the store's.
   for (RequestRow& row : rig.kept) row.at_s = to_ns(clock.wall()) / 1'000'000'000;
@@ -165,7 +165,7 @@ TEST_CASE("a restart keeps suggestions, from the store's file") {
   CHECK(rig.web().rule.cpu_cores() == before.rule.cpu_cores());
   CHECK(rig.web().rule.memory_bytes() == before.rule.memory_bytes());
   CHECK(rig.web().pods == 0);
-  rig.tell(pod);
+  rig.report(pod);
   rig.minute(0.5);
   CHECK(state_of(rig.web()) == "lower");
   CHECK(rig.web().suggested_cores() == before.suggested_cores());
@@ -173,7 +173,7 @@ TEST_CASE("a restart keeps suggestions, from the store's file") {
 
 TEST_CASE("rows that are not ours are counted, and learned anew") {
   RequestRig rig;
-  rig.tell(RequestRig::pod_of("a"));
+  rig.report(RequestRig::pod_of("a"));
   rig.hours(1, 0.5);
   REQUIRE_FALSE(rig.kept.empty());
   RequestRow whole = rig.kept.back(), cut = whole, longer = whole, nameless = whole, other = whole;
@@ -194,10 +194,10 @@ TEST_CASE("there are no more workloads than can be followed, and who has no pod 
   for (std::size_t i = 0; i < kMostRequestWorkloads; ++i)
     rig.book->described(RequestRig::pod_of("u" + std::to_string(i), "Deployment/d" + std::to_string(i)));
   CHECK(rig.book->workloads().size() == kMostRequestWorkloads);
-  rig.tell(RequestRig::pod_of("a"));
+  rig.report(RequestRig::pod_of("a"));
   CHECK(rig.book->beyond() == 1);
   rig.minute(0.5);  // the others' pods are nowhere
-  rig.tell(RequestRig::pod_of("a"));
+  rig.report(RequestRig::pod_of("a"));
   CHECK(rig.book->beyond() == 1);
   CHECK(rig.book->workloads().size() == kMostRequestWorkloads);
   CHECK(rig.book->workloads().contains("shop/Deployment/web"));
@@ -209,8 +209,8 @@ TEST_CASE("the document has every workload, those that differ, or one by an end 
   pod.shrink_allowed = true;
   pod.containers = "web,sidecar";
   pod.qos = "Guaranteed";
-  rig.tell(pod);
-  rig.tell(RequestRig::pod_of("b", "StatefulSet/db"));
+  rig.report(pod);
+  rig.report(RequestRig::pod_of("b", "StatefulSet/db"));
   rig.hours(14, 0.5);
   const json all = *rig.provision();
   REQUIRE(all["workloads"].size() == 2);
@@ -237,7 +237,7 @@ TEST_CASE("the document has every workload, those that differ, or one by an end 
   CHECK(rig.provision({{"workload", ""}}).error().code == Errc::not_found);
   CHECK(rig.provision({{"only", "some"}}).error().code == Errc::malformed);
   CHECK(rig.provision({{"limit", "0"}}).error().code == Errc::malformed);
-  rig.tell(RequestRig::pod_of("c", "Job/web"));
+  rig.report(RequestRig::pod_of("c", "Job/web"));
   rig.minute(0.5);
   CHECK(rig.provision({{"workload", "web"}}).error().what == "is ambiguous: shop/Deployment/web, shop/Job/web");
   const RequestBook off(rig.clock);
@@ -249,7 +249,7 @@ TEST_CASE("metrics have the sums") {
   RequestRig rig;
   kube::Pod pod = RequestRig::pod_of("a");
   pod.shrink_allowed = true;
-  rig.tell(pod);
+  rig.report(pod);
   rig.hours(14, 0.5);
   const RequestBook off(rig.clock);
   const Parts without = rig.parts(off, rig.provisioning.replicas(), rig.provisioning.margins());
@@ -274,13 +274,13 @@ TEST_CASE("what was set is the request, what was there before it stays the origi
   RequestRig rig;
   kube::Pod pod = RequestRig::pod_of("a");
   pod.shrink_allowed = true;
-  rig.tell(pod);
+  rig.report(pod);
   rig.hours(14, 0.5);
   CHECK(state_of(rig.web()) == "lower");
   pod.requests_set = true;
   pod.cpu_request_cores = *rig.web().suggested_cores();
   pod.memory_request_bytes = *rig.web().suggested_bytes();
-  rig.tell(pod);
+  rig.report(pod);
   rig.minute(0.5);
   CHECK(state_of(rig.web()) == "keep");
   CHECK(rig.web().original.cpu_cores == 2);
@@ -290,17 +290,17 @@ TEST_CASE("what was set is the request, what was there before it stays the origi
   CHECK(says(rig.web(), "2 cores before it was set"));
   // Without leave it goes back to the original, not to what was set.
   pod.shrink_allowed = false;
-  rig.tell(pod);
+  rig.report(pod);
   rig.minute(0.5);
   CHECK(*rig.web().suggested_cores() == 2);
   CHECK(state_of(rig.web()) == "raise");
   rig.hours(0.5, 0.5);
   rig.start(rig.kept);
-  rig.tell(pod);
+  rig.report(pod);
   CHECK(rig.web().original.cpu_cores == 2);
   // What somebody else asks for is the original.
   pod.requests_set = false;
-  rig.tell(pod);
+  rig.report(pod);
   CHECK(rig.web().original.cpu_cores == pod.cpu_request_cores);
 }
 
@@ -309,21 +309,21 @@ TEST_CASE("kubelets that wait, refuse or fail are told in words, and over a name
   kube::Pod pod = RequestRig::pod_of("a");
   pod.resize = kube::PodResize::deferred;
   pod.resize_message = "Node didn't have enough resource: cpu";
-  rig.tell(pod);
+  rig.report(pod);
   pod = RequestRig::pod_of("b");
   pod.resize = kube::PodResize::infeasible;
   pod.resize_message = "too large";
-  rig.tell(pod);
+  rig.report(pod);
   rig.minute(0.5);
   CHECK(says(rig.web(), "1 waiting for room on the node (Deferred)"));
   CHECK(says(rig.web(), "1 with requests that the node can never provide (Infeasible)"));
-  const auto told = rig.provision({{"namespace", "shop"}});
-  REQUIRE(told);
-  CHECK((*told)["workloads"][0]["pod_uids"].size() == 2);
-  CHECK((*told)["workloads"][0]["resizes"]["deferred"] == 1);
-  CHECK((*told)["workloads"][0]["rule"].contains("cpu_cores"));
+  const auto reported = rig.provision({{"namespace", "shop"}});
+  REQUIRE(reported);
+  CHECK((*reported)["workloads"][0]["pod_uids"].size() == 2);
+  CHECK((*reported)["workloads"][0]["resizes"]["deferred"] == 1);
+  CHECK((*reported)["workloads"][0]["rule"].contains("cpu_cores"));
   CHECK((*rig.provision({{"namespace", "sho"}}))["workloads"].empty());
   const auto unit = rig.provision({{"workload", "nginx.service"}});
   REQUIRE_FALSE(unit);
-  CHECK(unit.error().mend.find("systemd units have no requests") != std::string::npos);
+  CHECK(unit.error().fix.find("systemd units have no requests") != std::string::npos);
 }

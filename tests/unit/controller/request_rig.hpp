@@ -38,7 +38,7 @@ struct RequestRig : LiveRig {
     pod.memory_request_bytes = 1024.0 * kMebibyte;
     return pod;
   }
-  void tell(const kube::Pod& pod) {
+  void report(const kube::Pod& pod) {
     placement::PodSpec spec;
     spec.uid = pod.uid;
     decider->placements().described(spec);
@@ -47,7 +47,7 @@ struct RequestRig : LiveRig {
     std::erase_if(pods, [&](const kube::Pod& each) { return each.uid == pod.uid; });
     pods.push_back(pod);
   }
-  void tell_gone(const std::string& uid) {
+  void report_gone(const std::string& uid) {
     decider->placements().deleted(uid);
     std::erase_if(pods, [&](const kube::Pod& each) { return each.uid == uid; });
   }

@@ -47,7 +47,7 @@ struct SizingRig : RequestRig {
     for (const kube::Pod& pod : pods) ladder->described(pod);
   }
   void show(const kube::Pod& pod) {
-    tell(pod);
+    report(pod);
     ladder->described(pod);
   }
   // A minute of telemetry, the client's pass, and the ladder's steps.

@@ -147,16 +147,16 @@ TEST_CASE("what a canary says of the model holds over restarts and changes of mo
   RolloutRig rig({Mode::canary, 0.5}, folder.file());
   CHECK_FALSE(rig.rollout->calibration());
   rig.pass_blocks(41, 900, 1000, 0.8);
-  const auto told = rig.rollout->calibration();
-  REQUIRE(told);
-  CHECK(told->ratio.mean == doctest::Approx(0.5).epsilon(0.15));  // 10% of the 20% that were modelled
-  CHECK(told->ratio.low > 0);
-  CHECK(told->blocks == 41);
+  const auto reported = rig.rollout->calibration();
+  REQUIRE(reported);
+  CHECK(reported->ratio.mean == doctest::Approx(0.5).epsilon(0.15));  // 10% of the 20% that were modelled
+  CHECK(reported->ratio.low > 0);
+  CHECK(reported->blocks == 41);
   const auto same = [&] {
     const auto now = rig.rollout->calibration();
     REQUIRE(now);
-    CHECK(now->ratio.mean == doctest::Approx(told->ratio.mean).epsilon(1e-6));
-    CHECK(now->blocks == told->blocks);
+    CHECK(now->ratio.mean == doctest::Approx(reported->ratio.mean).epsilon(1e-6));
+    CHECK(now->blocks == reported->blocks);
   };
   rig.open({Mode::canary, 0.5}, folder.file());
   same();
@@ -188,7 +188,7 @@ TEST_CASE("a promotion that is not earned is refused and noted; force needs a re
 }
 
 TEST_CASE(
-    "no order walks around a gate: the refusal names it, what it waits for and the mend, and force needs a reason") {
+    "no order walks around a gate: the refusal names it, what it waits for and the fix, and force needs a reason") {
   const auto refusal = [](RolloutRig& rig, const std::map<std::string, std::string>& arguments) {
     const auto refused = rig.handle("policy-set", arguments);
     REQUIRE_FALSE(refused);
@@ -293,18 +293,18 @@ TEST_CASE("a network that says nonsense is stopped at once, and in shadow it is 
 
 TEST_CASE("a promotion to a mode that acts keeps the network, every rollback brings it back") {
   RolloutRig rig(Mode::off);
-  std::vector<bool> told;
-  rig.rollout->on_network([&](bool promoted) { told.push_back(promoted); });
+  std::vector<bool> reported;
+  rig.rollout->on_network([&](bool promoted) { reported.push_back(promoted); });
   REQUIRE(rig.handle("policy-promote", {}));  // to shadow: nothing acts
-  CHECK(told.empty());
+  CHECK(reported.empty());
   REQUIRE(rig.handle("policy-promote", {{"force", "yes"}, {"why", "a test"}}));
-  CHECK(told == std::vector<bool>{true});
+  CHECK(reported == std::vector<bool>{true});
   REQUIRE(rig.handle("policy-rollback", {}));
-  CHECK(told == std::vector<bool>{true, false});
+  CHECK(reported == std::vector<bool>{true, false});
   REQUIRE(rig.handle("policy-set", {{"mode", "live"}, {"force", "yes"}, {"why", "a test"}}));
-  CHECK(told == std::vector<bool>{true, false, true});
+  CHECK(reported == std::vector<bool>{true, false, true});
   CHECK_FALSE(rig.rollout->decided(rig.rollout->arm(), INFINITY));
-  CHECK(told == std::vector<bool>{true, false, true, false});
+  CHECK(reported == std::vector<bool>{true, false, true, false});
 }
 
 TEST_CASE("an expression is set while it runs, kept, and refused with the term that is wrong") {
@@ -430,14 +430,14 @@ TEST_CASE("what a controller leaves behind is a trace of it, what was there befo
   std::ofstream(folder.path + "/allow") << "# nobody\n";
   std::ofstream(folder.path + "/control.db").flush();
   CHECK(traces().empty());
-  CHECK(told_of(traces()).empty());
+  CHECK(reported_of(traces()).empty());
   std::filesystem::create_directory(folder.path + "/checkpoints");
   CHECK(traces().empty());
   for (const char* name : {"checkpoints/1.json", "control.db-wal", "control.db.damaged-7", "knowledge", "store.db"}) {
     std::ofstream(folder.path + "/" + name) << "x";
   }
   CHECK(traces().size() == 5);
-  CHECK(told_of(traces()).find(" and 3 more are from a previous controller") != std::string::npos);
+  CHECK(reported_of(traces()).find(" and 3 more are from a previous controller") != std::string::npos);
   CHECK(is_emptied(folder.file()));
   CHECK_FALSE(is_emptied(folder.path + "/store.db"));
   CHECK_FALSE(is_emptied(folder.path));

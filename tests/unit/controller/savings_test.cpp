@@ -88,11 +88,11 @@ TEST_CASE("requests that are twelve times the need keep a second node awake, and
 TEST_CASE("requests that were given up since are shown as measured") {
   SavingsRig rig;
   kube::Pod pod = RequestRig::pod_of("a");
-  rig.tell(pod);
+  rig.report(pod);
   rig.report();
   pod.requests_set = true;
   pod.cpu_request_cores = 0.5;
-  rig.tell(pod);
+  rig.report(pod);
   rig.report();
   const auto requests = SavingsRig::lever(rig.savings(), "requests");
   CHECK(requests.at("measured") == "1 pod has requests set by Wattle and gave up 1.500 cores, 0.00 GiB");
@@ -125,9 +125,9 @@ TEST_CASE("the cluster model counts a pod's request as its API server describes 
   SavingsRig rig;
   rig.run("a", "n1", 6);
   rig.report();
-  CHECK(rig.decider->knowledge().running("a").value().request.cpu_cores == 6);
+  CHECK(rig.decider->cluster_model().running("a").value().request.cpu_cores == 6);
   rig.run("a", "n1", 1.5);
-  CHECK(rig.decider->knowledge().running("a").value().request.cpu_cores == 1.5);
+  CHECK(rig.decider->cluster_model().running("a").value().request.cpu_cores == 1.5);
   CHECK(rig.state.node_view("n1")->requested.cpu_cores == 1.5);
 }
 

@@ -146,10 +146,10 @@ struct SettingsRig {
   }
   // As the loop obeys `wattle policy set`.
   void change(const RolloutSpec& wanted) {
-    const bool judged_anew = !(wanted.reward == spec.reward);
+    const bool reward_changed = !(wanted.reward == spec.reward);
     spec = wanted;
     decider->take(spec);
-    if (judged_anew) trainer->post(RewardNews{spec.reward});
+    if (reward_changed) trainer->post(RewardNews{spec.reward});
   }
   void learn() {
     for (int i = 0; i < 2; ++i) {
@@ -174,14 +174,14 @@ struct SettingsRig {
     second();
     second();
     const ServingModel::Serving serving = slot->serving();
-    const Decider::Heard heard = decider->heard();
+    const Decider::InUse in_use = decider->in_use();
     Outcome out;
     out.preset = placement::to_string(spec.reward.preset);
     out.learned = serving.version.sha256;
     out.trusted = serving.trusted_version.sha256;
     out.certificate = serving.trusted_version.certificate;
-    out.serving = heard.version.sha256;
-    out.from_learned = heard.learned;
+    out.serving = in_use.version.sha256;
+    out.from_learned = in_use.learned;
     out.gated = decider->network_gated();
     out.on_trial = decider->network_gate().cost_is_bounded();
     out.learned_gated = !decider->learned_network_gate().in_use();

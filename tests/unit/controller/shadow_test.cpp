@@ -23,10 +23,10 @@ struct ShadowRig : DeciderRig {
     for (int i = 1; i <= nodes; ++i) names.push_back("n" + std::to_string(i));
     for (const std::string& name : names) state.greet(hello_of(name));
     config.repeat_within = 0s;  // an ask is a new attempt
-    tell(1);
+    report(1);
   }
   // So many seconds pass.
-  void tell(int count) {
+  void report(int count) {
     for (int i = 0; i < count; ++i) {
       clock.advance(1s);
       ++seq;
@@ -39,7 +39,7 @@ struct ShadowRig : DeciderRig {
   void tip() {
     decider->placements().described({.uid = "tip", .request = {0, 2e9}});
     decider->placements().bound("tip", "n1", false);
-    tell(1);
+    report(1);
   }
   // Where it is advised; empty: nowhere.
   std::string ask(const std::string& uid) {
@@ -68,7 +68,7 @@ TEST_CASE("fifty pods of a core each are advised to no more of them than each no
     for (int pod = 50; pod < 56; ++pod) ++advised[rig.ask("p" + std::to_string(pod))];
     CHECK(advised.size() == 7);
     CHECK(rig.ask("p56").empty());  // where advice was followed all nodes are full
-    rig.tell(1);                    // who asks again takes no second place
+    rig.report(1);                  // who asks again takes no second place
     CHECK(!rig.ask("p55").empty());
   }
 }
@@ -77,14 +77,14 @@ TEST_CASE("what was advised and never ran makes room again, and so does a pod th
   ShadowRig rig(1);
   for (int pod = 0; pod < 8; ++pod) CHECK(rig.ask("p" + std::to_string(pod)) == "n1");
   CHECK(rig.ask("late").empty());
-  rig.tell(31);
+  rig.report(31);
   for (int pod = 0; pod < 8; ++pod) {
     CHECK(rig.ask("q" + std::to_string(pod)) == "n1");
     rig.decider->placements().placed("q" + std::to_string(pod), "n1", false);
   }
   CHECK(rig.ask("later").empty());
   rig.decider->placements().gone("q3", "n1");
-  rig.tell(1);
+  rig.report(1);
   CHECK(rig.ask("later") == "n1");
 }
 
@@ -109,7 +109,7 @@ TEST_CASE("the advice is the copy's, what is learned is the cluster's") {
   REQUIRE(placed != nullptr);
   CHECK(placed->observation.valid[placed->action] == 1);
   CHECK(rig.decider->log().newest("p8")->expected.has_value());
-  rig.tell(5);
+  rig.report(5);
   CHECK(rig.decider->figures().outcomes >= 1);
 }
 
@@ -123,24 +123,24 @@ TEST_CASE("what acting would save is modelled in shadow, and goes on over a rest
     const std::string uid = "p" + std::to_string(pod), to = rig.ask(uid);
     rig.decider->placements().placed(uid, to == "n1" ? "n2" : "n1", false);
   }
-  rig.tell(2800);
+  rig.report(2800);
   const auto figure = rig.decider->saving()->figure();
   REQUIRE(figure);
   CHECK(figure->now_w > 0);
   CHECK(figure->change.low <= figure->change.mean);
   CHECK(figure->change.mean <= figure->change.high);
   CHECK(figure->advised_ratio == doctest::Approx(1));
-  const wattle::SortedJson told = modelled_json({rig.decider->saving(), false, {}});
-  CHECK(told["saving_ratio"].get<double>() == doctest::Approx(-figure->change.mean));
-  CHECK(told["saving_low"].get<double>() <= told["saving_high"].get<double>());
-  CHECK(told["acting_power_w"] == figure->advised_w);
-  CHECK(told["calibration"].is_null());
-  CHECK(told["calibrated_ratio"].is_null());
+  const wattle::SortedJson reported = modelled_json({rig.decider->saving(), false, {}});
+  CHECK(reported["saving_ratio"].get<double>() == doctest::Approx(-figure->change.mean));
+  CHECK(reported["saving_low"].get<double>() <= reported["saving_high"].get<double>());
+  CHECK(reported["acting_power_w"] == figure->advised_w);
+  CHECK(reported["calibration"].is_null());
+  CHECK(reported["calibrated_ratio"].is_null());
   const wattle::SortedJson half = modelled_json({rig.decider->saving(), false, Calibration{{0.5, 0.4, 0.6}, 31}});
   CHECK(half["calibration"]["blocks"] == 31);
   CHECK(half["calibrated_ratio"].get<double>() == doctest::Approx(-0.5 * figure->change.mean));
   CHECK(half["calibrated_low"].get<double>() <= half["calibrated_high"].get<double>());
-  CHECK(half["saving_ratio"] == told["saving_ratio"]);
+  CHECK(half["saving_ratio"] == reported["saving_ratio"]);
   CHECK(modelled_json({}).is_null());
 
   const std::vector<MonitorState> kept = rig.decider->monitor_states();
@@ -178,7 +178,7 @@ TEST_CASE("in mode live the default scheduler's choices are modelled beside what
     const std::string uid = "p" + std::to_string(pod);
     rig.decider->placements().placed(uid, rig.ask(uid), false);
   }
-  rig.tell(2800);
+  rig.report(2800);
   const auto figure = rig.decider->saving()->figure();
   REQUIRE(figure);
   CHECK(figure->advised_ratio == doctest::Approx(6.0 / 7));  // "tip" was bound without an ask
@@ -190,10 +190,10 @@ TEST_CASE("in mode live the default scheduler's choices are modelled beside what
   CHECK(modelled_json(uncalibrated)["saved_w"].is_null());
   CHECK(modelled_json(uncalibrated)["saving_ratio"].get<double>() == doctest::Approx(-figure->change.mean));
   const SavingNow now{rig.decider->saving(), true, Calibration{{1, 0.9, 1.1}, 31}};
-  const wattle::SortedJson told = modelled_json(now);
-  CHECK(told["acting"] == true);
-  CHECK(told["saved_w"].get<double>() == doctest::Approx(figure->now_w - figure->advised_w));
-  CHECK(told["saved_low_w"].get<double>() <= told["saved_high_w"].get<double>());
+  const wattle::SortedJson reported = modelled_json(now);
+  CHECK(reported["acting"] == true);
+  CHECK(reported["saved_w"].get<double>() == doctest::Approx(figure->now_w - figure->advised_w));
+  CHECK(reported["saved_low_w"].get<double>() <= reported["saved_high_w"].get<double>());
   CHECK(now.text().starts_with("saves "));
   CHECK(now.text().find("modelled, calibrated by 31 canary blocks; pods wait ") != std::string::npos);
   CHECK(SavingNow{rig.decider->saving(), false, Calibration{{0.5, 0.4, 0.6}, 31}}.text().find(
@@ -226,7 +226,7 @@ TEST_CASE("what was advised before a restart is where it was on the copy, once i
     for (int pod = 0; pod < 8; ++pod)
       after.decider->placements().described({.uid = "p" + std::to_string(pod), .request = {1, 1e6}});
     for (int pod = 0; pod < 8; ++pod) after.decider->placements().bound("p" + std::to_string(pod), other, false);
-    after.tell(12);
+    after.report(12);
     CHECK(after.ask("p8") == (recalled ? other : to));  // full on the copy, or in the cluster
   }
 }
@@ -237,7 +237,7 @@ TEST_CASE("where every pod goes where it was advised nothing would be saved") {
     const std::string uid = "p" + std::to_string(pod);
     rig.decider->placements().placed(uid, rig.ask(uid), false);
   }
-  rig.tell(2800);
+  rig.report(2800);
   const auto figure = rig.decider->saving()->figure();
   REQUIRE(figure);
   CHECK(figure->change.low == 0);
@@ -255,7 +255,7 @@ TEST_CASE(
   std::optional<placement::ComparedEnergy> before;
   std::uint64_t block_before = 0;
   for (int step = 0; step < 4 * 30 * 2; ++step) {
-    rig.tell(30);
+    rig.report(30);
     const std::uint64_t block = block_at(rig.decider->spec().schedule, rig.clock.wall()).number;
     const auto compared = rig.decider->compared();
     CHECK(rig.decider->saving() != nullptr);

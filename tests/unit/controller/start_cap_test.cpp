@@ -34,11 +34,11 @@ struct StartCapRig : DeciderRig {
       state.greet(hello_of(name));
       join->greeted(name);
     }
-    tell();
+    report();
     config.repeat_within = 0s;  // an ask is a new attempt
   }
   // Every node tells of a second.
-  void tell() {
+  void report() {
     ++seq;
     for (const std::string& name : names)
       decider->outcomes().record(name, record_of(name, seq), state.apply(name, record_of(name, seq), clock.mono()));
@@ -97,7 +97,7 @@ TEST_CASE("a burst whose bindings are known at once leaves no node above its sta
   CHECK(rig.state.node_view("n1")->starts == kCap);
   for (int i = 0; i < 10; ++i) {
     rig.clock.advance(1s);
-    rig.tell();
+    rig.report();
   }
   CHECK(rig.ask("later") != "");
 }
@@ -160,7 +160,7 @@ TEST_CASE("who is advised and bound, in whichever order and however late, never 
       }
       if (*rc::gen::inRange(0, 5) == 0) {
         rig.clock.advance(std::chrono::milliseconds(*rc::gen::inRange(1, 2500)));
-        rig.tell();
+        rig.report();
         rig.decider->expire();
       }
       RC_ASSERT(rig.most_started() <= kCap);

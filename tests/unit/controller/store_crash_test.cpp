@@ -137,7 +137,7 @@ class World {
     if (samples.records.empty()) return;
     wire::Samples gaps;
     for (const RecordMark& mark : agent.dropped)
-      if (mark.incarnation < samples.records.front().incarnation && mark > agent.cursor) tell(gaps, mark);
+      if (mark.incarnation < samples.records.front().incarnation && mark > agent.cursor) report(gaps, mark);
     if (!gaps.gaps.empty()) take(agent, say(agent, gaps));
     if (agent.route.empty()) return;
     agent.cursor = {samples.records.back().incarnation, samples.records.back().seq};
@@ -226,9 +226,10 @@ class World {
     for (const auto& [name, node] : sums) {
       all.add({{node.energy_uj, node.estimated_uj}, {node.idle_uj, 0}, {node.unattributed_uj, 0}});
       if (node.records == 0) continue;
-      const LedgerSums& told = report->rows.at(name).used;
-      RC_ASSERT((Energy{told.energy_uj, told.estimated_uj} == Energy{used[name].energy_uj, used[name].estimated_uj}));
-      RC_ASSERT(told.cpu_us == used[name].cpu_us);
+      const LedgerSums& reported = report->rows.at(name).used;
+      RC_ASSERT(
+          (Energy{reported.energy_uj, reported.estimated_uj} == Energy{used[name].energy_uj, used[name].estimated_uj}));
+      RC_ASSERT(reported.cpu_us == used[name].cpu_us);
     }
     RC_ASSERT(report->nodes.drawn == all.drawn);
     RC_ASSERT(report->nodes.idle.energy_uj + report->nodes.idle.estimated_uj == all.idle.energy_uj);
@@ -278,7 +279,7 @@ class World {
       forget(agent, {ack.incarnation, ack.seq});
     }
   }
-  static void tell(wire::Samples& samples, const RecordMark& lost) {
+  static void report(wire::Samples& samples, const RecordMark& lost) {
     if (!samples.gaps.empty() && samples.gaps.back().incarnation == lost.incarnation &&
         samples.gaps.back().last_seq + 1 == lost.seq) {
       ++samples.gaps.back().last_seq;

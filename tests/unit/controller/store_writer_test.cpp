@@ -103,9 +103,9 @@ TEST_CASE("a disk that is full keeps everybody waiting, and nothing is lost or d
   CHECK(figures.queue_records == seq);
   CHECK((*store)->committed().empty());
   disk.full = disk.broken = false;
-  std::size_t told = 0;
-  for (const Committed& news : wait_for(**store, seq)) told += news.records;
-  CHECK(told == seq);
+  std::size_t reported = 0;
+  for (const Committed& news : wait_for(**store, seq)) reported += news.records;
+  CHECK(reported == seq);
   CHECK((*store)->figures().problem.empty());
   store->reset();
   StoreFile file = open(options.file);

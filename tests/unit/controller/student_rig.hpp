@@ -27,25 +27,25 @@ struct Path {
     teacher.emplace(TeacherMode::canary, 1, learner.get(), clock);
   }
   void minute(const std::string& node, const std::string& name, bool known, bool fails = false) {
-    LimitMinute& told = last[{node, name}];
+    LimitMinute& reported = last[{node, name}];
     const auto steps = teacher->margins(node);
     const auto step = steps.find(name);
-    ++told.number;
-    told.name = name;
-    told.steered = step != steps.end() && step->second.minute + 1 == told.number;
-    told.margin_ratio = told.steered ? step->second.margin_ratio : told.rule_margin_ratio;
-    told.rule_margin_ratio = std::max(-0.1, told.margin_ratio - 0.03);
+    ++reported.number;
+    reported.name = name;
+    reported.steered = step != steps.end() && step->second.minute + 1 == reported.number;
+    reported.margin_ratio = reported.steered ? step->second.margin_ratio : reported.rule_margin_ratio;
+    reported.rule_margin_ratio = std::max(-0.1, reported.margin_ratio - 0.03);
     // Load that comes and goes makes the rule go up now and then.
-    if (told.number % 20 == 0) told.rule_margin_ratio = 0.3;
-    told.throttled_ratio = 0.1;
-    told.used_cores = 0.5;
-    told.granted_cores = 0.5 * (1.1 + told.margin_ratio);
-    told.student_out = fails;
+    if (reported.number % 20 == 0) reported.rule_margin_ratio = 0.3;
+    reported.throttled_ratio = 0.1;
+    reported.used_cores = 0.5;
+    reported.granted_cores = 0.5 * (1.1 + reported.margin_ratio);
+    reported.student_out = fails;
     if (known) {
-      told.requests = 6000;
-      told.requests_over = told.steered ? late : 0;
+      reported.requests = 6000;
+      reported.requests_over = reported.steered ? late : 0;
     }
-    teacher->minute(node, 4, told);
+    teacher->minute(node, 4, reported);
     learner->turn();
   }
   // Minutes until the release is at that stage; false: it never gets there.

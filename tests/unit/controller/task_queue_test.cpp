@@ -42,8 +42,8 @@ TEST_CASE("who leaves while it is done is told that it is, since it may be done 
     return ready(Result<std::string>(std::string()));
   };
   // Until the owner has taken one before its time was over.
-  std::string told;
-  while (told != "is still working on it") told = (*queue)->call(work, 20ms).error().what;
+  std::string reported;
+  while (reported != "is still working on it") reported = (*queue)->call(work, 20ms).error().what;
   left.set_value();
   owner.join();
   CHECK(done == 1);

@@ -119,7 +119,7 @@ TEST_CASE("each acknowledgement tells the margins that the node's services shoul
 TEST_CASE("nodes get the same student, each once in a session; a new version again, and none when it is withdrawn") {
   TelemetryRig rig;
   std::uint64_t seq = 0;
-  const auto told = [&](const std::string& node) {
+  const auto reported = [&](const std::string& node) {
     return only<wire::Ack>(rig.say(node, wire::Samples{{record_at(++seq)}, {}}, node));
   };
   const auto made = [](std::uint64_t version, std::vector<std::string> parts) {
@@ -129,21 +129,21 @@ TEST_CASE("nodes get the same student, each once in a session; a new version aga
     return student;
   };
   for (const char* node : {"n1", "n2", "n9"}) rig.say(node, hello_of(node), node);
-  CHECK(told("n1").student_version == 0);
+  CHECK(reported("n1").student_version == 0);
   rig.sink.trained = made(1, {"abc", "def"});
-  const wire::Ack first = told("n1"), other = told("n2");
+  const wire::Ack first = reported("n1"), other = reported("n2");
   CHECK(first.student_version == 1);
   CHECK(first.student == rig.sink.trained->parts);
   CHECK(other.student == first.student);
-  CHECK(told("n9").student_version == 0);
-  CHECK(told("n1").student_version == 1);
-  CHECK(told("n1").student.empty());
+  CHECK(reported("n9").student_version == 0);
+  CHECK(reported("n1").student_version == 1);
+  CHECK(reported("n1").student.empty());
   rig.sink.trained = made(2, {"ghi"});
-  CHECK(told("n1").student == rig.sink.trained->parts);
+  CHECK(reported("n1").student == rig.sink.trained->parts);
   rig.sink.trained = nullptr;
-  CHECK(told("n1").student_version == 0);
+  CHECK(reported("n1").student_version == 0);
   rig.sink.trained = made(2, {"ghi"});
-  CHECK(told("n1").student == rig.sink.trained->parts);  // it was removed meanwhile
+  CHECK(reported("n1").student == rig.sink.trained->parts);  // it was removed meanwhile
 }
 
 TEST_CASE("a whole fleet does not get its student in one second") {
@@ -218,7 +218,7 @@ TEST_CASE("links and disks that carry what none does are refused, with the keys 
     const std::string node = "n" + std::to_string(capacity);
     wire::Hello hello = hello_of(node);
     hello.link_bytes_per_s = capacity;
-    CHECK(only<wire::Refusal>(rig.say("peer " + node, hello, node)).mend.find("link_bytes_per_s") != std::string::npos);
+    CHECK(only<wire::Refusal>(rig.say("peer " + node, hello, node)).fix.find("link_bytes_per_s") != std::string::npos);
   }
 }
 
@@ -254,12 +254,12 @@ TEST_CASE("two agents with one key that keep taking over from each other are bot
 
 TEST_CASE("an agent speaks only for its own node, in a version that both know, and after Hello") {
   TelemetryRig rig;
-  CHECK(only<wire::Refusal>(rig.say("a", hello_of("n2"))).mend.find("n1") != std::string::npos);
+  CHECK(only<wire::Refusal>(rig.say("a", hello_of("n2"))).fix.find("n1") != std::string::npos);
   wire::Hello newer = hello_of("n1");
   newer.version_min = newer.version_max = wire::kVersionMax + 1;
   CHECK(only<wire::Refusal>(rig.say("b", newer)).what.find("wire versions") != std::string::npos);
   CHECK(only<wire::Refusal>(rig.samples("c", {record_at(1)})).what.find("Hello") != std::string::npos);
-  CHECK(only<wire::Refusal>(rig.say("d", hello_of("n1"), "n1", Role::shim)).mend.find("agent") != std::string::npos);
+  CHECK(only<wire::Refusal>(rig.say("d", hello_of("n1"), "n1", Role::shim)).fix.find("agent") != std::string::npos);
   CHECK(rig.sink.hellos == 0);
   rig.say("e", hello_of("n1"));
   CHECK(only<wire::Refusal>(rig.say("e", wire::Placement{"uid", "n2", false, 1, 0})).what.find("own agent") !=
@@ -409,20 +409,20 @@ TEST_CASE("a node's wall clock is told by the record that waited least") {
 TEST_CASE("an hour's energy is not told a thousand times a second: measured time is held against the node's clock") {
   TelemetryRig rig;
   rig.say("a", hello_of("n1"));
-  const auto tell = [&](std::uint64_t seq, std::int64_t mono_ns, std::int64_t interval_ns) {
+  const auto report = [&](std::uint64_t seq, std::int64_t mono_ns, std::int64_t interval_ns) {
     Record record = record_at(seq);
     record.mono_ns = mono_ns;
     record.interval_ns = interval_ns;
     CHECK(only<wire::Ack>(rig.samples("a", {record})).seq == seq);  // refused ones too
   };
   constexpr std::int64_t kHourNs = 3600 * kSecondNs;
-  tell(1, 2 * kHourNs, kHourNs);
+  report(1, 2 * kHourNs, kHourNs);
   for (std::uint64_t seq = 2; seq <= 100; ++seq)
-    tell(seq, 2 * kHourNs + static_cast<std::int64_t>(seq) * 1'000'000, kHourNs);
+    report(seq, 2 * kHourNs + static_cast<std::int64_t>(seq) * 1'000'000, kHourNs);
   CHECK(rig.sink.seqs == std::vector<std::uint64_t>{1});
   CHECK(rig.telemetry.figures().refused == 99);
-  tell(101, 3 * kHourNs, kHourNs);  // what really passed may be told
-  tell(102, 3 * kHourNs + kSecondNs, kSecondNs);
+  report(101, 3 * kHourNs, kHourNs);  // what really passed may be told
+  report(102, 3 * kHourNs + kSecondNs, kSecondNs);
   CHECK(rig.sink.seqs == std::vector<std::uint64_t>{1, 101, 102});
 }
 

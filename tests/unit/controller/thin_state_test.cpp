@@ -25,9 +25,9 @@ WorkloadValues workload(const std::string& name, std::uint64_t id, std::uint64_t
   return values;
 }
 
-struct Heard {
+struct InUse {
   ClusterState state{std::chrono::seconds(30)};
-  Heard() { state.greet(hello_of("n1")); }
+  InUse() { state.greet(hello_of("n1")); }
   RecordNews hear(const Record& record, std::uint64_t second) { return state.apply("n1", record, thin_at_s(second)); }
   const Workload& of(const std::string& name) { return state.node("n1")->workloads.at(name); }
   bool has(const std::string& name) { return state.node("n1")->workloads.contains(name); }
@@ -40,7 +40,7 @@ TEST_CASE("a cluster that hears thinned records knows what one knows that hears 
     const auto most_bytes = *rc::gen::element<std::size_t>(500, 1 << 20);
     const auto ticks = *rc::gen::container<std::vector<std::vector<Step>>>(rc::gen::container<std::vector<Step>>(
         rc::gen::pair(rc::gen::inRange<std::uint64_t>(1, 9), rc::gen::inRange<std::uint64_t>(0, 500'000))));
-    Heard whole, thinned;
+    InUse whole, thinned;
     agent::DeltaEncoder thinner(most_bytes);
     std::map<std::uint64_t, WorkloadValues> roots;
     std::uint64_t second = 0;
@@ -66,14 +66,14 @@ TEST_CASE("a cluster that hears thinned records knows what one knows that hears 
       RC_ASSERT(a.power_w == b.power_w);
       RC_ASSERT(a.energy_j == b.energy_j);
       RC_ASSERT(a.samples == b.samples);
-      for (const auto& [name, told] : a.workloads) {
+      for (const auto& [name, reported] : a.workloads) {
         RC_ASSERT(b.workloads.contains(name));
         const Workload& known = b.workloads.at(name);
-        RC_ASSERT(told.cpu_cores == known.cpu_cores);
-        RC_ASSERT(told.power_w == known.power_w);
-        RC_ASSERT(told.energy_j.value_or(0) == known.energy_j.value_or(0));
-        RC_ASSERT(told.values.memory_bytes == known.values.memory_bytes);
-        RC_ASSERT(told.first_seen == known.first_seen);
+        RC_ASSERT(reported.cpu_cores == known.cpu_cores);
+        RC_ASSERT(reported.power_w == known.power_w);
+        RC_ASSERT(reported.energy_j.value_or(0) == known.energy_j.value_or(0));
+        RC_ASSERT(reported.values.memory_bytes == known.values.memory_bytes);
+        RC_ASSERT(reported.first_seen == known.first_seen);
       }
       RC_ASSERT(a.workloads.size() == b.workloads.size());
       std::erase_if(roots, [](const auto& item) { return item.second.ended; });
@@ -82,55 +82,55 @@ TEST_CASE("a cluster that hears thinned records knows what one knows that hears 
 }
 
 TEST_CASE("a workload that a partial record does not list is at rest, and goes only when a whole one leaves it out") {
-  Heard heard;
+  InUse in_use;
   Record first = record_at(1);
   first.workloads = {workload("p1", 1, 400'000), workload("p2", 2, 100)};
-  CHECK(heard.hear(first, 1).appeared.size() == 2);
+  CHECK(in_use.hear(first, 1).appeared.size() == 2);
   Record partial = record_at(2);
   partial.partial = true;
   partial.workloads = {workload("p2", 2, 200)};
-  heard.hear(partial, 2);
-  CHECK(*heard.of("p1").cpu_cores == 0);
-  CHECK(*heard.of("p1").power_w == 0);
-  CHECK(*heard.of("p1").values.memory_bytes == 1 << 20);
-  CHECK(*heard.of("p2").cpu_cores == doctest::Approx(200e-6));
+  in_use.hear(partial, 2);
+  CHECK(*in_use.of("p1").cpu_cores == 0);
+  CHECK(*in_use.of("p1").power_w == 0);
+  CHECK(*in_use.of("p1").values.memory_bytes == 1 << 20);
+  CHECK(*in_use.of("p2").cpu_cores == doctest::Approx(200e-6));
   Record whole = record_at(3);
   whole.workloads = {workload("p2", 2, 0)};
-  heard.hear(whole, 3);
+  in_use.hear(whole, 3);
   for (std::uint64_t seq = 4; seq <= 6; ++seq) {
     Record quiet = record_at(seq);
     quiet.partial = true;
-    heard.hear(quiet, seq);
+    in_use.hear(quiet, seq);
   }
-  CHECK_FALSE(heard.has("p1"));
-  CHECK(heard.has("p2"));
+  CHECK_FALSE(in_use.has("p1"));
+  CHECK(in_use.has("p2"));
 }
 
-TEST_CASE("after a lost record what is known stays, and the next whole one mends it") {
-  Heard heard;
+TEST_CASE("after a lost record what is known stays, and the next whole one fixes it") {
+  InUse in_use;
   Record first = record_at(1);
   first.workloads = {workload("p1", 1, 400'000)};
-  heard.hear(first, 1);
+  in_use.hear(first, 1);
   // Record 2, which told of p3 and that p1 ended, is lost.
   Record partial = record_at(3);
   partial.partial = true;
-  heard.hear(partial, 3);
-  CHECK(heard.has("p1"));
-  CHECK_FALSE(heard.has("p3"));
+  in_use.hear(partial, 3);
+  CHECK(in_use.has("p1"));
+  CHECK_FALSE(in_use.has("p3"));
   for (std::uint64_t seq = 4; seq <= 7; ++seq) {
     Record whole = record_at(seq);
     whole.workloads = {workload("p3", 3, 5)};
-    heard.hear(whole, seq);
+    in_use.hear(whole, seq);
   }
-  CHECK_FALSE(heard.has("p1"));
-  CHECK(heard.has("p3"));
+  CHECK_FALSE(in_use.has("p1"));
+  CHECK(in_use.has("p3"));
 }
 
 TEST_CASE("a listing in parts of which one is lost sends nobody away") {
-  Heard heard;
+  InUse in_use;
   Record first = record_at(1);
   for (std::uint64_t id = 1; id <= 3; ++id) first.workloads.push_back(workload("p" + std::to_string(id), id, 5));
-  heard.hear(first, 1);
+  in_use.hear(first, 1);
   for (std::uint64_t seq = 2; seq <= 20; seq += 3) {
     for (std::uint64_t part = 0; part < 3; ++part) {
       if (part == 1) continue;
@@ -142,11 +142,11 @@ TEST_CASE("a listing in parts of which one is lost sends nobody away") {
       record.part = part;
       record.parts = 3;
       record.workloads = {workload("p" + std::to_string(part + 1), part + 1, 7)};
-      heard.hear(record, seq);
+      in_use.hear(record, seq);
     }
   }
-  CHECK(heard.has("p2"));
-  CHECK(heard.state.node("n1")->power_w == doctest::Approx(100));
+  CHECK(in_use.has("p2"));
+  CHECK(in_use.state.node("n1")->power_w == doctest::Approx(100));
 }
 
 TEST_CASE("a pod at rest counts as time without use, once it has been listed") {

@@ -185,9 +185,9 @@ TEST_CASE("a report of containers is asked for by its name, one of a pod by the 
   StoreFile file = open(in_memory());
   take(file, {whole("a", 1, {with_containers(used("u1", 1'000'000, 500), {{"0123456789ab", 300, 600'000}})})}, kNow_s);
   CHECK(report_text(file, {*one}).error().code == Errc::not_found);  // no container of a pod of that name is recorded
-  const json told = json::parse(report_text(file, {*parse_report({{"pod", "u1"}}, now)}).value());
-  CHECK(told["by"] == "container");
-  CHECK(told["pod"] == "u1");
+  const json reported = json::parse(report_text(file, {*parse_report({{"pod", "u1"}}, now)}).value());
+  CHECK(reported["by"] == "container");
+  CHECK(reported["pod"] == "u1");
 }
 
 }  // namespace wattle::controller::test::usage

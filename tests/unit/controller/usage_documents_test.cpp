@@ -26,16 +26,16 @@ TEST_CASE("a document has as many rows as are asked for, those that drew most, a
   }
   take(file, {whole("a", 1, workloads)}, kNow_s);
   REQUIRE(file.usage().put(pods, kNow_s));
-  const json told = json::parse(report_text(file, {{kNow_s, ReportBy::name_space, {}}, 3, kNow_s + 9}).value());
-  REQUIRE(told["rows"].size() == 3);
-  CHECK(told["rows"][0]["key"] == "space-20");
-  CHECK(told["rest"]["rows"] == 17);
-  CHECK(told["rest"]["measured_j"] == 17 * 18 / 2);
-  CHECK(told["rest"]["workloads"] == 17);
-  CHECK(told["nodes"]["measured_j"] == 20 * 21 / 2 + 4);
-  CHECK(told["from_wall_s"] == kNow_s);
-  CHECK_FALSE(told["cut"].get<bool>());
-  CHECK(told["label"].is_null());
+  const json reported = json::parse(report_text(file, {{kNow_s, ReportBy::name_space, {}}, 3, kNow_s + 9}).value());
+  REQUIRE(reported["rows"].size() == 3);
+  CHECK(reported["rows"][0]["key"] == "space-20");
+  CHECK(reported["rest"]["rows"] == 17);
+  CHECK(reported["rest"]["measured_j"] == 17 * 18 / 2);
+  CHECK(reported["rest"]["workloads"] == 17);
+  CHECK(reported["nodes"]["measured_j"] == 20 * 21 / 2 + 4);
+  CHECK(reported["from_wall_s"] == kNow_s);
+  CHECK_FALSE(reported["cut"].get<bool>());
+  CHECK(reported["label"].is_null());
 }
 
 TEST_CASE("joules have their money and CO2 by the tariff, in every part of the report, and none without one") {
@@ -43,41 +43,41 @@ TEST_CASE("joules have their money and CO2 by the tariff, in every part of the r
   StoreFile file = open(in_memory());
   take(file, {whole("a", 1, {used("u", 3'600'000'000, 5)})}, kNow_s);
   ReportQuery query{{kNow_s, ReportBy::node, {}}, 10, kNow_s + 9};
-  json told = json::parse(report_text(file, query).value());
+  json reported = json::parse(report_text(file, query).value());
   for (const char* part : {"idle", "unattributed", "missing", "nodes"}) {
-    CHECK(told[part]["cost"].is_null());
-    CHECK(told[part]["currency"].is_null());
-    CHECK(told[part]["co2_g"].is_null());
+    CHECK(reported[part]["cost"].is_null());
+    CHECK(reported[part]["currency"].is_null());
+    CHECK(reported[part]["co2_g"].is_null());
   }
   query.tariff = {0.25, 400, "EUR"};
-  told = json::parse(report_text(file, query).value());
-  const json row = told["rows"][0];
+  reported = json::parse(report_text(file, query).value());
+  const json row = reported["rows"][0];
   CHECK(row["measured_j"] == 3600);
   CHECK(row["cost"].get<double>() == doctest::Approx(0.25 / 1000));
   CHECK(row["co2_g"].get<double>() == doctest::Approx(400.0 / 1000));
   CHECK(row["currency"] == "EUR");
-  for (const json& each : {row["drawn"], told["nodes"], told["idle"], told["unattributed"]}) {
+  for (const json& each : {row["drawn"], reported["nodes"], reported["idle"], reported["unattributed"]}) {
     const double kwh = (each["measured_j"].get<double>() + each["estimated_j"].get<double>()) / 3.6e6;
     CHECK(each["cost"].get<double>() == doctest::Approx(0.25 * kwh));
     CHECK(each["co2_g"].get<double>() == doctest::Approx(400 * kwh));
   }
   query.tariff = {std::nullopt, 400, ""};
-  told = json::parse(report_text(file, query).value());
-  CHECK(told["nodes"]["cost"].is_null());
-  CHECK(told["nodes"]["co2_g"].get<double>() > 0);
+  reported = json::parse(report_text(file, query).value());
+  CHECK(reported["nodes"]["cost"].is_null());
+  CHECK(reported["nodes"]["co2_g"].get<double>() > 0);
 }
 
 TEST_CASE("nodes are in the order of what they drew, of which their workloads' part is one") {
   const CrashDisk disk;
   StoreFile file = open(in_memory());
   take(file, {whole("idles", 1, {}), whole("idles", 2, {}), whole("works", 1, {used("u", 1'000'000, 5)})}, kNow_s);
-  const json told = json::parse(report_text(file, {{kNow_s, ReportBy::node, {}}, 10, kNow_s + 9}).value());
-  REQUIRE(told["rows"].size() == 2);
-  CHECK(told["rows"][0]["key"] == "idles");
-  CHECK(told["rows"][0]["measured_j"] == 0);
-  CHECK(told["rows"][0]["drawn"]["measured_j"] == 8);
-  CHECK(told["rows"][1]["idle"]["measured_j"] == 3);
-  CHECK(told["rows"][1]["measured_j"] == 1);
+  const json reported = json::parse(report_text(file, {{kNow_s, ReportBy::node, {}}, 10, kNow_s + 9}).value());
+  REQUIRE(reported["rows"].size() == 2);
+  CHECK(reported["rows"][0]["key"] == "idles");
+  CHECK(reported["rows"][0]["measured_j"] == 0);
+  CHECK(reported["rows"][0]["drawn"]["measured_j"] == 8);
+  CHECK(reported["rows"][1]["idle"]["measured_j"] == 3);
+  CHECK(reported["rows"][1]["measured_j"] == 1);
 }
 
 TEST_CASE("a pod that nothing recorded has is not found, and what has no figures yet is an answer") {
@@ -169,7 +169,7 @@ TEST_CASE(
   CHECK(kept.front() == PodFacts{"first", "shop", "Deployment/web", "", true, "a", kNow_s});
 }
 
-TEST_CASE("what is asked wrongly is refused by its name, with the mend") {
+TEST_CASE("what is asked wrongly is refused by its name, with the fix") {
   const WallTime now = wall_from_ns(kNow_s * 1'000'000'000);
   const auto why = [&](const std::map<std::string, std::string>& arguments) {
     const auto query = parse_report(arguments, now);
@@ -179,11 +179,11 @@ TEST_CASE("what is asked wrongly is refused by its name, with the mend") {
   CHECK(parse_report({{"label", "team"}}, now)->usage.by == ReportBy::label);
   CHECK(parse_report({{"by", "owner"}, {"limit", "7"}, {"since", "24h"}}, now)->limit == 7);
   const auto refuses = [&](const std::map<std::string, std::string>& arguments, const std::string& subject,
-                           const std::string& mend) {
+                           const std::string& fix) {
     const std::string text = why(arguments);
     CAPTURE(text);
     CHECK(text.find("argument " + subject) != std::string::npos);
-    CHECK(text.find(mend) != std::string::npos);
+    CHECK(text.find(fix) != std::string::npos);
   };
   refuses({{"since", "soon"}}, "since", "use a duration, for example 90m, 24h or 7d");
   refuses({{"since", "0"}}, "since", "use a duration, for example 90m, 24h or 7d");

@@ -179,13 +179,13 @@ TEST_CASE("waiting is the time in which a task waited, of that in which it was t
   take(file, {whole("a", 1, {waits, silent}), whole("a", 2, {waits})}, kNow_s);
   REQUIRE(file.usage().put(std::vector{described("u1", "one", "", ""), described("u2", "two", "", "")}, kNow_s));
   const ReportQuery query{{kNow_s, ReportBy::name_space, {}}, 10, kNow_s + 9};
-  const json told = json::parse(report_text(file, query).value());
-  REQUIRE(told["rows"].size() == 2);
-  CHECK(told["rows"][0]["key"] == "one");
-  CHECK(told["rows"][0]["waited_s"] == 0.5);
-  CHECK(told["rows"][0]["waiting_ratio"] == 0.25);
-  CHECK(told["rows"][1]["waited_s"].is_null());
-  CHECK(told["rows"][1]["waiting_ratio"].is_null());
+  const json reported = json::parse(report_text(file, query).value());
+  REQUIRE(reported["rows"].size() == 2);
+  CHECK(reported["rows"][0]["key"] == "one");
+  CHECK(reported["rows"][0]["waited_s"] == 0.5);
+  CHECK(reported["rows"][0]["waiting_ratio"] == 0.25);
+  CHECK(reported["rows"][1]["waited_s"].is_null());
+  CHECK(reported["rows"][1]["waiting_ratio"].is_null());
 }
 
 TEST_CASE("what a pod waited in a report is without the time in which its own limit kept it") {
@@ -197,9 +197,9 @@ TEST_CASE("what a pod waited in a report is without the time in which its own li
   limited.cpu_throttled_us = 500'000;
   take(file, {whole("a", 1, {limited})}, kNow_s);
   REQUIRE(file.usage().put(std::vector{described("u1", "one", "", "")}, kNow_s));
-  const json told = json::parse(report_text(file, {{kNow_s, ReportBy::name_space, {}}, 10, kNow_s + 9}).value());
-  REQUIRE(told["rows"].size() == 1);
-  CHECK(told["rows"][0]["waiting_ratio"] == 0.25);
+  const json reported = json::parse(report_text(file, {{kNow_s, ReportBy::name_space, {}}, 10, kNow_s + 9}).value());
+  REQUIRE(reported["rows"].size() == 1);
+  CHECK(reported["rows"][0]["waiting_ratio"] == 0.25);
 }
 
 TEST_CASE("the oldest hours go when they are too old or too much, pods with them, and the report says since when") {

@@ -32,10 +32,10 @@ struct WatchedRig : DeciderRig {
     clock.advance(1s);
     Record record = record_at(++seq);
     for (const std::string& uid : pods) record.workloads.push_back(pod_values(uid, 800'000));
-    const RecordNews told = state.apply("n1", record, clock.mono());
-    for (const std::string& uid : told.appeared) decider->placements().placed(uid, "n1", false);
-    decider->outcomes().record("n1", record, told);
-    for (const std::string& uid : told.gone) decider->placements().gone(uid, "n1");
+    const RecordNews reported = state.apply("n1", record, clock.mono());
+    for (const std::string& uid : reported.appeared) decider->placements().placed(uid, "n1", false);
+    decider->outcomes().record("n1", record, reported);
+    for (const std::string& uid : reported.gone) decider->placements().gone(uid, "n1");
     state.apply("n2", record_at(seq), clock.mono());
     decider->expire();
   }
@@ -49,12 +49,12 @@ struct WatchedRig : DeciderRig {
     made.node_name = node;
     return made;
   }
-  void tell(const kube::Pod& pod, bool followed = true) {
+  void report(const kube::Pod& pod, bool followed = true) {
     join->take({}, {{pod.uid, std::make_shared<const kube::Pod>(pod), followed}});
   }
-  void tell_gone(const std::string& uid) { join->take({}, {{uid, nullptr, true}}); }
-  void tell(const kube::Node& node) { join->take({{node.name, std::make_shared<const kube::Node>(node), true}}, {}); }
-  void tell_deleted(const std::string& node) { join->take({{node, nullptr, true}}, {}); }
+  void report_gone(const std::string& uid) { join->take({}, {{uid, nullptr, true}}); }
+  void report(const kube::Node& node) { join->take({{node.name, std::make_shared<const kube::Node>(node), true}}, {}); }
+  void report_deleted(const std::string& node) { join->take({{node, nullptr, true}}, {}); }
   double requested(const std::string& node) const { return state.node_view(node)->requested.cpu_cores; }
 };
 

@@ -38,8 +38,8 @@ struct SaysNothing final : models::QNetwork {
 TEST_CASE("a binding joins the decision of its UID before any cgroup is seen, and the sighting changes nothing") {
   WatchedRig rig(Mode::live);
   const auto answer = rig.decider->asks().ask(ask_for("p1", {"n1", "n2"}));
-  rig.tell(WatchedRig::pod("p1", ""));
-  rig.tell(WatchedRig::pod("p1", "n1"));
+  rig.report(WatchedRig::pod("p1", ""));
+  rig.report(WatchedRig::pod("p1", "n1"));
   CHECK(rig.decider->log().newest("p1")->decision.placed_on == "n1");
   CHECK(rig.state.node_view("n1")->in_flight + rig.state.node_view("n2")->in_flight == 0);
   CHECK(rig.requested("n1") == 1);
@@ -56,10 +56,10 @@ TEST_CASE("a pod that is bound without an ask is an observed decision with the f
   for (const bool agent_first : {false, true}) {
     CAPTURE(agent_first);
     WatchedRig rig;
-    rig.tell(WatchedRig::pod("p1", ""));
+    rig.report(WatchedRig::pod("p1", ""));
     CHECK(rig.decider->log().entries().empty());
     if (agent_first) rig.tick({"p1"});
-    rig.tell(WatchedRig::pod("p1", "n1"));
+    rig.report(WatchedRig::pod("p1", "n1"));
     const LoggedDecision* entry = rig.decider->log().newest("shop/p1-name");
     REQUIRE(entry != nullptr);
     CHECK(entry->decision.mode == "observed");
@@ -96,10 +96,10 @@ TEST_CASE("pods that nobody asked for are compared, too: a network's trial ends 
   CHECK(rig.decider->network_gated());
   for (int i = 0; i < 40; ++i) {
     const std::string uid = "p" + std::to_string(i);
-    rig.tell(WatchedRig::pod(uid, ""));
-    rig.tell(WatchedRig::pod(uid, "n1"));
+    rig.report(WatchedRig::pod(uid, ""));
+    rig.report(WatchedRig::pod(uid, "n1"));
     rig.tick({uid});
-    rig.tell_gone(uid);
+    rig.report_gone(uid);
   }
   CHECK(rig.decider->last_id() == 40);
   CHECK(rig.decider->figures().decisions == 0);
@@ -111,8 +111,8 @@ TEST_CASE("what the API server says of a failure is in the outcome, whoever tell
   for (const bool agent_first : {false, true}) {
     CAPTURE(agent_first);
     WatchedRig rig;
-    rig.tell(WatchedRig::pod("p1", ""));
-    rig.tell(WatchedRig::pod("p1", "n1"));
+    rig.report(WatchedRig::pod("p1", ""));
+    rig.report(WatchedRig::pod("p1", "n1"));
     rig.tick({"p1"});
     if (agent_first) {
       rig.decider->placements().gone("p1", "n1");
@@ -122,7 +122,7 @@ TEST_CASE("what the API server says of a failure is in the outcome, whoever tell
     kube::Pod failed = WatchedRig::pod("p1", "n1");
     failed.ended = true;
     failed.failure = kube::PodFailure::evicted;
-    rig.tell(failed);
+    rig.report(failed);
     rig.decider->expire();
     REQUIRE(rig.news.size() == 2);
     CHECK(std::get<SettledNews>(rig.news[1]).outcome.failed);
@@ -139,11 +139,11 @@ TEST_CASE(
   kube::Pod refused = WatchedRig::pod("p1", "n2");
   refused.ended = true;
   refused.failure = kube::PodFailure::failed_start;
-  rig.tell(refused);
+  rig.report(refused);
   kube::Pod old = WatchedRig::pod("p0", "n1");
   old.ended = true;
   old.failure = kube::PodFailure::crash;
-  rig.tell(old, false);
+  rig.report(old, false);
   rig.decider->expire();
   REQUIRE(rig.news.size() == 2);
   CHECK(std::get<SettledNews>(rig.news[1]).outcome.failed);
@@ -153,15 +153,15 @@ TEST_CASE(
 TEST_CASE("a pod that restarts within the window has crashed; one that is deleted has not failed") {
   WatchedRig rig;
   for (const char* uid : {"p1", "p2"}) {
-    rig.tell(WatchedRig::pod(uid, ""));
-    rig.tell(WatchedRig::pod(uid, "n1"));
+    rig.report(WatchedRig::pod(uid, ""));
+    rig.report(WatchedRig::pod(uid, "n1"));
   }
   kube::Pod crashed = WatchedRig::pod("p1", "n1");
   crashed.failure = kube::PodFailure::crash;
   rig.tick({"p1", "p2"});
-  rig.tell(crashed);
+  rig.report(crashed);
   rig.tick({"p1", "p2"});
-  rig.tell_gone("p2");
+  rig.report_gone("p2");
   for (int i = 0; i < 3; ++i) rig.tick({"p1"});
   CHECK(rig.decider->log().newest("p1")->decision.outcome->failure == "crash");
   CHECK(rig.decider->log().newest("p1")->decision.outcome->end_of_episode);
@@ -178,12 +178,12 @@ TEST_CASE("pods that kube-scheduler could not place are pending for as long as i
   };
   kube::Pod waits = WatchedRig::pod("p1", "");
   waits.unschedulable = true;
-  rig.tell(waits);
+  rig.report(waits);
   kube::Pod daemon = waits;
   daemon.uid = "p2";
   daemon.daemonset = true;
-  rig.tell(daemon);
-  rig.tell(WatchedRig::pod("p3", ""));  // nobody has looked for its node yet
+  rig.report(daemon);
+  rig.report(WatchedRig::pod("p3", ""));  // nobody has looked for its node yet
   CHECK(pending("") == 1);
   CHECK(pending("p1") == 0);  // itself not included
   rig.clock.advance(10min);
@@ -193,20 +193,20 @@ TEST_CASE("pods that kube-scheduler could not place are pending for as long as i
   CHECK(pending("") == 1);  // once, though it was asked for too
   waits.node_name = "n1";
   waits.unschedulable = false;
-  rig.tell(waits);
+  rig.report(waits);
   CHECK(pending("") == 0);
   kube::Pod other = WatchedRig::pod("p4", "");
   other.unschedulable = true;
-  rig.tell(other);
+  rig.report(other);
   CHECK(pending("") == 1);
-  rig.tell_gone("p4");
+  rig.report_gone("p4");
   CHECK(pending("") == 0);
   CHECK(rig.state.pending() == 0);
 }
 
 TEST_CASE("what a list shows bound is requested again after a restart, and is no decision") {
   WatchedRig rig;
-  rig.tell(WatchedRig::pod("p1", "n1"), false);
+  rig.report(WatchedRig::pod("p1", "n1"), false);
   CHECK(rig.requested("n1") == 1);
   CHECK(rig.state.pod("p1")->spec.name == "p1-name");
   CHECK(rig.news.empty());
@@ -214,10 +214,10 @@ TEST_CASE("what a list shows bound is requested again after a restart, and is no
   // Neither is a DaemonSet's pod, whose node is no choice, nor anything in mode off.
   kube::Pod daemon = WatchedRig::pod("p2", "n1");
   daemon.daemonset = true;
-  rig.tell(daemon);
+  rig.report(daemon);
   WatchedRig off(Mode::off);
-  off.tell(WatchedRig::pod("p1", ""));
-  off.tell(WatchedRig::pod("p1", "n1"));
+  off.report(WatchedRig::pod("p1", ""));
+  off.report(WatchedRig::pod("p1", "n1"));
   CHECK(off.requested("n1") == 1);
   CHECK(rig.decider->log().entries().empty());
   CHECK(off.decider->log().entries().empty());
@@ -227,26 +227,26 @@ TEST_CASE("a pod is named and requested though its agent saw it before the API s
   WatchedRig rig;
   rig.tick({"p1"});
   CHECK(rig.requested("n1") == 0);
-  CHECK(rig.decider->knowledge().pods() == 0);
-  rig.tell(WatchedRig::pod("p1", "n1"), false);
+  CHECK(rig.decider->cluster_model().pods() == 0);
+  rig.report(WatchedRig::pod("p1", "n1"), false);
   CHECK(rig.requested("n1") == 1);
-  CHECK(rig.decider->knowledge().pods() == 1);
+  CHECK(rig.decider->cluster_model().pods() == 1);
 }
 
 TEST_CASE("a deletion frees the node and what was in flight, and a cgroup that lingers is no placement") {
   WatchedRig rig(Mode::live);
-  rig.tell(WatchedRig::pod("p1", "n1"));
+  rig.report(WatchedRig::pod("p1", "n1"));
   rig.tick({"p1"});
-  rig.tell_gone("p1");
+  rig.report_gone("p1");
   CHECK(rig.requested("n1") == 0);
   rig.tick({"p1"});
   rig.decider->placements().placed("p1", "n1", false);
   CHECK(rig.state.pod("p1") == nullptr);
   CHECK(rig.requested("n1") == 0);
   rig.decider->asks().ask(ask_for("p2", {"n1", "n2"}));
-  rig.tell(WatchedRig::pod("p2", ""));
+  rig.report(WatchedRig::pod("p2", ""));
   CHECK(rig.state.node_view("n1")->in_flight + rig.state.node_view("n2")->in_flight == 1);
-  rig.tell_gone("p2");
+  rig.report_gone("p2");
   CHECK(rig.state.node_view("n1")->in_flight + rig.state.node_view("n2")->in_flight == 0);
   CHECK(rig.state.pod("p2") == nullptr);
 }
@@ -254,16 +254,16 @@ TEST_CASE("a deletion frees the node and what was in flight, and a cgroup that l
 TEST_CASE("a pod that ended holds nothing, though its object stays") {
   WatchedRig rig;
   kube::Pod pod = WatchedRig::pod("p1", "n1");
-  rig.tell(pod);
+  rig.report(pod);
   CHECK(rig.requested("n1") == 1);
   pod.ended = true;
-  rig.tell(pod);
+  rig.report(pod);
   CHECK(rig.requested("n1") == 0);
 }
 
 TEST_CASE("a bound pod keeps its room while its image is pulled and while its containers restart") {
   WatchedRig rig;
-  rig.tell(WatchedRig::pod("p1", "n1"));
+  rig.report(WatchedRig::pod("p1", "n1"));
   for (int i = 0; i < 30; ++i) rig.tick({});
   CHECK(rig.requested("n1") == 1);
   rig.tick({"p1"});
@@ -273,15 +273,15 @@ TEST_CASE("a bound pod keeps its room while its image is pulled and while its co
 
 TEST_CASE("no agent takes a pod that the API server has bound elsewhere") {
   WatchedRig rig;
-  rig.tell(WatchedRig::pod("p1", "n2"));
+  rig.report(WatchedRig::pod("p1", "n2"));
   rig.tick({"p1"});
   CHECK(rig.state.pod("p1")->node == "n2");
   CHECK_FALSE(rig.decider->placements().placed("p1", "n1", true));
   CHECK(rig.requested("n1") == 0);
   // And one that took it before the binding was known loses it.
-  rig.tell(WatchedRig::pod("p3", ""));
+  rig.report(WatchedRig::pod("p3", ""));
   CHECK(rig.decider->placements().placed("p3", "n1", false));
-  rig.tell(WatchedRig::pod("p3", "n2"));
+  rig.report(WatchedRig::pod("p3", "n2"));
   CHECK(rig.state.pod("p3")->node == "n2");
   CHECK(rig.requested("n1") == 0);
 }
@@ -289,7 +289,7 @@ TEST_CASE("no agent takes a pod that the API server has bound elsewhere") {
 TEST_CASE("a node is what its API server says, now and after its agent says Hello again") {
   WatchedRig rig;
   CHECK(rig.state.node_view("n1")->allocatable.cpu_cores == 8);
-  rig.tell(facts("n1"));
+  rig.report(facts("n1"));
   rig.greet("n1");
   const placement::NodeView* view = rig.state.node_view("n1");
   CHECK(view->allocatable.cpu_cores == 3.5);
@@ -297,42 +297,42 @@ TEST_CASE("a node is what its API server says, now and after its agent says Hell
   CHECK(view->ready);
   kube::Node drained = facts("n1");
   drained.cordoned = true;
-  rig.tell(drained);
+  rig.report(drained);
   CHECK_FALSE(rig.state.node_view("n1")->ready);
   kube::Node lost = facts("n1");
   lost.ready = false;
-  rig.tell(lost);
+  rig.report(lost);
   CHECK_FALSE(rig.state.node_view("n1")->ready);
-  rig.tell(facts("n1"));
+  rig.report(facts("n1"));
   CHECK(rig.state.node_view("n1")->ready);
 }
 
 TEST_CASE("pods on a node that no agent speaks for wait until one does") {
   WatchedRig rig;
-  rig.tell(WatchedRig::pod("p1", ""));
-  rig.tell(WatchedRig::pod("p1", "n3"));
+  rig.report(WatchedRig::pod("p1", ""));
+  rig.report(WatchedRig::pod("p1", "n3"));
   CHECK(rig.state.pod("p1") == nullptr);
-  rig.tell(facts("n3"));
+  rig.report(facts("n3"));
   rig.greet("n3");
   CHECK(rig.requested("n3") == 1);
   CHECK(rig.state.node_view("n3")->allocatable.cpu_cores == 3.5);
   CHECK(rig.decider->log().entries().empty());
-  rig.tell(WatchedRig::pod("p2", "n4"));
-  rig.tell_gone("p2");
+  rig.report(WatchedRig::pod("p2", "n4"));
+  rig.report_gone("p2");
   rig.greet("n4");
   CHECK(rig.requested("n4") == 0);
 }
 
 TEST_CASE("a node that is deleted takes nothing at once, is forgotten when it is silent, and may come again") {
   WatchedRig rig;
-  rig.tell(facts("n2"));
-  rig.tell(WatchedRig::pod("p1", "n2"));
-  rig.tell_deleted("n2");
+  rig.report(facts("n2"));
+  rig.report(WatchedRig::pod("p1", "n2"));
+  rig.report_deleted("n2");
   CHECK_FALSE(rig.state.node_view("n2")->ready);
   rig.state.disconnect("n2");
   rig.decider->expire();
   CHECK(rig.state.node("n2") != nullptr);  // a pod is there still
-  rig.tell_gone("p1");
+  rig.report_gone("p1");
   rig.clock.advance(500ms);
   rig.decider->expire();
   CHECK(rig.state.node("n2") == nullptr);
@@ -359,13 +359,13 @@ TEST_CASE("whatever comes in whichever order, what is requested is what the API 
       const std::string uid = "p" + std::to_string(number), where = "n" + std::to_string(node);
       if (step == 0 && !dead.contains(uid)) {
         server.try_emplace(uid, WatchedRig::pod(uid, ""));
-        rig.tell(server.at(uid));
+        rig.report(server.at(uid));
       } else if (step == 1 && server.contains(uid)) {
         if (server.at(uid).node_name.empty()) server.at(uid).node_name = where;
-        rig.tell(server.at(uid), number % 2 == 0);
+        rig.report(server.at(uid), number % 2 == 0);
       } else if (step == 2 && server.erase(uid) > 0) {
         dead.insert(uid);
-        rig.tell_gone(uid);
+        rig.report_gone(uid);
       } else if (step == 3 && !dead.contains(uid)) {
         rig.decider->asks().ask(ask_for(uid, {"n1", "n2"}));
       } else if (step == 4 && server.contains(uid) && server.at(uid).node_name == "n1") {
@@ -408,11 +408,11 @@ TEST_CASE("a pod that claims another's UID gets none of its requests, its place 
       WatchedRig rig;
       std::vector<std::string> gone;
       rig.join->on_gone([&](const std::string& uid) { gone.push_back(uid); });
-      rig.tell(with_uid("n1"));
-      rig.tell(with_uid("n2"));
-      if (!forged_first) rig.tell(WatchedRig::pod("victim", victim_runs ? "n1" : ""));
-      rig.tell(forged_of("victim", "n2"));
-      if (forged_first) rig.tell(WatchedRig::pod("victim", victim_runs ? "n1" : ""));
+      rig.report(with_uid("n1"));
+      rig.report(with_uid("n2"));
+      if (!forged_first) rig.report(WatchedRig::pod("victim", victim_runs ? "n1" : ""));
+      rig.report(forged_of("victim", "n2"));
+      if (forged_first) rig.report(WatchedRig::pod("victim", victim_runs ? "n1" : ""));
       CHECK(rig.requested("n1") == (victim_runs ? 1 : 0));
       CHECK(rig.requested("n2") == 0.25);
       REQUIRE(rig.state.pod("victim") != nullptr);
@@ -422,9 +422,9 @@ TEST_CASE("a pod that claims another's UID gets none of its requests, its place 
       CHECK(rig.state.pod("forged")->spec.pod_namespace == "tenant");
       CHECK(gone == (forged_first ? std::vector<std::string>{"victim"} : std::vector<std::string>{}));
       // Where the victim starts later it is counted at once.
-      rig.tell(WatchedRig::pod("victim", "n1"));
+      rig.report(WatchedRig::pod("victim", "n1"));
       CHECK(rig.requested("n1") == 1);
-      rig.tell_gone("forged");
+      rig.report_gone("forged");
       CHECK(rig.requested("n2") == 0);
       CHECK(rig.requested("n1") == 1);
     }
@@ -432,19 +432,19 @@ TEST_CASE("a pod that claims another's UID gets none of its requests, its place 
 
 TEST_CASE("a static pod goes by the UID of its cgroup, and does so again when its mirror pod is made again") {
   WatchedRig rig;
-  rig.tell(with_uid("n1"));
+  rig.report(with_uid("n1"));
   rig.tick({"hash"});
   rig.tick({"hash"});
   for (const char* mirror : {"m1", "m2"}) {
     kube::Pod pod = WatchedRig::pod(mirror, "n1");
     pod.mirror = {"hash", "n1-uid", ""};
     pod.daemonset = true;
-    rig.tell(pod);
+    rig.report(pod);
     CHECK(rig.requested("n1") == 1);
     REQUIRE(rig.state.pod("hash") != nullptr);
     CHECK(rig.state.pod("hash")->spec.name == std::string(mirror) + "-name");
     CHECK(rig.state.pod(mirror) == nullptr);
-    rig.tell_gone(mirror);
+    rig.report_gone(mirror);
     CHECK(rig.requested("n1") == 0);
     rig.tick({"hash"});
   }
@@ -452,7 +452,7 @@ TEST_CASE("a static pod goes by the UID of its cgroup, and does so again when it
 
 TEST_CASE("an ask that names a pod of the API server changes none of what the API server says of it") {
   WatchedRig rig(Mode::live);
-  rig.tell(WatchedRig::pod("victim", "n1"));
+  rig.report(WatchedRig::pod("victim", "n1"));
   wire::Ask ask = ask_for("victim", {"n1", "n2"});
   ask.pod_namespace = "tenant";
   ask.cpu_request_cores = 0;

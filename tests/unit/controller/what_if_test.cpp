@@ -34,22 +34,22 @@ const json& candidate(const json& answer, const std::string& node) {
 TEST_CASE("without its winner the next best would be advised, and the answer beside it is that of now") {
   WhatIfRig rig;
   rig.decider->asks().ask(ask_for("p1", {"n1", "n2"}));
-  const auto told = rig.ask({{"pod", "p1"}, {"without", "n1"}});
-  REQUIRE_MESSAGE(told, told.error().message());
-  CHECK((*told)["decision"] == 1);
-  CHECK((*told)["without"] == json{"n1"});
-  CHECK((*told)["as_is"]["candidates"].size() == 2);
-  CHECK((*told)["otherwise"]["candidates"].size() == 1);
-  CHECK((*told)["otherwise"]["advice"] == "n2");
+  const auto reported = rig.ask({{"pod", "p1"}, {"without", "n1"}});
+  REQUIRE_MESSAGE(reported, reported.error().message());
+  CHECK((*reported)["decision"] == 1);
+  CHECK((*reported)["without"] == json{"n1"});
+  CHECK((*reported)["as_is"]["candidates"].size() == 2);
+  CHECK((*reported)["otherwise"]["candidates"].size() == 1);
+  CHECK((*reported)["otherwise"]["advice"] == "n2");
   CHECK(rig.ask({{"pod", "1"}, {"without", "n1,n2"}}).value()["otherwise"]["advice"].is_null());
 }
 
 TEST_CASE("a larger pod adds more where it may go, and goes nowhere when it is larger than any node") {
   WhatIfRig rig;
   rig.decider->asks().ask(ask_for("p1", {"n1", "n2"}));
-  const auto told = rig.ask({{"pod", "p1"}, {"cpu", "4"}, {"memory", "2Gi"}});
-  REQUIRE_MESSAGE(told, told.error().message());
-  const json &as_is = (*told)["as_is"], &otherwise = (*told)["otherwise"];
+  const auto reported = rig.ask({{"pod", "p1"}, {"cpu", "4"}, {"memory", "2Gi"}});
+  REQUIRE_MESSAGE(reported, reported.error().message());
+  const json &as_is = (*reported)["as_is"], &otherwise = (*reported)["otherwise"];
   CHECK(otherwise["cpu_request_cores"] == 4.0);
   CHECK(otherwise["memory_request_bytes"] == 2147483648.0);
   CHECK(as_is["cpu_request_cores"] != otherwise["cpu_request_cores"]);
@@ -63,9 +63,9 @@ TEST_CASE("a larger pod adds more where it may go, and goes nowhere when it is l
 TEST_CASE("other weights change what nodes are worth") {
   WhatIfRig rig;
   rig.decider->asks().ask(ask_for("p1", {"n1", "n2"}));
-  const auto told = rig.ask({{"pod", "p1"}, {"weight.energy", "3"}});
-  REQUIRE_MESSAGE(told, told.error().message());
-  const json &as_is = (*told)["as_is"], &otherwise = (*told)["otherwise"];
+  const auto reported = rig.ask({{"pod", "p1"}, {"weight.energy", "3"}});
+  REQUIRE_MESSAGE(reported, reported.error().message());
+  const json &as_is = (*reported)["as_is"], &otherwise = (*reported)["otherwise"];
   CHECK(otherwise["reward"]["weights"]["energy"] == 3.0);
   CHECK(candidate(otherwise, "n1")["prior"].get<double>() < candidate(as_is, "n1")["prior"].get<double>());
   CHECK(candidate(otherwise, "n1")["marginal_w"] == candidate(as_is, "n1")["marginal_w"]);
@@ -82,9 +82,9 @@ TEST_CASE("a pod that runs is thought away from where it does, so that its own n
   for (int i = 0; i < 3; ++i) rig.tick({"large"});
   REQUIRE(rig.state.pod("large")->node == "n1");
   // Of its eight cores six are requested by the pod itself: there is room for it again.
-  const auto told = rig.ask({{"pod", "large"}, {"cpu", "7"}});
-  REQUIRE_MESSAGE(told, told.error().message());
-  CHECK(candidate((*told)["otherwise"], "n1")["masked"].is_null());
+  const auto reported = rig.ask({{"pod", "large"}, {"cpu", "7"}});
+  REQUIRE_MESSAGE(reported, reported.error().message());
+  CHECK(candidate((*reported)["otherwise"], "n1")["masked"].is_null());
   CHECK(before_w > 0);
 }
 
@@ -104,9 +104,9 @@ TEST_CASE("nothing stays behind of what was asked: not in the log, the state, th
     CHECK(rig.decider->spec().reward.preset == placement::Preset::weighted);
     rig.tick({"p1"});
     rig.decider->asks().ask(ask_for("p2", {"n1", "n2"}));
-    json told = rig.get("explain", {{"pod", "p2"}}).value()["decision"];
-    told.erase("decide_us");
-    return told;
+    json reported = rig.get("explain", {{"pod", "p2"}}).value()["decision"];
+    reported.erase("decide_us");
+    return reported;
   };
   CHECK(next(true) == next(false));
 }
@@ -135,8 +135,8 @@ TEST_CASE("of a decision of before a restart whose pod is gone nothing can be as
   old.decision.pod_uid = "gone";
   old.decision.candidates.push_back({.node = "n1"});
   rig.decider->recall(old);
-  const auto told = rig.ask({{"pod", "gone"}, {"without", "n1"}});
-  REQUIRE_FALSE(told);
-  CHECK(told.error().message().find("decision 1: was made before the last restart and its pod has ended") !=
+  const auto reported = rig.ask({{"pod", "gone"}, {"without", "n1"}});
+  REQUIRE_FALSE(reported);
+  CHECK(reported.error().message().find("decision 1: was made before the last restart and its pod has ended") !=
         std::string::npos);
 }

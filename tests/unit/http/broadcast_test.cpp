@@ -60,8 +60,8 @@ struct StreamFixture {
 
 class Counting final : public Subscriber {
  public:
-  void hear(Text text) override { heard.push_back(std::move(text)); }
-  std::vector<Text> heard;
+  void hear(Text text) override { received.push_back(std::move(text)); }
+  std::vector<Text> received;
 };
 
 void wait_until(const std::function<bool()>& truth) { REQUIRE(wattle::tests::wait_until(truth)); }
@@ -74,13 +74,13 @@ TEST_CASE("an event is one text that all listeners share") {
   CHECK(broadcast.join(first, {"10.0.0.1", false}));
   CHECK(broadcast.join(second, {"10.0.0.2", false}));
   broadcast.publish("fleet", R"({"a":1})");
-  REQUIRE(first->heard.size() == 1);
-  CHECK(*first->heard[0] == "event: fleet\ndata: {\"a\":1}\n\n");
-  CHECK(first->heard[0] == second->heard[0]);
+  REQUIRE(first->received.size() == 1);
+  CHECK(*first->received[0] == "event: fleet\ndata: {\"a\":1}\n\n");
+  CHECK(first->received[0] == second->received[0]);
   broadcast.leave(second.get(), false);
   broadcast.publish("fleet", "{}");
-  CHECK(first->heard.size() == 2);
-  CHECK(second->heard.size() == 1);
+  CHECK(first->received.size() == 2);
+  CHECK(second->received.size() == 1);
 }
 
 TEST_CASE("listeners are bounded in all and by address; loopback has the first bound alone; who left makes room") {

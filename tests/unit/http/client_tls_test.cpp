@@ -70,7 +70,7 @@ TEST_CASE_FIXTURE(TlsClientFixture,
   const auto answer = ask(ca);
   REQUIRE(!answer);
   CHECK(answer.error().code == Errc::denied);
-  CHECK(answer.error().mend.find(ca) != std::string::npos);
+  CHECK(answer.error().fix.find(ca) != std::string::npos);
 }
 
 TEST_CASE_FIXTURE(TlsClientFixture, "an authority that is not there is named") {
@@ -91,7 +91,7 @@ TEST_CASE_FIXTURE(
     REQUIRE(!answer);
     CHECK(answer.error().code == Errc::denied);
     CHECK(answer.error().subject == dir.file("ca.pem"));
-    CHECK(answer.error().mend == "chmod go-w " + dir.file("ca.pem"));
+    CHECK(answer.error().fix == "chmod go-w " + dir.file("ca.pem"));
   }
   REQUIRE(::chmod(dir.file("ca.pem").c_str(), 0644) == 0);
   Client client(
@@ -102,7 +102,7 @@ TEST_CASE_FIXTURE(
     REQUIRE(!answer);
     CHECK(answer.error().code == Errc::denied);
     CHECK(answer.error().subject == dir.file("server.key"));
-    CHECK(answer.error().mend == "chmod 0400 " + dir.file("server.key"));
+    CHECK(answer.error().fix == "chmod 0400 " + dir.file("server.key"));
   }
   REQUIRE(::chmod(dir.file("server.key").c_str(), 0400) == 0);
   CHECK(client.request("POST", "/echo", "", wattle::tests::soon()));

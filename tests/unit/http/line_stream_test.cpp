@@ -172,13 +172,13 @@ TEST_CASE("a peer that falls silent, a line without end and a refusal end it, ea
 TEST_CASE("another thread can end it, before and while it waits") {
   const Peer peer({kHead + "Transfer-Encoding: chunked\r\n\r\n" + chunk("one\n")}, false);
   LineStream stream(peer.origin(), {});
-  std::promise<void> heard;
+  std::promise<void> received;
   std::thread other([&] {
-    heard.get_future().wait();
+    received.get_future().wait();
     stream.stop();
   });
   const auto answer = stream.get("/watch", [&](std::string_view) {
-    heard.set_value();
+    received.set_value();
     return true;
   });
   other.join();

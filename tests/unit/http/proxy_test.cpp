@@ -90,7 +90,7 @@ TEST_CASE("a proxy that opens no tunnel is named, with its reason") {
   CHECK(code(std::string(64 << 10, 'x')) == Errc::malformed);
   const Error error = Script{"HTTP/1.1 407 No\r\n\r\n", {}}.open("http://proxy").error();
   CHECK(error.subject == "proxy proxy:80");
-  CHECK(error.mend.find("USER:PASSWORD@") != std::string::npos);
+  CHECK(error.fix.find("USER:PASSWORD@") != std::string::npos);
 }
 
 TEST_CASE("SOCKS 5 opens a tunnel by name and by address") {

@@ -108,7 +108,7 @@ TEST_CASE(
     CHECK(started.error().code == code);
     CHECK(started.error().subject == file);
     CHECK(started.error().message().find(what) != std::string::npos);
-    CHECK_FALSE(started.error().mend.empty());
+    CHECK_FALSE(started.error().fix.empty());
   };
   f.options.tls.certificate = f.dir.file("none.pem");
   fails(f.options.tls.certificate, Errc::not_found, "");

@@ -29,12 +29,12 @@ TEST_CASE("a token admits its own word behind Bearer and nothing else") {
     CHECK_FALSE_MESSAGE(token->admits(wrong), wrong);
 }
 
-TEST_CASE("a token's file that others may read, or that holds no long word, is refused with its mend") {
+TEST_CASE("a token's file that others may read, or that holds no long word, is refused with its fix") {
   for (const unsigned mode : {0440U, 0404U, 0644U}) {
     const auto open = token_of("correct-horse-battery", mode);
     REQUIRE_FALSE(open);
     CHECK(open.error().code == Errc::denied);
-    CHECK_FALSE(open.error().mend.empty());
+    CHECK_FALSE(open.error().fix.empty());
   }
   for (const char* content : {"", "short", "two words of many characters",
                               "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"})

@@ -31,7 +31,7 @@ TEST_CASE("what is no URL is refused with the example") {
     const auto url = parse_url(bad, "as in http://10.0.0.7/");
     REQUIRE_FALSE(url);
     CHECK(url.error().code == Errc::malformed);
-    CHECK(url.error().mend == "as in http://10.0.0.7/");
+    CHECK(url.error().fix == "as in http://10.0.0.7/");
   }
 }
 

@@ -186,18 +186,18 @@ TEST_CASE("while requests change a pod holds the most of before and after, but w
   object["status"]["containerStatuses"] = json::parse(
       R"([{"name":"web","allocatedResources":{"cpu":"1","memory":"32Mi"},"resources":{"requests":{"cpu":"100m"}}}])");
   CHECK(read_pod(object).cpu_request_cores == 0.25);  // no resize is under way
-  const auto tell = [&](const char* type, const char* reason) {
+  const auto report = [&](const char* type, const char* reason) {
     object["status"]["conditions"] = {{{"type", type}, {"status", "True"}, {"reason", reason}, {"message", "so"}}};
     return read_pod(object);
   };
-  CHECK(tell("PodResizeInProgress", "").resize == PodResize::in_progress);
-  CHECK(tell("PodResizeInProgress", "Error").resize == PodResize::failing);
-  const Pod deferred = tell("PodResizePending", "Deferred");
+  CHECK(report("PodResizeInProgress", "").resize == PodResize::in_progress);
+  CHECK(report("PodResizeInProgress", "Error").resize == PodResize::failing);
+  const Pod deferred = report("PodResizePending", "Deferred");
   CHECK(deferred.resize == PodResize::deferred);
   CHECK(deferred.resize_message == "so");
   CHECK(deferred.cpu_request_cores == 1);
   CHECK(deferred.memory_request_bytes == 64 << 20);
-  const Pod never = tell("PodResizePending", "Infeasible");
+  const Pod never = report("PodResizePending", "Infeasible");
   CHECK(never.resize == PodResize::infeasible);
   CHECK(never.memory_request_bytes == 32 << 20);
   object["status"]["conditions"][0]["status"] = "False";

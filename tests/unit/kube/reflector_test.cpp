@@ -92,10 +92,10 @@ class Server final : public Api {
       }
       return Reply{410, R"({"message":"too old resource version"})"};
     }
-    std::size_t told = 0;
+    std::size_t reported = 0;
     for (const Change& change : log) {
       if (change.version <= version) continue;
-      if (fault == "half" && ++told > 1) return fail(Errc::timeout, target, "nothing came");
+      if (fault == "half" && ++reported > 1) return fail(Errc::timeout, target, "nothing came");
       if (!line(json{{"type", change.type}, {"object", object(change.name, change.value, change.version)}}.dump()))
         return Reply{200, ""};
     }

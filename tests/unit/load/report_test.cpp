@@ -49,15 +49,15 @@ TEST_CASE("a percentile is never above the largest, and a mean is exact") {
 TEST_CASE("the JSON has the counts, rates by their own spans, and what was under way by Little's law") {
   UserLoad load;
   load.arrivals = Arrivals::constant(1, 1s, Spacing::even, 1);
-  const json told = json::parse(http_json(load, some()));
-  CHECK(told["loop"] == "open");
-  CHECK(told["due_rps"] == 2.5);
-  CHECK(told["answered_rps"] == 0.75);
-  CHECK(told["statuses"]["503"] == 1);
-  CHECK(told["failed"]["timeout"] == 1);
-  CHECK(told["failed"]["refused"] == 0);
-  CHECK(told["under_way_mean"].get<double>() == doctest::Approx(1.06 / 4));
-  CHECK(told["latency_ms"]["max"] == 1000);
+  const json reported = json::parse(http_json(load, some()));
+  CHECK(reported["loop"] == "open");
+  CHECK(reported["due_rps"] == 2.5);
+  CHECK(reported["answered_rps"] == 0.75);
+  CHECK(reported["statuses"]["503"] == 1);
+  CHECK(reported["failed"]["timeout"] == 1);
+  CHECK(reported["failed"]["refused"] == 0);
+  CHECK(reported["under_way_mean"].get<double>() == doctest::Approx(1.06 / 4));
+  CHECK(reported["latency_ms"]["max"] == 1000);
   const std::string text = http_text(load, some());
   for (const char* words : {"5 requests due in 2.0 s", "status 503: 1", "timeout: 1", "cut off by the end of the run 1",
                             "waited to be sent"})
@@ -73,10 +73,10 @@ TEST_CASE("every field is on the page, and every kind of failure") {
   for (std::size_t i = 0; i < kResourceNames.size(); ++i)
     use.resources.push_back({static_cast<Resource>(i), 1e6, 2e6, 0.1, 3e5});
   use.lasted = 2s;
-  const json told = json::parse(resource_json(use));
-  check_documented(page.str(), told);
-  CHECK(told["disk"]["reached_bytes_per_s"] == 2e6);
-  CHECK(told["cpu"]["wanted_cores"] == 1e6);
+  const json reported = json::parse(resource_json(use));
+  check_documented(page.str(), reported);
+  CHECK(reported["disk"]["reached_bytes_per_s"] == 2e6);
+  CHECK(reported["cpu"]["wanted_cores"] == 1e6);
   const std::string text = resource_text(use);
   CHECK(text.find("over 2.0 s, 0.400 cores in total") != std::string::npos);
   CHECK(text.find("only 0.30 MB/s reached storage") != std::string::npos);

@@ -57,9 +57,9 @@ TEST_CASE("after a halt at most one second's worth is made up for") {
 }
 
 TEST_CASE("a slice is within its tick, whatever is told of what passed") {
-  CHECK(rc::check([](const std::vector<unsigned>& told) {
+  CHECK(rc::check([](const std::vector<unsigned>& reported) {
     Throttle throttle(1000);
-    for (const unsigned passed : told) {
+    for (const unsigned passed : reported) {
       const Duration slice = throttle.slice(passed, kTick, kTick);
       RC_ASSERT(slice >= Duration{});
       RC_ASSERT(slice <= kTick);

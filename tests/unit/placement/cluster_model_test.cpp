@@ -29,17 +29,17 @@ PodSpec pod_of(const std::string& uid, std::string_view app) {
 
 // A cluster of two nodes whose time is turned by hand; nothing forgets to tell.
 struct Story {
-  ClusterModel knowledge;
+  ClusterModel cluster_model;
   ClusterView view;
   double now_s = 0;
-  explicit Story(ClusterModelOptions options = {}) : knowledge(options) {
+  explicit Story(ClusterModelOptions options = {}) : cluster_model(options) {
     view.nodes = {healthy_node("a"), healthy_node("b")};
     for (NodeView& node : view.nodes) node.values.cpu_used_cores = 0.5;
     refresh();
   }
   void refresh() {
     view.now = MonoTime{} + from_seconds(now_s);
-    knowledge.refresh(view);
+    cluster_model.refresh(view);
   }
   void pass(double s) {
     now_s += s;
@@ -47,13 +47,13 @@ struct Story {
   }
   MonoTime now() const { return MonoTime{} + from_seconds(now_s); }
   void place(const std::string& uid, std::string_view app, std::size_t node) {
-    knowledge.placed(pod_of(uid, app), view.nodes[node].name, now());
+    cluster_model.placed(pod_of(uid, app), view.nodes[node].name, now());
     view.nodes[node].requested.cpu_cores += 1;
     view.nodes[node].requested.memory_bytes += 1e9;
     ++view.nodes[node].pods;
   }
   void remove(const std::string& uid, std::size_t node) {
-    knowledge.gone(uid, now());
+    cluster_model.gone(uid, now());
     view.nodes[node].requested.cpu_cores -= 1;
     view.nodes[node].requested.memory_bytes -= 1e9;
     --view.nodes[node].pods;
@@ -63,7 +63,7 @@ struct Story {
     for (int i = 0; i < pods; ++i) {
       const std::string uid = std::string(app) + std::to_string(now_s) + std::to_string(i);
       place(uid, app, 0);
-      knowledge.used(uid, cores, 3600);
+      cluster_model.used(uid, cores, 3600);
       pass(3600);
       remove(uid, 0);
     }
@@ -91,57 +91,58 @@ TEST_CASE("a tenant's pods do not change what is predicted for another namespace
   Story alone, attacked;
   for (int i = 0; i < 12; ++i) {
     for (Story* story : {&alone, &attacked}) {
-      story->knowledge.placed(pod_in("shop", "shop" + std::to_string(i)), "a", story->now());
-      story->knowledge.used("shop" + std::to_string(i), 0.9, 3600);
+      story->cluster_model.placed(pod_in("shop", "shop" + std::to_string(i)), "a", story->now());
+      story->cluster_model.used("shop" + std::to_string(i), 0.9, 3600);
     }
     for (int k = 0; k < 5; ++k) {
       const std::string uid = "mallory" + std::to_string(i) + "-" + std::to_string(k);
-      attacked.knowledge.placed(pod_in("mallory", uid), "a", attacked.now());
-      attacked.knowledge.used(uid, 0, 3600);
+      attacked.cluster_model.placed(pod_in("mallory", uid), "a", attacked.now());
+      attacked.cluster_model.used(uid, 0, 3600);
     }
     for (Story* story : {&alone, &attacked}) story->pass(3600);
   }
-  const DemandPrediction expected = alone.knowledge.predict(pod_in("shop", "next"));
-  const DemandPrediction seen = attacked.knowledge.predict(pod_in("shop", "next"));
+  const DemandPrediction expected = alone.cluster_model.predict(pod_in("shop", "next"));
+  const DemandPrediction seen = attacked.cluster_model.predict(pod_in("shop", "next"));
   CHECK(seen.seen_pods == expected.seen_pods);
   CHECK(seen.cores > 0.7);
-  CHECK(attacked.knowledge.predict(pod_in("mallory", "next")).cores < 0.2);
-  CHECK(attacked.knowledge.ask(pod_in("shop", "next")).app != attacked.knowledge.ask(pod_in("mallory", "next")).app);
+  CHECK(attacked.cluster_model.predict(pod_in("mallory", "next")).cores < 0.2);
+  CHECK(attacked.cluster_model.ask(pod_in("shop", "next")).app !=
+        attacked.cluster_model.ask(pod_in("mallory", "next")).app);
   // A restart keeps them apart.
   ClusterModel again;
-  REQUIRE(again.restore(attacked.knowledge.save(attacked.view)).has_value());
+  REQUIRE(again.restore(attacked.cluster_model.save(attacked.view)).has_value());
   CHECK(again.predict(pod_in("shop", "next")).cores == doctest::Approx(seen.cores));
 }
 
 TEST_CASE("demand and life are learned from pods that ran, and predicted for the next of their application") {
   Story story;
-  CHECK(story.knowledge.ask(pod_of("x", kHeavy)).demand_cores == doctest::Approx(0.5));
+  CHECK(story.cluster_model.ask(pod_of("x", kHeavy)).demand_cores == doctest::Approx(0.5));
   story.teach(kHeavy, 0.9, 12);
   story.teach(kLight, 0.05, 12);
-  CHECK(story.knowledge.ask(pod_of("x", kHeavy)).demand_cores > 0.75);
-  CHECK(story.knowledge.ask(pod_of("y", kLight)).demand_cores < 0.2);
-  CHECK(story.knowledge.predict(pod_of("x", "ReplicaSet/encoder-6c5b4d7f8 encoder:1")).seen_pods >= 12);
-  CHECK(story.knowledge.predict(pod_of("x", kHeavy)).life_s == doctest::Approx(3600).epsilon(0.05));
-  CHECK(story.knowledge.pods() == 0);
+  CHECK(story.cluster_model.ask(pod_of("x", kHeavy)).demand_cores > 0.75);
+  CHECK(story.cluster_model.ask(pod_of("y", kLight)).demand_cores < 0.2);
+  CHECK(story.cluster_model.predict(pod_of("x", "ReplicaSet/encoder-6c5b4d7f8 encoder:1")).seen_pods >= 12);
+  CHECK(story.cluster_model.predict(pod_of("x", kHeavy)).life_s == doctest::Approx(3600).epsilon(0.05));
+  CHECK(story.cluster_model.pods() == 0);
 }
 
 TEST_CASE("a node's expected use is that of its pods and of what it runs beside them") {
   Story story;
   story.teach(kHeavy, 0.8, 20);
-  const double alone = story.knowledge.fleet(story.view).nodes[1].used_cores;
+  const double alone = story.cluster_model.fleet(story.view).nodes[1].used_cores;
   CHECK(alone == doctest::Approx(0.5));
   story.place("p", kHeavy, 1);
-  const double predicted = story.knowledge.ask(pod_of("q", kHeavy)).demand_cores;
-  CHECK(story.knowledge.fleet(story.view).nodes[1].used_cores == doctest::Approx(alone + predicted));
+  const double predicted = story.cluster_model.ask(pod_of("q", kHeavy)).demand_cores;
+  CHECK(story.cluster_model.fleet(story.view).nodes[1].used_cores == doctest::Approx(alone + predicted));
   // It turns out to use a tenth of that: the prediction, whose pods were seen not to stray, weighs a minute.
   const double expected = (0.1 + 0.9 * 60 / (3600 + 60)) * predicted;
-  story.knowledge.used("p", 0.1 * predicted, 3600);
+  story.cluster_model.used("p", 0.1 * predicted, 3600);
   story.view.nodes[1].values.cpu_used_cores = 0.5 + 0.1 * predicted;
   story.refresh();
-  CHECK(story.knowledge.fleet(story.view).nodes[1].used_cores == doctest::Approx(alone + expected));
+  CHECK(story.cluster_model.fleet(story.view).nodes[1].used_cores == doctest::Approx(alone + expected));
   story.view.nodes[1].in_flight = 2;
   story.view.nodes[1].in_flight_request = {2, 2e9};
-  const FleetNode& busy = story.knowledge.fleet(story.view).nodes[1];
+  const FleetNode& busy = story.cluster_model.fleet(story.view).nodes[1];
   CHECK(busy.used_cores > alone + expected);
   CHECK(busy.requested.cpu_cores == 3);
   CHECK(busy.pods == 3);
@@ -150,23 +151,23 @@ TEST_CASE("a node's expected use is that of its pods and of what it runs beside 
   story.remove("p", 1);
   story.view.nodes[1].values.cpu_used_cores = 0.5;
   story.refresh();
-  CHECK(story.knowledge.fleet(story.view).nodes[1].used_cores == doctest::Approx(alone));
+  CHECK(story.cluster_model.fleet(story.view).nodes[1].used_cores == doctest::Approx(alone));
 }
 
 TEST_CASE(
     "replicas that nobody knows are heard of while they run: of themselves within minutes, for the next at once") {
   Story story;
   const PodSpec next = pod_of("x", kHeavy);
-  const double unsure = story.knowledge.ask(next).unsure_cores;
+  const double unsure = story.cluster_model.ask(next).unsure_cores;
   CHECK(unsure > 1);  // beyond its request
   for (int i = 0; i < 6; ++i) story.place("p" + std::to_string(i), kHeavy, 1);
-  const auto node = [&]() -> const FleetNode& { return story.knowledge.fleet(story.view).nodes[1]; };
+  const auto node = [&]() -> const FleetNode& { return story.cluster_model.fleet(story.view).nodes[1]; };
   CHECK(node().used_cores == doctest::Approx(0.5 + 6 * 0.5));
   CHECK(node().unsure_cores == doctest::Approx(6 * unsure));  // they are off together
   double before = node().unsure_cores;
   const auto run = [&](int seconds) {
     for (int s = 0; s < seconds; s += 5)
-      for (int i = 0; i < 6; ++i) story.knowledge.used("p" + std::to_string(i), 0.9, 5);
+      for (int i = 0; i < 6; ++i) story.cluster_model.used("p" + std::to_string(i), 0.9, 5);
   };
   for (const int minutes : {1, 1, 3}) {
     run(60 * minutes);
@@ -175,8 +176,8 @@ TEST_CASE(
   }
   CHECK(node().unsure_cores < 0.2 * 6 * unsure);
   CHECK(node().used_cores > 0.5 + 6 * 0.8);
-  CHECK(story.knowledge.predict(next).cores > 0.6);
-  CHECK(story.knowledge.ask(next).unsure_cores < 0.8 * unsure);
+  CHECK(story.cluster_model.predict(next).cores > 0.6);
+  CHECK(story.cluster_model.ask(next).unsure_cores < 0.8 * unsure);
   for (int i = 0; i < 6; ++i) story.remove("p" + std::to_string(i), 1);
   CHECK(node().unsure_cores == 0);
 }
@@ -185,8 +186,8 @@ TEST_CASE("how often a pod is told of teaches the same, and beyond its first hou
   const auto taught = [](double step_s, double hours) {
     Story story;
     story.place("p", kHeavy, 0);
-    for (double s = 0; s < 3600 * hours; s += step_s) story.knowledge.used("p", 0.9, step_s);
-    return story.knowledge.predict(pod_of("x", kHeavy));
+    for (double s = 0; s < 3600 * hours; s += step_s) story.cluster_model.used("p", 0.9, step_s);
+    return story.cluster_model.predict(pod_of("x", kHeavy));
   };
   const DemandPrediction often = taught(5, 1), seldom = taught(60, 1), longer = taught(5, 6);
   CHECK(often.cores == doctest::Approx(seldom.cores));
@@ -200,16 +201,16 @@ TEST_CASE("what is known well outweighs the first minutes of a pod that strays, 
   for (int i = 0; i < 40; ++i) {
     const std::string uid = "t" + std::to_string(i);
     story.place(uid, kHeavy, 0);
-    for (int s = 0; s < 3600; s += 60) story.knowledge.used(uid, s % 120 == 0 ? 0.2 : 0.6, 60);
+    for (int s = 0; s < 3600; s += 60) story.cluster_model.used(uid, s % 120 == 0 ? 0.2 : 0.6, 60);
     story.remove(uid, 0);
   }
   story.place("p", kHeavy, 1);
-  const auto pods_cores = [&] { return story.knowledge.fleet(story.view).nodes[1].used_cores - 0.5; };
+  const auto pods_cores = [&] { return story.cluster_model.fleet(story.view).nodes[1].used_cores - 0.5; };
   CHECK(pods_cores() == doctest::Approx(0.4).epsilon(0.1));
-  story.knowledge.used("p", 2, 60);  // it starts
+  story.cluster_model.used("p", 2, 60);  // it starts
   const double started = pods_cores();
   CHECK(started < 0.7);
-  for (int k = 0; k < 24 * 60; ++k) story.knowledge.used("p", 2, 60);
+  for (int k = 0; k < 24 * 60; ++k) story.cluster_model.used("p", 2, 60);
   CHECK(pods_cores() > 1.8);
 }
 
@@ -217,8 +218,8 @@ TEST_CASE(
     "without an hour of past nothing is expected; with churn the past's level, with pods that stay their growth") {
   Story churn;
   churn.pass(300);
-  CHECK(churn.knowledge.fleet(churn.view).expected_cores.empty());
-  CHECK_FALSE(churn.knowledge.fleet(churn.view).pods_stay);
+  CHECK(churn.cluster_model.fleet(churn.view).expected_cores.empty());
+  CHECK_FALSE(churn.cluster_model.fleet(churn.view).pods_stay);
   int next = 0;
   for (int bucket = 0; bucket < 24; ++bucket) {
     churn.place("c" + std::to_string(next), kLight, 0);
@@ -226,7 +227,7 @@ TEST_CASE(
     ++next;
     churn.pass(300);
   }
-  const Fleet& steady = churn.knowledge.fleet(churn.view);
+  const Fleet& steady = churn.cluster_model.fleet(churn.view);
   REQUIRE(!steady.expected_cores.empty());
   CHECK_FALSE(steady.pods_stay);
   CHECK(steady.expected_cores.back() <= 5);
@@ -238,7 +239,7 @@ TEST_CASE(
     fill.place("f" + std::to_string(bucket), kLight, 0);
     fill.pass(300);
   }
-  const Fleet& growing = fill.knowledge.fleet(fill.view);
+  const Fleet& growing = fill.cluster_model.fleet(fill.view);
   CHECK(growing.pods_stay);
   // It may end now, or go on for an hour as it did.
   CHECK(growing.expected_cores.front() == doctest::Approx(13));
@@ -254,16 +255,16 @@ TEST_CASE(
       const std::string uid = "f" + std::to_string(bucket);
       PodSpec pod = pod_of(uid, kLight);
       pod.request.cpu_cores = bucket % 2 == 0 ? 1 : large_cores;
-      fill.knowledge.placed(pod, "a", fill.now());
+      fill.cluster_model.placed(pod, "a", fill.now());
       fill.view.nodes[0].requested.cpu_cores += pod.request.cpu_cores;
       fill.pass(300);
     }
     if (restart) {
-      const std::string bytes = fill.knowledge.save(fill.view);
-      REQUIRE(fill.knowledge.restore(bytes).has_value());
+      const std::string bytes = fill.cluster_model.save(fill.view);
+      REQUIRE(fill.cluster_model.restore(bytes).has_value());
       fill.refresh();
     }
-    const Fleet& fleet = fill.knowledge.fleet(fill.view);
+    const Fleet& fleet = fill.cluster_model.fleet(fill.view);
     REQUIRE(fleet.pods_stay);
     return fleet.trust;
   };
@@ -287,21 +288,21 @@ TEST_CASE("pods that stay: a curve that readings have just contradicted takes it
   };
   for (int i = 0; i < 40; ++i) fill.view.nodes[0].curve.observe(0.1 * (i % 10), 100 + 10 * (i % 10));
   hours(40);
-  const double before = fill.knowledge.fleet(fill.view).trust;
+  const double before = fill.cluster_model.fleet(fill.view).trust;
   REQUIRE(before > 0.1);
   const auto shifts = fill.view.nodes[0].curve.shifts();
   for (int i = 0; i < 10 && fill.view.nodes[0].curve.shifts() == shifts; ++i)
     fill.view.nodes[0].curve.observe(0.5, 700);
   REQUIRE(fill.view.nodes[0].curve.shifts() == shifts + 1);
   fill.refresh();
-  CHECK(fill.knowledge.fleet(fill.view).trust == doctest::Approx(before / 2).epsilon(0.01));  // one of two nodes
+  CHECK(fill.cluster_model.fleet(fill.view).trust == doctest::Approx(before / 2).epsilon(0.01));  // one of two nodes
   hours(24);
-  CHECK(fill.knowledge.fleet(fill.view).trust > 0.9 * before);
+  CHECK(fill.cluster_model.fleet(fill.view).trust > 0.9 * before);
 }
 
 TEST_CASE("the revision rises when a curve moved, a node came or fell silent, and not for nothing") {
   Story story;
-  const auto revision = [&] { return story.knowledge.fleet(story.view).revision; };
+  const auto revision = [&] { return story.cluster_model.fleet(story.view).revision; };
   const auto first = revision();
   for (int i = 0; i < 20; ++i) story.pass(60);
   CHECK(revision() == first);
@@ -313,9 +314,9 @@ TEST_CASE("the revision rises when a curve moved, a node came or fell silent, an
   story.view.nodes[1].telemetry_age = from_seconds(30);
   story.pass(6);
   CHECK(revision() == first + 2);
-  CHECK_FALSE(fits(story.knowledge.fleet(story.view).nodes[1], {{0.1, 0}, 0.1, 0}));
+  CHECK_FALSE(fits(story.cluster_model.fleet(story.view).nodes[1], {{0.1, 0}, 0.1, 0}));
   story.view.nodes.push_back(healthy_node("c"));
-  CHECK(story.knowledge.fleet(story.view).nodes.size() == 3);
+  CHECK(story.cluster_model.fleet(story.view).nodes.size() == 3);
   CHECK(revision() == first + 3);
 }
 
@@ -325,28 +326,28 @@ TEST_CASE("a saved knowledge is restored whole, and damage is refused") {
   before.teach(kLight, 0.1, 14);
   for (int i = 0; i < 10; ++i) before.view.nodes[0].curve.observe(0.1 * i, 50 + 10 * i);
   before.refresh();
-  const std::string bytes = before.knowledge.save(before.view);
+  const std::string bytes = before.cluster_model.save(before.view);
 
   Story after;
-  REQUIRE(after.knowledge.restore(bytes).has_value());
+  REQUIRE(after.cluster_model.restore(bytes).has_value());
   for (const std::string_view app : {kHeavy, kLight}) {
-    const DemandPrediction was = before.knowledge.predict(pod_of("x", app));
-    const DemandPrediction is = after.knowledge.predict(pod_of("x", app));
+    const DemandPrediction was = before.cluster_model.predict(pod_of("x", app));
+    const DemandPrediction is = after.cluster_model.predict(pod_of("x", app));
     CHECK(is.cores == was.cores);
     CHECK(is.life_s == was.life_s);
     CHECK(is.sd_cores == was.sd_cores);
     CHECK(is.unsure_cores == was.unsure_cores);
   }
-  CHECK(after.knowledge.demand().expected_demand(50) == before.knowledge.demand().expected_demand(50));
-  CHECK(after.knowledge.forecast().expected_cores(100) == before.knowledge.forecast().expected_cores(100));
-  REQUIRE(after.knowledge.kept_curve("a") != nullptr);
-  CHECK(after.knowledge.kept_curve("a")->points() == before.view.nodes[0].curve.points());
-  CHECK(after.knowledge.kept_curve("a")->samples() == 10);
-  CHECK(after.knowledge.kept_curve("elsewhere") == nullptr);
+  CHECK(after.cluster_model.demand().expected_demand(50) == before.cluster_model.demand().expected_demand(50));
+  CHECK(after.cluster_model.forecast().expected_cores(100) == before.cluster_model.forecast().expected_cores(100));
+  REQUIRE(after.cluster_model.kept_curve("a") != nullptr);
+  CHECK(after.cluster_model.kept_curve("a")->points() == before.view.nodes[0].curve.points());
+  CHECK(after.cluster_model.kept_curve("a")->samples() == 10);
+  CHECK(after.cluster_model.kept_curve("elsewhere") == nullptr);
   // What was restored goes on learning, and is saved in turn though its nodes are not back yet.
   after.teach(kHeavy, 0.9, 1);
   ClusterModel third;
-  REQUIRE(third.restore(after.knowledge.save(after.view)).has_value());
+  REQUIRE(third.restore(after.cluster_model.save(after.view)).has_value());
   CHECK(third.kept_curve("a") != nullptr);
 
   for (const std::size_t at : {std::size_t{3}, std::size_t{40}, bytes.size() / 2, bytes.size() - 1}) {
@@ -366,12 +367,12 @@ TEST_CASE("memory is bounded whatever names come") {
   Story story(options);
   for (int i = 0; i < 100; ++i) {
     const std::string uid = "p" + std::to_string(i);
-    story.knowledge.placed(pod_of(uid, "Deployment/d" + std::to_string(i) + " image"), "a", story.now());
-    story.knowledge.used(uid, 0.5, 3600);
-    if (i >= 50) story.knowledge.gone(uid, story.now());
+    story.cluster_model.placed(pod_of(uid, "Deployment/d" + std::to_string(i) + " image"), "a", story.now());
+    story.cluster_model.used(uid, 0.5, 3600);
+    if (i >= 50) story.cluster_model.gone(uid, story.now());
   }
-  CHECK(story.knowledge.pods() == 5);
-  CHECK(story.knowledge.demand().apps() <= 10);
+  CHECK(story.cluster_model.pods() == 5);
+  CHECK(story.cluster_model.demand().apps() <= 10);
 }
 
 TEST_CASE("a view without knowledge makes a fleet that every policy can use") {

@@ -71,8 +71,8 @@ TEST_CASE("a masked node never gets a score while unknown ones get 0, under ever
     const testing::MixtureNetwork network;
     std::mt19937_64 random(seed);
     const auto policy = make_policy(info.name).value();
-    ClusterModel knowledge;
-    ClusterModel* known = *rc::gen::arbitrary<bool>() ? &knowledge : nullptr;
+    ClusterModel cluster_model;
+    ClusterModel* known = *rc::gen::arbitrary<bool>() ? &cluster_model : nullptr;
     const PlacementDecision advice = decide(view, pod, candidates, {*policy, &network, known}, options, seed, random);
     RC_ASSERT(advice.record.policy == info.name);
     RC_ASSERT(advice.scores.size() == candidates.size());
@@ -183,12 +183,12 @@ TEST_CASE("propensities are those of the draws and sum to one over the safe set"
   options.epsilon = 0.4;
   options.safe_margin = 0.02;
   std::mt19937_64 random(3);
-  std::map<std::string, double> told;
+  std::map<std::string, double> reported;
   std::map<std::string, int> drawn;
   constexpr int kDraws = 20'000;
   for (int i = 0; i < kDraws; ++i) {
     const PlacementDecision advice = advise(view, small_pod(), names_of(view), random, "model-greedy", options);
-    told[advice.record.advice] = advice.record.propensity;
+    reported[advice.record.advice] = advice.record.propensity;
     ++drawn[advice.record.advice];
     const double best = std::max_element(advice.record.candidates.begin(), advice.record.candidates.end(),
                                          [](const auto& a, const auto& b) { return a.q < b.q; })
@@ -196,7 +196,7 @@ TEST_CASE("propensities are those of the draws and sum to one over the safe set"
     REQUIRE(advice.record.candidates[*advice.top].q >= best - options.safe_margin);
   }
   double sum = 0;
-  for (const auto& [name, propensity] : told) {
+  for (const auto& [name, propensity] : reported) {
     sum += propensity;
     CHECK(static_cast<double>(drawn[name]) / kDraws == doctest::Approx(propensity).epsilon(0.1));
   }
@@ -234,7 +234,7 @@ TEST_CASE("fixed rules choose what their names say") {
   for (const PolicyInfo& info : policies()) CHECK(parse_policy(info.name).value().name == info.name);
   const auto oracle = parse_policy("oracle");
   REQUIRE_FALSE(oracle.has_value());
-  CHECK(oracle.error().mend.find("planner") != std::string::npos);
+  CHECK(oracle.error().fix.find("planner") != std::string::npos);
 }
 
 TEST_CASE("a policy of costs advises what it chooses alone on the fleet, among the open nodes, and ranks the others") {
@@ -267,9 +267,9 @@ TEST_CASE("the planner with knowledge of demand sends heavy and light pods to di
   for (NodeView& node : view.nodes) node.values.cpu_used_cores = 0;
   view.nodes[0].curve = PowerCurve::known({100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 110});
   view.nodes[1].curve = PowerCurve::known({20, 40, 60, 80, 100, 120, 140, 160, 180, 200, 220});
-  ClusterModel knowledge;
+  ClusterModel cluster_model;
   view.now = MonoTime{} + from_seconds(1);
-  knowledge.refresh(view);
+  cluster_model.refresh(view);
   PodSpec heavy = small_pod(), light = small_pod();
   heavy.request = light.request = {1, 1e9};
   heavy.app = "Deployment/heavy h:1";
@@ -279,25 +279,27 @@ TEST_CASE("the planner with knowledge of demand sends heavy and light pods to di
     for (int i = 0; i < 32; ++i) {
       PodSpec pod = i % 2 == 0 ? heavy : light;
       pod.uid = std::to_string(hour) + "/" + std::to_string(i);
-      knowledge.placed(pod, "elsewhere", view.now);
-      knowledge.used(pod.uid, i % 2 == 0 ? 0.95 : 0.05, 3600);
+      cluster_model.placed(pod, "elsewhere", view.now);
+      cluster_model.used(pod.uid, i % 2 == 0 ? 0.95 : 0.05, 3600);
     }
     for (int tick = 0; tick < 12; ++tick) {
       view.now += from_seconds(300);
       view.nodes[0].requested = view.nodes[1].requested = {16, 16e9};
-      knowledge.refresh(view);
+      cluster_model.refresh(view);
     }
-    for (int i = 0; i < 32; ++i) knowledge.gone(std::to_string(hour) + "/" + std::to_string(i), view.now);
+    for (int i = 0; i < 32; ++i) cluster_model.gone(std::to_string(hour) + "/" + std::to_string(i), view.now);
   }
   view.nodes[0].requested = view.nodes[1].requested = {};
-  REQUIRE(!knowledge.fleet(view).expected_cores.empty());
+  REQUIRE(!cluster_model.fleet(view).expected_cores.empty());
   const auto policy = make_policy("planner").value();
   std::mt19937_64 random(10);
-  heavy.demand_cores = knowledge.predict(heavy).cores;
-  light.demand_cores = knowledge.predict(light).cores;
+  heavy.demand_cores = cluster_model.predict(heavy).cores;
+  light.demand_cores = cluster_model.predict(light).cores;
   CHECK(*heavy.demand_cores > 3 * *light.demand_cores);
-  const PlacementDecision first = decide(view, heavy, names_of(view), {*policy, nullptr, &knowledge}, {}, 0, random);
-  const PlacementDecision second = decide(view, light, names_of(view), {*policy, nullptr, &knowledge}, {}, 0, random);
+  const PlacementDecision first =
+      decide(view, heavy, names_of(view), {*policy, nullptr, &cluster_model}, {}, 0, random);
+  const PlacementDecision second =
+      decide(view, light, names_of(view), {*policy, nullptr, &cluster_model}, {}, 0, random);
   CHECK(first.record.advice == "flat");
   CHECK(second.record.advice == "steep");
 }
@@ -319,15 +321,15 @@ TEST_CASE("the plan's choice that another's Q is above by less than the margin i
   view.nodes[0].curve = PowerCurve::known({100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 110});
   view.nodes[1].curve = PowerCurve::known({20, 40, 60, 80, 100, 120, 140, 160, 180, 200, 220});
   view.now = MonoTime{} + from_seconds(1);
-  ClusterModel knowledge;
-  knowledge.refresh(view);
+  ClusterModel cluster_model;
+  cluster_model.refresh(view);
   Lifts network;
   const auto advice = [&](double margin) {
     NetworkOptions options;
     options.margin = margin;
     const auto policy = make_policy("dqn", options).value();
     std::mt19937_64 random(1);
-    return decide(view, small_pod(), names_of(view), {*policy, &network, &knowledge}, {}, 0, random).record;
+    return decide(view, small_pod(), names_of(view), {*policy, &network, &cluster_model}, {}, 0, random).record;
   };
   // Whoever is the plan's choice, the other is above it by 0.1.
   const wire::Decision kept = advice(1000);
@@ -355,8 +357,8 @@ TEST_CASE("what decided is what the reason says, whatever the network adds, its 
     view.nodes[i].curve = PowerCurve::known(watts);
   }
   view.now = MonoTime{} + from_seconds(1);
-  ClusterModel knowledge;
-  knowledge.refresh(view);
+  ClusterModel cluster_model;
+  cluster_model.refresh(view);
   std::map<std::string, int> seen;
   Lifts network;
   std::mt19937_64 random(11);
@@ -368,7 +370,7 @@ TEST_CASE("what decided is what the reason says, whatever the network adds, its 
           NetworkOptions options;
           options.margin = margin;
           const auto policy = make_policy("dqn", options).value();
-          PolicyInputs inputs{*policy, gate.empty() ? &network : nullptr, &knowledge};
+          PolicyInputs inputs{*policy, gate.empty() ? &network : nullptr, &cluster_model};
           inputs.gate = gate;
           const wire::Decision made = decide(view, small_pod(), names_of(view), inputs, {}, 0, random).record;
           CAPTURE(gate);

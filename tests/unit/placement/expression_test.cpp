@@ -56,7 +56,7 @@ TEST_CASE("a formula is computed from its terms, in their order") {
 TEST_CASE("a term that there is not is named, and so is what there is") {
   const Error error = refused("energy + 2 * latancy");
   CHECK(error.what == "'latancy' is not a term");
-  CHECK(error.mend.find("latency") != std::string::npos);
+  CHECK(error.fix.find("latency") != std::string::npos);
   CHECK(error.code == Errc::malformed);
 }
 

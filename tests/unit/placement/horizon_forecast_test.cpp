@@ -19,15 +19,15 @@ constexpr std::size_t kDay = 288;  // buckets
 
 // So many buckets of cores(bucket), as a cluster would tell.
 template <class Cores>
-class ToldForecast {
+class ReportedForecast {
  public:
-  explicit ToldForecast(Cores cores, double begins_cores = 0) : cores_(cores), now_(begins_cores) {
+  explicit ReportedForecast(Cores cores, double begins_cores = 0) : cores_(cores), now_(begins_cores) {
     forecast.sample(now_, 0);
   }
   void go_on(std::size_t buckets, std::size_t from = 0) {
     for (std::size_t i = from; i < from + buckets; ++i) {
       const double next = std::max(0.0, cores_(i)), by = next - now_;
-      by > 0 ? forecast.came(by) : forecast.went(-by);
+      by > 0 ? forecast.arrived(by) : forecast.went(-by);
       now_ = next;
       forecast.sample(now_, kBucket_s * static_cast<double>(i + 1));
       trusted(forecast.hour());
@@ -50,7 +50,7 @@ double of_day(std::size_t bucket) {
 }
 
 TEST_CASE("nothing that was scored, no trust: not before an hour has passed since the first forecast") {
-  ToldForecast fill([](std::size_t i) { return static_cast<double>(i + 1); });
+  ReportedForecast fill([](std::size_t i) { return static_cast<double>(i + 1); });
   fill.go_on(14);
   CHECK(fill.forecast.hour().score().judged == 0);
   CHECK(fill.forecast.hour().trust() == 0);
@@ -64,7 +64,7 @@ TEST_CASE("days that are alike: calibrated over seeds, and twice as right as tha
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
     CAPTURE(seed);
     stats::Random random(seed);
-    ToldForecast days([&](std::size_t i) { return of_day(i) + stats::uniform(random, -10, 10); }, 200);
+    ReportedForecast days([&](std::size_t i) { return of_day(i) + stats::uniform(random, -10, 10); }, 200);
     days.go_on(6 * kDay);
     const HorizonScore score = days.forecast.hour().score();
     CHECK(score.judged > 5 * kDay);
@@ -85,7 +85,8 @@ TEST_CASE("what wanders without a pattern is held within the range, and earns li
     CAPTURE(seed);
     stats::Random random(seed);
     double level = 500;
-    ToldForecast walk([&](std::size_t) { return level = std::max(0.0, level + stats::uniform(random, -5, 5)); }, 500);
+    ReportedForecast walk([&](std::size_t) { return level = std::max(0.0, level + stats::uniform(random, -5, 5)); },
+                          500);
     walk.go_on(6 * kDay);
     const HorizonScore score = walk.forecast.hour().score();
     CHECK(score.within_ratio > 0.7);
@@ -97,7 +98,7 @@ TEST_CASE("what wanders without a pattern is held within the range, and earns li
 
 TEST_CASE("a step that nobody could foresee lowers trust and widens the range") {
   const auto at = [](std::size_t i) { return static_cast<double>(i) + (i >= 72 ? 400.0 : 0.0); };
-  ToldForecast step(at);
+  ReportedForecast step(at);
   step.go_on(72);
   const double before = step.forecast.hour().trust();
   const ExpectedCores was = *step.forecast.hour().next();
@@ -109,7 +110,7 @@ TEST_CASE("a step that nobody could foresee lowers trust and widens the range") 
 }
 
 TEST_CASE("pods that stay: no more is expected than the hour's range, and it ends when growth has ended for an hour") {
-  ToldForecast fill([](std::size_t i) { return static_cast<double>(std::min<std::size_t>(5 * (i + 1), 360)); });
+  ReportedForecast fill([](std::size_t i) { return static_cast<double>(std::min<std::size_t>(5 * (i + 1), 360)); });
   fill.go_on(60);
   REQUIRE(fill.forecast.pods_stay());
   const auto growing = fill.forecast.expected_cores(1e6);
@@ -127,7 +128,7 @@ TEST_CASE("pods that stay: no more is expected than the hour's range, and it end
 
 TEST_CASE("scores outlive a restart, forecasts that were not due do not, and damage is refused") {
   stats::Random random(9);
-  ToldForecast days([&](std::size_t i) { return of_day(i) + stats::uniform(random, -10, 10); }, 200);
+  ReportedForecast days([&](std::size_t i) { return of_day(i) + stats::uniform(random, -10, 10); }, 200);
   days.go_on(2 * kDay);
   PackWriter out;
   days.forecast.pack_scores(out);

@@ -53,7 +53,7 @@ TEST_CASE("late is pods' time beyond their own soft limit, of pods that have one
   world.model.gone("other target", world.view.now);
   world.pass(600);
   CHECK(world.model.late().lately() < 0.1);
-  CHECK(world.model.late().told());
+  CHECK(world.model.late().reported());
 }
 
 TEST_CASE(
@@ -76,7 +76,7 @@ TEST_CASE(
   world.view.nodes[1].latency_ms.clear();
   world.pass(50);
   CHECK_FALSE(world.model.late().measured().has_value());
-  CHECK_FALSE(world.model.late().told());
+  CHECK_FALSE(world.model.late().reported());
   CHECK(world.model.late().price() == 0);
   CHECK(world.model.latency_price() == 1);
 }

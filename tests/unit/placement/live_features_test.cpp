@@ -19,12 +19,12 @@ using testing::names_of;
 // A cluster that has lived: pods of several applications came, used and went, and some are there.
 struct Past {
   std::mt19937_64 random;
-  ClusterModel knowledge;
+  ClusterModel cluster_model;
   ClusterView view;
   double now_s = 0;
   std::uint64_t made = 0;
 
-  explicit Past(std::uint64_t seed) : random(seed), knowledge(options_of(seed)) {
+  explicit Past(std::uint64_t seed) : random(seed), cluster_model(options_of(seed)) {
     const std::size_t nodes = 2 + seed % 7;
     for (std::size_t i = 0; i < nodes; ++i) {
       NodeView node = healthy_node("n" + std::to_string(i), 4.0 + static_cast<double>(random() % 28));
@@ -40,7 +40,7 @@ struct Past {
       now_s += real(60, 900);
       view.now = MonoTime{} + from_seconds(now_s);
       place(churns);
-      knowledge.refresh(view);
+      cluster_model.refresh(view);
     }
   }
   static ClusterModelOptions options_of(std::uint64_t seed) {
@@ -60,10 +60,10 @@ struct Past {
     const PodSpec coming = pod();
     NodeView& node = view.nodes[random() % view.nodes.size()];
     if (node.requested.cpu_cores + coming.request.cpu_cores > node.allocatable.cpu_cores) return;
-    knowledge.placed(coming, node.name, view.now);
-    knowledge.used(coming.uid, real(0, 1) * coming.request.cpu_cores, 300);
+    cluster_model.placed(coming, node.name, view.now);
+    cluster_model.used(coming.uid, real(0, 1) * coming.request.cpu_cores, 300);
     if (churns && random() % 2 == 0) {
-      knowledge.gone(coming.uid, view.now + from_seconds(real(300, 9000)));
+      cluster_model.gone(coming.uid, view.now + from_seconds(real(300, 9000)));
       return;
     }
     node.requested.cpu_cores += coming.request.cpu_cores;
@@ -87,17 +87,17 @@ models::Observation live(Past& past, const ClusterView& view, const PodSpec& pod
   DecideOptions options;
   options.reward.horizon_s = horizon_s;
   std::mt19937_64 random(1);
-  return decide(view, pod, names_of(view), {**policy, nullptr, &past.knowledge}, options, 0, random).observation;
+  return decide(view, pod, names_of(view), {**policy, nullptr, &past.cluster_model}, options, 0, random).observation;
 }
 
 TEST_CASE("live and simulator compute the same features of the same state") {
   REQUIRE(rc::check([](std::uint64_t seed) {
     Past past(seed);
     const PodSpec pod = past.pod();
-    const Fleet fleet = past.knowledge.fleet(past.view);
+    const Fleet fleet = past.cluster_model.fleet(past.view);
     Planner planner({});
     ClusterView scratch;
-    const sim::PlannedAsk simulated = sim::observe_planned(planner, fleet, past.knowledge.ask(pod), scratch);
+    const sim::PlannedAsk simulated = sim::observe_planned(planner, fleet, past.cluster_model.ask(pod), scratch);
     RC_PRE(simulated.plan.pick.has_value());
     const models::Observation seen = live(past, view_of(fleet, past.view), pod, fleet.hold_s);
     RC_ASSERT(seen.node == simulated.observation.node);
@@ -113,7 +113,7 @@ TEST_CASE("what telemetry says moves no feature of the plan until knowledge take
   REQUIRE(rc::check([](std::uint64_t seed) {
     Past past(seed);
     const PodSpec pod = past.pod();
-    const Fleet fleet = past.knowledge.fleet(past.view);
+    const Fleet fleet = past.cluster_model.fleet(past.view);
     ClusterView view = view_of(fleet, past.view);
     const models::Observation still = live(past, view, pod, fleet.hold_s);
     for (NodeView& node : view.nodes) {
@@ -137,7 +137,7 @@ TEST_CASE("where the cluster is known, a network that has learned nothing advise
     for (int i = 0; i < 5; ++i) {
       const PodSpec pod = past.pod();
       const auto advise = [&](Policy& policy) {
-        return decide(past.view, pod, names_of(past.view), {policy, nullptr, &past.knowledge}, {}, 0, random)
+        return decide(past.view, pod, names_of(past.view), {policy, nullptr, &past.cluster_model}, {}, 0, random)
             .record.advice;
       };
       RC_ASSERT(advise(**network) == advise(**planner));
@@ -152,14 +152,14 @@ TEST_CASE("a reward that does not weigh energy, and a view that nobody knows mor
   std::mt19937_64 random(1);
   const PodSpec pod = past.pod();
   DecideOptions options;
-  const auto plan_known = [&](ClusterModel* knowledge) {
-    return decide(past.view, pod, names_of(past.view), {**policy, nullptr, knowledge}, options, 0, random)
+  const auto plan_known = [&](ClusterModel* cluster_model) {
+    return decide(past.view, pod, names_of(past.view), {**policy, nullptr, cluster_model}, options, 0, random)
         .observation.pod[10];
   };
-  CHECK(plan_known(&past.knowledge) == 1.0F);
+  CHECK(plan_known(&past.cluster_model) == 1.0F);
   CHECK(plan_known(nullptr) == 0.0F);
   options.reward.preset = Preset::lb;
-  CHECK(plan_known(&past.knowledge) == 0.0F);
+  CHECK(plan_known(&past.cluster_model) == 0.0F);
 }
 
 }  // namespace

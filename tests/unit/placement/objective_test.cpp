@@ -166,8 +166,8 @@ TEST_CASE("an hour of many pods weighs more than one of few, in what is measured
     Budget budget;
     for (int i = 0; i < 1000; ++i) budget.measure(0.3 * 2, 2, 1, acting, kCore_w);
     for (int i = 0; i < 1000; ++i) budget.measure(0.01 * 98, 98, 1, acting, kCore_w);
-    const auto told = acting ? budget.measured() : budget.under_default();
-    CHECK(told.value() == doctest::Approx((0.3 * 2 + 0.01 * 98) / 100));
+    const auto reported = acting ? budget.measured() : budget.under_default();
+    CHECK(reported.value() == doctest::Approx((0.3 * 2 + 0.01 * 98) / 100));
   }
   // Few pods that wait much while many wait less than they may do not raise the price.
   Budget few;
@@ -226,26 +226,26 @@ ClusterView view_of(double used_cores, std::optional<double> waiting) {
 }
 
 TEST_CASE("a cluster whose waiting nobody tells has no price; one that tells has, and keeps it over a restart") {
-  ClusterModel silent, heard;
-  heard.set_acting(true);
+  ClusterModel silent, received;
+  received.set_acting(true);
   ClusterView unknown = view_of(8, {}), known = view_of(8, 0.3);
   for (int i = 0; i < 400; ++i) {
     unknown.now += std::chrono::seconds(1);
     known.now += std::chrono::seconds(1);
     for (NodeView& node : known.nodes) node.values.cpu_used_cores = 8 + 0.01 * (i % 7);
     silent.refresh(unknown);
-    heard.refresh(known);
+    received.refresh(known);
   }
   CHECK(silent.cpu_wait().price() == 0);
   CHECK(silent.fleet(unknown).cpu_wait_price_w == 0);
-  CHECK(heard.cpu_wait().measured().value() == doctest::Approx(0.3));
-  CHECK(heard.fleet(known).cpu_wait_price_w > 0);
-  const FleetNode& node = heard.fleet(known).nodes[0];
+  CHECK(received.cpu_wait().measured().value() == doctest::Approx(0.3));
+  CHECK(received.fleet(known).cpu_wait_price_w > 0);
+  const FleetNode& node = received.fleet(known).nodes[0];
   CHECK(node.waiting.wait(8, 0, node.allocatable.cpu_cores) == doctest::Approx(0.3).epsilon(0.1));
 
   ClusterModel again;
-  REQUIRE(again.restore(heard.save(known)).has_value());
-  CHECK(again.cpu_wait().price() == heard.cpu_wait().price());
+  REQUIRE(again.restore(received.save(known)).has_value());
+  CHECK(again.cpu_wait().price() == received.cpu_wait().price());
   again.refresh(known);
   // The last reading is told once more.
   CHECK(again.fleet(known).nodes[0].waiting.wait(8, 0, 16) ==

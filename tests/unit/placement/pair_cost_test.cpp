@@ -19,7 +19,7 @@
 namespace wattle::placement {
 namespace {
 
-constexpr double kToldEach_s = 5;
+constexpr double kReportedEach_s = 5;
 constexpr double kShareLost = 1.0 / 3;  // of the time of a pod that takes half as long again
 
 PodSpec pod_named(const std::string& uid, const std::string& app) {
@@ -33,11 +33,11 @@ PodSpec pod_named(const std::string& uid, const std::string& app) {
 // Three nodes; "noisy" runs on the first, "quiet" on the second, and pods of "victim" on both and on the third, which waits beside the first.
 struct Known {
   ClusterView view;
-  ClusterModel knowledge;
-  explicit Known(bool told, double hours = 1) {
+  ClusterModel cluster_model;
+  explicit Known(bool reported, double hours = 1) {
     for (const char* name : {"a", "b", "c"}) view.nodes.push_back(testing::healthy_node(name));
     const auto come = [&](const char* uid, const char* app, std::size_t row) {
-      knowledge.placed(pod_named(uid, app), view.nodes[row].name, view.now);
+      cluster_model.placed(pod_named(uid, app), view.nodes[row].name, view.now);
       ++view.nodes[row].pods;
       view.nodes[row].requested.cpu_cores += 1;
     };
@@ -47,38 +47,39 @@ struct Known {
     come("4", "deployment/victim y", 1);
     come("5", "deployment/victim y", 2);
     for (int k = 0; k < 720 * hours; ++k) {
-      view.now += from_seconds(kToldEach_s);
+      view.now += from_seconds(kReportedEach_s);
       for (NodeView& node : view.nodes) node.values.pressure.cpu_some_ratio = 0;
       const auto used = [&](const char* uid, double waited) {
-        knowledge.used(knowledge.pod(uid), 0.5, kToldEach_s, told ? std::optional(waited) : std::nullopt);
+        cluster_model.used(cluster_model.pod(uid), 0.5, kReportedEach_s,
+                           reported ? std::optional(waited) : std::nullopt);
       };
       used("1", 0);
       used("2", 0);
       used("3", kShareLost);
       used("4", 0);
       used("5", 0);
-      knowledge.refresh(view);
+      cluster_model.refresh(view);
     }
   }
   PlanView plan() {
-    const PodEstimate ask = knowledge.ask(pod_named("6", "deployment/victim y"));
+    const PodEstimate ask = cluster_model.ask(pod_named("6", "deployment/victim y"));
     PlanView view_of;
     view_of.pick = 0;
     view_of.nodes.resize(3);
     view_of.nodes[1].preference = -0.05;
     view_of.nodes[2].preference = -0.1;
     const std::vector<std::size_t> rows{0, 1, 2};
-    mind_pairs(knowledge.fleet(view), ask, rows, view_of);
+    mind_pairs(cluster_model.fleet(view), ask, rows, view_of);
     return view_of;
   }
 };
 
 TEST_CASE("a cluster model learns who slows whom, and the network's plan goes elsewhere for what that costs") {
   Known known(true);
-  const Fleet& fleet = known.knowledge.fleet(known.view);
+  const Fleet& fleet = known.cluster_model.fleet(known.view);
   REQUIRE(fleet.pairs != nullptr);
-  const PodEstimate victim = known.knowledge.ask(pod_named("6", "deployment/victim y"));
-  const PodEstimate noisy = known.knowledge.ask(pod_named("7", "deployment/noisy x"));
+  const PodEstimate victim = known.cluster_model.ask(pod_named("6", "deployment/victim y"));
+  const PodEstimate noisy = known.cluster_model.ask(pod_named("7", "deployment/noisy x"));
   CHECK(added_pair_w(fleet, 0, victim) > 0);
   CHECK(added_pair_w(fleet, 1, victim) == 0);
   CHECK(added_pair_w(fleet, 2, victim) == 0);
@@ -94,7 +95,7 @@ TEST_CASE("a cluster model learns who slows whom, and the network's plan goes el
 
 TEST_CASE("where nobody tells what pods waited nothing is learned, and plans stay as they are") {
   Known known(false);
-  CHECK(known.knowledge.fleet(known.view).pairs == nullptr);
+  CHECK(known.cluster_model.fleet(known.view).pairs == nullptr);
   const PlanView plan = known.plan();
   CHECK(plan.pick == 0);
   CHECK_FALSE(plan.avoided.has_value());
@@ -107,29 +108,30 @@ TEST_CASE(
     CAPTURE(pods);
     ClusterView view;
     view.nodes.push_back(testing::healthy_node("a"));
-    ClusterModel knowledge;
+    ClusterModel cluster_model;
     for (int i = 0; i < pods; ++i)
-      knowledge.placed(pod_named(std::to_string(i), "deployment/" + std::string(1, static_cast<char>('a' + i)) + " x"),
-                       "a", view.now);
+      cluster_model.placed(
+          pod_named(std::to_string(i), "deployment/" + std::string(1, static_cast<char>('a' + i)) + " x"), "a",
+          view.now);
     for (int k = 0; k < 200; ++k) {
-      view.now += from_seconds(kToldEach_s);
+      view.now += from_seconds(kReportedEach_s);
       for (int i = 0; i < pods; ++i)
-        knowledge.used(knowledge.pod(std::to_string(i)), 0.5, kToldEach_s, 0.3 + 0.001 * i);
-      knowledge.refresh(view);
+        cluster_model.used(cluster_model.pod(std::to_string(i)), 0.5, kReportedEach_s, 0.3 + 0.001 * i);
+      cluster_model.refresh(view);
     }
-    CHECK((knowledge.pair_excess().pairs() > 0) == (pods == 2));
+    CHECK((cluster_model.pair_excess().pairs() > 0) == (pods == 2));
   }
 }
 
 TEST_CASE("what is known of pairs outlives a restart") {
   Known known(true, 0.25);
-  const std::string bytes = known.knowledge.save(known.view);
+  const std::string bytes = known.cluster_model.save(known.view);
   ClusterModel read;
   REQUIRE(read.restore(bytes).has_value());
-  CHECK(read.pair_excess().pairs() == known.knowledge.pair_excess().pairs());
+  CHECK(read.pair_excess().pairs() == known.cluster_model.pair_excess().pairs());
   CHECK(read.pair_excess().pairs() > 0);
   PackWriter before, after;
-  known.knowledge.pair_excess().pack(before);
+  known.cluster_model.pair_excess().pack(before);
   read.pair_excess().pack(after);
   CHECK(before.take() == after.take());
 }
@@ -176,14 +178,14 @@ double behind_on_copies(const PairExcess* pairs) {
 
 TEST_CASE("a network that has learned nothing equals the planner on copies, with and without known pairs") {
   CHECK(behind_on_copies(nullptr) == 0);
-  const PairExcess nobody;
-  CHECK(behind_on_copies(&nobody) == 0);
+  const PairExcess none;
+  CHECK(behind_on_copies(&none) == 0);
   PairExcess pairs;
   for (int k = 0; k < 720; ++k)
     for (const AppId app : {AppId{1}, AppId{2}}) {
       const std::vector<AppId> other{3 - app};
-      pairs.observe(app, other, kShareLost, kToldEach_s);
-      pairs.observe(app, {}, 0, kToldEach_s);
+      pairs.observe(app, other, kShareLost, kReportedEach_s);
+      pairs.observe(app, {}, 0, kReportedEach_s);
     }
   REQUIRE(pairs.expected(1, 2) > 0.2);
   CHECK(behind_on_copies(&pairs) == 0);

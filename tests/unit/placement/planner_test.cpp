@@ -323,16 +323,16 @@ TEST_CASE("where pods come and go the order that is followed goes on while none 
     const Plan former({}, fleet);
     // A reading more or less: the order that is best may be another one, and is not taken.
     std::mt19937_64 random(seed);
-    Fleet told = fleet;
-    for (FleetNode& node : told.nodes)
+    Fleet reported = fleet;
+    for (FleetNode& node : reported.nodes)
       for (double& watts : node.watts) watts *= std::uniform_real_distribution<double>(0.99, 1.01)(random);
-    const Plan kept({}, told, &former);
+    const Plan kept({}, reported, &former);
     REQUIRE(kept.order().size() == former.order().size());
     for (std::size_t k = 0; k < former.order().size(); ++k) {
       CHECK(kept.order()[k].node == former.order()[k].node);
       CHECK(kept.order()[k].to == former.order()[k].to);
     }
-    CHECK(kept.cost() <= 1.2 * Plan({}, told).cost() * (1 + 1e-9));
+    CHECK(kept.cost() <= 1.2 * Plan({}, reported).cost() * (1 + 1e-9));
     // The best server is the worst one now: whatever is cheaper by more than a fifth is taken.
     Fleet other = fleet;
     for (double& watts : other.nodes[former.order().front().node].watts) watts *= 20;

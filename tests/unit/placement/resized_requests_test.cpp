@@ -179,33 +179,33 @@ TEST_CASE("a resize of an unknown pod changes nothing, and a state that was save
 TEST_CASE("the mean request is the mean of the pods that came times what resizes left of the running ones") {
   CHECK(rc::check([] {
     SleepingFleet fleet(3);
-    std::map<std::string, Resources> came;
+    std::map<std::string, Resources> arrived;
     const auto request = [] { return Resources{*rc::gen::inRange(1, 40) / 8.0, *rc::gen::inRange(1, 40) * kGiB / 4}; };
     std::vector<Resources> all;
     const int steps = *rc::gen::inRange(1, 60);
     for (int i = 0; i < steps; ++i) {
-      const int what = came.empty() ? 0 : *rc::gen::inRange(0, 3);
+      const int what = arrived.empty() ? 0 : *rc::gen::inRange(0, 3);
       const auto pick = [&] {
-        return std::next(came.begin(), *rc::gen::inRange<int>(0, static_cast<int>(came.size())))->first;
+        return std::next(arrived.begin(), *rc::gen::inRange<int>(0, static_cast<int>(arrived.size())))->first;
       };
       if (what == 0) {
         const std::string uid = "p" + std::to_string(i);
-        came[uid] = request();
-        all.push_back(came[uid]);
-        fleet.place(uid, static_cast<std::size_t>(i) % 3, came[uid]);
+        arrived[uid] = request();
+        all.push_back(arrived[uid]);
+        fleet.place(uid, static_cast<std::size_t>(i) % 3, arrived[uid]);
       } else if (what == 1) {
         fleet.resize(pick(), request());
       } else {
         const std::string uid = pick();
-        came.erase(uid);
+        arrived.erase(uid);
         fleet.remove(uid);
       }
     }
-    double mean = 0, came_with = 0, now = 0;
+    double mean = 0, arrived_with = 0, now = 0;
     for (const Resources& each : all) mean += each.memory_bytes / static_cast<double>(all.size());
-    for (const auto& [uid, each] : came) came_with += each.memory_bytes;
+    for (const auto& [uid, each] : arrived) arrived_with += each.memory_bytes;
     for (const auto& [uid, pod] : fleet.pods) now += pod.second.memory_bytes;
-    const double expected = came.empty() ? mean : mean * now / came_with;
+    const double expected = arrived.empty() ? mean : mean * now / arrived_with;
     RC_ASSERT(std::abs(fleet.model.fleet(fleet.view).mean_request.memory_bytes - expected) < 1e-9 * expected + 1);
   }));
 }

@@ -14,7 +14,7 @@ namespace wattle::placement {
 namespace {
 
 // The same life of two models: one is told by handle, readings of pods of any nodes at once, the other one by one, by name.
-struct ToldTwice {
+struct ReportedTwice {
   std::mt19937_64 random;
   ClusterModel by_handle, by_name;
   ClusterView view;
@@ -28,7 +28,7 @@ struct ToldTwice {
   std::size_t made = 0;
   double now_s = 0;
 
-  explicit ToldTwice(std::uint64_t seed) : random(seed) {
+  explicit ReportedTwice(std::uint64_t seed) : random(seed) {
     const std::size_t nodes = 1 + random() % 5;
     for (std::size_t i = 0; i < nodes; ++i) {
       view.nodes.push_back(testing::healthy_node("n" + std::to_string(i)));
@@ -122,13 +122,13 @@ struct ToldTwice {
 
 TEST_CASE("a node's sums are those of its pods, and a pod that is gone is nobody, whoever has its slot") {
   CHECK(rc::check([] {
-    ToldTwice told(*rc::gen::arbitrary<std::uint64_t>());
+    ReportedTwice reported(*rc::gen::arbitrary<std::uint64_t>());
     const int turns = *rc::gen::inRange(1, 400);
     for (int turn = 0; turn < turns; ++turn) {
-      told.turn();
-      if (turn % 16 == 0) told.compare();
+      reported.turn();
+      if (turn % 16 == 0) reported.compare();
     }
-    told.compare();
+    reported.compare();
   }));
 }
 

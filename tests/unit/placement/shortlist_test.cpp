@@ -124,11 +124,11 @@ TEST_CASE("who is not on the list never wins, and the network is asked about no 
   seen.prior = {-0.5F, -0.1F, -0.3F, -0.2F, 0.0F};
   seen.valid = {1, 1, 1, 1, 0};
   std::vector<float> two(5);
-  const Shortlisted heard(network, 2);
-  heard.residual(seen, two);
+  const Shortlisted received(network, 2);
+  received.residual(seen, two);
   CHECK(two[1] == -2);
   CHECK(two[4] == 0);
-  CHECK(heard.step() == 7);
+  CHECK(received.step() == 7);
   CHECK(best_node(seen, two, std::nullopt, 0) == 1);
   for (const std::size_t other : {0U, 2U, 3U}) CHECK(two[other] <= -2);
 }

@@ -117,16 +117,16 @@ void live_beside(std::uint64_t seed, DecisionEngine& first, DecisionEngine& seco
 }
 
 TEST_CASE("a network that says nothing decides with the gate what the planner decides without it, to the bit") {
-  std::uint64_t heard = 0;
+  std::uint64_t received = 0;
   CHECK(rc::check([&](std::uint64_t seed) {
     DecisionEngine alone = engine_of(false), gated = engine_of(true);
     live_beside(seed, alone, gated, [](const PlacementDecision& one, const PlacementDecision& other) {
       RC_ASSERT(one.top == other.top);
       RC_ASSERT(one.values == other.values);
     });
-    if (!gated.gated()) ++heard;
+    if (!gated.gated()) ++received;
   }));
-  CHECK(heard > 50);  // it came in after its trial
+  CHECK(received > 50);  // it came in after its trial
 }
 
 TEST_CASE("a network that says nothing decides as the planner at any margin, whatever the noise of latencies") {

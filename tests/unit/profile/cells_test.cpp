@@ -84,10 +84,10 @@ TEST_CASE("a file of another service, another profile or none is refused with it
 
 TEST_CASE("what wattle-load said is read behind its progress; anything else is told") {
   Measured out;
-  const std::string told =
+  const std::string reported =
       R"({"lasted_s": 9.5, "due_rps": 20, "answered_rps": 18.5, "failed": {"timed_out": 2, "refused": 1},
           "latency_ms": {"count": 180, "p50": 3.5, "p99": 90}})";
-  REQUIRE(read_load("    1 s: due 20/s\n" + told + "\n", out));
+  REQUIRE(read_load("    1 s: due 20/s\n" + reported + "\n", out));
   CHECK(out.seconds == 9.5);
   CHECK(out.answered_rps == 18.5);
   CHECK(out.failed == 3);

@@ -17,10 +17,10 @@ struct BeatFixture {
   ManualClock clock;
   Log log = Log::silent();
   Breaker breaker{clock};
-  std::vector<Facts> told;
+  std::vector<Facts> reported;
   Status next;
   Beat beat{[this](Facts facts) {
-              told.push_back(std::move(facts));
+              reported.push_back(std::move(facts));
               return next;
             },
             [] {
@@ -40,8 +40,8 @@ struct BeatFixture {
 TEST_CASE("the controller is told each second, and misses open the breaker without any ask") {
   BeatFixture f;
   f.turn(50, 100ms);
-  CHECK(f.told.size() == 5);
-  CHECK(f.told[0].at("host") == "a");
+  CHECK(f.reported.size() == 5);
+  CHECK(f.reported[0].at("host") == "a");
   f.next = fail(Errc::timeout, "controller", "no answer");
   f.turn(30, 100ms);
   CHECK_FALSE(f.breaker.may_ask());
@@ -52,13 +52,13 @@ TEST_CASE("while the breaker is open what is told is the probe, after its pauses
   f.next = fail(Errc::timeout, "controller", "no answer");
   for (int i = 0; i < 3; ++i) f.breaker.missed();
   f.turn(10, 10ms);
-  CHECK(f.told.empty());
+  CHECK(f.reported.empty());
   f.turn(70, 10ms);  // 100, 300 and 700 ms
-  CHECK(f.told.size() == 3);
+  CHECK(f.reported.size() == 3);
   CHECK_FALSE(f.breaker.may_ask());
   f.next = {};
   f.turn(90, 10ms);
-  CHECK(f.told.size() == 4);
+  CHECK(f.reported.size() == 4);
   CHECK(f.breaker.may_ask());
 }
 

@@ -295,7 +295,7 @@ TEST_CASE("scores are a bare array of integers in candidate order, without those
   CHECK(format_scores({}, {}) == "[]");
 }
 
-TEST_CASE("a filter's reply has names that passed and reasons that preempting pods would not mend") {
+TEST_CASE("a filter's reply has names that passed and reasons that preempting pods would not fix") {
   const std::vector<std::string> passed{"n1", "n\"2"};
   const json reply = json::parse(format_filter(passed, {{"n3", "too far"}}));
   CHECK(reply == json{{"NodeNames", {"n1", "n\"2"}},

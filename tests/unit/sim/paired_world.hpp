@@ -18,14 +18,14 @@ inline std::shared_ptr<const cluster::Pairs> one_pair(double strength) {
 }
 
 // What was told last of each pod.
-struct ToldPods final : WorldObserver {
+struct ReportedPods final : WorldObserver {
   std::map<cluster::PodId, PodUse> uses;
   void placed(cluster::PodId, const placement::PodSpec&, const std::string&, std::size_t, MonoTime) override {}
   void ended(const placement::PodSpec&, std::size_t, MonoTime) override {}
   void used(std::span<const PodUse> pods, double) override {
     for (const PodUse& use : pods) uses[use.pod] = use;
   }
-  void told(const World&) override {}
+  void reported(const World&) override {}
 };
 
 inline WorldOptions two_machines() {

@@ -158,10 +158,10 @@ TEST_CASE("a window shorter than telemetry ends once an interval with the pod wa
     World world(options);
     world.advance_to(placed_s);
     REQUIRE(world.place(pod("p", 2, 4), 0, 7, {}));
-    const double told_s = placed_s == 600 ? 605.5 : 610.5;
-    world.advance_to(told_s - 0.1);
+    const double reported_s = placed_s == 600 ? 605.5 : 610.5;
+    world.advance_to(reported_s - 0.1);
     CHECK(world.take_settled().empty());
-    world.advance_to(told_s + 0.1);
+    world.advance_to(reported_s + 0.1);
     const auto settled = world.take_settled();
     REQUIRE(settled.size() == 1);
     CHECK(settled[0].outcome.mean_power_w.value() == doctest::Approx(140));

@@ -68,7 +68,7 @@ TEST_CASE("a file that another one has open is refused by name") {
   const auto second = Database::open_(dir.file("a.db"), {}, kFirst);
   REQUIRE(!second);
   CHECK(second.error().code == Errc::conflict);
-  CHECK(second.error().mend.find("stop that process") != std::string::npos);
+  CHECK(second.error().fix.find("stop that process") != std::string::npos);
 }
 
 TEST_CASE("a file that is no database is malformed, a folder that is not there is not_found") {
@@ -78,5 +78,5 @@ TEST_CASE("a file that is no database is malformed, a folder that is not there i
   const auto nowhere = Database::open_(dir.file("none/a.db"), {}, kFirst);
   REQUIRE(!nowhere);
   CHECK(nowhere.error().code == Errc::not_found);
-  CHECK(nowhere.error().mend.find(dir.file("none")) != std::string::npos);
+  CHECK(nowhere.error().fix.find(dir.file("none")) != std::string::npos);
 }

@@ -150,14 +150,14 @@ class World {
       if (mark > acked_ && !was_broken()) RC_ASSERT(!in_gap(mark));
     std::size_t waiting = 0;
     for (auto at = pushed_.upper_bound(acked_); at != pushed_.end(); ++at) waiting += in_gap(*at) ? 0 : 1;
-    if (!acked_came_back()) RC_ASSERT(spool_->size() == waiting);
+    if (!acked_arrived_back()) RC_ASSERT(spool_->size() == waiting);
     RC_ASSERT(disk_.bytes() < options_.max_bytes + (6 << 20));
   }
   bool expected(const RecordMark& mark) const { return durable_.contains(mark) && mark > acked_ && !in_gap(mark); }
   bool troubled() const { return !spool_->values().durable; }
   // A disk that failed may have made it give up what it had sent; that is counted, too.
   bool was_broken() const { return broken_once_ || disk_.broken; }
-  bool acked_came_back() const { return !pushed_.empty() && *pushed_.begin() <= acked_; }
+  bool acked_arrived_back() const { return !pushed_.empty() && *pushed_.begin() <= acked_; }
   bool in_gap(const RecordMark& mark) const {
     const auto& gaps = spool_->gaps();
     return std::any_of(gaps.begin(), gaps.end(), [&](const Gap& gap) {

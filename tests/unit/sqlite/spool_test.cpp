@@ -222,7 +222,7 @@ TEST_CASE("a damaged file is moved aside and told, and a new one begun") {
   const auto news = rig.spool->news();
   REQUIRE(news.size() == 1);
   CHECK(news.front().code == Errc::malformed);
-  CHECK(news.front().mend.find(rig.options.path + ".damaged") != std::string::npos);
+  CHECK(news.front().fix.find(rig.options.path + ".damaged") != std::string::npos);
   CHECK(std::filesystem::exists(rig.options.path + ".damaged"));
   CHECK(rig.spool->size() == 0);
   rig.fill(1, 3, 2);
@@ -322,7 +322,7 @@ TEST_CASE(
   if (!what.empty()) {
     CHECK(news.front().subject.starts_with(rig.options.path));
     CHECK(news.front().what.find(what) == 0);
-    CHECK(news.front().mend.find("may be missing") != std::string::npos);
+    CHECK(news.front().fix.find("may be missing") != std::string::npos);
   }
   rig.fill(10, 12);
   const Seqs found = rig.drain();

@@ -64,7 +64,7 @@ TEST_CASE("a list that could not be read when it changed is read as soon as that
   CHECK_FALSE(file.problem());
 }
 
-TEST_CASE("a file that is away, damaged, emptied or no file leaves the old list, and says so until it is mended") {
+TEST_CASE("a file that is away, damaged, emptied or no file leaves the old list, and says so until it is fixed") {
   const TempDir dir;
   const std::string path = dir.file("allow");
   const KeyPair pair = KeyPair::generate();

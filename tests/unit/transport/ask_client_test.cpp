@@ -186,7 +186,7 @@ TEST_CASE("a query of a person at a terminal fails at once where the connection 
   REQUIRE_FALSE(query);
   CHECK(query.error().code == Errc::unavailable);
   CHECK(query.error().what == "no answer from " + endpoint);
-  CHECK(query.error().mend.find("check that the controller is running") != std::string::npos);
+  CHECK(query.error().fix.find("check that the controller is running") != std::string::npos);
 }
 
 TEST_CASE("a refused client is denied, and is served once its key is allowed") {

@@ -42,7 +42,7 @@ TEST_CASE("a key file that group or others may read is refused, by its mode bits
     REQUIRE_FALSE(refused);
     CHECK(refused.error().code == Errc::denied);
     CHECK(refused.error().subject == path);
-    CHECK(refused.error().mend == "chmod 0400 " + path);
+    CHECK(refused.error().fix == "chmod 0400 " + path);
   }
   REQUIRE(::chmod(path.c_str(), 0600) == 0);
   CHECK(KeyPair::load(path));

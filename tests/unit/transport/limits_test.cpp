@@ -70,9 +70,9 @@ TEST_CASE("a peer that announces the routing id that would come next is refused,
   }));
   auto second = Client::connect(world.context, world.client_options(server->endpoint(), world.agent_key));
   REQUIRE(testing::send(*second, "hello"));
-  const auto heard = testing::receive(*server);
-  REQUIRE(heard);
-  CHECK(heard->bytes == "hello");
+  const auto received = testing::receive(*server);
+  REQUIRE(received);
+  CHECK(received->bytes == "hello");
 }
 
 TEST_CASE("who does not read what it is answered is cut when too much waits for it, and another goes on") {
@@ -96,10 +96,10 @@ TEST_CASE("who does not read what it is answered is cut when too much waits for 
   }));
   auto other = Client::connect(world.context, world.client_options(server->endpoint(), world.shim_key));
   REQUIRE(testing::send(*other, "hello"));
-  const auto heard = testing::receive(*server);
-  REQUIRE(heard);
-  CHECK(heard->identity.role == Role::shim);
-  CHECK(server->send(heard->route, much) == Sent::yes);
+  const auto received = testing::receive(*server);
+  REQUIRE(received);
+  CHECK(received->identity.role == Role::shim);
+  CHECK(server->send(received->route, much) == Sent::yes);
   CHECK(other->receive(kPatience) == much);
 }
 
@@ -131,10 +131,10 @@ TEST_CASE("who sends faster than it is read is held back, and cut where many con
     clients.front().wait_readable(std::chrono::milliseconds(5));
     return ups() >= 8;
   }));
-  std::uint64_t heard = 0;
+  std::uint64_t received = 0;
   CHECK(eventually([&] {
-    for (int i = 0; i <= 16 && server->receive(); ++i) ++heard;  // more may arrive than is read
-    return heard > 16;
+    for (int i = 0; i <= 16 && server->receive(); ++i) ++received;  // more may arrive than is read
+    return received > 16;
   }));
   CHECK(eventually([&] {
     server->receive();

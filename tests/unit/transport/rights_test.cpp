@@ -62,7 +62,7 @@ TEST_CASE("no reader and no shim may change anything, and an agent may do nothin
   }
 }
 
-TEST_CASE("the mend names the roles that would do") {
+TEST_CASE("the fix names the roles that would do") {
   CHECK(roles_text(Channel::ask, Kind::ask, {}) == "shim or operator");
   CHECK(roles_text(Channel::ask, Kind::query, "confirm") == "operator");
   CHECK(roles_text(Channel::feed, Kind::ask, {}) == "none");

@@ -104,13 +104,13 @@ TEST_CASE("a key that is taken off the list is not heard any more on the link th
   CHECK(revoked[0].public_key == world.agent_key.public_key);
   CHECK(revoked[0].identity.user_id() == "agent/node-1");
   REQUIRE(testing::send(*agent, "still me"));
-  std::optional<std::string> told;
+  std::optional<std::string> reported;
   REQUIRE(eventually([&] {
     CHECK_FALSE(server->receive());
-    told = agent->receive(std::chrono::milliseconds(10));
-    return told.has_value();
+    reported = agent->receive(std::chrono::milliseconds(10));
+    return reported.has_value();
   }));
-  const auto refusal = wire::decode(*told);
+  const auto refusal = wire::decode(*reported);
   REQUIRE(refusal);
   CHECK(std::get<wire::Refusal>(*refusal).subject == "key " + world.agent_key.public_key);
   CHECK(world.context.refusals().get(Channel::ask, Refused::revoked_key) == 1);

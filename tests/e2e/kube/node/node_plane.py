@@ -70,10 +70,10 @@ class NodePlane(ControlPlane):
     def as_clusters_are(self, command):
         pairs = zip(command, (*command[1:], ""))
         kept = [word for before, word in zip(("", *command), command) if word not in INSTEAD and before not in INSTEAD]
-        told = [word for flag, _ in pairs if INSTEAD.get(flag) for word in (flag, INSTEAD[flag])]
+        reported = [word for flag, _ in pairs if INSTEAD.get(flag) for word in (flag, INSTEAD[flag])]
         certificate, key = self.authority.issue("kube-apiserver", "/CN=kube-apiserver", ",".join(
             [f"IP:{address}" for address in ("127.0.0.1", self.host, FIRST_SERVICE)] + [f"DNS:kubernetes.default{rest}" for rest in ("", ".svc", ".svc.cluster.local")]))
-        return [*kept, *told, "--tls-cert-file", str(certificate), "--tls-private-key-file", str(key), "--client-ca-file", str(self.ca),
+        return [*kept, *reported, "--tls-cert-file", str(certificate), "--tls-private-key-file", str(key), "--client-ca-file", str(self.ca),
                 "--enable-admission-plugins", "NodeRestriction", "--requestheader-client-ca-file", str(self.ca),
                 "--requestheader-allowed-names", "front-proxy-client", "--requestheader-username-headers", "X-Remote-User",
                 "--requestheader-group-headers", "X-Remote-Group", "--requestheader-extra-headers-prefix", "X-Remote-Extra-"]

@@ -31,7 +31,7 @@ TEST_CASE("an answer without sense is refused with its text and an example") {
     CHECK(answer.error().code == wattle::Errc::malformed);
     CHECK(answer.error().subject == "power");
     CHECK(answer.error().what.find(text) != std::string::npos);
-    CHECK_FALSE(answer.error().mend.empty());
+    CHECK_FALSE(answer.error().fix.empty());
   }
   for (const char* text : {"", "{}", R"({"depths": "off"})", R"({"depths": ["deep"]})", R"({"depths": [1]})",
                            R"({"depths": [], "wake_time_s": 1e6})"}) {

@@ -39,7 +39,7 @@ TEST_CASE("one system is found, and several must be named") {
   const auto two = parse_only_member(
       R"({"Members": [{"@odata.id": "/redfish/v1/Systems/1"}, {"@odata.id": "/redfish/v1/Systems/2"}]})", "bmc");
   CHECK(two.error().code == Errc::conflict);
-  CHECK(two.error().mend.find("/redfish/v1/Systems/1") != std::string::npos);
+  CHECK(two.error().fix.find("/redfish/v1/Systems/1") != std::string::npos);
   CHECK(parse_only_member(R"({"Members": []})", "bmc").error().code == Errc::not_found);
 }
 

@@ -77,7 +77,7 @@ AdaptOptions small() {
   options.start = models::initial_weights(1);
   options.hindsight.labels.per_episode = 6;
   options.hindsight.imitate.epochs = 1;
-  options.online.episode.knowledge = ClusterModel::production;
+  options.online.episode.cluster_model = ClusterModel::production;
   options.contestants = {"planner", "start", "online", "free", "guarded"};
   return options;
 }

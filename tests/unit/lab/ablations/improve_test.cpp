@@ -160,16 +160,16 @@ TEST_CASE("days that were lived come back from their record, and watts that are 
 
 TEST_CASE("an interval is wider by what the model cannot explain of the joules that were moved between nodes") {
   const PlayedDays a{{100, 100}, {{40, 60}, {40, 60}}}, b{{102, 102}, {{60, 42}, {60, 42}}};
-  const Interval told{-0.02, -0.025, -0.015};
-  const Interval same = widened(told, a, b, 0);
-  CHECK(same.low == doctest::Approx(told.low));
-  CHECK(same.high == doctest::Approx(told.high));
+  const Interval reported{-0.02, -0.025, -0.015};
+  const Interval same = widened(reported, a, b, 0);
+  CHECK(same.low == doctest::Approx(reported.low));
+  CHECK(same.high == doctest::Approx(reported.high));
   const double more = 1.96 * 0.05 * std::hypot(40, 36) / 204;
-  const Interval wide = widened(told, a, b, 0.05);
-  CHECK(wide.mean == told.mean);
-  CHECK(wide.high == doctest::Approx(told.mean + std::hypot(0.005, more)));
+  const Interval wide = widened(reported, a, b, 0.05);
+  CHECK(wide.mean == reported.mean);
+  CHECK(wide.high == doctest::Approx(reported.mean + std::hypot(0.005, more)));
   CHECK_FALSE(wide.below_zero());
-  CHECK(widened(told, b, b, 0.05).high == doctest::Approx(told.high));  // nothing was moved
+  CHECK(widened(reported, b, b, 0.05).high == doctest::Approx(reported.high));  // nothing was moved
 }
 
 TEST_CASE("labels of one process and of eight are the same, bit by bit") {

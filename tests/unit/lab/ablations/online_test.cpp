@@ -60,7 +60,7 @@ OnlineOptions small_online() {
   options.episode.warm_s = 0;
   options.episode.measure_s = 3 * 3600;
   options.episodes = 2;
-  options.episode.knowledge = ClusterModel::production;
+  options.episode.cluster_model = ClusterModel::production;
   options.learner.warmup = 40;
   options.learner.batch = 8;
   return options;
@@ -90,8 +90,8 @@ TEST_CASE(
   Watcher watcher;
   REQUIRE(learn_online(data(), options, watcher));
   CHECK(watcher.anchored == watcher.steps());
-  options.episode.knowledge = ClusterModel::truth;
-  CHECK(learn_online(data(), options, watcher).error().mend.find("production") != std::string::npos);
+  options.episode.cluster_model = ClusterModel::truth;
+  CHECK(learn_online(data(), options, watcher).error().fix.find("production") != std::string::npos);
   options.episode.churn = false;
   CHECK(learn_online(data(), options, watcher).error().code == Errc::out_of_range);
 }

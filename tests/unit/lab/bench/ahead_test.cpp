@@ -14,7 +14,7 @@ Episode short_episode(const Dataset& data, std::uint64_t seed) {
   Options options;
   options.nodes = 6;
   options.churn = options.sleep = true;
-  options.knowledge = ClusterModel::production;
+  options.cluster_model = ClusterModel::production;
   options.life_s = 300;
   options.warm_s = 600;
   options.measure_s = 1800;

@@ -78,7 +78,7 @@ TEST_CASE("annealing reaches the exact optimum of small fleets, always on and sl
   }
 }
 
-BenchOptions small(bool churn, ClusterModel knowledge) {
+BenchOptions small(bool churn, ClusterModel cluster_model) {
   BenchOptions options;
   options.nodes = {5};
   options.seeds = 2;
@@ -87,15 +87,16 @@ BenchOptions small(bool churn, ClusterModel knowledge) {
   options.rules = {"kube-default", "random", "peaks", "amortised", "planner"};
   options.episode.sleep = true;
   options.episode.churn = churn;
-  options.episode.knowledge = knowledge;
+  options.episode.cluster_model = cluster_model;
   options.episode.measure_s = 4 * 3600;
   return options;
 }
 
 TEST_CASE("the same seeds give the same bytes, whatever else is run beside") {
-  for (const auto& [churn, knowledge] : {std::pair(false, ClusterModel::truth), std::pair(true, ClusterModel::truth),
-                                         std::pair(true, ClusterModel::production)}) {
-    BenchOptions options = small(churn, knowledge);
+  for (const auto& [churn, cluster_model] :
+       {std::pair(false, ClusterModel::truth), std::pair(true, ClusterModel::truth),
+        std::pair(true, ClusterModel::production)}) {
+    BenchOptions options = small(churn, cluster_model);
     options.episode.warm_s = options.episode.measure_s = 3600;
     options.episode.life_s = 1200;
     const BenchResult result = bench(data(), options).value();
@@ -150,13 +151,13 @@ TEST_CASE("an oracle's engine knows the real curves, and each pod's mean demand 
     const Episode& episode_;
     std::unique_ptr<LiveEngine> engine_;
   };
-  for (const ClusterModel knowledge : {ClusterModel::truth, ClusterModel::production}) {
-    options.knowledge = knowledge;
+  for (const ClusterModel cluster_model : {ClusterModel::truth, ClusterModel::production}) {
+    options.cluster_model = cluster_model;
     const Episode episode = make_episode(data(), options, 3);
     Spy spy(episode);
     REQUIRE(play_live(episode, spy, {}, {}));
     REQUIRE(spy.asked > 0);
-    CHECK(spy.known == (knowledge == ClusterModel::truth ? spy.asked : 0));
+    CHECK(spy.known == (cluster_model == ClusterModel::truth ? spy.asked : 0));
   }
   placement::ClusterModelOptions about;
   about.known = [](const placement::PodSpec&) {
@@ -173,7 +174,7 @@ TEST_CASE("an oracle's engine knows the real curves, and each pod's mean demand 
 TEST_CASE("episodes pair: knowledge and rules change neither servers nor pods, sides share nothing") {
   Options options;
   const Episode a = make_episode(data(), options, 9);
-  options.knowledge = ClusterModel::imitated;
+  options.cluster_model = ClusterModel::imitated;
   const Episode b = make_episode(data(), options, 9);
   REQUIRE(a.pods.size() == b.pods.size());
   for (std::size_t p = 0; p < a.pods.size(); ++p) CHECK(a.pods[p].machine == b.pods[p].machine);

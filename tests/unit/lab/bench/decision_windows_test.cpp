@@ -15,7 +15,7 @@ TEST_CASE(
   WorldOptions options = two_machines();
   options.pairs = one_pair(0.5);
   options.pairs_from_s = 100;
-  ToldPods decides;
+  ReportedPods decides;
   const auto judged = DecisionWindows::make(2, {}, 1).value();
   judged->begin(&decides);
   World world(options, judged.get());
@@ -55,7 +55,7 @@ TEST_CASE(
 TEST_CASE("episodes with pairs: whoever judges decisions changes nothing, and finds no fault with the oracle") {
   consolidation::Options options;
   options.churn = options.sleep = true;
-  options.knowledge = consolidation::ClusterModel::production;
+  options.cluster_model = consolidation::ClusterModel::production;
   options.nodes = 6;
   options.warm_s = options.measure_s = 3600;
   options.shift.pairs = 0.5;

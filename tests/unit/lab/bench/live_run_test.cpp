@@ -46,7 +46,7 @@ TEST_CASE("a network is on trial on a cold cluster, and not again on the day aft
   options.first_seed = 5;
   options.rules = {"planner", "dqn-gated"};
   options.episode.sleep = options.episode.churn = true;
-  options.episode.knowledge = ClusterModel::production;
+  options.episode.cluster_model = ClusterModel::production;
   options.episode.life_s = 1200;
   options.episode.warm_s = options.episode.measure_s = 3600;
   options.network = a_network();

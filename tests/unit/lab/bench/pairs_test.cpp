@@ -88,31 +88,31 @@ TEST_CASE_TEMPLATE("pairs: who is disturbed does the same work in more time, wai
 }
 
 TEST_CASE("pairs: they may begin in mid-run, the strongest counts, and the same application may disturb itself") {
-  Observer nobody;
+  Observer none;
   Pairs pairs(3);
   pairs.disturb(0, 1, 0.5);
   pairs.disturb(0, 2, 1);
   pairs.disturb(2, 2, 3);
   Kernel<double> kernel({machine_of_cores(16)}, {}, std::make_shared<const Pairs>(pairs));
-  for (PodId pod = 0; pod < 3; ++pod) kernel.place(pod, 0, 1, 100, nobody, pod);
-  kernel.advance_to(50, nobody);
+  for (PodId pod = 0; pod < 3; ++pod) kernel.place(pod, 0, 1, 100, none, pod);
+  kernel.advance_to(50, none);
   CHECK(kernel.speed(0, 0) == 1);
   CHECK_FALSE(kernel.disturbed());
-  kernel.disturb(nobody);
+  kernel.disturb(none);
   CHECK(kernel.speed(0, 0) == doctest::Approx(0.5));
   CHECK(kernel.speed(0, 1) == doctest::Approx(1 / 1.5));
   CHECK(kernel.speed(0, 2) == doctest::Approx(0.5));
-  kernel.place(3, 0, 1, 100, nobody, 2);
+  kernel.place(3, 0, 1, 100, none, 2);
   CHECK(kernel.speed(0, 2) == doctest::Approx(0.25));
   CHECK(kernel.speed(0, 3) == doctest::Approx(0.25));
-  kernel.remove(3, nobody);
-  kernel.advance_to(124.9, nobody);
+  kernel.remove(3, none);
+  kernel.advance_to(124.9, none);
   CHECK(kernel.node(0).pods.size() == 3);
-  kernel.advance_to(125.1, nobody);  // 50 s of work at 1 / 1.5
+  kernel.advance_to(125.1, none);  // 50 s of work at 1 / 1.5
   CHECK(kernel.node(0).pods.size() == 2);
-  kernel.fail(0, nobody);  // nobody runs there
+  kernel.fail(0, none);  // nobody runs there
   CHECK(kernel.speed(0, 0) == 1);
-  kernel.repair(0, nobody);
+  kernel.repair(0, none);
   CHECK(kernel.speed(0, 0) == doctest::Approx(0.5));
 }
 
@@ -192,7 +192,7 @@ TEST_CASE(
   WorldOptions options = two_machines();
   options.pairs = one_pair(0.5);
   options.pairs_from_s = 100;
-  ToldPods seen;
+  ReportedPods seen;
   World world(options, &seen);
   for (std::size_t app = 0; app < 3; ++app) {
     SimPod pod = pod_of_app(app, 2);
@@ -249,7 +249,7 @@ TEST_CASE("the oracle of pairs counts who would live longer for a pod, and goes 
 TEST_CASE("episodes with pairs: lives stretch, work costs more, and who knows the pairs is no worse than the planner") {
   consolidation::Options options;
   options.churn = options.sleep = true;
-  options.knowledge = consolidation::ClusterModel::production;
+  options.cluster_model = consolidation::ClusterModel::production;
   options.nodes = 10;
   options.warm_s = 2 * 3600;
   options.measure_s = 4 * 3600;

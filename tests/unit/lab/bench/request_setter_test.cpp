@@ -127,7 +127,7 @@ TEST_CASE("a bench has a policy beside itself with requests set: the same pods, 
   options.episode.sizes = consolidation::Sizes::openb;
   options.episode.warm_s = 2 * kHours;
   options.episode.measure_s = 7 * kHours;
-  options.episode.knowledge = consolidation::ClusterModel::production;
+  options.episode.cluster_model = consolidation::ClusterModel::production;
   const auto result = consolidation::bench(data, options).value();
   const auto& rules = result.tables.front().rules;
   REQUIRE(rules.size() == 3);

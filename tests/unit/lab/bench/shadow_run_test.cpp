@@ -9,7 +9,7 @@ using namespace wattle::sim::consolidation;
 TEST_CASE("shadow's figure is beside what live did in the same hours, and the same bytes come out again") {
   BenchOptions options;
   options.episode.churn = true;
-  options.episode.knowledge = ClusterModel::production;
+  options.episode.cluster_model = ClusterModel::production;
   options.episode.warm_s = 3600;
   options.episode.measure_s = 3 * 3600;
   options.nodes = {4};

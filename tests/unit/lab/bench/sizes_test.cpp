@@ -26,7 +26,7 @@ Options openb(std::size_t nodes) {
   options.nodes = nodes;
   options.churn = true;
   options.sizes = Sizes::openb;
-  options.knowledge = ClusterModel::production;
+  options.cluster_model = ClusterModel::production;
   return options;
 }
 

@@ -191,8 +191,8 @@ TEST_CASE("a teacher who costs more is never heard, and is not said to be better
   REQUIRE(judgement);
   const TeacherEntry& entry = judgement->entries.at(0);
   CHECK(entry.gate.blocks == 10);
-  CHECK_FALSE(entry.gate.heard_h);
-  CHECK(entry.gate.heard_ratio == 0);
+  CHECK_FALSE(entry.gate.observed_h);
+  CHECK(entry.gate.observed_ratio == 0);
   CHECK(entry.gate.mean_difference > 0);
   CHECK(entry.arm(kServedArm).cost == entry.arm(kRuleArm).cost);
   CHECK(against(entry, kTeacherArm, kRuleArm).above_zero());
@@ -226,10 +226,10 @@ TEST_CASE("a teacher who costs less is heard after some blocks, and what is serv
   const auto judgement = judge_teacher(options, thrifty, nullptr, [](double, const std::string&) {});
   REQUIRE(judgement);
   const TeacherEntry& entry = judgement->entries.at(0);
-  REQUIRE(entry.gate.heard_h);
-  CHECK(*entry.gate.heard_h > 0.5);
-  CHECK(entry.gate.heard_ratio > 0);
-  CHECK(entry.gate.heard_ratio < 1);
+  REQUIRE(entry.gate.observed_h);
+  CHECK(*entry.gate.observed_h > 0.5);
+  CHECK(entry.gate.observed_ratio > 0);
+  CHECK(entry.gate.observed_ratio < 1);
   CHECK(against(entry, kServedArm, kRuleArm).mean < 0);
   const auto json = wattle::SortedJson::parse(teacher_json(options, *judgement));
   CHECK(json.at("simulated") == true);

@@ -38,8 +38,8 @@ TEST_CASE("what is used is rate times work, of each service of a chain") {
   for (const std::size_t services : {1U, 3U}) {
     WorldOptions options = world_of(100, 600);
     options.services = services;
-    Nobody nobody;
-    const auto figures = play(World(options), nobody);
+    Nobody none;
+    const auto figures = play(World(options), none);
     REQUIRE(figures);
     CHECK(figures->used_cores == doctest::Approx(0.4 * static_cast<double>(services)).epsilon(0.05));
     CHECK(figures->granted_cores == doctest::Approx(2 * static_cast<double>(services)).epsilon(0.01));
@@ -94,8 +94,8 @@ TEST_CASE(
 TEST_CASE("requests that are never answered count as late: a limit below the use is over in every minute") {
   WorldOptions options = world_of(100, 300);
   options.first_cores = 0.2;
-  Nobody nobody;
-  const auto figures = play(World(options), nobody);
+  Nobody none;
+  const auto figures = play(World(options), none);
   REQUIRE(figures);
   CHECK(figures->minutes_over == figures->minutes);
   // But for those that came within the last 100 ms.

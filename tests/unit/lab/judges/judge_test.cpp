@@ -66,5 +66,5 @@ TEST_CASE("a contestant that does not exist is named, with those that do") {
   const auto judgement = judge(small({"nobody"}), [](double, const std::string&) {});
   REQUIRE_FALSE(judgement);
   CHECK(judgement.error().subject == "nobody");
-  CHECK(judgement.error().mend.find("captain") != std::string::npos);
+  CHECK(judgement.error().fix.find("captain") != std::string::npos);
 }

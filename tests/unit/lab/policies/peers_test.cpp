@@ -155,8 +155,8 @@ TEST_CASE(
   CHECK(all_hot[1] >= 0);
   // One that told nothing passes the filter, as in the source.
   hot.add(0).telemetry_age.reset();
-  const auto unheard = values_of(*made("koordinator"), hot, pod);
-  CHECK(unheard == std::vector<double>{-1, -1, 0});
+  const auto not_received = values_of(*made("koordinator"), hot, pod);
+  CHECK(not_received == std::vector<double>{-1, -1, 0});
 }
 
 TEST_CASE("most allocated is kube-scheduler's arithmetic, and counting pods counts pods") {
@@ -169,7 +169,7 @@ TEST_CASE("most allocated is kube-scheduler's arithmetic, and counting pods coun
   CHECK(most[1] == (30 + 10) / 2);
   CHECK(values_of(*made("fewest-pods"), cluster, pod) == std::vector<double>{-3, -7});
   CHECK(values_of(*made("most-pods"), cluster, pod) == std::vector<double>{3, 7});
-  CHECK(sim::lab_contestant("nope").error().mend.find("lvrb") != std::string::npos);
+  CHECK(sim::lab_contestant("nope").error().fix.find("lvrb") != std::string::npos);
 }
 constexpr std::array<double, kCurvePoints> kStraight{100, 110, 120, 130, 140, 150, 160, 170, 180, 190, 200};
 

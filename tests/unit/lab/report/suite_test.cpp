@@ -71,7 +71,7 @@ TEST_CASE("progress goes from nothing to all, and an unknown trial or baseline i
   CHECK(last == 1);
   suite::Options wrong = small();
   wrong.trials = {"nope"};
-  CHECK(suite::run(wrong).error().mend.find("burst") != std::string::npos);
+  CHECK(suite::run(wrong).error().fix.find("burst") != std::string::npos);
   wrong = small();
   wrong.contestants = {{"x", Binding::alone, "nope"}};
   CHECK(suite::run(wrong).error().code == Errc::not_found);
@@ -82,9 +82,9 @@ TEST_CASE("JSON has the scenarios by name, and the settings of consolidation") {
   options.trials = {"thesis_test1", "consolidation"};
   options.contestants.resize(1);
   options.consolidation = consolidation::synthetic_dataset(3);
-  const auto told = wattle::SortedJson::parse(suite::to_json(suite::run(options).value()));
-  CHECK(told["trials"][0]["scenario"] == "thesis_test1");
-  CHECK(told["consolidation"].size() == 3);
+  const auto reported = wattle::SortedJson::parse(suite::to_json(suite::run(options).value()));
+  CHECK(reported["trials"][0]["scenario"] == "thesis_test1");
+  CHECK(reported["consolidation"].size() == 3);
 }
 
 TEST_CASE("every trial's scenario, control and merits exist") {
@@ -105,8 +105,8 @@ TEST_CASE(
   options.trials = {"consolidation"};
   options.seeds = 1;
   options.consolidation = consolidation::synthetic_dataset(3);
-  const auto told = [&] { return wattle::SortedJson::parse(suite::to_json(suite::run(options).value())); };
-  const auto without = told();
+  const auto reported = [&] { return wattle::SortedJson::parse(suite::to_json(suite::run(options).value())); };
+  const auto without = reported();
   CHECK(without["data"] == "synthetic");
   CHECK(without["trials"].empty());
   REQUIRE(without["consolidation"].size() == 3);
@@ -116,7 +116,7 @@ TEST_CASE(
   CHECK(without["consolidation"][0]["bench"]["what"].get<std::string>().find("data: synthetic") != std::string::npos);
   CHECK(rules(without).back()["name"] == "planner");
   options.consolidation_network = models::FrozenNetwork::from_weights(models::initial_weights(1), 0, "initial").value();
-  const auto with = told();
+  const auto with = reported();
   CHECK(rules(with).back()["name"] == "dqn");
   // A network that has learned nothing is the planner.
   CHECK(rules(with).back()["energy_over_planner"]["iqm"] == 0);
@@ -132,9 +132,9 @@ TEST_CASE("the report needs nothing else, and a name cannot end its data early")
     CHECK(page.find(outside) == std::string::npos);
   const std::string open = R"(<script id="data" type="application/json">)";
   const std::size_t from = page.find(open) + open.size(), to = page.find("</script>", from);
-  const auto told = wattle::SortedJson::parse(page.substr(from, to - from));
-  CHECK(told == wattle::SortedJson::parse(json));
-  CHECK(told["data"] == "</script><b>");
+  const auto reported = wattle::SortedJson::parse(page.substr(from, to - from));
+  CHECK(reported == wattle::SortedJson::parse(json));
+  CHECK(reported["data"] == "</script><b>");
 }
 
 TEST_CASE("decisions to recover counts to the first ten of which nine are near") {

@@ -117,14 +117,14 @@ TEST_CASE("tensors that are no replay are refused, and change nothing") {
 TEST_CASE("need is what the work was worth: with twice the requests twice, whatever was granted") {
   ServiceCost costs;
   ServiceMinute state;
-  MinuteCost told;
-  for (int i = 0; i < 200; ++i) told = costs.add({30, 0.5, 0.6, std::nullopt, 6000, 0, 100, 0.5}, {}, state);
-  CHECK(told.need == doctest::Approx(1));
-  CHECK(told.cost == doctest::Approx(1.2));
+  MinuteCost reported;
+  for (int i = 0; i < 200; ++i) reported = costs.add({30, 0.5, 0.6, std::nullopt, 6000, 0, 100, 0.5}, {}, state);
+  CHECK(reported.need == doctest::Approx(1));
+  CHECK(reported.cost == doctest::Approx(1.2));
   CHECK(state.latency->p99_over_target == 0.5);
   CHECK(state.memory_share == 0);
   const MinuteCost wide = costs.add({30, 0.5, 1.2, std::nullopt, 6000, 0, 100, 0.5}, {}, state);
-  CHECK(wide.need == doctest::Approx(told.need));
+  CHECK(wide.need == doctest::Approx(reported.need));
   CHECK(wide.cost == doctest::Approx(2.4));
   const MinuteCost late = costs.add({30, 0.5, 0.6, std::nullopt, 6000, 120, 100, 1.5}, {}, state);
   CHECK(late.cost == doctest::Approx(1.2 + 60 * 0.01));  // a hundredth may be late

@@ -13,7 +13,7 @@ constexpr double kMemoryMidnight_s = 19'676 * kMemoryDay_s;
 constexpr double kMemoryStep = 1.03;
 
 // A level, and a spike of ten minutes at noon.
-struct MemoryTold {
+struct ReportedMemory {
   MemoryNeed need;
   double spans = 0;  // since midnight
 
@@ -32,59 +32,59 @@ struct MemoryTold {
 };
 
 TEST_CASE("nothing is said of memory before three days are known beside today") {
-  MemoryTold told;
-  told.days(3, 1000, 300);
-  CHECK_FALSE(told.need.wanted(3, {}));
-  told.span(1000);
-  REQUIRE(told.need.wanted(3, {}));
-  CHECK(told.wanted() >= 1330);
-  CHECK(told.wanted() <= 1330 * kMemoryStep);
-  told.days(1, 1000, 300);
-  CHECK_FALSE(told.need.wanted(14, {}));
+  ReportedMemory reported;
+  reported.days(3, 1000, 300);
+  CHECK_FALSE(reported.need.wanted(3, {}));
+  reported.span(1000);
+  REQUIRE(reported.need.wanted(3, {}));
+  CHECK(reported.wanted() >= 1330);
+  CHECK(reported.wanted() <= 1330 * kMemoryStep);
+  reported.days(1, 1000, 300);
+  CHECK_FALSE(reported.need.wanted(14, {}));
 }
 
 TEST_CASE("a rise is remembered, and the level that it began from is not") {
-  MemoryTold told;
-  told.days(5, 1000, 300);
-  told.days(2.0 / 24, 600, 0);
-  CHECK(told.wanted() >= 600 + 330);
-  CHECK(told.wanted() <= (600 + 330) * kMemoryStep);
-  told.days(12, 600, 100);
-  CHECK(told.wanted() >= 600 + 300);  // two weeks, not less
-  told.days(3, 600, 100);
-  CHECK(told.wanted() <= (600 + 110) * kMemoryStep);
+  ReportedMemory reported;
+  reported.days(5, 1000, 300);
+  reported.days(2.0 / 24, 600, 0);
+  CHECK(reported.wanted() >= 600 + 330);
+  CHECK(reported.wanted() <= (600 + 330) * kMemoryStep);
+  reported.days(12, 600, 100);
+  CHECK(reported.wanted() >= 600 + 300);  // two weeks, not less
+  reported.days(3, 600, 100);
+  CHECK(reported.wanted() <= (600 + 110) * kMemoryStep);
 }
 
 TEST_CASE("what is needed now is covered, and no more than a little beyond the most is asked for") {
-  MemoryTold told;
-  told.days(5, 1000, 0);
-  CHECK(told.wanted() >= 1050);  // what never rose may
-  told.span(5000);
-  CHECK(told.wanted() >= 5000);
-  for (int i = 0; i < 12; ++i) told.span(5000);
-  CHECK(told.wanted() >= 5000);
-  CHECK(told.wanted() <= 5000 * 1.15 * kMemoryStep);
+  ReportedMemory reported;
+  reported.days(5, 1000, 0);
+  CHECK(reported.wanted() >= 1050);  // what never rose may
+  reported.span(5000);
+  CHECK(reported.wanted() >= 5000);
+  for (int i = 0; i < 12; ++i) reported.span(5000);
+  CHECK(reported.wanted() >= 5000);
+  CHECK(reported.wanted() <= 5000 * 1.15 * kMemoryStep);
 }
 
 TEST_CASE("hours that were not heard are no level to rise from") {
-  MemoryTold told;
-  told.days(5, 1000, 0);
-  told.spans += 12;
-  for (int i = 0; i < 6; ++i) told.span(2000);
-  told.days(1, 1000, 0);
-  CHECK(told.wanted() <= 1050 * 1.1);
+  ReportedMemory reported;
+  reported.days(5, 1000, 0);
+  reported.spans += 12;
+  for (int i = 0; i < 6; ++i) reported.span(2000);
+  reported.days(1, 1000, 0);
+  CHECK(reported.wanted() <= 1050 * 1.1);
 }
 
 TEST_CASE("a clock that is set back begins anew, and one far ahead knows no days") {
-  MemoryTold told;
-  told.days(5, 1000, 300);
-  told.spans -= 3;
-  told.span(1000);
-  CHECK(told.need.wanted(3, {}));
-  told.spans -= 12;
-  told.span(1000);
-  CHECK_FALSE(told.need.wanted(3, {}));
-  MemoryTold ahead;
+  ReportedMemory reported;
+  reported.days(5, 1000, 300);
+  reported.spans -= 3;
+  reported.span(1000);
+  CHECK(reported.need.wanted(3, {}));
+  reported.spans -= 12;
+  reported.span(1000);
+  CHECK_FALSE(reported.need.wanted(3, {}));
+  ReportedMemory ahead;
   ahead.days(5, 1000, 300);
   ahead.spans += 365 * kMemorySpansOfDay;
   ahead.span(1000);
@@ -92,23 +92,23 @@ TEST_CASE("a clock that is set back begins anew, and one far ahead knows no days
 }
 
 TEST_CASE("what is kept of memory goes on, and bytes that are none change nothing") {
-  MemoryTold told;
-  told.days(5.5, 1000, 300);
+  ReportedMemory reported;
+  reported.days(5.5, 1000, 300);
   PackWriter out;
-  told.need.pack(out);
+  reported.need.pack(out);
   const std::string bytes = out.take();
-  MemoryTold again;
+  ReportedMemory again;
   PackReader in(bytes);
   again.need.unpack(in);
   CHECK(in.done());
-  again.spans = told.spans;
-  for (MemoryTold* each : {&told, &again}) each->days(1, 800, 500);
-  CHECK(again.wanted() == told.wanted());
+  again.spans = reported.spans;
+  for (ReportedMemory* each : {&reported, &again}) each->days(1, 800, 500);
+  CHECK(again.wanted() == reported.wanted());
   for (const std::string& bad : {bytes.substr(0, bytes.size() / 2), std::string(bytes.size(), '\xff')}) {
     PackReader refused(bad);
     again.need.unpack(refused);
     CHECK_FALSE(refused.ok());
-    CHECK(again.wanted() == told.wanted());
+    CHECK(again.wanted() == reported.wanted());
   }
 }
 

@@ -85,7 +85,7 @@ TEST_CASE("hours that nobody heard do not count as heard") {
   away.hours(0.5, 1);
   away.now_s += 20 * kHour_s;
   away.hours(0.25, 1);
-  CHECK(away.rule.heard_s() < 0.8 * kHour_s);
+  CHECK(away.rule.observed_s() < 0.8 * kHour_s);
 }
 
 TEST_CASE("up at the next look, down after half an hour") {
@@ -252,7 +252,7 @@ TEST_CASE("laws of suggestions") {
       again.minute(load[i]);
       RC_ASSERT(again.rule.cpu_cores() == played.rule.cpu_cores());
       RC_ASSERT(again.rule.memory_bytes() == played.rule.memory_bytes());
-      RC_ASSERT(again.rule.heard_s() == played.rule.heard_s());
+      RC_ASSERT(again.rule.observed_s() == played.rule.observed_s());
     }
   });
 }

@@ -81,39 +81,39 @@ TEST_CASE_TEMPLATE("kernel: an empty machine sleeps in time, wakes for a pod at 
 }
 
 TEST_CASE("kernel: a pod that comes in time keeps its machine awake, and one that wakes for nobody sleeps again") {
-  Observer nobody;
+  Observer none;
   Kernel<double> kernel({machine_with(16, 100, 260)}, {true, 60, false});
-  kernel.advance_to(59, nobody);
-  kernel.place(0, 0, 1, 10, nobody);
+  kernel.advance_to(59, none);
+  kernel.place(0, 0, 1, 10, none);
   CHECK(kernel.wakes() == 0);
-  kernel.advance_to(128, nobody);
+  kernel.advance_to(128, none);
   CHECK(kernel.node(0).power == Power::awake);
-  kernel.advance_to(129, nobody);
+  kernel.advance_to(129, none);
   CHECK(kernel.node(0).power == Power::asleep);
-  kernel.place(1, 0, 1, 5, nobody);  // gone before the machine is awake
-  kernel.advance_to(148, nobody);
+  kernel.place(1, 0, 1, 5, none);  // gone before the machine is awake
+  kernel.advance_to(148, none);
   CHECK(kernel.node(0).power == Power::waking);
   CHECK(kernel.node(0).pods.empty());
-  kernel.advance_to(149 + 59, nobody);
+  kernel.advance_to(149 + 59, none);
   CHECK(kernel.node(0).power == Power::awake);
-  kernel.advance_to(149 + 60, nobody);
+  kernel.advance_to(149 + 60, none);
   CHECK(kernel.node(0).power == Power::asleep);
 }
 
 TEST_CASE(
     "kernel: use ends at the cores that there are, what is wanted beyond becomes pressure, and company costs more") {
-  Observer nobody;
+  Observer none;
   Machine machine = machine_with(16, 100, 260);
   machine.crowded_ratio = 0.6;
   machine.blocked_cores = 2;
   Kernel<double> kernel({machine}, {});
   CHECK(kernel.node(0).power_w == doctest::Approx(120));
-  for (PodId pod = 0; pod < 5; ++pod) kernel.place(pod, 0, 4, kForEver, nobody);
+  for (PodId pod = 0; pod < 5; ++pod) kernel.place(pod, 0, 4, kForEver, none);
   CHECK(kernel.node(0).wanted_cores == doctest::Approx(22));
   CHECK(kernel.node(0).used_cores == doctest::Approx(16));
   CHECK(kernel.node(0).pressure_ratio == doctest::Approx(1));
   kernel.want(
-      0, [](PodId pod) { return pod == 0 ? 7.6 : 0.0; }, nobody);  // the crowd begins at 9.6 of 16
+      0, [](PodId pod) { return pod == 0 ? 7.6 : 0.0; }, none);  // the crowd begins at 9.6 of 16
   CHECK(kernel.node(0).pressure_ratio == doctest::Approx(0));
   CHECK(kernel.node(0).power_w == doctest::Approx(196));
 
@@ -121,53 +121,53 @@ TEST_CASE(
   slow.waiting_times = 2;
   Kernel<double> waits({slow}, {});
   for (const auto& [wanted_cores, share] : {std::pair{7.6, 0.0}, {10.2, 0.5}, {15.4, 1.0}}) {
-    waits.place(0, 0, wanted_cores, kForEver, nobody);
+    waits.place(0, 0, wanted_cores, kForEver, none);
     CHECK(waits.node(0).pressure_ratio ==
           doctest::Approx(share));  // from the same crowd on, twice as long, never more than all
     CHECK(waits.node(0).used_cores == doctest::Approx(std::min(16.0, 2 + wanted_cores)));
-    waits.remove(0, nobody);
+    waits.remove(0, none);
   }
 }
 
 TEST_CASE("kernel: a machine that is gone draws nothing and keeps its pods until they are taken or it is back") {
-  Observer nobody;
+  Observer none;
   Kernel<double> kernel({machine_with(16, 100, 260)}, {true, 60, false});
-  kernel.place(0, 0, 4, kForEver, nobody);
-  kernel.advance_to(10, nobody);
-  kernel.fail(0, nobody);
-  kernel.advance_to(30, nobody);
-  kernel.repair(0, nobody);
-  kernel.advance_to(40, nobody);
-  kernel.fail(0, nobody);
-  kernel.remove(0, nobody);
-  kernel.advance_to(200, nobody);
+  kernel.place(0, 0, 4, kForEver, none);
+  kernel.advance_to(10, none);
+  kernel.fail(0, none);
+  kernel.advance_to(30, none);
+  kernel.repair(0, none);
+  kernel.advance_to(40, none);
+  kernel.fail(0, none);
+  kernel.remove(0, none);
+  kernel.advance_to(200, none);
   CHECK(kernel.node(0).power == Power::gone);
-  kernel.repair(0, nobody);
-  kernel.advance_to(300, nobody);
+  kernel.repair(0, none);
+  kernel.advance_to(300, none);
   CHECK(kernel.node(0).power == Power::asleep);
-  kernel.settle(nobody);
+  kernel.settle(none);
   CHECK(kernel.energy_j() == doctest::Approx(10 * 140 + 10 * 140 + 60 * 100 + 40 * 5));
 }
 
 TEST_CASE("kernel: placing then removing leaves the machine as it was, and pods keep their order") {
-  Observer nobody;
+  Observer none;
   Kernel<double> kernel({machine_with(16, 100, 260), machine_with(8, 50, 90)}, {});
-  for (PodId pod = 0; pod < 4; ++pod) kernel.place(pod, 0, 0.3 + static_cast<double>(pod), kForEver, nobody);
+  for (PodId pod = 0; pod < 4; ++pod) kernel.place(pod, 0, 0.3 + static_cast<double>(pod), kForEver, none);
   const double before_w = kernel.node(0).power_w;
-  kernel.place(9, 0, 3, kForEver, nobody);
+  kernel.place(9, 0, 3, kForEver, none);
   CHECK(kernel.node_of(9) == 0);
   CHECK(kernel.node_of(5) == kNowhere);
-  kernel.remove(9, nobody);
+  kernel.remove(9, none);
   CHECK(kernel.node_of(9) == kNowhere);
   CHECK(kernel.node(0).power_w == before_w);
-  kernel.remove(1, nobody);
+  kernel.remove(1, none);
   std::vector<PodId> left;
   for (const auto& pod : kernel.node(0).pods) left.push_back(pod.id);
   CHECK(left == std::vector<PodId>{0, 2, 3});
-  kernel.settle(nobody);
+  kernel.settle(none);
   kernel.forget();
-  kernel.advance_to(10, nobody);
-  kernel.settle(nobody);
+  kernel.advance_to(10, none);
+  kernel.settle(none);
   CHECK(kernel.energy_j() == doctest::Approx(10 * (kernel.node(0).power_w + 50)));
 }
 

@@ -47,15 +47,15 @@ struct OnKernel {
   static Drawn play(const Script& script) {
     std::vector<cluster::Machine> machines;
     for (const ServerModel& server : script.servers) machines.push_back(machine_of(server));
-    cluster::Observer nobody;
+    cluster::Observer none;
     cluster::Kernel<Time> kernel(machines, {script.sleep, 60, false});
     const auto measure = [&] {
-      kernel.settle(nobody);
+      kernel.settle(none);
       return Drawn{kernel.energy_j(), kernel.awake_node_s(), kernel.pod_s(), kernel.wakes()};
     };
     return between(
-        script, measure, [&](double s) { kernel.advance_to(at(s), nobody); },
-        [&](std::size_t p, const Coming& pod) { kernel.place(p, pod.node, pod.cores, pod.life_s, nobody); });
+        script, measure, [&](double s) { kernel.advance_to(at(s), none); },
+        [&](std::size_t p, const Coming& pod) { kernel.place(p, pod.node, pod.cores, pod.life_s, none); });
   }
   template <class Measure, class Advance, class Place>
   static Drawn between(const Script& script, Measure&& measure, Advance&& advance, Place&& place) {
@@ -103,7 +103,7 @@ struct OnWorld {
   }
 };
 
-struct AsTold {
+struct AsReported {
   static Drawn play(const Script& script) {
     consolidation::PodDay day;
     consolidation::Episode episode;
@@ -118,11 +118,13 @@ struct AsTold {
       day.mean_cores.push_back(pod.cores);
     }
     episode.day = &day;
-    consolidation::Cluster told(episode);
-    const auto measure = [&] { return Drawn{told.energy_j(), told.awake_node_s(), told.pod_s(), told.wakes()}; };
+    consolidation::Cluster reported(episode);
+    const auto measure = [&] {
+      return Drawn{reported.energy_j(), reported.awake_node_s(), reported.pod_s(), reported.wakes()};
+    };
     return OnKernel<double>::between(
-        script, measure, [&](double s) { told.advance_to(s); },
-        [&](std::size_t p, const Coming& pod) { told.place(p, pod.node); });
+        script, measure, [&](double s) { reported.advance_to(s); },
+        [&](std::size_t p, const Coming& pod) { reported.place(p, pod.node); });
   }
 };
 
@@ -134,7 +136,7 @@ ServerModel server_with(double idle_w, double full_w) {
 
 }  // namespace
 
-#define WATTLE_EACH_CLUSTER OnKernel<double>, OnKernel<MonoTime>, OnWorld, AsTold
+#define WATTLE_EACH_CLUSTER OnKernel<double>, OnKernel<MonoTime>, OnWorld, AsReported
 
 TEST_CASE_TEMPLATE("cluster: energy is the exact integral of the curve over use", Played, WATTLE_EACH_CLUSTER) {
   Script script;
@@ -198,7 +200,7 @@ TEST_CASE("cluster: kernel, world and episode draw the same for the same pods") 
     script.from_s = 150;
     script.to_s = 2600;
     const Drawn drawn = OnKernel<double>::play(script);
-    for (const Drawn& other : {OnKernel<MonoTime>::play(script), OnWorld::play(script), AsTold::play(script)}) {
+    for (const Drawn& other : {OnKernel<MonoTime>::play(script), OnWorld::play(script), AsReported::play(script)}) {
       CHECK(other.energy_j == doctest::Approx(drawn.energy_j).epsilon(1e-9));
       CHECK(other.awake_node_s == doctest::Approx(drawn.awake_node_s).epsilon(1e-9));
       CHECK(other.pod_s == doctest::Approx(drawn.pod_s).epsilon(1e-9));

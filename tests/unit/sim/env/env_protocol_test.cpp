@@ -26,12 +26,12 @@ json ask(EnvServer& server, const std::string& line) { return json::parse(server
 TEST_CASE("an episode over lines is the episode of the environment, value for value") {
   EnvServer server(small());
   Env env(small());
-  json told = ask(server, R"({"op":"reset","seed":4})");
+  json reported = ask(server, R"({"op":"reset","seed":4})");
   EnvStep step = env.reset(4);
   std::size_t steps = 0;
   for (; !step.done; ++steps) {
-    REQUIRE_FALSE(told["done"].get<bool>());
-    const json& observation = told["observation"];
+    REQUIRE_FALSE(reported["done"].get<bool>());
+    const json& observation = reported["observation"];
     REQUIRE(observation["mask"].get<std::vector<std::uint8_t>>() == step.observation.valid);
     REQUIRE(observation["prior"].get<std::vector<float>>() == step.observation.prior);
     std::vector<float> flat;
@@ -41,25 +41,25 @@ TEST_CASE("an episode over lines is the episode of the environment, value for va
     std::size_t action = 0;
     while (step.observation.valid[action] == 0) ++action;
     step = env.step(action).value();
-    told = ask(server, R"({"op":"step","action":)" + std::to_string(action) + "}");
-    CHECK(told["reward"].get<double>() == step.reward);
-    CHECK(told["settled"].get<std::uint64_t>() == step.settled);
+    reported = ask(server, R"({"op":"step","action":)" + std::to_string(action) + "}");
+    CHECK(reported["reward"].get<double>() == step.reward);
+    CHECK(reported["settled"].get<std::uint64_t>() == step.settled);
   }
   CHECK(steps == 25);
-  CHECK(told["done"].get<bool>());
-  CHECK(told["figures"]["energy_j"].get<double>() == env.world().figures().energy_j);
+  CHECK(reported["done"].get<bool>());
+  CHECK(reported["figures"]["energy_j"].get<double>() == env.world().figures().energy_j);
 }
 
 TEST_CASE("what only judges may know is told at the end and not before") {
   EnvServer server(small());
-  json told = ask(server, R"({"op":"reset","seed":1})");
-  while (!told["done"].get<bool>()) {
-    CHECK_FALSE(told.contains("figures"));
-    const auto mask = told["observation"]["mask"].get<std::vector<int>>();
+  json reported = ask(server, R"({"op":"reset","seed":1})");
+  while (!reported["done"].get<bool>()) {
+    CHECK_FALSE(reported.contains("figures"));
+    const auto mask = reported["observation"]["mask"].get<std::vector<int>>();
     const auto action = std::find(mask.begin(), mask.end(), 1) - mask.begin();
-    told = ask(server, R"({"op":"step","action":)" + std::to_string(action) + "}");
+    reported = ask(server, R"({"op":"step","action":)" + std::to_string(action) + "}");
   }
-  CHECK(told.contains("figures"));
+  CHECK(reported.contains("figures"));
 }
 
 TEST_CASE("requests that are none are refused by name, and the episode goes on") {

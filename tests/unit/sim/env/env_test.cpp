@@ -215,7 +215,7 @@ TEST_CASE("after a latency shift was told, latency-bound pods no longer go to th
 TEST_CASE("an unknown scenario is refused with the names that exist") {
   const auto missing = find_scenario("nope");
   REQUIRE_FALSE(missing);
-  CHECK(missing.error().mend.find("thesis_test2") != std::string::npos);
+  CHECK(missing.error().fix.find("thesis_test2") != std::string::npos);
 }
 
 TEST_CASE("what the controller learns in shadow that pods wait is what they waited, of all that they lived") {

@@ -87,14 +87,14 @@ TEST_CASE("features tell how wrong what is told has been, beside a plan; nothing
   ClusterView scratch;
   constexpr std::array<std::size_t, 4> kNode{32, 33, 34, 35};
   constexpr std::size_t kPod = 16, kContext = 8;
-  const auto told = [&](const models::Observation& seen) {
+  const auto reported = [&](const models::Observation& seen) {
     double sum = static_cast<double>(seen.pod[kPod] + seen.context[kContext]);
     for (std::size_t i = 0; i < seen.nodes; ++i)
       for (const std::size_t k : kNode) sum += std::abs(static_cast<double>(seen.node[i * models::kNodeFeatures + k]));
     return sum;
   };
   Planner planner({});
-  CHECK(told(observe_planned(planner, fleet, ask, scratch).observation) == 0);
+  CHECK(reported(observe_planned(planner, fleet, ask, scratch).observation) == 0);
 
   fleet.forecast_error_ratio = 0.25;
   fleet.cpu_wait_price_w = 20;

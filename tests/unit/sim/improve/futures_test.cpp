@@ -12,11 +12,11 @@
 namespace wattle::sim::consolidation {
 namespace {
 
-Episode short_day(ClusterModel knowledge) {
+Episode short_day(ClusterModel cluster_model) {
   Options options;
   options.nodes = 4;
   options.sleep = options.churn = true;
-  options.knowledge = knowledge;
+  options.cluster_model = cluster_model;
   options.life_s = 900;
   options.warm_s = options.measure_s = 3600;
   return make_episode(data(), options, 3);
@@ -40,8 +40,8 @@ bool same(const Pod& a, const Pod& b) {
 
 TEST_CASE(
     "in another future pods of the same applications come at other times, and those that ran had ended or live on") {
-  for (const ClusterModel knowledge : {ClusterModel::pods, ClusterModel::truth}) {
-    const Episode episode = short_day(knowledge);
+  for (const ClusterModel cluster_model : {ClusterModel::pods, ClusterModel::truth}) {
+    const Episode episode = short_day(cluster_model);
     const std::size_t pod = episode.pods.size() / 2;
     const double now_s = episode.pods[pod].arrives_s;
     const Episode other = another_future(episode, pod, 1);
@@ -60,7 +60,7 @@ TEST_CASE(
       lives_changed += is.life_s != was.life_s ? 1 : 0;
     }
     CHECK(ended > 0);
-    CHECK((lives_changed > 0) == (knowledge == ClusterModel::pods));  // an oracle is told when they end
+    CHECK((lives_changed > 0) == (cluster_model == ClusterModel::pods));  // an oracle is told when they end
     CHECK(other.pods[pod].arrives_s == now_s);
     CHECK(other.pods[pod].app == episode.pods[pod].app);
     CHECK(std::is_sorted(other.pods.begin(), other.pods.end(),
@@ -106,8 +106,8 @@ TEST_CASE("a cluster in another future is told the same, and its pods end when t
 }
 
 TEST_CASE("judged by several futures a choice costs the mean of what it costs in each, the same ones for all") {
-  for (const ClusterModel knowledge : {ClusterModel::pods, ClusterModel::imitated}) {
-    const Episode episode = short_day(knowledge);
+  for (const ClusterModel cluster_model : {ClusterModel::pods, ClusterModel::imitated}) {
+    const Episode episode = short_day(cluster_model);
     const std::size_t pod = episode.pods.size() / 2;
     const Cluster now = played_until(episode, pod);
     const FleetChooser planner;

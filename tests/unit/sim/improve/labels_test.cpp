@@ -64,9 +64,9 @@ TEST_CASE("labels are of training fleets, finite, the same for the same seed, an
   options.max_nodes = 6;
   options.episode.sleep = true;
   for (const bool churn : {false, true}) {
-    for (const ClusterModel knowledge : {ClusterModel::truth, ClusterModel::imitated, ClusterModel::pods}) {
+    for (const ClusterModel cluster_model : {ClusterModel::truth, ClusterModel::imitated, ClusterModel::pods}) {
       options.episode.churn = churn;
-      options.episode.knowledge = knowledge;
+      options.episode.cluster_model = cluster_model;
       options.episode.warm_s = 3600;
       options.episode.measure_s = 8 * 3600;
       const auto labels = collect_labels(data(), options, nullptr);
@@ -94,12 +94,12 @@ TEST_CASE("labels are of training fleets, finite, the same for the same seed, an
 }
 
 // The most of each of the inputs that tell how wrong what is told has been, and of what the pod adds in waiting.
-struct MostTold {
+struct MostReported {
   double curve_error = 0, use_unsure = 0, wait_added = 0, wait_error = 0, demand_error = 0, forecast_error = 0;
 };
-MostTold most_told(std::span<const Label> labels) {
+MostReported most_reported(std::span<const Label> labels) {
   REQUIRE(placement::kNodeFeatureSpecs[32].name == "curve_error");
-  MostTold most;
+  MostReported most;
   const auto raise = [](double& to, float value) { to = std::max(to, static_cast<double>(value)); };
   for (const Label& label : labels) {
     for (std::size_t i = 0; i < label.state.nodes; ++i) {
@@ -124,12 +124,12 @@ TEST_CASE(
   options.episode.sleep = options.episode.churn = true;
   options.episode.warm_s = 3600;
   options.episode.measure_s = 8 * 3600;
-  const MostTold oracle = most_told(collect_labels(data(), options, nullptr));
+  const MostReported oracle = most_reported(collect_labels(data(), options, nullptr));
   CHECK(oracle.curve_error + oracle.use_unsure + oracle.wait_added == 0);
   CHECK(oracle.wait_error + oracle.demand_error + oracle.forecast_error == 0);
 
-  options.episode.knowledge = ClusterModel::imitated;
-  const MostTold plain = most_told(collect_labels(data(), options, nullptr));
+  options.episode.cluster_model = ClusterModel::imitated;
+  const MostReported plain = most_reported(collect_labels(data(), options, nullptr));
   CHECK(plain.curve_error > 0);
   CHECK(plain.demand_error > 0);
   CHECK(plain.use_unsure + plain.wait_added + plain.wait_error + plain.forecast_error == 0);
@@ -143,7 +143,7 @@ TEST_CASE(
   options.episode.shift.odd_waiting = 2;
   const auto labels = collect_labels(data(), options, nullptr);
   CHECK(labels.size() == 12);
-  const MostTold live = most_told(labels);
+  const MostReported live = most_reported(labels);
   CHECK(live.curve_error > plain.curve_error);
   CHECK(live.use_unsure > 0);
   CHECK(live.wait_added > 0);
@@ -159,7 +159,7 @@ TEST_CASE("what pods wait counts in the regret of a choice, at the price of wait
   const PodDay day = steady_day({4});
   Episode episode;
   episode.options.churn = true;
-  episode.options.knowledge = ClusterModel::imitated;
+  episode.options.cluster_model = ClusterModel::imitated;
   episode.options.crowded_ratio = 0.5;
   episode.options.learns_waiting = true;
   episode.options.life_s = 1000;

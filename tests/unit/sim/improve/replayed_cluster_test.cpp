@@ -64,10 +64,10 @@ TEST_CASE("energy of a changing day is the sum over its samples of the curve at 
 TEST_CASE("imitated knowledge has fitted curves and predictions per application, truth the real ones") {
   Options options;
   options.nodes = 4;
-  options.knowledge = ClusterModel::imitated;
+  options.cluster_model = ClusterModel::imitated;
   const Episode episode = make_episode(data(), options, 3);
   Episode known = episode;
-  known.options.knowledge = ClusterModel::truth;
+  known.options.cluster_model = ClusterModel::truth;
   Cluster imitated(episode), truth(known);
   CHECK(truth.fleet().nodes[0].watts == episode.servers[0].watts);
   const auto first = imitated.fleet().nodes[0].watts;

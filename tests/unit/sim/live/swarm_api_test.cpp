@@ -53,10 +53,10 @@ TEST_CASE("how the sessions do is told with its units") {
   status.nodes = 3;
   status.waiting = 7;
   status.oldest_s = 1.5;
-  const auto told = wattle::SortedJson::parse(status_json(status, {4, 0.1, 0.2, 0.3}));
-  CHECK(told["nodes"] == 3);
-  CHECK(told["records_waiting"] == 7);
-  CHECK(told["oldest_waiting_s"] == 1.5);
-  CHECK(told["acked"] == 4);
-  CHECK(told["ack_p99_s"] == 0.2);
+  const auto reported = wattle::SortedJson::parse(status_json(status, {4, 0.1, 0.2, 0.3}));
+  CHECK(reported["nodes"] == 3);
+  CHECK(reported["records_waiting"] == 7);
+  CHECK(reported["oldest_waiting_s"] == 1.5);
+  CHECK(reported["acked"] == 4);
+  CHECK(reported["ack_p99_s"] == 0.2);
 }

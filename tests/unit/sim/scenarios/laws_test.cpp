@@ -227,7 +227,7 @@ TEST_CASE("machines_fail: a machine that goes draws nothing, is noticed after 40
   const WorldOptions options = make_world(env.options().scenario, {}, 7);
   REQUIRE(options.trouble.outages.size() == 3);
   REQUIRE(options.trouble.silences.size() == 1);
-  std::size_t not_ready = 0, told_late = 0, decisions = 0;
+  std::size_t not_ready = 0, reported_late = 0, decisions = 0;
   play(env, 7, [&](Env& each) {
     ++decisions;
     const double now_s = each.world().now_s();
@@ -245,14 +245,14 @@ TEST_CASE("machines_fail: a machine that goes draws nothing, is noticed after 40
     }
     for (const Silence& silence : options.trouble.silences)
       if (now_s > silence.from_s + 15 && now_s < silence.to_s) {
-        ++told_late;
+        ++reported_late;
         CHECK(view.nodes[silence.node].ready);
         CHECK(seconds(*view.nodes[silence.node].telemetry_age) > 10);
       }
   });
   const WorldFigures figures = env.world().figures();
   CHECK(not_ready > 0);
-  CHECK(told_late > 0);
+  CHECK(reported_late > 0);
   CHECK(figures.lost_pods > 0);
   CHECK(decisions == 500 + figures.lost_pods);
   CHECK(figures.stranded_pod_s > 0);
@@ -299,20 +299,20 @@ TEST_CASE("liars: a tenth of the nodes lies from a quarter of the run on, each k
   };
   fill(world);
   fill(truth);
-  const auto told = world.view({}), real = truth.view({});
+  const auto reported = world.view({}), real = truth.view({});
   std::map<std::size_t, TelemetryFault> liars;
   for (const TelemetryFault& each : options.trouble.lies) liars[each.node] = each;
-  for (std::size_t n = 0; n < told.nodes.size(); ++n) {
-    const double said = *told.nodes[n].values.cpu_used_cores, used = *real.nodes[n].values.cpu_used_cores;
+  for (std::size_t n = 0; n < reported.nodes.size(); ++n) {
+    const double said = *reported.nodes[n].values.cpu_used_cores, used = *real.nodes[n].values.cpu_used_cores;
     if (!liars.contains(n)) {
       CHECK(said == used);
-      CHECK(*told.nodes[n].power_w == *real.nodes[n].power_w);
+      CHECK(*reported.nodes[n].power_w == *real.nodes[n].power_w);
     } else if (liars[n].kind == LieKind::frozen) {
       CHECK(said == 0);
     } else if (liars[n].kind == LieKind::scaled) {
       CHECK(said == doctest::Approx(0.4 * used));
     } else {
-      CHECK(*told.nodes[n].power_w == *real.nodes[liars[n].other].power_w);
+      CHECK(*reported.nodes[n].power_w == *real.nodes[liars[n].other].power_w);
     }
   }
   CHECK(world.figures().energy_j == doctest::Approx(truth.figures().energy_j));

@@ -20,9 +20,9 @@ TEST_CASE("a network with a certificate is heard when thirty compared decisions 
   CHECK(pods >= 30);
   CHECK(pods <= 35);
   CHECK_FALSE(rig.decider->network_gated());
-  CHECK(rig.told.back().find("regret -0.016") != std::string::npos);
-  CHECK(rig.decider->heard().version.sha256 == "trusted");
-  CHECK_FALSE(rig.decider->heard().learned);
+  CHECK(rig.reported.back().find("regret -0.016") != std::string::npos);
+  CHECK(rig.decider->received().version.sha256 == "trusted");
+  CHECK_FALSE(rig.decider->received().learned);
   CHECK(rig.text(0).starts_with("the network shipped:weighted is in use: regret -0.016"));
   const std::vector<Contender> all = rig.decider->contenders();
   REQUIRE(all.size() == 3);
@@ -85,14 +85,14 @@ TEST_CASE("what was learned is heard once it costs less than what it is held to,
     ++pods;
   }
   REQUIRE(rig.decider->learned_network_gate().in_use());
-  CHECK(rig.decider->heard().learned);
-  CHECK(rig.decider->heard().version.sha256 == "learned");
+  CHECK(rig.decider->received().learned);
+  CHECK(rig.decider->received().version.sha256 == "learned");
   rig.pod();
   CHECK(rig.advice() == "cheap");
   Decider next(
       rig.config, rig.state, rig.networks, rig.clock, [](LearningNews) {}, 1);
   for (const MonitorState& state : rig.decider->monitor_states()) REQUIRE(next.restore(state));
-  CHECK(next.heard().learned);
+  CHECK(next.received().learned);
   CHECK(next.learned_network_gate().blocks() == rig.decider->learned_network_gate().blocks());
   // The one that was learned here has its own figures, none of those that speak for the shipped one, and a restart keeps them.
   for (int i = 0; i < 30; ++i) rig.pod();

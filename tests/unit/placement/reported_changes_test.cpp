@@ -16,9 +16,9 @@ namespace {
 // The same life of two clusters, of which one tells its changes.
 struct Both {
   std::mt19937_64 random;
-  ClusterModel told, untold;
-  ClusterView telling, silent;
-  Planner by_told{{}}, by_untold{{}};
+  ClusterModel reported, unreported;
+  ClusterView reporting, silent;
+  Planner by_reported{{}}, by_unreported{{}};
   double now_s = 0;
   std::uint64_t made = 0;
   struct Running {
@@ -28,12 +28,13 @@ struct Both {
   };
   std::vector<Running> running;
 
-  explicit Both(std::uint64_t seed) : random(seed), told(options_of(seed)), untold(options_of(seed)) {
+  explicit Both(std::uint64_t seed) : random(seed), reported(options_of(seed)), unreported(options_of(seed)) {
     const std::size_t nodes = 1 + random() % 30;
     for (std::size_t i = 0; i < nodes; ++i)
-      telling.nodes.push_back(testing::healthy_node("n" + std::to_string(i), 2.0 + static_cast<double>(random() % 30)));
-    silent = telling;
-    telling.edition_of.assign(nodes, ++telling.edition);
+      reporting.nodes.push_back(
+          testing::healthy_node("n" + std::to_string(i), 2.0 + static_cast<double>(random() % 30)));
+    silent = reporting;
+    reporting.edition_of.assign(nodes, ++reporting.edition);
     pass();
   }
   static ClusterModelOptions options_of(std::uint64_t seed) {
@@ -47,18 +48,18 @@ struct Both {
   template <class Change>
   void change(std::size_t node, Change how) {
     how(silent.nodes[node]);
-    how(telling.nodes[node]);
-    telling.edition_of[node] = ++telling.edition;
+    how(reporting.nodes[node]);
+    reporting.edition_of[node] = ++reporting.edition;
   }
   void both(const std::function<void(ClusterModel&)>& how) {
-    how(told);
-    how(untold);
+    how(reported);
+    how(unreported);
   }
   void pass() {
     now_s += real(1, 900);
-    silent.now = telling.now = MonoTime{} + from_seconds(now_s);
-    told.refresh(telling);
-    untold.refresh(silent);
+    silent.now = reporting.now = MonoTime{} + from_seconds(now_s);
+    reported.refresh(reporting);
+    unreported.refresh(silent);
   }
   void come() {
     PodSpec pod;
@@ -66,7 +67,7 @@ struct Both {
     pod.app = "ReplicaSet/app-" + std::to_string(random() % 3) + " image:1";
     pod.request = {0.25 * static_cast<double>(1 + random() % 8), 1e9};
     const std::size_t node = row();
-    both([&](ClusterModel& knowledge) { knowledge.placed(pod, silent.nodes[node].name, silent.now); });
+    both([&](ClusterModel& cluster_model) { cluster_model.placed(pod, silent.nodes[node].name, silent.now); });
     change(node, [&](NodeView& seen) {
       ++seen.pods;
       seen.requested.cpu_cores += pod.request.cpu_cores;
@@ -78,7 +79,7 @@ struct Both {
     const std::size_t which = random() % running.size();
     const Running pod = running[which];
     running.erase(running.begin() + static_cast<std::ptrdiff_t>(which));
-    both([&](ClusterModel& knowledge) { knowledge.gone(pod.uid, silent.now); });
+    both([&](ClusterModel& cluster_model) { cluster_model.gone(pod.uid, silent.now); });
     change(pod.node, [&](NodeView& seen) {
       --seen.pods;
       seen.requested.cpu_cores -= pod.request.cpu_cores;
@@ -95,7 +96,7 @@ struct Both {
         if (running.empty()) return;
         const std::string uid = running[random() % running.size()].uid;
         const double cores = real(0, 2);
-        return both([&](ClusterModel& knowledge) { knowledge.used(uid, cores, 60); });
+        return both([&](ClusterModel& cluster_model) { cluster_model.used(uid, cores, 60); });
       }
       case 3: {
         const double cores = real(0, 3);
@@ -163,10 +164,10 @@ TEST_CASE("a fleet of a view that tells its changes is the fleet of one that doe
     for (int step = 0; step < 60; ++step) {
       for (std::uint64_t i = life.random() % 4; i > 0; --i) life.happen();
       if (life.random() % 4 == 0) {
-        same(life.told.fleet(life.telling), life.untold.fleet(life.silent));
+        same(life.reported.fleet(life.reporting), life.unreported.fleet(life.silent));
       } else {
         const std::vector<std::size_t> only = life.some();
-        same(life.told.fleet(life.telling, only), life.untold.fleet(life.silent, only));
+        same(life.reported.fleet(life.reporting, only), life.unreported.fleet(life.silent, only));
       }
     }
   }));
@@ -180,20 +181,20 @@ TEST_CASE("what a plan says of some nodes is what it says of all of them, whoeve
       const std::vector<std::size_t> only = life.some();
       const PodEstimate ask{
           {0.25 * static_cast<double>(1 + life.random() % 8), 1e9}, life.real(0, 2), life.real(60, 9000)};
-      const PlanView part = life.by_told.view(life.told.fleet(life.telling, only), ask, only);
-      Fleet whole = life.untold.fleet(life.silent);
+      const PlanView part = life.by_reported.view(life.reported.fleet(life.reporting, only), ask, only);
+      Fleet whole = life.unreported.fleet(life.silent);
       for (FleetNode& node : whole.nodes) node.open = false;
       for (const std::size_t row : only) whole.nodes[row].open = true;
-      const PlanView all = life.by_untold.view(whole, ask);
+      const PlanView all = life.by_unreported.view(whole, ask);
       RC_ASSERT(part.pick == all.pick);
       RC_ASSERT(part.expected_pods == all.expected_pods);
       RC_ASSERT(part.nodes.size() == only.size());
       for (std::size_t k = 0; k < only.size(); ++k) same(part.nodes[k], all.nodes[only[k]]);
       Given given;
-      given.plan = life.by_untold.plan();
-      Planner anew{{}};
-      anew.plan_with(&given);
-      const PlanView fresh = anew.view(whole, ask);
+      given.plan = life.by_unreported.plan();
+      Planner again{{}};
+      again.plan_with(&given);
+      const PlanView fresh = again.view(whole, ask);
       RC_ASSERT(fresh.pick == all.pick);
       RC_ASSERT(fresh.expected_pods == all.expected_pods);
       for (std::size_t i = 0; i < whole.nodes.size(); ++i) same(fresh.nodes[i], all.nodes[i]);
