@@ -135,6 +135,10 @@ void CgroupCollector::take_usage(CgroupNode& node, std::optional<std::uint64_t> 
 }
 
 void CgroupCollector::take_throttled(CgroupNode& node, std::optional<std::uint64_t> throttled_us) {
+  if (!node.throttled_v1) follow_throttled(node, throttled_us);
+}
+
+void CgroupCollector::follow_throttled(CgroupNode& node, std::optional<std::uint64_t> throttled_us) {
   const auto prev = node.throttled_us;
   node.throttled_us = throttled_us;
   node.throttled_delta_us = gain(prev, throttled_us);

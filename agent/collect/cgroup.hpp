@@ -69,7 +69,9 @@ class CgroupCollector {
   void read_swept();
   void read_kept();
   void take_usage(CgroupNode& node, std::optional<std::uint64_t> usage_us);
+  // Takes the value of cgroup v2, unless the cgroup's value comes from cgroup v1.
   void take_throttled(CgroupNode& node, std::optional<std::uint64_t> throttled_us);
+  void follow_throttled(CgroupNode& node, std::optional<std::uint64_t> throttled_us);
   void read_throttled_below(CgroupNode& node);
   bool read_usage(CgroupNode& node);
   void read_node(CgroupNode& node, CgroupNode* parent);
@@ -92,6 +94,7 @@ class CgroupCollector {
   void take_record(CgroupNode& node, const cgroup_record& record, bool newborn, WorkloadValues& values);
   void read_files(CgroupNode& node);
   void read_v1(CgroupNode& node);
+  void read_throttled_v1(CgroupNode& node);
   void take_io(CgroupRoot& root, const IoTotals& now, bool newborn, WorkloadValues& values);
   void read_slow(CgroupNode& node, const cgroup_record* record, bool newborn, WorkloadValues& values);
 

@@ -101,6 +101,7 @@ void CgroupCollector::read_root(CgroupNode& node, const cgroup_record* record) {
   if (root.fresh) root.slow_at = root.active_at = now_;
   take_own_usage(node, values);
   root.raw.cpu_usage_us = node.usage_us;
+  if (v1_ && v1_->throttles()) read_throttled_v1(node);
   values.cpu_throttled_us = throttled_at_or_below(node);
   root.raw.cpu_throttled_us = node.throttled_us;
   root.last_delta_us = values.cpu_usage_us.value_or(0);
@@ -165,6 +166,16 @@ void CgroupCollector::read_v1(CgroupNode& node) {
   CgroupRoot& root = *node.root;
   if (!root.memory_bytes) root.memory_bytes = v1_->memory_bytes(root.of_v1(), node.path, now_, scratch_);
   if (!root.pids) root.pids = v1_->pids(root.of_v1(), node.path, now_, scratch_);
+}
+
+// Reads what cgroup v2 does not report: the limits of a pod and of its containers are in the hierarchy of cgroup v1.
+void CgroupCollector::read_throttled_v1(CgroupNode& node) {
+  if (!node.throttled_us || node.throttled_v1) {
+    if (!node.throttled_v1) node.throttled_v1 = std::make_unique<MaybeFile>("cpu.stat");
+    follow_throttled(node, v1_->throttled_us(*node.throttled_v1, node.path, now_, scratch_));
+  }
+  for (auto& child : node.children)
+    if (!child->is_root) read_throttled_v1(*child);
 }
 
 void CgroupCollector::take_io(CgroupRoot& root, const IoTotals& now, bool newborn, WorkloadValues& values) {

@@ -23,6 +23,7 @@
 #include "agent/collect/cgroup_root.hpp"
 #include "agent/collect/identity.hpp"
 #include "agent/collect/kept_file.hpp"
+#include "agent/collect/maybe_file.hpp"
 #include "common/dir.hpp"
 
 namespace wattle::agent {
@@ -75,6 +76,7 @@ struct CgroupNode {
   std::optional<std::uint64_t> usage_delta_us;                    // over the last interval
   std::uint64_t within_us = 0;                                    // usage of workloads below
   std::optional<std::uint64_t> throttled_us, throttled_delta_us;  // by its own limit alone
+  std::unique_ptr<MaybeFile> throttled_v1;                        // cpu.stat of cgroup v1, once it was read
   std::vector<DeadRoot> dead;                                     // at or below children that left in this refresh
   std::unique_ptr<CgroupRoot> root;                               // of a workload root, once it was read
 };

@@ -43,12 +43,19 @@ MemoryUse parse_memory_stat_v1(std::string_view text) {
   return {parse::keyed_u64(text, "total_rss"), parse::keyed_u64(text, "total_cache")};
 }
 
+std::optional<std::uint64_t> parse_throttled_us_v1(std::string_view text) {
+  constexpr std::uint64_t kNs_per_us = 1000;
+  const auto ns = parse::keyed_u64(text, "throttled_time");
+  return ns ? std::optional(*ns / kNs_per_us) : std::nullopt;
+}
+
 std::optional<CgroupV1> CgroupV1::open_(const Roots& roots) {
   CgroupV1 v1;
   v1.memory_ = open_v1_root(roots, "memory");
   v1.pids_ = open_v1_root(roots, "pids");
   v1.blkio_ = open_v1_root(roots, "blkio");
-  if (!v1.memory_ && !v1.pids_ && !v1.blkio_) return std::nullopt;
+  v1.cpu_ = open_v1_root(roots, "cpu");
+  if (!v1.memory_ && !v1.pids_ && !v1.blkio_ && !v1.cpu_) return std::nullopt;
   return v1;
 }
 
@@ -77,6 +84,12 @@ std::optional<IoTotals> CgroupV1::io(CgroupV1Files& files, const std::string& pa
                                      std::span<char> scratch) const {
   const auto text = read_v1(blkio_, files.io, path, now, scratch);
   return text ? parse_blkio_bytes(*text, stacked_majors) : std::nullopt;
+}
+
+std::optional<std::uint64_t> CgroupV1::throttled_us(MaybeFile& file, const std::string& path, MonoTime now,
+                                                    std::span<char> scratch) const {
+  const auto text = read_v1(cpu_, file, path, now, scratch);
+  return text ? parse_throttled_us_v1(*text) : std::nullopt;
 }
 
 }  // namespace wattle::agent

@@ -1,8 +1,8 @@
-// cgroup_v1: reads memory, I/O and pids of a cgroup from the hierarchies of cgroup v1, for hybrid machines, where
-// cgroup v2 has no controllers.
-// Source   memory.usage_in_bytes, memory.stat, pids.current, blkio.throttle.io_service_bytes_recursive. A container
-//          runtime gives a cgroup the same path in each hierarchy
-// Units    bytes, counts; I/O is cumulative
+// cgroup_v1: reads memory, I/O, pids and throttling of a cgroup from the hierarchies of cgroup v1, for hybrid machines,
+// where cgroup v2 has no controllers.
+// Source   memory.usage_in_bytes, memory.stat, pids.current, blkio.throttle.io_service_bytes_recursive, cpu.stat. A
+//          container runtime gives a cgroup the same path in each hierarchy
+// Units    bytes, counts, us; I/O and throttling are cumulative
 // Errors   a value whose hierarchy or file is missing is unset
 // Meaning  memory includes the page cache, as in cgroup v2. I/O lacks buffered writes: the kernel charges them to the
 //          root of cgroup v1
@@ -27,6 +27,8 @@ namespace wattle::agent {
 std::optional<IoTotals> parse_blkio_bytes(std::string_view text, std::span<const unsigned> stacked_majors = {});
 // anon: total_rss; file: total_cache
 MemoryUse parse_memory_stat_v1(std::string_view text);
+// cpu.stat of cgroup v1, in which throttled_time has nanoseconds. No value without that line.
+std::optional<std::uint64_t> parse_throttled_us_v1(std::string_view text);
 
 // The open files of one cgroup.
 struct CgroupV1Files {
@@ -50,9 +52,13 @@ class CgroupV1 {
                                     std::span<char> scratch) const;
   std::optional<IoTotals> io(CgroupV1Files& files, const std::string& path, std::span<const unsigned> stacked_majors,
                              MonoTime now, std::span<char> scratch) const;
+  std::optional<std::uint64_t> throttled_us(MaybeFile& file, const std::string& path, MonoTime now,
+                                            std::span<char> scratch) const;
+  // True if the machine has the hierarchy with the CPU controller.
+  bool throttles() const { return cpu_.has_value(); }
 
  private:
-  std::optional<Dir> memory_, pids_, blkio_;
+  std::optional<Dir> memory_, pids_, blkio_, cpu_;
 };
 
 }  // namespace wattle::agent

@@ -113,6 +113,43 @@ TEST_CASE("pods of a hybrid machine have memory, pids and I/O, from cgroup v1") 
   CHECK(read_bytes == 6000);
 }
 
+TEST_CASE("throttling in cgroup v1 is read from the line in nanoseconds") {
+  CHECK(parse_throttled_us_v1("nr_periods 5\nnr_throttled 2\nthrottled_time 1999999\n") == 1999);
+  CHECK_FALSE(parse_throttled_us_v1("usage_usec 5\nthrottled_usec 7\n").has_value());
+  CHECK_FALSE(parse_throttled_us_v1("throttled_time -1\n").has_value());
+}
+
+TEST_CASE("pods of a hybrid machine are throttled by the limits of cgroup v1, of the pod and of its containers") {
+  const Tree tree;
+  lay_out_hybrid_node(tree);
+  const std::string pod = "af691726-2413-4211-a9c8-b135dfa3afbb", path = "kubepods/burstable/pod" + pod;
+  const std::string container = std::string(64, 'c');
+  const auto throttle = [&](const std::string& where, std::uint64_t ns) {
+    tree.put("sys/fs/cgroup/cpu/" + where + "/cpu.stat",
+             "nr_periods 10\nnr_throttled 3\nthrottled_time " + std::to_string(ns) + "\n");
+  };
+  tree.put("sys/fs/cgroup/unified/" + path + "/" + container + "/cpu.stat", "usage_usec 10\n");
+  throttle(path, 1'000'000);
+  throttle(path + "/" + container, 5'000'000);
+  ManualClock clock;
+  auto sampler = Sampler::open_(config_below(tree), clock, 1);
+  REQUIRE(sampler.has_value());
+  const auto throttled = [&](const std::string& name) -> std::optional<std::uint64_t> {
+    for (const auto& each : sampler->tick().record.workloads)
+      if (each.name == name) return each.cpu_throttled_us;
+    return std::nullopt;
+  };
+  CHECK_FALSE(throttled(pod).has_value());
+  for (int i = 1; i <= 3; ++i) {
+    throttle(path, 1'000'000 + i * 2'000'000);
+    throttle(path + "/" + container, 5'000'000 + i * 30'000'000);
+    clock.advance(1s);
+    CHECK(throttled(pod) == 32'000);
+  }
+  clock.advance(1s);
+  CHECK_FALSE(throttled("672b867c-ff6c-4f09-b771-9f747cb698e2").has_value());  // the captured tree has no such file
+}
+
 TEST_CASE("without hierarchies of cgroup v1 nothing is read from them") {
   const Tree tree{{"proc/self/mountinfo", "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"},
                   {"sys/fs/cgroup/cpu.stat", "usage_usec 1\n"}};
