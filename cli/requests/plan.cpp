@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <ctime>
 #include <vector>
 
 #include "cli/parts.hpp"
 #include "cli/view.hpp"
+#include "common/kube/timestamp.hpp"
 #include "common/parse.hpp"
 
 namespace wattle::cli {
@@ -53,12 +53,6 @@ bool restarts(const View& container, const std::string& resource) {
   for (const View& policy : container["resizePolicy"].items())
     if (policy["resourceName"].text() == resource) return policy["restartPolicy"].text() == "RestartContainer";
   return false;
-}
-
-std::int64_t started_s(const View& pod) {
-  std::tm at{};
-  const std::string text = pod["status"]["startTime"].text_or("");
-  return ::strptime(text.c_str(), "%Y-%m-%dT%H:%M:%SZ", &at) == nullptr ? 0 : ::timegm(&at);
 }
 
 // Returns a reason not to change the pod, whatever the advice.
@@ -171,7 +165,7 @@ Wish wish_of(const View& pod, const View& container, const Advice& advice, const
   const Sizes& original = before != nullptr ? before->original : now;
   const bool may_shrink = pod["metadata"]["annotations"][kShrink].text() == "allowed";
   const bool guaranteed = pod["status"]["qosClass"].text() == "Guaranteed";
-  const bool young = options.now_s - started_s(pod) < options.hold_s;
+  const bool young = options.now_s - kube::parse_time_s(pod["status"]["startTime"].text_or("")) < options.hold_s;
   for (const auto& [resource, wanted] :
        {std::pair(std::string("cpu"), advice.cpu_cores), std::pair(std::string("memory"), advice.memory_bytes)}) {
     const auto has = amount_of(now.requests, resource);

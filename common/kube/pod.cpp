@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "common/kube/json.hpp"
+#include "common/kube/timestamp.hpp"
 #include "common/parse.hpp"
 
 namespace wattle::kube {
@@ -368,6 +369,7 @@ Pod read_pod(const json& object) {
   pod.owner = shortened(owner_name(metadata, owner), kMaxNameBytes);
   pod.labels = labels_of(metadata);
   const json& status = member(object, "status");
+  pod.started_s = parse_time_s(text_of(status, "startTime"));
   read_resize(status, pod);
   pod.requests_set = set_by_us(metadata);
   const Request request = pod_request(spec, status, pod);

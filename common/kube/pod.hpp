@@ -68,6 +68,7 @@ struct Pod {
   std::string resize_message;    // message of its kubelet
   double cpu_request_cores = 0;  // counted like kube-scheduler does; while requests change, the larger of old and new
   double memory_request_bytes = 0;
+  std::int64_t started_s = 0;    // when its kubelet accepted it, Unix seconds; 0: it has not
   bool daemonset = false;        // owned by a DaemonSet, or by the Node to which it is bound
   bool ended = false;            // succeeded or failed; holds no resources
   bool leaving = false;          // is being deleted

@@ -101,7 +101,8 @@ void SizingLadder::described(const kube::Pod& pod) {
   }
   owner_of_[pod.uid] = name;
   SeenPod& seen = found->second.pods[pod.uid];
-  if (seen.seen_s == 0) seen.seen_s = now_s();
+  if (seen.started_s == 0) seen.started_s = now_s();
+  if (pod.started_s > 0) seen.started_s = static_cast<double>(pod.started_s);
   seen.pod.uid = pod.uid;
   seen.pod.request = {pod.cpu_request_cores, pod.memory_request_bytes};
   seen.pod.answer = pod_answer(pod.resize);
@@ -240,7 +241,7 @@ placement::OwnerFacts SizingLadder::facts_of(const std::string& name, const Size
   }
   for (const auto& [uid, seen] : owner.pods) {
     facts.pods.push_back(seen.pod);
-    facts.pods.back().young = now - seen.seen_s < kYoungPod_s;
+    facts.pods.back().young = now - seen.started_s < kYoungPod_s;
   }
   const std::size_t most = mode_.mode.mode == Mode::canary ? options_.canary_owners : options_.live_owners;
   facts.turn = tally.busy < most;

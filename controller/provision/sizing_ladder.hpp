@@ -45,7 +45,7 @@ inline constexpr std::string_view kSizingFile = "right-sizes.db";
 
 struct SeenPod {
   placement::SizedPod pod;
-  double seen_s = 0;  // since when it is known here
+  double started_s = 0;  // when its kubelet accepted it; if unknown, since when it is known here
 };
 
 // Last report of the client that sets requests.

@@ -169,6 +169,25 @@ TEST_CASE("requests are lowered in steps to the suggestion, and a lower mode res
   CHECK(rig.was_audited("shop/Deployment/web: the original requests are restored: the mode is shadow"));
 }
 
+TEST_CASE("after a restart, pods that their kubelets accepted long ago are lowered without another half hour") {
+  SizingRig rig;
+  rig.learn();
+  const auto passes_until_lowered = [&](std::int64_t started_s) {
+    kube::Pod pod = rig.pods[0];
+    pod.started_s = started_s;
+    rig.pods = {pod};
+    rig.start_ladder();
+    REQUIRE(rig.order("live", "test", true));
+    int passes = 0;
+    for (; rig.cores_of() == 2 && passes < 60; ++passes) rig.pass(0.5);
+    return passes;
+  };
+  const auto now_s = static_cast<std::int64_t>(rig.ladder->now_s());
+  SUBCASE("long ago") { CHECK(passes_until_lowered(now_s - 3600) < 10); }
+  SUBCASE("just now") { CHECK(passes_until_lowered(now_s) >= 29); }
+  SUBCASE("unknown") { CHECK(passes_until_lowered(0) >= 29); }
+}
+
 TEST_CASE("throttling restores the requests within two minutes, excludes the owner for a day, and is audited") {
   SizingRig rig;
   rig.lower();

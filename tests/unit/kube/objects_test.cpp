@@ -5,6 +5,7 @@
 #include "common/json/value.hpp"
 #include "common/kube/node.hpp"
 #include "common/kube/pod.hpp"
+#include "common/kube/timestamp.hpp"
 
 namespace wattle::kube {
 namespace {
@@ -28,6 +29,15 @@ json some_node() {
     "status": {"allocatable": {"cpu": "7910m", "memory": "31Gi", "pods": "250"},
       "conditions": [{"type": "MemoryPressure", "status": "False"}, {"type": "Ready", "status": "True"}],
       "nodeInfo": {"kernelVersion": "6.1.0", "kubeletVersion": "v1.35.4"}}})");
+}
+
+TEST_CASE("the time at which a kubelet accepted a pod is read, and another text is no time") {
+  CHECK(parse_time_s("2026-01-31T12:00:01Z") == 1769860801);
+  for (const char* text : {"", "2026-01-31", "2026-01-31T12:00:01", "2026-01-31T12:00:01Z ", "2026-13-31T12:00:01Z"})
+    CHECK(parse_time_s(text) == 0);
+  const SortedJson pod = SortedJson::parse(R"({"status": {"startTime": "1970-01-01T00:01:00Z"}})");
+  CHECK(read_pod(pod).started_s == 60);
+  CHECK(read_pod(SortedJson::parse(R"({"status": {"startTime": 60}})")).started_s == 0);
 }
 
 TEST_CASE("whose a pod is: its Deployment where its labels tell of one, and labels in an order") {
