@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""All claims about a real cluster, on one that starts once: running, resizes, objects, faults, releases. Then clusters
+"""All claims about a real cluster, on one that starts once: running, resizes, right-sizes, objects, faults, releases. Then clusters
 that are ended by kill -9 at random moments.
 
 Usage    suite_test.py BINARY-FOLDER [--only PART...] [--kills N] [--seed N] [--cluster RUN-FOLDER]
-           --only       running, resizes, objects, faults, releases or kills; default: all
+           --only       running, resizes, right-sizes, objects, faults, releases or kills; default: all
            --kills      clusters that are killed; default 2
            --cluster    uses a cluster that runs, and leaves it running
 Skips    where the machine cannot run a cluster, with the reason (real_cluster.missing)
@@ -21,12 +21,13 @@ import faults  # noqa: E402
 import objects  # noqa: E402
 import releases  # noqa: E402
 import resizes  # noqa: E402
+import right_sizes  # noqa: E402
 import running  # noqa: E402
 from demo_run import Claims, Demo  # noqa: E402
 from house import HouseError, SKIPPED, wait_until  # noqa: E402
 from patience import AGES_S, pace  # noqa: E402
 
-PARTS = {"running": running, "resizes": resizes, "objects": objects, "faults": faults, "releases": releases}
+PARTS = {"running": running, "resizes": resizes, "right-sizes": right_sizes, "objects": objects, "faults": faults, "releases": releases}
 RISE_S = 40  # about the time of a start
 
 
