@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstddef>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -28,6 +29,7 @@
 #include "controller/power/disruption_budgets.hpp"
 #include "controller/power/node_power.hpp"
 #include "controller/power/node_probes.hpp"
+#include "controller/power/power_history.hpp"
 #include "controller/power/sleep_config.hpp"
 #include "controller/power/sleep_pods.hpp"
 #include "controller/power/sleep_snapshot.hpp"
@@ -84,6 +86,10 @@ class SleepControl {
   std::size_t plans() const { return plans_; }
   // The reasons by node.
   const std::map<std::string, std::string>& exclusions() const { return exclusions_; }
+  // Of the nodes that may sleep by themselves, by node; empty in mode recommend, unless a node slept before.
+  const std::map<std::string, placement::sleep::NodePowerRecord>& records() const { return records_; }
+  const std::deque<SleepTransition>& history() const { return history_; }  // oldest first
+  SleepTotals totals() const { return totals_; }
   const std::string& problem() const { return problem_; }  // why budgets are unknown; empty: they are known
 
  private:
@@ -98,6 +104,9 @@ class SleepControl {
   placement::sleep::DemandOutlook outlook_;
   std::vector<DisruptionBudget> unsatisfied_;
   std::string problem_;
+  std::map<std::string, placement::sleep::NodePowerRecord> records_;
+  std::deque<SleepTransition> history_;
+  SleepTotals totals_;
   LogThrottle problems_logged_{std::chrono::minutes(10)};
   std::optional<MadePlan> plan_;
   std::size_t plans_ = 0;
