@@ -21,6 +21,7 @@ constexpr std::array kRights{
     Right{Channel::telemetry, Kind::ping, {}, kAgent},
     Right{Channel::telemetry, Kind::pong, {}, kAgent},
     Right{Channel::telemetry, Kind::placement, {}, kAgent},
+    Right{Channel::telemetry, Kind::goodbye, {}, kAgent},
     Right{Channel::feed, std::nullopt, {}, kListeners},
     Right{Channel::ask, Kind::ask, {}, kAskers},
     Right{Channel::ask, Kind::query, "snapshot", kListeners},

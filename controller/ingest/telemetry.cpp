@@ -101,7 +101,7 @@ std::vector<wire::Message> Telemetry::receive(const transport::Incoming& incomin
   if (const auto why = refused(Channel::telemetry, kind, {}, incoming.identity.role)) {
     if (*why == Refused::kind)
       return refuse(incoming, std::string(to_string(kind)), "is not accepted on the telemetry endpoint",
-                    "send Hello, Samples, Live, Ping, Pong or Placement", *why);
+                    "send Hello, Samples, Live, Ping, Pong, Placement or Goodbye", *why);
     return refuse(incoming, incoming.identity.user_id(), "is not an agent's key; only agents send telemetry",
                   "allow the key with role agent, or connect to the ask endpoint", *why);
   }
