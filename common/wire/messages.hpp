@@ -96,6 +96,7 @@ struct SleepOrder {
 
 // Agent to controller: the node is ready to sleep. All its records are acknowledged.
 struct Goodbye {
+  static constexpr std::size_t kMaxRefusedBytes = 512;
   std::uint64_t operation = 0;  // of the order
   std::string refused;          // why the node cannot sleep now; empty: it says goodbye
 };
