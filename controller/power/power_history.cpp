@@ -4,8 +4,6 @@
 
 namespace wattle::controller::power {
 
-using placement::sleep::PowerState;
-
 void SleepTotals::pack(placement::PackWriter& out) const {
   out.real(saved_j);
   out.word(cycles);
@@ -33,14 +31,15 @@ void SleepTotals::unpack(placement::PackReader& in) {
 
 std::string_view failure_of(const placement::sleep::NodePowerRecord& before,
                             const placement::sleep::NodePowerRecord& after) {
-  const PowerState from = before.state, to = after.state;
+  using State = placement::sleep::PowerState;
+  const State from = before.state, to = after.state;
   if (from == to) return {};
-  if (from == PowerState::suspending && to == PowerState::probation) return before.goodbye ? "went_on" : "refused";
-  if (from == PowerState::suspending && to == PowerState::unknown) return before.goodbye ? "not_off" : "no_goodbye";
-  if (from == PowerState::asleep && to == PowerState::probation) return "woke_by_itself";
-  if (to != PowerState::failed) return {};
-  if (from == PowerState::waking) return "no_wake";
-  if (from == PowerState::probation) return "not_ready";
+  if (from == State::suspending && to == State::probation) return before.goodbye ? "went_on" : "refused";
+  if (from == State::suspending && to == State::unknown) return before.goodbye ? "not_off" : "no_goodbye";
+  if (from == State::asleep && to == State::probation) return "woke_by_itself";
+  if (to != State::failed || from == State::awake || from == State::blocked) return {};
+  if (from == State::waking) return "no_wake";
+  if (from == State::probation) return "not_ready";
   return "lost";
 }
 
