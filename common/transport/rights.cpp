@@ -39,6 +39,8 @@ constexpr std::array kRights{
     Right{Channel::ask, Kind::query, "model-load", kOperator},
     Right{Channel::ask, Kind::query, "model-eval", kOperator},
     Right{Channel::ask, Kind::query, "sleep-exclude", kOperator},
+    Right{Channel::ask, Kind::query, "sleep-now", kOperator},
+    Right{Channel::ask, Kind::query, "sleep-wake", kOperator},
     Right{Channel::ask, Kind::query, "backup", kOperator},
     Right{Channel::ask, Kind::query, {}, kLookers},
 };
