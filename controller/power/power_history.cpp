@@ -4,6 +4,8 @@
 
 namespace wattle::controller::power {
 
+namespace core = placement::sleep;
+
 void SleepTotals::pack(placement::PackWriter& out) const {
   out.real(saved_j);
   out.word(cycles);
@@ -31,15 +33,16 @@ void SleepTotals::unpack(placement::PackReader& in) {
 
 std::string_view failure_of(const placement::sleep::NodePowerRecord& before,
                             const placement::sleep::NodePowerRecord& after) {
-  using State = placement::sleep::PowerState;
-  const State from = before.state, to = after.state;
+  const core::PowerState from = before.state, to = after.state;
   if (from == to) return {};
-  if (from == State::suspending && to == State::probation) return before.goodbye ? "went_on" : "refused";
-  if (from == State::suspending && to == State::unknown) return before.goodbye ? "not_off" : "no_goodbye";
-  if (from == State::asleep && to == State::probation) return "woke_by_itself";
-  if (to != State::failed || from == State::awake || from == State::blocked) return {};
-  if (from == State::waking) return "no_wake";
-  if (from == State::probation) return "not_ready";
+  if (from == core::PowerState::suspending && to == core::PowerState::probation)
+    return before.goodbye ? "went_on" : "refused";
+  if (from == core::PowerState::suspending && to == core::PowerState::unknown)
+    return before.goodbye ? "not_off" : "no_goodbye";
+  if (from == core::PowerState::asleep && to == core::PowerState::probation) return "woke_by_itself";
+  if (to != core::PowerState::failed || from == core::PowerState::awake || from == core::PowerState::blocked) return {};
+  if (from == core::PowerState::waking) return "no_wake";
+  if (from == core::PowerState::probation) return "not_ready";
   return "lost";
 }
 

@@ -58,10 +58,9 @@ std::string pod_on(const ClusterState& state, const controller::Node& node) {
 }
 
 NodeSleep shown_of(const core::NodePowerRecord& record, double idle_w) {
-  using State = core::PowerState;
   NodeSleep shown;
-  shown.asleep = record.state == State::asleep || record.state == State::waking ||
-                 (record.state == State::suspending && record.goodbye);
+  shown.asleep = record.state == core::PowerState::asleep || record.state == core::PowerState::waking ||
+                 (record.state == core::PowerState::suspending && record.goodbye);
   shown.closed = !takes_pods(record);
   if (shown.asleep) shown.wake_cost_j = core::cost_of(record, record.depth, idle_w).wake_j;
   return shown;

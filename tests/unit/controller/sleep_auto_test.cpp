@@ -186,6 +186,10 @@ TEST_CASE("auto: sleep-wake wakes one node or all, also in mode recommend, and m
   AutoRig rig;
   rig.prove();
   rig.nodes_sleep(2);
+  REQUIRE(rig.until([&] {  // none is on its way
+    return std::all_of(rig.control->records().begin(), rig.control->records().end(),
+                       [](const auto& item) { return takes_pods(item.second) || item.second.state == State::asleep; });
+  }));
   const std::size_t sleepers = rig.asleep();
   CHECK(rig.order("sleep-wake", {}).error().code == Errc::malformed);
   CHECK(rig.order("sleep-wake", {{"node", "n9"}}).error().code == Errc::not_found);
