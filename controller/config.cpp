@@ -261,6 +261,9 @@ Result<ControllerConfig> read(config::Document document) {
     provisioning.mistake("replicas", "is suggest, but provisioning.level is off",
                          "set level to suggest or requests, or set replicas to off");
   power::read_sleep(root.section("sleep"), out.sleep);
+  if (out.sleep.mode == placement::sleep::SleepMode::automatic && out.store.path.empty())
+    root.section("sleep").mistake("mode", "is auto, but no store keeps the state of nodes over a restart",
+                                  "set store.path");
   config::Section log = root.section("log");
   read_enum(log, "level", out.log_level, {"debug", "info", "warn", "error", "off"});
   WATTLE_CHECK(document.finish());

@@ -7,6 +7,7 @@
 #include "common/program_metrics.hpp"
 #include "controller/descriptors.hpp"
 #include "controller/enrol/token_file.hpp"
+#include "controller/power/kube_marks.hpp"
 #include "controller/rollout/monitor_state.hpp"
 #include "controller/store/traces.hpp"
 #include "controller/trainer/initial_network.hpp"
@@ -64,8 +65,11 @@ Status Controller::start_parts(const Clock& clock, const Log& log, ServiceNotify
   WATTLE_CHECK(start_store(clock, log));
   placement::ClusterModel cluster_model = start_cluster_model(log);
   WATTLE_CHECK(start_watch(clock, log));
-  sleep_ = std::make_unique<power::SleepControl>(power::SleepControl::Around{
-      config_.sleep, *store_, *rollout_, clock, log, power::host_name(), api_, config_.decide.mask.stale_after_s});
+  std::shared_ptr<power::NodeMarks> marks;
+  if (api_) marks = std::make_shared<power::KubeMarks>(*api_, power::host_name(), clock, log);
+  sleep_ = std::make_unique<power::SleepControl>(
+      power::SleepControl::Around{config_.sleep, *store_, *rollout_, clock, log, power::host_name(), api_,
+                                  config_.decide.mask.stale_after_s, nullptr, std::move(marks)});
   provisioning_ =
       std::make_unique<Provisioning>(config_, *store_, *traffic_, watch_, margin_learner_.get(), clock, log);
   WATTLE_TRY(loop_,

@@ -11,7 +11,6 @@
 #include "controller/descriptors.hpp"
 #include "controller/kube/watch.hpp"
 #include "controller/limits.hpp"
-#include "controller/power/sleep_control.hpp"
 #include "controller/rollout/monitor_state.hpp"
 #include "controller/rollout/rollout_manager.hpp"
 #include "controller/store/background_writer.hpp"
@@ -145,6 +144,11 @@ Loop::Loop(const ControllerParts& parts, Provisioning& provisioning, TaskQueue& 
   provisioning_.sizing().on_audit([this](const std::string& who, const std::string& what, const std::string& why) {
     parts_.rollout.audit(who, what, why);
   });
+  parts_.sleep.on_send([this](const auto& node, const auto& order) { return sleep_link_.order(node, order); });
+  for (const wire::Hello& hello : parts_.sleep.remembered()) {
+    on_hello(hello);
+    state_.disconnect(hello.node);
+  }
   restore_monitors();
   keeper_.recall(decider_);
   recall_running();
@@ -156,6 +160,7 @@ Loop::Loop(const ControllerParts& parts, Provisioning& provisioning, TaskQueue& 
 
 Loop::~Loop() {
   provisioning_.sizing().on_audit({});
+  parts_.sleep.on_send({});
   parts_.rollout.on_change({});
   parts_.rollout.on_network({});
 }
@@ -305,6 +310,7 @@ void Loop::on_hello(const wire::Hello& hello) {
   decider_.placements().greeted(hello);
   join_.greeted(hello.node);
   confirmed_.greeted(hello.node);
+  parts_.sleep.greeted(hello);
   feed_.changed();
 }
 
@@ -384,7 +390,7 @@ void Loop::tick() {
     watch_energy();
   }
   turns_.finish(provisioning_.tick(state_));
-  turns_.finish(parts_.sleep.tick(state_));
+  turns_.finish(parts_.sleep.tick(state_, &telemetry_.clocks()));
   turns_.finish(series_.sample(parts_));
   turns_.finish(live_.turn(parts_, ticked_));
   cut(allow_.look(ticked_));

@@ -25,8 +25,10 @@
 #include "controller/decisions/plan_thread.hpp"
 #include "controller/ingest/allow_watch.hpp"
 #include "controller/ingest/overload.hpp"
+#include "controller/ingest/sleep_link.hpp"
 #include "controller/ingest/telemetry.hpp"
 #include "controller/kube/pod_reconciler.hpp"
+#include "controller/power/sleep_control.hpp"
 #include "controller/provision/provisioning.hpp"
 #include "controller/publish/feed.hpp"
 #include "controller/state/cluster_state.hpp"
@@ -79,6 +81,9 @@ class Loop final : private TelemetrySink {
   void show(const std::string& node, const Record& record, RecordNews news);
   void on_placement(const wire::Placement& placement) override;
   void on_lost(const std::string& node) override;
+  void on_goodbye(const std::string& node, const wire::Goodbye& goodbye) override {
+    parts_.sleep.goodbye(node, goodbye);
+  }
   std::map<std::string, std::string> pod_levels(const std::string& node) override {
     return provisioning_.levels().of(node);
   }
@@ -111,6 +116,7 @@ class Loop final : private TelemetrySink {
   RoleFigures roles_;
   ClusterState state_;
   Telemetry telemetry_;
+  AgentSleepLink sleep_link_{telemetry_, telemetry_socket_};
   PlanThread plans_;
   Decider decider_;
   Shims shims_;

@@ -21,6 +21,7 @@ constexpr std::array kRights{
     Right{Channel::telemetry, Kind::ping, {}, kAgent},
     Right{Channel::telemetry, Kind::pong, {}, kAgent},
     Right{Channel::telemetry, Kind::placement, {}, kAgent},
+    Right{Channel::telemetry, Kind::goodbye, {}, kAgent},
     Right{Channel::feed, std::nullopt, {}, kListeners},
     Right{Channel::ask, Kind::ask, {}, kAskers},
     Right{Channel::ask, Kind::query, "snapshot", kListeners},
@@ -38,6 +39,8 @@ constexpr std::array kRights{
     Right{Channel::ask, Kind::query, "model-load", kOperator},
     Right{Channel::ask, Kind::query, "model-eval", kOperator},
     Right{Channel::ask, Kind::query, "sleep-exclude", kOperator},
+    Right{Channel::ask, Kind::query, "sleep-now", kOperator},
+    Right{Channel::ask, Kind::query, "sleep-wake", kOperator},
     Right{Channel::ask, Kind::query, "backup", kOperator},
     Right{Channel::ask, Kind::query, {}, kLookers},
 };

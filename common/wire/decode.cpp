@@ -239,6 +239,10 @@ Result<Message> decode_kind(const Opened& opened) {
       return decode_as<Reply>(opened);
     case Kind::live:
       return decode_as<Live>(opened);
+    case Kind::sleep_order:
+      return decode_as<SleepOrder>(opened);
+    case Kind::goodbye:
+      return decode_as<Goodbye>(opened);
   }
   return fail(Errc::unsupported, "message.kind", "is an unknown kind");
 }

@@ -49,6 +49,21 @@ void fields(V& v, Live& m) {
 }
 
 template <class V>
+void fields(V& v, SleepOrder& m) {
+  v("operation", m.operation);
+  v("depth", m.depth);
+  v("by_agent", m.by_agent);
+  v("granted", m.granted);
+  v("wake_after_s", m.wake_after_s);
+}
+
+template <class V>
+void fields(V& v, Goodbye& m) {
+  v("operation", m.operation);
+  v("refused", m.refused);
+}
+
+template <class V>
 void fields(V& v, MarginStep& m) {
   v("minute", m.minute);
   v("margin_ratio", m.margin_ratio);

@@ -40,6 +40,10 @@ std::string_view to_string(Kind kind) {
       return "reply";
     case Kind::live:
       return "live";
+    case Kind::sleep_order:
+      return "sleep_order";
+    case Kind::goodbye:
+      return "goodbye";
   }
   return "unknown";
 }

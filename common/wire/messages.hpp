@@ -16,8 +16,9 @@ namespace wattle::wire {
 
 // Supported versions. A peer of version N talks to N-1: fields are only ever added at a message's end.
 inline constexpr std::uint64_t kVersionMin = 1;
-inline constexpr std::uint64_t kVersionMax = 5;
-inline constexpr std::uint64_t kLiveSince = 3;  // first version with Live
+inline constexpr std::uint64_t kVersionMax = 6;
+inline constexpr std::uint64_t kLiveSince = 3;   // first version with Live
+inline constexpr std::uint64_t kSleepSince = 6;  // first version with SleepOrder and Goodbye
 
 enum class Kind : std::uint8_t {
   hello = 1,
@@ -37,6 +38,8 @@ enum class Kind : std::uint8_t {
   query = 15,
   reply = 16,
   live = 17,
+  sleep_order = 18,
+  goodbye = 19,
 };
 std::string_view to_string(Kind kind);
 
@@ -79,6 +82,23 @@ struct Samples {
 // and is sent again in Samples in its turn.
 struct Live {
   std::vector<Record> records;  // the parts of one interval of the session's incarnation
+};
+
+// Controller to agent: the node is to sleep. The first order (granted unset) asks for a goodbye, the second one says
+// that the goodbye is stored. Repeats are harmless.
+struct SleepOrder {
+  std::uint64_t operation = 0;
+  std::string depth;               // "suspend", "off"
+  bool by_agent = false;           // the agent itself puts the node to sleep; else a driver of the controller does
+  bool granted = false;            // false: prepare and say goodbye; true: the goodbye is stored, sleep now
+  std::uint64_t wake_after_s = 0;  // RTC alarm that wakes the node if no other means does; 0: none
+};
+
+// Agent to controller: the node is ready to sleep. All its records are acknowledged.
+struct Goodbye {
+  static constexpr std::size_t kMaxRefusedBytes = 512;
+  std::uint64_t operation = 0;  // of the order
+  std::string refused;          // why the node cannot sleep now; empty: it says goodbye
 };
 
 // Margin that a service's limit should have from the end of that minute on (LimitMinute).
@@ -288,7 +308,7 @@ struct Reply {
 };
 
 using Message = std::variant<Hello, Welcome, Samples, Ack, Ping, Pong, Refusal, Ask, Suggestion, Decision, Placement,
-                             Board, StateChange, Snapshot, Query, Reply, Live>;
+                             Board, StateChange, Snapshot, Query, Reply, Live, SleepOrder, Goodbye>;
 
 Kind kind_of(const Message& message);
 

@@ -101,7 +101,7 @@ std::vector<wire::Message> Telemetry::receive(const transport::Incoming& incomin
   if (const auto why = refused(Channel::telemetry, kind, {}, incoming.identity.role)) {
     if (*why == Refused::kind)
       return refuse(incoming, std::string(to_string(kind)), "is not accepted on the telemetry endpoint",
-                    "send Hello, Samples, Live, Ping, Pong or Placement", *why);
+                    "send Hello, Samples, Live, Ping, Pong, Placement or Goodbye", *why);
     return refuse(incoming, incoming.identity.user_id(), "is not an agent's key; only agents send telemetry",
                   "allow the key with role agent, or connect to the ask endpoint", *why);
   }
@@ -117,12 +117,14 @@ std::vector<wire::Message> Telemetry::receive(const transport::Incoming& incomin
   }
   Session& session = found->second;
   session.last_message = clock_.mono();
+  if (kind == wire::Kind::samples || kind == wire::Kind::live) session.granted = 0;  // the agent goes on
   if (auto* samples = std::get_if<wire::Samples>(&*message)) return on_samples(incoming, session, *samples);
   if (auto* live = std::get_if<wire::Live>(&*message)) return on_live(incoming, session, *live);
   if (const auto* ping = std::get_if<wire::Ping>(&*message))
     return {wire::Pong{ping->nonce, ping->mono_ns, to_ns(clock_.mono()), to_ns(clock_.wall())}};
   if (std::holds_alternative<wire::Pong>(*message)) return {};
   if (const auto* placement = std::get_if<wire::Placement>(&*message)) return on_placement(incoming, *placement);
+  if (const auto* goodbye = std::get_if<wire::Goodbye>(&*message)) return on_goodbye(incoming, session, *goodbye);
   return {};  // no other kind is allowed here
 }
 
@@ -219,6 +221,7 @@ std::vector<wire::Message> Telemetry::on_hello(const transport::Incoming& from, 
                   "stop one of them and wait a minute");
   const RecordMark kept = held(history, hello.incarnation);
   sessions_[node] = {from.route, hello.incarnation, now, from.key, kept, now};
+  sessions_[node].version = version;
   history.cut_route.clear();
   history.refused_reported = history.folded_reported = false;
   sink_.on_hello(hello);
@@ -293,6 +296,31 @@ std::vector<wire::Message> Telemetry::on_placement(const transport::Incoming& fr
   return {};
 }
 
+std::vector<wire::Message> Telemetry::on_goodbye(const transport::Incoming& from, Session& session,
+                                                 const wire::Goodbye& goodbye) {
+  if (goodbye.refused.size() > wire::Goodbye::kMaxRefusedBytes)
+    return refuse(from, "goodbye.refused",
+                  "is longer than " + std::to_string(wire::Goodbye::kMaxRefusedBytes) + " bytes",
+                  "upgrade the agent, or find the other sender");
+  if (!goodbye.refused.empty()) session.granted = 0;
+  sink_.on_goodbye(from.identity.name, goodbye);
+  return {};
+}
+
+Result<Answer> Telemetry::order(const std::string& node, const wire::SleepOrder& order) {
+  const auto found = sessions_.find(node);
+  if (found == sessions_.end())
+    return fail(Errc::unavailable, node, "its agent is not connected", "start wattle-agent on this node");
+  Session& session = found->second;
+  if (session.version < wire::kSleepSince)
+    return fail(Errc::unsupported, node,
+                "its agent uses wire version " + std::to_string(session.version) + ", and sleep needs " +
+                    std::to_string(wire::kSleepSince),
+                "upgrade wattle-agent on this node");
+  session.granted = order.granted ? order.operation : 0;
+  return Answer{session.route, order};
+}
+
 void Telemetry::end_session(const std::string& node) {
   sessions_.erase(node);
   sink_.on_lost(node);
@@ -320,7 +348,12 @@ void Telemetry::expire() {
     }
   }
   for (const std::string& node : silent) {
-    log_.warn("agent.silent", "an agent has stopped sending", {{"node", node}, {"for_s", wattle::seconds(kDeadAfter)}});
+    if (const std::uint64_t operation = sessions_.at(node).granted; operation != 0)
+      log_.info("agent.asleep", "an agent has ended its session because its node goes to sleep",
+                {{"node", node}, {"operation", operation}});
+    else
+      log_.warn("agent.silent", "an agent has stopped sending",
+                {{"node", node}, {"for_s", wattle::seconds(kDeadAfter)}});
     end_session(node);
   }
 }

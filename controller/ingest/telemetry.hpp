@@ -7,7 +7,9 @@
 // Credit   the number of records that an agent may have on their way: a share of the store's queue, less for an agent
 //          that sends much more than others. An agent that exceeds its credit is cut
 // Overload acknowledgements carry the interval and the credit that shed() sets
-// Errors   none outward: each becomes a Refusal, a number in the figures, and one line a minute per node in the log
+// Sleep    order() carries a SleepOrder to the node's session. A session that ends after a granted order is not lost
+// Errors   none outward but those of order(): each becomes a Refusal, a number in the figures, and one line a minute
+//          per node in the log
 // Threads  single owner
 #pragma once
 
@@ -56,6 +58,8 @@ class TelemetrySink {
   virtual void on_live(const std::string& node, const Record& record) = 0;
   virtual void on_placement(const wire::Placement& placement) = 0;
   virtual void on_lost(const std::string& node) = 0;
+  // The node's agent answers a SleepOrder (sleep_link.hpp).
+  virtual void on_goodbye(const std::string&, const wire::Goodbye&) {}
   // Levels from the annotations of the node's pods (wire::Ack).
   virtual std::map<std::string, std::string> pod_levels(const std::string&) { return {}; }
   // Margins for the node's services (wire::Ack).
@@ -102,6 +106,9 @@ class Telemetry {
   std::optional<std::string> revoke(const std::string& node, const std::string& key);
   // The store has committed `records` records of the node, the last of which is `last`.
   std::optional<Answer> committed(const std::string& node, const RecordMark& last, std::size_t records);
+  // Returns the order for the node's session, to be sent there. unavailable: it has none; unsupported: its agent is too
+  // old.
+  Result<Answer> order(const std::string& node, const wire::SleepOrder& order);
   // Ends sessions that have been silent too long.
   void expire();
   std::size_t sessions() const { return sessions_.size(); }
@@ -130,6 +137,8 @@ class Telemetry {
     std::uint64_t in_second = 0;  // records
     std::uint64_t live_in_second = 0, pings_in_second = 0;
     std::uint64_t student_version = 0;  // that was sent
+    std::uint64_t version = 0;          // of the wire
+    std::uint64_t granted = 0;          // operation of the sleep order that was granted; 0: none, or the agent goes on
   };
   struct Seqs {
     std::uint64_t taken = 0, committed = 0;
@@ -177,6 +186,8 @@ class Telemetry {
   wire::Ack ack(const std::string& node, Session& session, const RecordMark& mark);
   bool may_send_student();
   std::vector<wire::Message> on_placement(const transport::Incoming& from, const wire::Placement& placement);
+  std::vector<wire::Message> on_goodbye(const transport::Incoming& from, Session& session,
+                                        const wire::Goodbye& goodbye);
   bool cut_if_alternating(const std::string& node, History& history, bool equals);
   void on_knock(const std::string& node, History& history);
   RecordMark held(const History& history, std::uint64_t incarnation) const;

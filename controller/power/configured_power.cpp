@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "controller/power/agent_power.hpp"
 #include "controller/power/exec_power.hpp"
 #include "controller/power/ipmi_power.hpp"
 #include "controller/power/redfish_power.hpp"
@@ -23,6 +24,8 @@ std::shared_ptr<NodePower> make_driver(const NodeDrivers& config, DriverKind kin
       return std::make_shared<IpmiPower>(*config.ipmi, clock);
     case DriverKind::wol:
       return std::make_shared<WolPower>(*config.wol);
+    case DriverKind::agent:
+      return std::make_shared<AgentPower>(*config.agent);
     case DriverKind::none:
       break;
   }

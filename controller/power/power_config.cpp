@@ -158,16 +158,23 @@ WolConfig read_wol(config::Section section, const std::string& node) {
   return out;
 }
 
+AgentConfig read_agent(config::Section section) {
+  auto depth = static_cast<std::size_t>(AgentConfig{}.depth);
+  section.read_choice("depth", depth, {kDepthNames.begin(), kDepthNames.end()});
+  return {static_cast<Depth>(depth)};
+}
+
 struct Role {
   std::string_view key;
   bool required;
   std::vector<DriverKind> able;
 };
-constexpr std::array<std::string_view, 5> kDriverNames{"none", "exec", "redfish", "ipmi", "wol"};
+constexpr std::array<std::string_view, 6> kDriverNames{"none", "exec", "redfish", "ipmi", "wol", "agent"};
 
 bool has(const NodeDrivers& item, DriverKind kind) {
   return (kind == DriverKind::exec && item.exec) || (kind == DriverKind::redfish && item.redfish) ||
-         (kind == DriverKind::ipmi && item.ipmi) || (kind == DriverKind::wol && item.wol);
+         (kind == DriverKind::ipmi && item.ipmi) || (kind == DriverKind::wol && item.wol) ||
+         (kind == DriverKind::agent && item.agent);
 }
 
 // The driver of the role: the named one, or the only one that can.
@@ -202,10 +209,10 @@ DriverKind read_role(config::Section& section, const NodeDrivers& item, const Ro
 void read_roles(config::Section& section, NodeDrivers& item) {
   using enum DriverKind;
   std::vector<DriverKind> used;  // by a role, or by one that has yet to name its driver
-  item.sleep = read_role(section, item, {"sleep", true, {exec, redfish, ipmi}}, used);
+  item.sleep = read_role(section, item, {"sleep", true, {exec, redfish, ipmi, agent}}, used);
   item.wake = read_role(section, item, {"wake", true, {exec, redfish, ipmi, wol}}, used);
   item.observe = read_role(section, item, {"observe", false, {exec, redfish, ipmi}}, used);
-  for (const DriverKind kind : {exec, redfish, ipmi, wol}) {
+  for (const DriverKind kind : {exec, redfish, ipmi, wol, agent}) {
     const std::string_view name = kDriverNames[static_cast<std::size_t>(kind)];
     if (has(item, kind) && std::find(used.begin(), used.end(), kind) == used.end())
       section.mistake(name, "is used by none of sleep, wake and observe", "name it there, or remove it");
@@ -225,6 +232,7 @@ NodeDrivers read_item(config::Section& section) {
   if (section.has("redfish")) item.redfish = read_redfish(section.section("redfish"));
   if (section.has("ipmi")) item.ipmi = read_ipmi(section.section("ipmi"));
   if (section.has("wol")) item.wol = read_wol(section.section("wol"), item.node);
+  if (section.has("agent")) item.agent = read_agent(section.section("agent"));
   read_roles(section, item);
   double wake_s = -1, asleep_w = -1;
   section.read("wake_time", wake_s, {.min = 0, .max = kMostWakeS, .unit = config::Unit::seconds});
@@ -268,10 +276,24 @@ Result<PowerConfig> load_power_config(const std::string& path) {
   return parse_power_config(text, path);
 }
 
-std::string driver_names(const PowerConfig& config, const Node& node) {
+namespace {
+
+const NodeDrivers* drivers_of(const PowerConfig& config, const Node& node) {
   const auto found = std::find_if(config.nodes.begin(), config.nodes.end(),
                                   [&](const NodeDrivers& item) { return item.matches(node); });
-  if (found == config.nodes.end()) return {};
+  return found == config.nodes.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+bool sleeps_by_agent(const PowerConfig& config, const Node& node) {
+  const NodeDrivers* found = drivers_of(config, node);
+  return found != nullptr && found->sleep == DriverKind::agent;
+}
+
+std::string driver_names(const PowerConfig& config, const Node& node) {
+  const NodeDrivers* found = drivers_of(config, node);
+  if (found == nullptr) return {};
   std::string names;
   std::set<DriverKind> named{DriverKind::none};
   for (const DriverKind kind : {found->sleep, found->wake, found->observe})

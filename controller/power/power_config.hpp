@@ -48,7 +48,12 @@ struct WolConfig {
   int port = 9;
 };
 
-enum class DriverKind : std::uint8_t { none, exec, redfish, ipmi, wol };
+// The node's own agent.
+struct AgentConfig {
+  Depth depth = Depth::suspend;
+};
+
+enum class DriverKind : std::uint8_t { none, exec, redfish, ipmi, wol, agent };
 
 struct NodeDrivers {
   std::string node = "*";                     // name or pattern, in which '*' stands for any characters
@@ -57,6 +62,7 @@ struct NodeDrivers {
   std::optional<RedfishConfig> redfish;
   std::optional<IpmiConfig> ipmi;
   std::optional<WolConfig> wol;
+  std::optional<AgentConfig> agent = {};
   DriverKind sleep = DriverKind::none, wake = DriverKind::none, observe = DriverKind::none;
   std::optional<double> wake_s, asleep_w;  // instead of the driver's own figures
 
@@ -72,6 +78,8 @@ Result<PowerConfig> load_power_config(const std::string& path);
 Result<PowerConfig> parse_power_config(const std::string& text, const std::string& name);
 // Drivers of the node, each once: "redfish", or "exec, wol". Empty: no item matches it.
 std::string driver_names(const PowerConfig& config, const Node& node);
+// Returns true if the node's own agent puts it to sleep.
+bool sleeps_by_agent(const PowerConfig& config, const Node& node);
 
 inline constexpr std::string_view kNodeWord = "{node}";
 // The text with the node's name in place of "{node}".

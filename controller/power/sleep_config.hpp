@@ -1,5 +1,6 @@
 // sleep_config: the section `sleep` of the controller's configuration: whether the controller plans which nodes could
-// sleep, how much stays awake, and which file names the power drivers. The other limits are those of placement/sleep.
+// sleep or puts them to sleep, how much stays awake, and which file names the power drivers. The other limits are those
+// of placement/sleep.
 // Errors   mistakes of the section, each with key and fix; those of the drivers' file with its name and line
 // Threads  values
 #pragma once
@@ -15,7 +16,7 @@
 namespace wattle::controller::power {
 
 struct SleepSettings {
-  // off or recommend: the most that a node's label can ask for.
+  // The most that a node's label can ask for.
   placement::sleep::SleepMode mode = placement::sleep::SleepMode::off;
   placement::sleep::SleepConfig plan;
   std::string drivers_file;

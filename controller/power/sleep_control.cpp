@@ -5,11 +5,14 @@
 #include <algorithm>
 #include <array>
 #include <climits>
+#include <cmath>
 #include <utility>
 
-#include "common/http/target.hpp"
-#include "common/json/value.hpp"
+#include "common/wire/codec.hpp"
+#include "controller/ingest/clock_offset.hpp"
 #include "controller/power/configured_power.hpp"
+#include "controller/power/sleep_facts.hpp"
+#include "controller/power/sleep_orders.hpp"
 #include "controller/rollout/rollout_manager.hpp"
 #include "controller/state/cluster_state.hpp"
 #include "controller/store/store.hpp"
@@ -20,63 +23,24 @@ namespace core = placement::sleep;
 
 namespace {
 
-constexpr std::chrono::milliseconds kApiTimeout{10'000};
-constexpr std::size_t kMostPages = 100;
-constexpr std::size_t kMostWords = 500;
-constexpr const char* kSleepLabel = "wattle.dev/sleep";
-constexpr std::array<const char*, 2> kControlPlaneLabels{"node-role.kubernetes.io/control-plane",
-                                                         "node-role.kubernetes.io/master"};
-constexpr std::array<const char*, 2> kDeviceLabels{"nvidia.com/gpu.product", "amd.com/gpu.product-name"};
-
-// A label at the API server, or else in the configuration of the node's agent. No value: neither has it.
-std::optional<std::string> label_of(const controller::Node& node, const char* key) {
-  if (node.kube != nullptr)
-    if (const auto found = node.kube->labels.find(key); found != node.kube->labels.end()) return found->second;
-  const auto found = node.hello.labels.find(key);
-  return found == node.hello.labels.end() ? std::nullopt : std::optional(found->second);
-}
-
-// All labels, by which drivers are chosen; those at the API server rank above the agent's.
-std::map<std::string, std::string> labels_of(const controller::Node& node) {
-  std::map<std::string, std::string> labels;
-  if (node.kube != nullptr) labels = node.kube->labels;
-  labels.insert(node.hello.labels.begin(), node.hello.labels.end());
-  return labels;
-}
-
-std::string words_of(const std::map<std::string, std::string>& arguments, const char* name) {
-  const auto found = arguments.find(name);
-  return found == arguments.end() ? std::string() : found->second.substr(0, kMostWords);
-}
+constexpr double kClockInSync_s = 1;
 
 std::int64_t unix_s(WallTime at) { return to_ns(at) / 1'000'000'000; }
 
-Result<std::vector<DisruptionBudget>> list_budgets(kube::HttpApi& api) {
-  const std::string path = "/apis/policy/v1/poddisruptionbudgets", first = path + "?limit=500";
-  std::vector<DisruptionBudget> all;
-  std::string target = first;
-  for (std::size_t i = 0; i < kMostPages; ++i) {
-    WATTLE_TRY(const kube::Reply reply, api.get(target));
-    if (reply.status == 401 || reply.status == 403)
-      return fail(Errc::denied, path, "the API server returned HTTP " + std::to_string(reply.status),
-                  "set sleep.mode in the chart, which grants the right to list PodDisruptionBudgets");
-    if (reply.status != 200)
-      return fail(Errc::unavailable, path, "the API server returned HTTP " + std::to_string(reply.status));
-    WATTLE_TRY(BudgetPage page, parse_budgets(reply.body));
-    std::move(page.unsatisfied.begin(), page.unsatisfied.end(), std::back_inserter(all));
-    if (page.next.empty()) break;
-    target = first + "&continue=" + http::percent_encode(page.next);
-  }
-  return all;
-}
-
-// The record of a node that runs: no node is put to sleep.
+// The record of a node that runs and does not sleep by itself.
 core::NodePowerRecord awake_record(const std::string& name, WallTime now) {
   core::NodePowerRecord record;
   record.node = name;
   record.state = core::PowerState::awake;
   record.since = now;
   return record;
+}
+
+// A reason of the plan that does not keep a node from a test: it is about need and proof, not about the node.
+bool allows_test(core::ExcludedFor cause) {
+  using core::ExcludedFor;
+  return cause == ExcludedFor::unproven || cause == ExcludedFor::woken_recently || cause == ExcludedFor::spare ||
+         cause == ExcludedFor::gap || cause == ExcludedFor::saving || cause == ExcludedFor::rate;
 }
 
 }  // namespace
@@ -87,17 +51,31 @@ std::string host_name() {
 }
 
 SleepControl::SleepControl(Around around) : around_(std::move(around)), pods_(around_.own_host) {
+  std::shared_ptr<NodePower> power = around_.power;
+  if (const auto& drivers = around_.settings.drivers; drivers && !power)
+    power = std::make_shared<ConfiguredPower>(*drivers, around_.clock);
+  if (around_.store.on()) begin_cycles(power);
   if (!on()) return;
-  if (around_.api) api_ = std::make_unique<kube::HttpApi>(*around_.api, kApiTimeout, kApiTimeout);
-  if (const auto& drivers = around_.settings.drivers) {
-    auto power = around_.power ? around_.power : std::make_shared<ConfiguredPower>(*drivers, around_.clock);
-    probes_ = std::make_unique<NodeProbes>(drivers, std::move(power), around_.clock);
-  }
-  planner_ = std::make_unique<TaskThread>([this] {
-    if (api_) api_->stop();
-    if (probes_) probes_->stop();
-  });
+  if (around_.api || around_.settings.drivers)
+    asker_ = std::make_unique<SleepAsker>(around_.api, around_.settings.drivers, power, around_.clock, around_.log);
+  planner_ = std::make_unique<TaskThread>([] {});
   if (around_.store.on()) load();
+}
+
+// In another mode than auto the cycles go on only if a node is not back yet.
+void SleepControl::begin_cycles(std::shared_ptr<NodePower> power) {
+  PowerCycles::Around around{around_.clock, around_.log, around_.settings.plan.rules, around_.settings.plan.moves, {}};
+  cycles_ = std::make_unique<PowerCycles>(around, power_store_in(around_.store), std::move(power), around_.marks);
+  if (const Status loaded = cycles_->load(); !loaded) {
+    around_.log.error("sleep.records_lost", "the power records of nodes cannot be read, so no node sleeps by itself",
+                      {{"error", loaded.error()}});
+    cycles_.reset();
+    return;
+  }
+  if (around_.settings.mode == core::SleepMode::automatic) return;
+  if (!cycles_->any_sleeps()) return cycles_.reset();
+  if (on()) return;
+  for (const auto& [node, record] : records()) cycles_->wake(node, "sleep.mode is off", false);
 }
 
 void SleepControl::load() {
@@ -118,53 +96,213 @@ void SleepControl::load() {
   if (in.done()) outlook_ = std::move(outlook);
 }
 
+bool SleepControl::acts() const {
+  return around_.settings.mode == core::SleepMode::automatic && cycles_ && (!around_.api || cycles_->has_marks());
+}
+
 void SleepControl::described(const kube::Pod& pod) {
-  if (on()) pods_.put(pod);
+  if (!on()) return;
+  const bool was_bound = pods_.bound(pod.uid);
+  pods_.put(pod);
+  if (cycles_ && !was_bound && pods_.bound(pod.uid) && !pod.daemonset)
+    cycles_->bound(pod.uid, pod.pod_namespace + "/" + pod.name, pod.replica_of, pod.node_name);
 }
 
 void SleepControl::gone(const std::string& uid) {
-  if (on()) pods_.erase(uid);
+  if (!on()) return;
+  pods_.erase(uid);
+  if (cycles_) cycles_->gone(uid);
+}
+
+std::vector<wire::Hello> SleepControl::remembered() const {
+  std::vector<wire::Hello> hellos;
+  if (!cycles_) return hellos;
+  for (const auto& [node, bytes] : cycles_->records().hellos()) {
+    if (const auto* record = record_of(node); record == nullptr || takes_pods(*record)) continue;
+    auto message = wire::decode(bytes);
+    auto* hello = message ? std::get_if<wire::Hello>(&*message) : nullptr;
+    if (hello != nullptr && hello->node == node) hellos.push_back(std::move(*hello));
+  }
+  return hellos;
+}
+
+void SleepControl::greeted(const wire::Hello& hello) {
+  if (cycles_) cycles_->greeted(hello.node, wire::encode(hello));
+}
+
+void SleepControl::goodbye(const std::string& node, const wire::Goodbye& message) {
+  if (cycles_) cycles_->goodbye(node, message);
+}
+
+void SleepControl::on_send(PowerActions::Send send) {
+  if (cycles_) cycles_->on_send(std::move(send));
+}
+
+const std::map<std::string, core::NodePowerRecord>& SleepControl::records() const {
+  return cycles_ ? cycles_->records().all() : no_records_;
+}
+
+const std::deque<SleepTransition>& SleepControl::history() const {
+  return cycles_ ? cycles_->records().history() : no_history_;
+}
+
+SleepTotals SleepControl::totals() const { return cycles_ ? cycles_->records().totals() : SleepTotals(); }
+
+std::string SleepControl::problem() const { return asker_ ? asker_->problem() : std::string(); }
+
+const core::NodePowerRecord* SleepControl::record_of(const std::string& node) const {
+  return cycles_ ? cycles_->records().find(node) : nullptr;
 }
 
 core::SleepFacts SleepControl::facts_of(const std::string& name, const controller::Node& node) const {
-  core::SleepFacts facts;
-  const auto asked = parse_sleep_label(label_of(node, kSleepLabel).value_or("off")).value_or(core::SleepMode::off);
-  facts.mode = std::min(asked, around_.settings.mode);
-  facts.can_sleep = facts.can_wake = probes_ == nullptr;
-  for (const char* key : kControlPlaneLabels) facts.control_plane = facts.control_plane || label_of(node, key);
-  for (const char* key : kDeviceLabels)
-    if (facts.device_class.empty()) facts.device_class = label_of(node, key).value_or("");
-  pods_.judge(name, unsatisfied_, facts);
+  core::SleepFacts facts = power::facts_of(node, pods_, asker_ ? asker_->unsatisfied() : no_budgets_);
+  facts.mode = std::min(asked_mode(node), around_.settings.mode);
+  facts.can_sleep = facts.can_wake = around_.settings.drivers == nullptr;
+  if (facts.mode == core::SleepMode::automatic && node.hello.version_max < wire::kSleepSince)
+    facts.driver_problem = "its agent is too old to agree to a sleep; update it";
+  // A node that sleeps was proven to wake.
+  const core::NodePowerRecord* record = record_of(name);
+  if (record != nullptr && !takes_pods(*record)) facts.can_wake = true;
   if (const auto found = exclusions_.find(name); found != exclusions_.end()) facts.excluded_by = found->second;
   return facts;
 }
 
-Steps SleepControl::tick(const ClusterState& state) {
-  if (!on()) return no_steps();
-  for (const TaskThread::Then& then : planner_->done()) then();
-  const MonoTime now = around_.clock.mono();
-  if (planning_ || (planned_ && now - *planned_ < (plans_ < kFirstPlans ? kPlanSoon : kPlanEvery))) return no_steps();
-  planning_ = true;
-  planned_ = now;
-  const auto snapshot = std::make_shared<SleepSnapshot>();
-  snapshot->now = around_.clock.wall();
-  snapshot->config = around_.settings.plan;
-  Steps nodes = each_of(state.nodes(), [this, snapshot, now, &state](const auto& item) {
+void SleepControl::look(ClusterState& state, const ClockOffsets* clocks, const std::string& name,
+                        const controller::Node* node) {
+  NodeNow now;
+  now.node.name = name;
+  if (node != nullptr) {
+    const core::SleepMode mode = asked_mode(*node);
+    now.node.labels = labels_of(*node);
+    now.managed = std::min(mode, around_.settings.mode) == core::SleepMode::automatic;
+    now.forbidden = mode != core::SleepMode::automatic && (node->kube != nullptr || !around_.api);
+    now.sampled_at = node->sampled_at;
+    now.fresh = node->connected && node->sampled_at &&
+                seconds(around_.clock.mono() - *node->sampled_at) <= around_.stale_after_s;
+    const core::NodePowerRecord* record = record_of(name);
+    const bool slept = record != nullptr && record->ours;  // its clock may be wrong
+    const double ahead_s = slept && clocks != nullptr ? clocks->ahead_s(name).value_or(0) : 0;
+    now.ready = (node->kube == nullptr ? !around_.api : node->kube->ready && !node->deleted) &&
+                std::abs(ahead_s) <= kClockInSync_s;
+    now.pod = pod_on(state, *node);
+    now.idle_w = state.view_of(*node).curve.idle_w();
+  }
+  if (const auto& drivers = around_.settings.drivers) {
+    now.drivers = driver_names(*drivers, now.node);
+    now.by_agent = sleeps_by_agent(*drivers, now.node);
+  }
+  const double idle_w = now.idle_w;
+  cycles_->look(std::move(now));
+  if (const core::NodePowerRecord* record = record_of(name)) state.sleeps(name, shown_of(*record, idle_w));
+}
+
+// A node that runs, reports and is not to change needs no more than that.
+Steps SleepControl::look_at_all(ClusterState& state, const ClockOffsets* clocks) {
+  Steps nodes = each_of(state.nodes(), [this, &state, clocks](const auto& item) {
     const auto& [name, node] = item;
-    const bool fresh = node.connected && node.sampled_at && seconds(now - *node.sampled_at) <= around_.stale_after_s;
-    core::SleepFacts facts = facts_of(name, node);
-    if (probes_ && facts.mode != core::SleepMode::off) snapshot->to_probe.push_back({{name, labels_of(node)}, !fresh});
-    add_node(*snapshot, state, node, std::move(facts), awake_record(name, snapshot->now),
-             fresh && state.view_of(node).ready);
+    const core::NodePowerRecord* record = record_of(name);
+    if (record == nullptr && asked_mode(node) != core::SleepMode::automatic) return;
+    const bool fresh =
+        node.connected && node.sampled_at && seconds(around_.clock.mono() - *node.sampled_at) <= around_.stale_after_s;
+    const bool shown = record != nullptr && node.sleep == shown_of(*record, 0);
+    if (shown && fresh && record->state == core::PowerState::awake && !record->marked && cycles_->reports(name)) return;
+    look(state, clocks, name, &node);
   });
-  return then(std::move(nodes), [this, snapshot, &state] {
-    add_pending(*snapshot, state, around_.api.has_value());
-    make(snapshot);
+  return then(std::move(nodes), [this, &state, clocks] {
+    for (const auto& [name, record] : records())
+      if (state.node(name) == nullptr) look(state, clocks, name, nullptr);
+    if (!waits_.empty())
+      waits_.look(
+          [&state](const std::string& uid) -> std::optional<bool> {
+            const Pod* pod = state.pod(uid);
+            return pod == nullptr ? std::nullopt : std::optional(!pod->node.empty());
+          },
+          around_.clock.mono(), cycles_->totals());
     return no_steps();
   });
 }
 
-void SleepControl::make(const std::shared_ptr<SleepSnapshot>& snapshot) {
+bool SleepControl::plan_due(const ClusterState& state) {
+  if (planning_) return false;
+  if (std::exchange(answered_, false) || !planned_) return true;
+  Duration every = asker_ ? Duration::max() : plans_ < kFirstPlans ? kPlanSoon : kPlanEvery;
+  if (cycles_ && cycles_->any_sleeps()) {
+    every = std::min(every, kPlanAsleep);
+    if (state.pending() > 0 && state.pending() != planned_pending_) every = std::min(every, kPlanPending);
+  }
+  return around_.clock.mono() - *planned_ >= every;
+}
+
+Steps SleepControl::tick(ClusterState& state, const ClockOffsets* clocks) {
+  if (!on() && !cycles_) return no_steps();
+  const MonoTime now = around_.clock.mono();
+  if (planner_)
+    for (const TaskThread::Then& then : planner_->done()) then();
+  std::vector<Steps> work;
+  if (cycles_) {
+    look_now_ = [this, &state, clocks](const std::string& name) { look(state, clocks, name, state.node(name)); };
+    cycles_->turn(state.pods().size());
+    if (!looked_ || now - *looked_ >= kLookEvery) {
+      looked_ = now;
+      work.push_back(look_at_all(state, clocks));
+    }
+  }
+  if (!on()) return in_order(std::move(work));
+  if (asker_) {
+    answered_ = asker_->take() || answered_;
+    if (!asker_->busy() && (!asked_ || now - *asked_ >= (plans_ < kFirstPlans ? kPlanSoon : kPlanEvery))) {
+      asked_ = now;
+      work.push_back(ask(state));
+    }
+  }
+  // The first plan waits for the first answers.
+  if ((!asker_ || answered_ || planned_) && plan_due(state)) work.push_back(make(state));
+  return in_order(std::move(work));
+}
+
+Steps SleepControl::ask(const ClusterState& state) {
+  const auto nodes = std::make_shared<std::vector<ToProbe>>();
+  Steps labelled = each_of(state.nodes(), [this, nodes](const auto& item) {
+    const auto& [name, node] = item;
+    const core::NodePowerRecord* record = record_of(name);
+    const bool sleeps = record != nullptr && !takes_pods(*record);
+    const bool fresh =
+        node.connected && node.sampled_at && seconds(around_.clock.mono() - *node.sampled_at) <= around_.stale_after_s;
+    if (around_.settings.drivers && asked_mode(node) != core::SleepMode::off)
+      nodes->push_back({{name, labels_of(node)}, !fresh && !sleeps});
+  });
+  return then(std::move(labelled), [this, nodes] {
+    asker_->begin(std::move(*nodes));
+    return no_steps();
+  });
+}
+
+Steps SleepControl::make(ClusterState& state) {
+  planning_ = true;
+  planned_ = around_.clock.mono();
+  planned_pending_ = state.pending();
+  const auto snapshot = std::make_shared<SleepSnapshot>();
+  snapshot->now = around_.clock.wall();
+  snapshot->config = around_.settings.plan;
+  snapshot->acts = acts();
+  snapshot->config.drains = !snapshot->acts || around_.api.has_value();
+  if (cycles_) snapshot->ledger = cycles_->records().ledger();
+  Steps nodes = each_of(state.nodes(), [this, snapshot, now = *planned_, &state](const auto& item) {
+    const auto& [name, node] = item;
+    const bool fresh = node.connected && node.sampled_at && seconds(now - *node.sampled_at) <= around_.stale_after_s;
+    const core::NodePowerRecord* record = record_of(name);
+    add_node(*snapshot, state, node, facts_of(name, node),
+             record != nullptr ? *record : awake_record(name, snapshot->now), fresh && state.view_of(node).ready);
+  });
+  return then(std::move(nodes), [this, snapshot, &state] {
+    if (cycles_) reserve(*snapshot, cycles_->reserved());
+    add_pending(*snapshot, state, around_.api.has_value());
+    plan(snapshot);
+    return no_steps();
+  });
+}
+
+void SleepControl::plan(const std::shared_ptr<SleepSnapshot>& snapshot) {
   outlook_.observe(requested_cores(*snapshot), snapshot->now);
   snapshot->outlook = outlook_;
   if (around_.store.on()) {
@@ -175,48 +313,43 @@ void SleepControl::make(const std::shared_ptr<SleepSnapshot>& snapshot) {
       return std::string();
     });
   }
-  planner_->post([this, snapshot]() -> TaskThread::Then {
-    using Budgets = std::optional<Result<std::vector<DisruptionBudget>>>;
-    const auto listed = std::make_shared<Budgets>();
-    if (api_) *listed = list_budgets(*api_);
-    const auto made = std::make_shared<MadePlan>();
-    if (probes_) made->probed = probes_->ask(snapshot->to_probe);
+  const auto made = std::make_shared<MadePlan>();
+  if (asker_) made->probed = asker_->probed();
+  planner_->post([this, snapshot, made]() -> TaskThread::Then {
     add_probes(*snapshot, made->probed);
     made->plan = plan_of(*snapshot);
-    return [this, made, listed] {
+    return [this, made] {
       planning_ = false;
       ++plans_;
       made->at = around_.clock.mono();
       plan_ = std::move(*made);
-      if (*listed) take(std::move(**listed));
+      if (cycles_) act();
     };
   });
 }
 
-void SleepControl::take(Result<std::vector<DisruptionBudget>> listed) {
-  if (listed) {
-    unsatisfied_ = std::move(*listed);
-    problem_.clear();
-    return;
+bool SleepControl::observable(const std::string& node) const {
+  if (!plan_) return false;
+  const auto found = plan_->probed.find(node);
+  return found != plan_->probed.end() && found->second.able && found->second.able->can_observe;
+}
+
+void SleepControl::act() {
+  for (const core::WakeChoice& choice : plan_->plan.wakes)
+    if (cycles_->wake(choice.node, choice.reason, true)) waits_.wake_for(choice.pods, around_.clock.mono());
+  if (!acts() || !look_now_) return;
+  for (const core::SleepChoice& choice : plan_->plan.sleeps) {
+    look_now_(choice.node);
+    if (!exclusions_.contains(choice.node)) cycles_->choose(choice, observable(choice.node));
   }
-  unsatisfied_.clear();
-  problem_ = listed.error().message();
-  if (const auto count = problems_logged_.note("budgets", around_.clock.mono()))
-    around_.log.warn("sleep.budgets_unknown", "disruption budgets cannot be listed, so the sleep plan ignores them",
-                     {{"error", listed.error()}, {"count", *count}});
 }
 
 Result<std::string> SleepControl::order(const std::string& what, const std::map<std::string, std::string>& arguments,
                                         const std::string& who) {
-  const std::string node = words_of(arguments, "node"), end = words_of(arguments, "end");
-  if (what != "sleep-exclude") return fail(Errc::not_found, what, "is not an order about sleep", "use sleep-exclude");
-  if (!on()) return fail(Errc::unsupported, what, "sleep is off", "set sleep.mode in the controller's configuration");
-  if (node.empty()) return fail(Errc::malformed, what, "needs a node", "wattle sleep exclude NODE");
-  if (!end.empty() && end != "yes")
-    return fail(Errc::malformed, "argument end", "invalid value '" + end + "'", "use yes, or omit it");
-  std::string why = words_of(arguments, "why");
-  if (why.empty()) why = who;
-  if (!end.empty()) why.clear();
+  return sleep_order(*this, around_.store.on(), what, arguments, who);
+}
+
+void SleepControl::exclude(const std::string& node, const std::string& why, const std::string& who) {
   if (why.empty())
     exclusions_.erase(node);
   else
@@ -230,7 +363,37 @@ Result<std::string> SleepControl::order(const std::string& what, const std::map<
           return std::string();
         });
   around_.audit.audit(who, (why.empty() ? "node may sleep again: " : "node excluded from sleep: ") + node, why);
-  return SortedJson{{"node", node}, {"excluded", !why.empty()}, {"kept", around_.store.on()}}.dump();
+  if (!cycles_) return;
+  if (why.empty())
+    cycles_->allow(node);
+  else
+    cycles_->wake(node, "an operator excluded it: " + why, false);
+}
+
+Status SleepControl::test(const std::string& node, const std::string& who) {
+  if (!acts())
+    return fail(Errc::unsupported, node, "no node sleeps by itself", "set sleep.mode: auto and sleep.drivers");
+  if (!plan_ || !look_now_) return fail(Errc::unavailable, node, "there is no sleep plan yet", "try again in a moment");
+  core::Exclusion why;
+  for (const core::KeptAwake& kept : plan_->plan.kept)
+    if (kept.node == node && !allows_test(kept.why.cause)) why = kept.why;
+  if (why) return fail(Errc::conflict, node, "cannot sleep: " + why.reason, "see wattle sleep plan");
+  look_now_(node);
+  core::Depth depth = core::Depth::suspend;
+  if (const auto found = plan_->probed.find(node); found != plan_->probed.end() && found->second.able)
+    if (const auto& depths = found->second.able->depths; !depths.empty()) depth = depths.front();
+  WATTLE_CHECK(cycles_->test(node, depth, observable(node), who));
+  around_.audit.audit(who, "test of sleep and wake: " + node, "");
+  return {};
+}
+
+std::vector<std::string> SleepControl::wake(const std::string& node, const std::string& who) {
+  std::vector<std::string> woken;
+  for (const auto& [name, record] : records())
+    if ((node.empty() || name == node) && !takes_pods(record)) woken.push_back(name);
+  for (const std::string& name : woken) cycles_->wake(name, "woken by " + who, false);
+  for (const std::string& name : woken) around_.audit.audit(who, "node woken: " + name, "");
+  return woken;
 }
 
 }  // namespace wattle::controller::power

@@ -1,19 +1,23 @@
-// sleep_control: plans which nodes could sleep, by the plan and the rules of placement/sleep, and keeps the nodes that
-// operators exclude. Recommends only: no node is put to sleep.
-// Opt-in   the label wattle.dev/sleep=recommend of the node, at the API server or in its agent's configuration
+// sleep_control: plans which nodes sleep and wake, by the plan and the rules of placement/sleep, keeps the nodes that
+// operators exclude, and in mode auto has power_cycles carry the plan out.
+// Opt-in   the label wattle.dev/sleep=recommend or auto of the node, at the API server or in its agent's configuration,
+//          and sleep.mode. A node with auto sleeps by itself once `sleep-now` has proven its round trips
 // Drivers  with sleep.drivers, the plan uses the answers of each node's power drivers, and a node without one stays
 //          awake. Otherwise it assumes that every node with the label can suspend to memory and wake. Costs of a
-//          transition are published ones where no driver states them
-// Plan     every kPlanEvery, and every kPlanSoon for the first plans, while agents connect; on a thread of its own,
-//          from a copy of what it needs. That thread also asks the drivers (node_probes.hpp), and lists the
-//          PodDisruptionBudgets, which the next plan obeys
-// Keeps    exclusions and the outlook of demand, in the store
-// Errors   none are fatal: budgets that cannot be listed are logged once in ten minutes and reported by problem(), and
-//          the plan then has no budgets
+//          transition are measured, or else stated by a driver, or else published
+// Plan     every kPlanEvery, and every kPlanSoon for the first plans, while agents connect. While nodes sleep every
+//          kPlanAsleep, and within kPlanPending of a new pod that waits. On a thread of its own, from a copy of what it
+//          needs, with the last answers of drivers and API server (sleep_asker.hpp)
+// Back     after a restart in another mode no node is put to sleep. In mode recommend sleepers still wake when they are
+//          needed, and in mode off they all wake at once
+// Keeps    exclusions and the outlook of demand, in the store; records as power_cycles does
+// Errors   none are fatal: what cannot be read or asked is logged
 // Threads  the loop's
 #pragma once
 
 #include <cstddef>
+#include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -24,17 +28,20 @@
 #include "common/kube/http_api.hpp"
 #include "common/kube/pod.hpp"
 #include "common/log.hpp"
-#include "common/log_throttle.hpp"
-#include "controller/power/disruption_budgets.hpp"
+#include "controller/power/node_marks.hpp"
 #include "controller/power/node_power.hpp"
-#include "controller/power/node_probes.hpp"
+#include "controller/power/power_cycles.hpp"
+#include "controller/power/power_history.hpp"
+#include "controller/power/sleep_asker.hpp"
 #include "controller/power/sleep_config.hpp"
 #include "controller/power/sleep_pods.hpp"
 #include "controller/power/sleep_snapshot.hpp"
 #include "controller/power/task_thread.hpp"
+#include "controller/power/wake_waits.hpp"
 #include "controller/steps.hpp"
 
 namespace wattle::controller {
+class ClockOffsets;
 class ClusterState;
 class RolloutManager;
 class Store;
@@ -42,7 +49,9 @@ class Store;
 
 namespace wattle::controller::power {
 
-inline constexpr Duration kPlanEvery = std::chrono::minutes(1), kPlanSoon = std::chrono::seconds(2);
+inline constexpr Duration kPlanEvery = std::chrono::minutes(1), kPlanSoon = std::chrono::seconds(2),
+                          kPlanAsleep = std::chrono::seconds(5), kPlanPending = std::chrono::seconds(1),
+                          kLookEvery = std::chrono::seconds(1);
 inline constexpr std::size_t kFirstPlans = 10;
 
 // Returns the host name of this machine or pod. Empty: unknown.
@@ -67,45 +76,73 @@ class SleepControl {
     std::optional<kube::ApiServer> api{};  // whose nodes and pods are watched; unset: none
     double stale_after_s = 5;              // decide.stale_after
     std::shared_ptr<NodePower> power{};    // unset: the drivers of the settings
+    std::shared_ptr<NodeMarks> marks{};    // with an API server, no node sleeps without it
   };
   explicit SleepControl(Around around);
   bool on() const { return around_.settings.on(); }
   // Pods of the API server, as PodReconciler reports them.
   void described(const kube::Pod& pod);
   void gone(const std::string& uid);
-  Steps tick(const ClusterState& state);
+  // `state` is the same at each call. Without `clocks` every clock counts as in sync.
+  Steps tick(ClusterState& state, const ClockOffsets* clocks = nullptr);
+  // Last Hellos of nodes that do not run. A controller greets them at its start, because a node that sleeps does not.
+  std::vector<wire::Hello> remembered() const;
+  void greeted(const wire::Hello& hello);
+  void goodbye(const std::string& node, const wire::Goodbye& message);
+  void on_send(PowerActions::Send send);
 
-  // Handles "sleep-exclude" of `who`; returns a JSON object with the node.
+  // Handles an order about sleep (sleep_orders.hpp); returns a JSON object.
   Result<std::string> order(const std::string& what, const std::map<std::string, std::string>& arguments,
                             const std::string& who);
+  // An empty `why` ends the exclusion of the node.
+  void exclude(const std::string& node, const std::string& why, const std::string& who);
+  // Begins one round trip of an empty node: it sleeps, wakes and is ready.
+  Status test(const std::string& node, const std::string& who);
+  // Wakes the node, or all if it is empty; returns those that do not run.
+  std::vector<std::string> wake(const std::string& node, const std::string& who);
 
   const SleepSettings& settings() const { return around_.settings; }
   const std::optional<MadePlan>& plan() const { return plan_; }
   std::size_t plans() const { return plans_; }
   // The reasons by node.
   const std::map<std::string, std::string>& exclusions() const { return exclusions_; }
-  const std::string& problem() const { return problem_; }  // why budgets are unknown; empty: they are known
+  // The records of nodes that may sleep by themselves; empty in mode recommend, unless a node does not run.
+  const std::map<std::string, placement::sleep::NodePowerRecord>& records() const;
+  const std::deque<SleepTransition>& history() const;  // oldest first
+  SleepTotals totals() const;
+  std::string problem() const;  // why budgets are unknown; empty: they are known
 
  private:
   void load();
-  void make(const std::shared_ptr<SleepSnapshot>& snapshot);
-  void take(Result<std::vector<DisruptionBudget>> listed);
+  void begin_cycles(std::shared_ptr<NodePower> power);
+  bool acts() const;
+  const placement::sleep::NodePowerRecord* record_of(const std::string& node) const;
   placement::sleep::SleepFacts facts_of(const std::string& name, const controller::Node& node) const;
+  void look(ClusterState& state, const ClockOffsets* clocks, const std::string& name, const controller::Node* node);
+  Steps look_at_all(ClusterState& state, const ClockOffsets* clocks);
+  bool plan_due(const ClusterState& state);
+  Steps ask(const ClusterState& state);
+  Steps make(ClusterState& state);
+  void plan(const std::shared_ptr<SleepSnapshot>& snapshot);
+  void act();
+  bool observable(const std::string& node) const;
 
   const Around around_;
+  const std::map<std::string, placement::sleep::NodePowerRecord> no_records_;
+  const std::deque<SleepTransition> no_history_;
+  const std::vector<DisruptionBudget> no_budgets_;
   SleepPods pods_;
   std::map<std::string, std::string> exclusions_;
   placement::sleep::DemandOutlook outlook_;
-  std::vector<DisruptionBudget> unsatisfied_;
-  std::string problem_;
-  LogThrottle problems_logged_{std::chrono::minutes(10)};
+  WakeWaits waits_;
   std::optional<MadePlan> plan_;
-  std::size_t plans_ = 0;
-  bool planning_ = false;
-  std::optional<MonoTime> planned_;
-  std::unique_ptr<kube::HttpApi> api_;   // used by the thread
-  std::unique_ptr<NodeProbes> probes_;   // used by the thread; null: every driver is assumed
-  std::unique_ptr<TaskThread> planner_;  // null: off
+  std::size_t plans_ = 0, planned_pending_ = 0;
+  bool planning_ = false, answered_ = false;
+  std::optional<MonoTime> planned_, asked_, looked_;
+  std::function<void(const std::string&)> look_now_;  // at one node; set by tick()
+  std::unique_ptr<PowerCycles> cycles_;               // null: no node sleeps by itself, and none sleeps
+  std::unique_ptr<SleepAsker> asker_;                 // null: neither an API server nor a driver
+  std::unique_ptr<TaskThread> planner_;               // null: off
 };
 
 }  // namespace wattle::controller::power

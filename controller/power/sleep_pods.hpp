@@ -23,6 +23,8 @@ class SleepPods {
   explicit SleepPods(std::string own_host) : own_host_(std::move(own_host)) {}
   void put(const kube::Pod& pod);
   void erase(const std::string& uid);
+  // Returns true if the pod is known and has a node.
+  bool bound(const std::string& uid) const { return pods_.contains(uid); }
   // Fills in what the pods of the node forbid.
   void judge(const std::string& node, const std::vector<DisruptionBudget>& unsatisfied,
              placement::sleep::SleepFacts& facts) const;

@@ -44,6 +44,16 @@ void add_pending(SleepSnapshot& snapshot, const ClusterState& state, bool watche
       add(pod.spec);
 }
 
+void reserve(SleepSnapshot& snapshot, const std::vector<core::Move>& moves) {
+  for (const core::Move& move : moves)
+    for (placement::NodeView& node : snapshot.view.nodes) {
+      if (node.name != move.target) continue;
+      ++node.in_flight;
+      node.in_flight_request.cpu_cores += move.request.cpu_cores;
+      node.in_flight_request.memory_bytes += move.request.memory_bytes;
+    }
+}
+
 double requested_cores(const SleepSnapshot& snapshot) {
   double cores = 0;
   for (const placement::NodeView& node : snapshot.view.nodes)
@@ -56,15 +66,21 @@ void add_probes(SleepSnapshot& snapshot, const std::map<std::string, ProbedNode>
   for (core::SleepNode& node : snapshot.nodes) {
     const auto found = probed.find(node.name);
     if (found == probed.end()) continue;
-    node.facts.driver_problem = found->second.problem;
+    const bool refused = !node.facts.driver_problem.empty();
+    if (!refused) node.facts.driver_problem = found->second.problem;
     if (!found->second.able) continue;
     const Capabilities& able = *found->second.able;
-    node.facts.can_sleep = !able.depths.empty();
-    node.facts.can_wake = able.can_wake;
-    if (node.facts.can_sleep) node.facts.depth = node.record.depth = able.depths.front();
-    node.record.observable = able.can_observe;
-    node.record.measured.wake_s = able.wake_s;
-    node.record.measured.asleep_w = able.asleep_w;
+    node.facts.can_sleep = !able.depths.empty() && !refused;
+    node.facts.can_wake = node.facts.can_wake || able.can_wake;
+    if (!able.depths.empty()) node.facts.depth = able.depths.front();
+    core::NodePowerRecord& record = node.record;
+    if (!takes_pods(record)) continue;  // its record says more than its drivers can
+    if (record.round_trips > 0 && record.depth == node.facts.depth) continue;
+    record.depth = node.facts.depth;
+    record.observable = able.can_observe;
+    record.measured = {};
+    record.measured.wake_s = able.wake_s;
+    record.measured.asleep_w = able.asleep_w;
   }
 }
 
@@ -78,11 +94,11 @@ core::SleepPlan plan_of(SleepSnapshot& snapshot) {
   in.nodes = snapshot.nodes;
   in.pending = snapshot.pending;
   in.outlook = &snapshot.outlook;
-  const core::SleepLedger nothing_moved;
-  in.ledger = &nothing_moved;
-  in.recommending = true;
+  in.ledger = &snapshot.ledger;
+  in.recommending = !snapshot.acts;
   core::SleepConfig config = snapshot.config;
-  config.rules.sleeps_per_hour = snapshot.nodes.size();  // limits actions; a recommendation shows the whole saving
+  // A limit of actions; a recommendation shows the whole saving.
+  if (!snapshot.acts) config.rules.sleeps_per_hour = snapshot.nodes.size();
   return core::plan_sleep(in, config);
 }
 

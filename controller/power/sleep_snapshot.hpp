@@ -26,7 +26,8 @@ struct SleepSnapshot {
   std::vector<placement::sleep::PendingPod> pending;
   placement::sleep::DemandOutlook outlook;
   placement::sleep::SleepConfig config;
-  std::vector<ToProbe> to_probe;  // the nodes with the label, if there are drivers
+  placement::sleep::SleepLedger ledger;
+  bool acts = false;  // the plan is carried out; else it is a recommendation
 };
 
 // Adds a node with its pods and those on the way to it.
@@ -34,14 +35,15 @@ void add_node(SleepSnapshot& snapshot, const ClusterState& state, const controll
               placement::sleep::SleepFacts facts, placement::sleep::NodePowerRecord record, bool ready);
 // Adds the pods that wait for a node. `watched`: an API server has them.
 void add_pending(SleepSnapshot& snapshot, const ClusterState& state, bool watched);
+// Counts pods that are being moved on their targets.
+void reserve(SleepSnapshot& snapshot, const std::vector<placement::sleep::Move>& moves);
 // Cores that all running and waiting pods request.
 double requested_cores(const SleepSnapshot& snapshot);
 
 // Puts the answers of the drivers into facts and costs. A node sleeps at the lightest depth that its driver offers,
-// because a light sleep ends soonest and pays in the shortest gaps.
+// because a light sleep ends soonest and pays in the shortest gaps. Measured values stay.
 void add_probes(SleepSnapshot& snapshot, const std::map<std::string, ProbedNode>& probed);
 
-// The plan as a recommendation.
 placement::sleep::SleepPlan plan_of(SleepSnapshot& snapshot);
 
 }  // namespace wattle::controller::power

@@ -4,7 +4,9 @@
 
 namespace wattle::controller::power {
 
-TaskThread::TaskThread(std::function<void()> cancel) : cancel_(std::move(cancel)), thread_([this] { run(); }) {}
+TaskThread::TaskThread(std::function<void()> cancel, std::size_t threads) : cancel_(std::move(cancel)) {
+  for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { run(); });
+}
 
 TaskThread::~TaskThread() {
   {
@@ -14,10 +16,11 @@ TaskThread::~TaskThread() {
   }
   cancel_();
   wake_.notify_all();
-  thread_.join();
+  for (std::thread& thread : threads_) thread.join();
 }
 
 void TaskThread::post(Task task) {
+  if (threads_.empty()) return done_.push_back(task());
   {
     const std::lock_guard lock(mutex_);
     waiting_.push_back(std::move(task));

@@ -1,11 +1,12 @@
-// task_thread: runs calls that take long or block away from the loop, one after the other, and returns their results to
-// it.
+// task_thread: runs calls that take long or block away from the loop, and returns their results to it. With one thread
+// they run one after the other, with more several at once; without one, post() itself runs them, for tests.
 // Errors   none; a task reports its own
-// Threads  post() and done() of one thread; the destructor calls `cancel`, waits for the running task and drops the
-//          waiting ones
+// Threads  post() and done() of one thread; the destructor calls `cancel`, waits for the running tasks and drops
+//          the waiting ones
 #pragma once
 
 #include <condition_variable>
+#include <cstddef>
 #include <deque>
 #include <functional>
 #include <mutex>
@@ -19,8 +20,8 @@ class TaskThread {
   // A task returns what the owner then calls.
   using Then = std::function<void()>;
   using Task = std::function<Then()>;
-  // `cancel` makes the running task end soon; it is called on the owner's thread.
-  explicit TaskThread(std::function<void()> cancel);
+  // `cancel` makes running tasks end soon; it is called on the owner's thread.
+  explicit TaskThread(std::function<void()> cancel, std::size_t threads = 1);
   TaskThread(const TaskThread&) = delete;
   TaskThread& operator=(const TaskThread&) = delete;
   ~TaskThread();
@@ -37,7 +38,7 @@ class TaskThread {
   bool stop_ = false;
   std::deque<Task> waiting_;
   std::vector<Then> done_;
-  std::thread thread_;
+  std::vector<std::thread> threads_;
 };
 
 }  // namespace wattle::controller::power

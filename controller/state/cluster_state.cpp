@@ -59,6 +59,13 @@ void ClusterState::disconnect(const std::string& name) {
   if (Node* node = find(name)) node->connected = false;
 }
 
+void ClusterState::sleeps(const std::string& name, const NodeSleep& now) {
+  Node* node = find(name);
+  if (node == nullptr || node->sleep == now) return;
+  node->sleep = now;
+  judge(*node);
+}
+
 void ClusterState::adopt_curve(const std::string& name, const placement::PowerCurve& curve) {
   const Node* node = find(name);
   if (node != nullptr && change(*node).curve.samples() == 0) change(*node).curve = curve;
@@ -302,7 +309,10 @@ void ClusterState::adopt(const std::string& name, std::shared_ptr<const kube::No
 
 void ClusterState::judge(Node& node) {
   placement::NodeView& seen = change(node);
-  seen.ready = !node.deleted && (node.kube == nullptr || (node.kube->ready && !node.kube->cordoned));
+  seen.ready =
+      !node.deleted && !node.sleep.closed && (node.kube == nullptr || (node.kube->ready && !node.kube->cordoned));
+  seen.asleep = node.sleep.asleep;
+  seen.wake_cost_j = node.sleep.wake_cost_j;
   const auto label = node.hello.labels.find(std::string(kube::kZoneLabel));
   seen.zone = label == node.hello.labels.end() ? std::string() : label->second;
   if (node.kube == nullptr) return;

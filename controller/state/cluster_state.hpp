@@ -69,19 +69,28 @@ struct Workload {
   bool missing = false;        // a record that listed all did not list it
 };
 
+// Power of a node that Wattle puts to sleep.
+struct NodeSleep {
+  bool asleep = false;  // its silence is intended
+  bool closed = false;  // takes no pods, from the choice to sleep until it is back
+  double wake_cost_j = 0;
+  bool operator==(const NodeSleep&) const = default;
+};
+
 struct Node {
   std::size_t row = 0;  // in the view
   wire::Hello hello;
   bool connected = false;
   std::shared_ptr<const kube::Node> kube;  // null: no API server reports it
   bool deleted = false;                    // its API server has deleted it
-  std::optional<MonoTime> sampled_at;      // end of the last interval
-  std::uint64_t incarnation = 0;           // of the session
-  std::uint64_t record_incarnation = 0;    // of the last record, which a spool may have delayed
-  std::uint64_t samples = 0;               // intervals
-  std::uint64_t interval_seq = 0;          // of the first part of the last interval
-  std::uint64_t parts_seen = 0;            // parts received of that interval
-  std::deque<RecordMark> ahead;            // shown ahead of their turn, still to come; ascending
+  NodeSleep sleep;
+  std::optional<MonoTime> sampled_at;    // end of the last interval
+  std::uint64_t incarnation = 0;         // of the session
+  std::uint64_t record_incarnation = 0;  // of the last record, which a spool may have delayed
+  std::uint64_t samples = 0;             // intervals
+  std::uint64_t interval_seq = 0;        // of the first part of the last interval
+  std::uint64_t parts_seen = 0;          // parts received of that interval
+  std::deque<RecordMark> ahead;          // shown ahead of their turn, still to come; ascending
   std::int64_t interval_ns = 0;
   NodeValues values;
   std::vector<ProbeValues> probes;
@@ -135,6 +144,7 @@ class ClusterState {
 
   void greet(const wire::Hello& hello);
   void disconnect(const std::string& node);
+  void sleeps(const std::string& node, const NodeSleep& now);
   // For a node whose own curve has no readings yet.
   void adopt_curve(const std::string& node, const placement::PowerCurve& curve);
   // The node must have been greeted. Binds no pods; the caller binds each pod that appeared and unbinds each that went.

@@ -1,11 +1,14 @@
-// sleep_table: stores the nodes that operators exclude from sleep and the state of the sleep plan, which survive a
-// restart.
+// sleep_table: stores the nodes that operators exclude from sleep, the state of the sleep plan, and the power records
+// and transitions of nodes that sleep. All of them survive a restart.
 // Source   the store's file
-// Promise  exclude() and keep_plan() are on disk when they return
-// Format   the plan's state is placement/sleep/demand_outlook's, packed; docs/reference/files.md has the tables
-// Bounds   kMostExclusions, the oldest are dropped; one row of the plan
-// Units    Unix seconds
-// Errors   as common/sqlite/database.hpp; a plan with a wrong hash is as if there were none
+// Promise  exclude(), keep_plan() and keep() are on disk when they return
+// Format   the plan's state is placement/sleep/demand_outlook's, packed, as are records; docs/reference/files.md has
+//          the tables
+// Bounds   kMostExclusions, the oldest are dropped; one row of the plan; records and transitions as in
+//          controller/power/power_store.hpp
+// Units    Unix seconds, or nanoseconds in at_ns
+// Errors   as common/sqlite/database.hpp; a plan or sums with a wrong hash are as if there were none, and a record is
+//          then unset
 // Threads  single owner
 #pragma once
 
@@ -15,6 +18,7 @@
 #include <string>
 
 #include "common/sqlite/database.hpp"
+#include "controller/power/power_store.hpp"
 
 namespace wattle::controller {
 
@@ -30,12 +34,16 @@ class SleepTable {
   Status keep_plan(const std::string& body, std::int64_t now_s);
   // Returns an empty text if there is none.
   Result<std::string> plan();
+  // All rows, or none. A record must be set.
+  Status keep(const power::PowerRows& rows);
+  Result<power::PowerRows> power_rows();
 
  private:
   explicit SleepTable(sqlite::Database& database) : database_(&database) {}
 
   sqlite::Database* database_;
-  std::optional<sqlite::Statement> exclude_, allow_, trim_, keep_plan_;
+  std::optional<sqlite::Statement> exclude_, allow_, trim_, keep_plan_, keep_record_, keep_step_, trim_steps_,
+      keep_sums_;
 };
 
 }  // namespace wattle::controller

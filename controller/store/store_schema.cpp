@@ -5,7 +5,7 @@
 namespace wattle::controller {
 namespace {
 
-constexpr std::array<const char*, 2> kStoreSteps{
+constexpr std::array<const char*, 3> kStoreSteps{
     "CREATE TABLE node(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, records INTEGER NOT NULL DEFAULT 0, "
     "refused INTEGER NOT NULL DEFAULT 0, missing INTEGER NOT NULL DEFAULT 0, energy_uj INTEGER NOT NULL DEFAULT "
     "0, estimated_uj INTEGER NOT NULL DEFAULT 0, idle_uj INTEGER NOT NULL DEFAULT 0, unattributed_uj INTEGER NOT "
@@ -44,7 +44,12 @@ constexpr std::array<const char*, 2> kStoreSteps{
     "INSERT INTO progress VALUES(1, 1, 0)",
     "CREATE TABLE sleep_exclusion(node TEXT PRIMARY KEY, at_s INTEGER NOT NULL, why TEXT NOT NULL) WITHOUT ROWID;"
     "CREATE TABLE sleep_plan(id INTEGER PRIMARY KEY CHECK(id = 1), at_s INTEGER NOT NULL, hash INTEGER NOT NULL, body "
-    "BLOB NOT NULL)"};
+    "BLOB NOT NULL)",
+    "CREATE TABLE sleep_node(node TEXT PRIMARY KEY, since_ns INTEGER NOT NULL, hash INTEGER NOT NULL, record BLOB NOT "
+    "NULL, hello BLOB NOT NULL) WITHOUT ROWID;"
+    "CREATE TABLE sleep_transition(id INTEGER PRIMARY KEY, at_ns INTEGER NOT NULL, node TEXT NOT NULL, from_state "
+    "INTEGER NOT NULL, to_state INTEGER NOT NULL, operation INTEGER NOT NULL, reason TEXT NOT NULL);"
+    "CREATE TABLE sleep_sums(id INTEGER PRIMARY KEY CHECK(id = 1), hash INTEGER NOT NULL, body BLOB NOT NULL)"};
 
 }  // namespace
 

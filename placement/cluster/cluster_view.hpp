@@ -54,7 +54,7 @@ double demand_cores(const PodSpec& pod);
 struct NodeView {
   std::string name;
   bool ready = true;
-  bool asleep = false;                    // idle and powered down; only a simulator sets it for now
+  bool asleep = false;                    // powered down, or on its way there or back
   double wake_cost_j = 0;                 // energy to wake it
   std::optional<Duration> telemetry_age;  // unset if it never reported
   Resources allocatable;                  // zero: unknown, so there is no resource mask

@@ -21,6 +21,7 @@ ALLOWED = {
     "tests/integration/actuator/kills_test.py": ('WORK = "',),
     "tests/integration/agent/answers_test.py": ("time.sleep({LONG_S}",),
     "tests/unit/controller/fake_power.hpp": ("Status sleep(const Node&",),  # of a node, not of the test
+    "tests/unit/controller/power_cycles_test.cpp": ("Status sleep(const Node&",),
     "tests/e2e/chaos/delay_proxy.py": ("asyncio.sleep(max(0, due - clock()))",),
 }
 SECONDS = r"(?:[1-9]\d*(?:s|min)\b|(?:std::chrono::)?(?:seconds|minutes)[({][1-9])"

@@ -22,7 +22,7 @@ std::set<Role> may(Channel channel, std::optional<Kind> kind, std::string_view q
   return out;
 }
 
-constexpr auto kLastKind = static_cast<int>(Kind::live);
+constexpr auto kLastKind = static_cast<int>(Kind::goodbye);
 const std::set<Role> kNobody;
 }  // namespace
 
@@ -30,7 +30,8 @@ TEST_CASE("each role may send each kind to each channel exactly as meant, and no
   const std::set<Role> agent{Role::agent};
   const std::set<Role> lookers{Role::reader, Role::operator_};
   std::map<std::pair<Channel, Kind>, std::set<Role>> meant;
-  for (const Kind kind : {Kind::hello, Kind::samples, Kind::live, Kind::ping, Kind::pong, Kind::placement})
+  for (const Kind kind :
+       {Kind::hello, Kind::samples, Kind::live, Kind::ping, Kind::pong, Kind::placement, Kind::goodbye})
     meant[{Channel::telemetry, kind}] = agent;
   meant[{Channel::ask, Kind::ask}] = {Role::shim, Role::operator_};
   meant[{Channel::ask, Kind::query}] = lookers;
@@ -55,7 +56,7 @@ TEST_CASE("each role may send each kind to each channel exactly as meant, and no
 TEST_CASE("no reader and no shim may change anything, and an agent may do nothing but send telemetry") {
   for (const Right& right : rights()) {
     const bool writes = right.kind == Kind::samples || right.kind == Kind::live || right.kind == Kind::placement ||
-                        right.query == "confirm" || right.query == "done";
+                        right.kind == Kind::goodbye || right.query == "confirm" || right.query == "done";
     if (writes) CHECK_FALSE(right.roles.has(Role::reader));
     if (writes) CHECK_FALSE(right.roles.has(Role::shim));
     CHECK(right.roles.has(Role::agent) == (right.channel == Channel::telemetry));

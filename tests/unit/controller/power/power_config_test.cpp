@@ -177,6 +177,21 @@ TEST_CASE_FIXTURE(ConfigFixture, "an item that repeats an earlier one is refused
   CHECK(config.error().what.find("power.yaml:4: nodes[2].node: a repeats an earlier item") != std::string::npos);
 }
 
+TEST_CASE_FIXTURE(ConfigFixture, "an agent puts its own node to sleep, and another driver wakes it") {
+  const auto config = parse("{node: worker-1, agent: {depth: off}, wol: {mac: 52:54:00:12:34:56}}");
+  if (!config) FAIL(config.error().message());
+  const NodeDrivers& item = config->nodes.at(0);
+  CHECK(item.sleep == DriverKind::agent);
+  CHECK(item.agent->depth == Depth::off);
+  CHECK(item.wake == DriverKind::wol);
+  CHECK(item.observe == DriverKind::none);
+  CHECK(driver_names(*config, {"worker-1"}) == "agent, wol");
+  CHECK(sleeps_by_agent(*config, {"worker-1"}));
+  CHECK_FALSE(sleeps_by_agent(*config, {"worker-2"}));
+  check_mistake("{node: worker-1, agent: {}}", {"wake", "no driver can do it"});
+  check_mistake("{node: worker-1, agent: {depth: deep}, wol: {mac: 52:54:00:12:34:56}}", {"agent.depth"});
+}
+
 TEST_CASE_FIXTURE(ConfigFixture, "a file that does not exist, or is not YAML, is named") {
   CHECK(load_power_config(dir.file("none.yaml")).error().code == Errc::not_found);
   CHECK(parse_power_config("nodes: [", "power.yaml").error().subject.starts_with("power.yaml:"));

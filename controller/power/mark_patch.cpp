@@ -1,0 +1,155 @@
+#include "controller/power/mark_patch.hpp"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "controller/power/rfc3339.hpp"
+
+namespace wattle::controller::power {
+namespace {
+
+using json = SortedJson;
+namespace core = placement::sleep;
+
+constexpr std::string_view kNoSchedule = "NoSchedule", kLabelValue = "true";
+
+std::string text_at(const json* object, std::string_view key) {
+  const json* value = object == nullptr ? nullptr : object->member(key);
+  return value != nullptr && value->is_string() ? value->string() : std::string();
+}
+
+// The marks of a Node that Wattle reads and changes.
+struct Marked {
+  std::string version;
+  bool cordoned = false, own_cordon = false;
+  const json* labels = nullptr;
+  const json* annotations = nullptr;
+  bool own_label = false;
+  std::vector<json> taints;  // without Wattle's
+  bool tainted = false;
+
+  bool labelled() const { return labels != nullptr && labels->contains(kExcludeLabel); }
+};
+
+bool is_own_taint(const json& taint) {
+  return text_at(&taint, "key") == kSleepTaint && text_at(&taint, "effect") == kNoSchedule;
+}
+
+bool lists(std::string_view marks, std::string_view name) {
+  while (!marks.empty()) {
+    const std::string_view one = marks.substr(0, marks.find(','));
+    if (one == name) return true;
+    marks.remove_prefix(std::min(marks.size(), one.size() + 1));
+  }
+  return false;
+}
+
+Result<Marked> read_marked(const json& node) {
+  const json* metadata = node.member("metadata");
+  const json* spec = node.member("spec");
+  Marked out;
+  out.version = text_at(metadata, "resourceVersion");
+  if (out.version.empty())
+    return fail(Errc::malformed, "Node", "has no metadata.resourceVersion", "check that api.url names an API server");
+  out.labels = metadata->member("labels");
+  out.annotations = metadata->member("annotations");
+  const std::string marks = text_at(out.annotations, kMarksAnnotation);
+  out.own_cordon = lists(marks, "cordon");
+  out.own_label = lists(marks, "label");
+  const json* cordoned = spec == nullptr ? nullptr : spec->member("unschedulable");
+  out.cordoned = cordoned != nullptr && cordoned->is_boolean() && cordoned->get<bool>();
+  const json* taints = spec == nullptr ? nullptr : spec->member("taints");
+  if (taints == nullptr || !taints->is_array()) return out;
+  for (const json& taint : *taints) {
+    if (is_own_taint(taint))
+      out.tainted = true;
+    else
+      out.taints.push_back(taint);
+  }
+  return out;
+}
+
+json precondition(const Marked& marked) { return {{"metadata", {{"resourceVersion", marked.version}}}}; }
+
+json annotations_of(const core::NodePowerRecord& record) {
+  json out = json::object();
+  if (core::takes_pods(record) && record.state == core::PowerState::awake) {
+    for (const std::string_view key : {kStateAnnotation, kOperationAnnotation, kSinceAnnotation}) out[key] = nullptr;
+    return out;
+  }
+  out[kStateAnnotation] = std::string(to_string(record.state));
+  out[kOperationAnnotation] = std::to_string(record.operation);
+  out[kSinceAnnotation] = rfc3339_text(record.since);
+  return out;
+}
+
+// Sets the list of taints. An empty one is removed.
+void set_taints(json& patch, std::vector<json> taints) {
+  patch["spec"]["taints"] = taints.empty() ? json() : json(taints);
+}
+
+}  // namespace
+
+Result<std::optional<json>> patch_to_mark(const json& node, const core::NodePowerRecord& record) {
+  WATTLE_TRY(Marked marked, read_marked(node));
+  json patch = precondition(marked);
+  bool changed = false;
+  const bool add_cordon = !marked.cordoned, add_label = !marked.labelled();
+  if (add_cordon) patch["spec"]["unschedulable"] = true;
+  if (add_label) patch["metadata"]["labels"][kExcludeLabel] = std::string(kLabelValue);
+  if (!marked.tainted) {
+    json taint = json::object();
+    taint["key"] = std::string(kSleepTaint);
+    taint["effect"] = std::string(kNoSchedule);
+    marked.taints.push_back(std::move(taint));
+    set_taints(patch, std::move(marked.taints));
+    changed = true;
+  }
+  std::string own;
+  if (add_cordon || marked.own_cordon) own = "cordon";
+  if (add_label || marked.own_label) own += own.empty() ? "label" : ",label";
+  json wanted = annotations_of(record);
+  wanted[kMarksAnnotation] = own;
+  for (const auto& [key, value] : wanted.items()) {
+    const json* present = marked.annotations == nullptr ? nullptr : marked.annotations->member(key);
+    if (value.is_null() ? present == nullptr : present != nullptr && *present == value) continue;
+    patch["metadata"]["annotations"][key] = value;
+    changed = true;
+  }
+  if (!changed && !add_cordon && !add_label) return std::optional<json>();
+  return std::optional<json>(std::move(patch));
+}
+
+Result<std::optional<json>> patch_to_unmark(const json& node) {
+  WATTLE_TRY(Marked marked, read_marked(node));
+  json patch = precondition(marked);
+  bool changed = false;
+  if (marked.own_cordon && marked.cordoned) {
+    patch["spec"]["unschedulable"] = nullptr;
+    changed = true;
+  }
+  if (marked.own_label && text_at(marked.labels, kExcludeLabel) == kLabelValue) {
+    patch["metadata"]["labels"][kExcludeLabel] = nullptr;
+    changed = true;
+  }
+  if (marked.tainted) {
+    set_taints(patch, std::move(marked.taints));
+    changed = true;
+  }
+  for (const std::string_view key : {kMarksAnnotation, kStateAnnotation, kOperationAnnotation, kSinceAnnotation}) {
+    if (marked.annotations == nullptr || !marked.annotations->contains(key)) continue;
+    patch["metadata"]["annotations"][key] = nullptr;
+    changed = true;
+  }
+  if (!changed) return std::optional<json>();
+  return std::optional<json>(std::move(patch));
+}
+
+json patch_to_annotate(const core::NodePowerRecord& record) {
+  json patch = json::object();
+  patch["metadata"]["annotations"] = annotations_of(record);
+  return patch;
+}
+
+}  // namespace wattle::controller::power

@@ -1,0 +1,37 @@
+// mark_patch: computes the strategic merge patches that put Wattle's marks on a Node and remove them.
+// Source   a v1.Node as the API server returns it
+// Marks    spec.unschedulable (the cordon), the taint kSleepTaint with the effect NoSchedule, and the label
+//          kExcludeLabel, which keeps a sleeping node out of the count of a zone's failures. DaemonSets do not tolerate
+//          the taint, so they do not count a marked node, and rollouts do not wait for it
+// Owners   kMarksAnnotation lists the cordon and the label if Wattle has added them. A cordon or label that was there
+//          before is an operator's, and stays. The taint's key is Wattle's own
+// Precondition  the patches carry metadata.resourceVersion: the list of taints is replaced as a whole
+// Errors   malformed: not a Node
+// Threads  pure functions
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "common/json/value.hpp"
+#include "common/result.hpp"
+#include "placement/sleep/power_state.hpp"
+
+namespace wattle::controller::power {
+
+inline constexpr std::string_view kSleepTaint = "wattle.dev/sleep";
+inline constexpr std::string_view kExcludeLabel = "node.kubernetes.io/exclude-disruption";
+inline constexpr std::string_view kMarksAnnotation = "wattle.dev/power-marks";
+inline constexpr std::string_view kStateAnnotation = "wattle.dev/power-state";
+inline constexpr std::string_view kOperationAnnotation = "wattle.dev/power-operation";
+inline constexpr std::string_view kSinceAnnotation = "wattle.dev/power-since";
+
+// No value: the node has all marks, and the annotations of the record.
+Result<std::optional<SortedJson>> patch_to_mark(const SortedJson& node,
+                                                const placement::sleep::NodePowerRecord& record);
+// Removes the annotations too. No value: the node has none of Wattle's marks.
+Result<std::optional<SortedJson>> patch_to_unmark(const SortedJson& node);
+// Needs no precondition. A node that is awake and carries no marks has no annotations either.
+SortedJson patch_to_annotate(const placement::sleep::NodePowerRecord& record);
+
+}  // namespace wattle::controller::power

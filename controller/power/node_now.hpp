@@ -1,0 +1,51 @@
+// node_now: a node as the loop sees it, and the events of placement/sleep/power_machine that follow from that.
+// Returned   the agent reports again: at once from a node that was given up or is to wake. After a goodbye the agent
+//            may report for a while until the node is off, longest if no driver observes that
+// Empty      a marked node counts as empty kSettle after its marks were set, because a pod may have been bound before
+// Units      in names
+// Errors     none
+// Threads    pure functions
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/clock.hpp"
+#include "controller/power/node_power.hpp"
+#include "placement/sleep/power_machine.hpp"
+
+namespace wattle::controller::power {
+
+inline constexpr Duration kSettle = std::chrono::seconds(5);
+inline constexpr Duration kGoesOff = std::chrono::seconds(60), kIsOff = std::chrono::seconds(5);
+
+// A node as the loop sees it.
+struct NodeNow {
+  Node node;               // the labels choose its drivers
+  std::string drivers;     // for people
+  bool managed = false;    // label and sleep.mode let it sleep by itself
+  bool forbidden = false;  // its label is known and does not let it sleep by itself
+  bool by_agent = false;   // its agent puts it to sleep; else a driver of the controller does
+  bool fresh = false;      // its agent reports
+  std::optional<MonoTime> sampled_at = {};
+  bool ready = false;    // its kubelet, if it has one, and its clock
+  std::string pod = {};  // one that is there or expected, other than those of DaemonSets; empty: none
+  double idle_w = 0;
+};
+
+// When things happened to the node, on the controller's clock.
+struct NodeTimes {
+  MonoTime entered{};  // the state
+  MonoTime contact{};  // last report, or start of the controller
+  std::optional<MonoTime> marked = {};
+};
+
+// Returns the events in the order in which they count. `drained`: the node has no drain, or it is done. `lost_after`:
+// silence that counts as a loss.
+std::vector<placement::sleep::PowerEvent> events_of(const placement::sleep::NodePowerRecord& record, const NodeNow& now,
+                                                    const NodeTimes& times, bool drained, MonoTime at,
+                                                    Duration lost_after);
+
+}  // namespace wattle::controller::power

@@ -1,0 +1,114 @@
+// power_cycles: takes nodes through the machine of placement/sleep: turns what happens into events, stores each new
+// record, and then carries out its action.
+// Order      a record is on disk before its action. While the disk fails no node is marked, emptied or put to sleep;
+//            nodes still wake and lose their marks
+// One        call for a node at a time; each call has a limit, and no call blocks the loop
+// Restart    records of nodes that do not run are recovered by observing the node; events wait for that
+// Goodbye    the order to sleep goes to the agent, every kAskAgain until it says goodbye. Once that is stored, the
+//            agent gets the grant, and a driver of the controller its order
+// Errors     a call that fails is logged as sleep.call_failed with driver and fix. It is repeated, or becomes an event
+// Threads    the loop's
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/clock.hpp"
+#include "common/log.hpp"
+#include "common/log_throttle.hpp"
+#include "controller/power/node_now.hpp"
+#include "controller/power/power_actions.hpp"
+#include "controller/power/power_drain.hpp"
+#include "controller/power/power_records.hpp"
+#include "placement/sleep/sleep_plan.hpp"
+
+namespace wattle::controller::power {
+
+inline constexpr Duration kAskAgain = std::chrono::seconds(5), kObserveSoon = std::chrono::seconds(5),
+                          kObserveAsleep = std::chrono::minutes(1), kCallAgain = std::chrono::seconds(10),
+                          kTestSleeps = std::chrono::seconds(5);
+
+class PowerCycles {
+ public:
+  struct Around {
+    const Clock& clock;
+    const Log& log;
+    placement::sleep::SleepRules rules = {};
+    placement::sleep::MoveLimits moves = {};
+    placement::sleep::PowerLimits limits = {};
+  };
+  PowerCycles(const Around& around, std::unique_ptr<PowerStore> store, std::shared_ptr<NodePower> power,
+              std::shared_ptr<NodeMarks> marks, std::size_t threads = kCallThreads);
+  // Reads the store. Call once, first.
+  Status load();
+  void on_send(PowerActions::Send send) { actions_.on_send(std::move(send)); }
+
+  const PowerRecords& records() const { return records_; }
+  bool has_marks() const { return actions_.has_marks(); }
+  // Nodes that do not take pods, from a drain on; they are looked at and planned for more often.
+  bool any_sleeps() const;
+  // Moves under way, whose targets the plan counts as taken.
+  std::vector<placement::sleep::Move> reserved() const { return drain_.reserved(); }
+
+  // The node as it is now, at least once a second. A managed node gets a record.
+  void look(NodeNow now);
+  // Notes that a node that is awake still reports. Returns false if the node needs a look().
+  bool reports(const std::string& node);
+  // Takes results and begins what is due; at each turn of the loop. `pods`: of the cluster.
+  void turn(std::size_t pods);
+  void greeted(const std::string& node, std::string hello) { records_.greeted(node, std::move(hello)); }
+  void goodbye(const std::string& node, const wire::Goodbye& message);
+  void bound(const std::string& uid, const std::string& name, const std::string& owner, const std::string& node) {
+    drain_.bound(uid, name, owner, node);
+  }
+  void gone(const std::string& uid) { drain_.gone(uid); }
+
+  // Carries out a choice of the plan. `observable`: a driver can say whether the node is on.
+  void choose(const placement::sleep::SleepChoice& choice, bool observable);
+  // Puts an empty node to sleep and wakes it again.
+  Status test(const std::string& node, Depth depth, bool observable, const std::string& who);
+  // Wakes the node or stops its sleep; returns false if it runs or has no record.
+  bool wake(const std::string& node, const std::string& reason, bool planned);
+  void exclude(const std::string& node, const std::string& why);
+  void allow(const std::string& node);
+  SleepTotals& totals() { return records_.change_totals(); }
+
+ private:
+  using Record = placement::sleep::NodePowerRecord;
+  struct Lane {
+    NodeNow now;
+    NodeTimes times;
+    bool looked = false, busy = false, recovering = false, test = false;
+    std::string wanted;  // reason to wake the node once it is recovered
+    MonoTime not_before{};
+    std::optional<MonoTime> asked;
+    std::uint64_t annotated = 0, granting = 0, woken = 0;  // operations
+  };
+  Lane& lane_of(const std::string& node);
+  void event(const std::string& node, const placement::sleep::PowerEvent& event);
+  void apply(const std::string& node, Lane& lane, placement::sleep::PowerStep step);
+  void count(const Lane& lane, const Record& before, const Record& after);
+  void announce(const Lane& lane, const Record& before, const Record& after);
+  void pump(const std::string& node, Lane& lane);
+  void sleep(const Record& record, Lane& lane);
+  bool grant(const Record& record, Lane& lane);
+  void start(PowerCall call, const Record& record, Lane& lane);
+  void take(const PowerOutcome& outcome);
+  void recover(const PowerOutcome& outcome, Lane& lane);
+  void failed(const PowerOutcome& outcome, bool ends);
+  void observed(const PowerOutcome& outcome, Lane& lane);
+  wire::SleepOrder order_of(const Record& record, const Lane& lane, bool granted) const;
+
+  const Around around_;
+  PowerRecords records_;
+  PowerActions actions_;
+  PowerDrain drain_;
+  std::map<std::string, Lane> lanes_;
+  LogThrottle failures_logged_{std::chrono::minutes(1)};
+};
+
+}  // namespace wattle::controller::power

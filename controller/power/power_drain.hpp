@@ -1,0 +1,55 @@
+// power_drain: the drain of a node under way. Evicts its pods as placement/sleep/drain allows, and follows where their
+// replacements start.
+// Order    a move is in the stored ledger before its pod is evicted, so that a restart does not move a pod twice
+// Errors   an eviction that fails is logged as sleep.eviction_failed and tried again after its owner's rest
+// Threads  the loop's
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/clock.hpp"
+#include "common/log.hpp"
+#include "common/log_throttle.hpp"
+#include "controller/power/power_actions.hpp"
+#include "controller/power/power_records.hpp"
+#include "placement/sleep/drain.hpp"
+
+namespace wattle::controller::power {
+
+class PowerDrain {
+ public:
+  PowerDrain(PowerRecords& records, PowerActions& actions, placement::sleep::MoveLimits limits, const Clock& clock,
+             const Log& log)
+      : records_(records), actions_(actions), limits_(limits), clock_(clock), log_(log) {}
+  void begin(std::string node, std::vector<placement::sleep::Move> moves);
+  void end() {
+    drain_.reset();
+    chosen_.clear();
+  }
+  // Empty: none is under way.
+  std::string node() const { return drain_ ? drain_->node() : std::string(); }
+  bool done() const { return drain_ && drain_->done(); }
+  // Moves whose pods have not landed.
+  std::vector<placement::sleep::Move> reserved() const;
+  // Evicts what is due. `pods`: of the cluster. Returns why the drain must stop, if so.
+  std::optional<std::string> turn(std::size_t pods);
+  // A pod was bound that was not bound before.
+  void bound(const std::string& uid, const std::string& name, const std::string& owner, const std::string& node);
+  void gone(const std::string& uid);
+  void take(const EvictOutcome& outcome);
+
+ private:
+  PowerRecords& records_;
+  PowerActions& actions_;
+  const placement::sleep::MoveLimits limits_;
+  const Clock& clock_;
+  const Log& log_;
+  std::optional<placement::sleep::Drain> drain_;
+  std::vector<placement::sleep::Move> chosen_;  // in the ledger, not yet evicted
+  LogThrottle failures_logged_{std::chrono::minutes(1)};
+};
+
+}  // namespace wattle::controller::power

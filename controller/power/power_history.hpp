@@ -1,0 +1,47 @@
+// power_history: the transitions of nodes that sleep, and the totals over all of them.
+// Source   the steps of placement/sleep/power_machine
+// Bounds   kMostTransitions transitions, the oldest are dropped; causes of failures are those of failure_of()
+// Units    J, s; wall time, because both outlive the program
+// Errors   unpack: the reader's
+// Threads  values
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "placement/sleep/power_state.hpp"
+
+namespace wattle::controller::power {
+
+inline constexpr std::size_t kMostTransitions = 4000;
+
+struct SleepTransition {
+  WallTime at{};
+  std::string node;
+  placement::sleep::PowerState from{}, to{};
+  std::string reason;
+  std::uint64_t operation = 0;
+  bool operator==(const SleepTransition&) const = default;
+};
+
+// Since the store was made.
+struct SleepTotals {
+  double saved_j = 0;                             // by sleeps that ended, net of their transitions
+  std::uint64_t cycles = 0;                       // round trips: asleep, woken, and ready again
+  std::map<std::string, std::uint64_t> failures;  // by cause
+  std::uint64_t waited_pods = 0;                  // pods for which a node was woken and that then got a node
+  double waited_s = 0;                            // sum of their waits, from the wake to the node
+  bool operator==(const SleepTotals&) const = default;
+
+  void pack(placement::PackWriter& out) const;
+  void unpack(placement::PackReader& in);
+};
+
+// Cause of the failure that the step from `before` to `after` is; empty: it is none.
+std::string_view failure_of(const placement::sleep::NodePowerRecord& before,
+                            const placement::sleep::NodePowerRecord& after);
+
+}  // namespace wattle::controller::power

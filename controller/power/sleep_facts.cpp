@@ -1,0 +1,69 @@
+#include "controller/power/sleep_facts.hpp"
+
+#include <array>
+
+#include "controller/power/sleep_config.hpp"
+#include "placement/sleep/transition_cost.hpp"
+
+namespace wattle::controller::power {
+
+namespace core = placement::sleep;
+
+namespace {
+
+constexpr const char* kSleepLabel = "wattle.dev/sleep";
+constexpr std::array<const char*, 2> kControlPlaneLabels{"node-role.kubernetes.io/control-plane",
+                                                         "node-role.kubernetes.io/master"};
+constexpr std::array<const char*, 2> kDeviceLabels{"nvidia.com/gpu.product", "amd.com/gpu.product-name"};
+
+// No value: neither the API server nor the agent has the label.
+std::optional<std::string> label_of(const controller::Node& node, const char* key) {
+  if (node.kube != nullptr)
+    if (const auto found = node.kube->labels.find(key); found != node.kube->labels.end()) return found->second;
+  const auto found = node.hello.labels.find(key);
+  return found == node.hello.labels.end() ? std::nullopt : std::optional(found->second);
+}
+
+}  // namespace
+
+std::map<std::string, std::string> labels_of(const controller::Node& node) {
+  std::map<std::string, std::string> labels;
+  if (node.kube != nullptr) labels = node.kube->labels;
+  labels.insert(node.hello.labels.begin(), node.hello.labels.end());
+  return labels;
+}
+
+core::SleepMode asked_mode(const controller::Node& node) {
+  return parse_sleep_label(label_of(node, kSleepLabel).value_or("off")).value_or(core::SleepMode::off);
+}
+
+core::SleepFacts facts_of(const controller::Node& node, const SleepPods& pods,
+                          const std::vector<DisruptionBudget>& unsatisfied) {
+  core::SleepFacts facts;
+  for (const char* key : kControlPlaneLabels) facts.control_plane = facts.control_plane || label_of(node, key);
+  for (const char* key : kDeviceLabels)
+    if (facts.device_class.empty()) facts.device_class = label_of(node, key).value_or("");
+  pods.judge(node.hello.node, unsatisfied, facts);
+  return facts;
+}
+
+std::string pod_on(const ClusterState& state, const controller::Node& node) {
+  for (const auto* uids : {&node.pods, &node.in_flight})
+    for (const std::string& uid : *uids) {
+      const Pod* pod = state.pod(uid);
+      if (pod == nullptr || pod->spec.daemonset) continue;
+      return pod->spec.name.empty() ? uid : pod->spec.pod_namespace + "/" + pod->spec.name;
+    }
+  return {};
+}
+
+NodeSleep shown_of(const core::NodePowerRecord& record, double idle_w) {
+  NodeSleep shown;
+  shown.asleep = record.state == core::PowerState::asleep || record.state == core::PowerState::waking ||
+                 (record.state == core::PowerState::suspending && record.goodbye);
+  shown.closed = !takes_pods(record);
+  if (shown.asleep) shown.wake_cost_j = core::cost_of(record, record.depth, idle_w).wake_j;
+  return shown;
+}
+
+}  // namespace wattle::controller::power

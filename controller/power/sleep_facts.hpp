@@ -1,0 +1,31 @@
+// sleep_facts: facts about a node that labels and pods give, for the rules of placement/sleep.
+// Labels   those at the API server rank above those in the configuration of the node's agent
+// Errors   none
+// Threads  pure functions
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "controller/power/disruption_budgets.hpp"
+#include "controller/power/node_now.hpp"
+#include "controller/power/sleep_pods.hpp"
+#include "controller/state/cluster_state.hpp"
+#include "placement/sleep/sleep_rules.hpp"
+
+namespace wattle::controller::power {
+
+std::map<std::string, std::string> labels_of(const controller::Node& node);
+// The mode that the label wattle.dev/sleep asks for; off without one.
+placement::sleep::SleepMode asked_mode(const controller::Node& node);
+// Role, device class and hold of the node.
+placement::sleep::SleepFacts facts_of(const controller::Node& node, const SleepPods& pods,
+                                      const std::vector<DisruptionBudget>& unsatisfied);
+// Name of a pod on the node or expected there, other than those of DaemonSets; empty: none.
+std::string pod_on(const ClusterState& state, const controller::Node& node);
+// Returns the part of the view that a node's record decides.
+NodeSleep shown_of(const placement::sleep::NodePowerRecord& record, double idle_w);
+
+}  // namespace wattle::controller::power

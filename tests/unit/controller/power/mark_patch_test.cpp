@@ -1,0 +1,190 @@
+// mark_patch: the laws of marks, on random nodes with taints, labels, annotations and cordons of others.
+#include "controller/power/mark_patch.hpp"
+
+#include <doctest/doctest.h>
+#include <rapidcheck.h>
+
+#include "tests/unit/controller/power/node_merge.hpp"
+
+namespace wattle::controller::power {
+namespace {
+
+using json = SortedJson;
+namespace core = placement::sleep;
+using test::merged;
+
+core::NodePowerRecord some_record(core::PowerState state, std::uint64_t operation) {
+  core::NodePowerRecord record;
+  record.node = "n1";
+  record.state = state;
+  record.operation = operation;
+  record.marked = true;
+  record.since = wall_from_ns(1'764'370'203'012'345'678);
+  return record;
+}
+
+json bare_node() { return json{{"metadata", {{"name", "n1"}, {"resourceVersion", "7"}}}}; }
+
+// Taints, labels and annotations that Wattle does not own; some have keys close to its own.
+json foreign_taints() {
+  json out = json::array();
+  for (const auto& key : *rc::gen::unique<std::vector<std::string>>(rc::gen::element<std::string>(
+           "wattle.dev/other", "node.kubernetes.io/unschedulable", "gpu", "wattle.dev/sleep"))) {
+    // The key alone does not make a taint Wattle's.
+    const std::string effect =
+        key == kSleepTaint ? "NoExecute" : *rc::gen::element<std::string>("NoSchedule", "NoExecute");
+    json taint{{"key", key}, {"effect", effect}};
+    if (*rc::gen::arbitrary<bool>()) taint["value"] = *rc::gen::element<std::string>("a", "b");
+    out.push_back(taint);
+  }
+  return out;
+}
+
+json foreign_words(const std::vector<std::string>& keys) {
+  json out = json::object();
+  for (const auto& key : keys)
+    if (*rc::gen::arbitrary<bool>()) out[key] = *rc::gen::element<std::string>("", "true", "x,y");
+  return out;
+}
+
+json random_node() {
+  json node = bare_node();
+  if (json labels = foreign_words({"zone", "wattle.dev/sleep", "node.kubernetes.io/exclude-disruption"});
+      !labels.empty())
+    node["metadata"]["labels"] = labels;
+  if (json notes = foreign_words({"wattle.dev/other", "owner"}); !notes.empty())
+    node["metadata"]["annotations"] = notes;
+  if (json taints = foreign_taints(); !taints.empty()) node["spec"]["taints"] = taints;
+  if (*rc::gen::arbitrary<bool>()) node["spec"]["unschedulable"] = true;
+  if (*rc::gen::arbitrary<bool>()) node["spec"]["podCIDR"] = "10.0.0.0/24";
+  return node;
+}
+
+core::NodePowerRecord random_record() {
+  return some_record(*rc::gen::element(core::PowerState::idle, core::PowerState::draining, core::PowerState::suspending,
+                                       core::PowerState::asleep, core::PowerState::waking),
+                     *rc::gen::inRange<std::uint64_t>(1, 100));
+}
+
+json mark(const json& node, const core::NodePowerRecord& record) {
+  const auto patch = patch_to_mark(node, record);
+  RC_ASSERT(patch.has_value());
+  return *patch ? merged(node, **patch) : node;
+}
+
+json unmark(const json& node) {
+  const auto patch = patch_to_unmark(node);
+  RC_ASSERT(patch.has_value());
+  return *patch ? merged(node, **patch) : node;
+}
+
+bool has_taint(const json& node) {
+  for (const json& taint : node["spec"]["taints"])
+    if (taint["key"] == std::string(kSleepTaint) && taint["effect"] == "NoSchedule") return true;
+  return false;
+}
+
+void holds(const char* claim, const std::function<void()>& law) { CHECK(rc::check(claim, law)); }
+
+TEST_CASE("a marked node is cordoned, tainted and labelled, and carries the record's state and number") {
+  holds("marks", [] {
+    const json node = random_node();
+    const auto record = random_record();
+    const json marked = mark(node, record);
+    RC_ASSERT(marked["spec"]["unschedulable"] == true);
+    RC_ASSERT(has_taint(marked));
+    RC_ASSERT(marked["metadata"]["labels"].contains(kExcludeLabel));
+    RC_ASSERT(marked["metadata"]["annotations"][kStateAnnotation] == std::string(to_string(record.state)));
+    RC_ASSERT(marked["metadata"]["annotations"][kOperationAnnotation] == std::to_string(record.operation));
+  });
+}
+
+TEST_CASE("removing the marks restores the node, whatever others had put on it and however often it was marked") {
+  holds("round trip", [] {
+    const json node = random_node();
+    json marked = node;
+    for (int times = *rc::gen::inRange(1, 4); times > 0; --times) {
+      marked = mark(marked, random_record());
+      if (*rc::gen::arbitrary<bool>()) test::merge_strategic(marked, patch_to_annotate(random_record()));
+    }
+    RC_ASSERT(unmark(marked) == node);
+  });
+}
+
+TEST_CASE("a repeated mark or unmark changes nothing") {
+  holds("idempotence", [] {
+    const json node = random_node();
+    const auto record = random_record();
+    const auto again = patch_to_mark(mark(node, record), record);
+    RC_ASSERT(again.has_value());
+    RC_ASSERT(!again->has_value());
+    const auto none = patch_to_unmark(node);
+    RC_ASSERT(none.has_value());
+    RC_ASSERT(!none->has_value());
+  });
+}
+
+TEST_CASE("changes that others make to a marked node survive") {
+  holds("foreign edits", [] {
+    const json node = random_node();
+    json marked = mark(node, random_record()), expected = node;
+    const json edit{{"metadata", {{"labels", {{"added", "later"}}}, {"annotations", {{"added", "later"}}}}}};
+    for (json* each : {&marked, &expected}) {
+      test::merge_strategic(*each, edit);
+      (*each)["spec"]["taints"].push_back(json{{"key", "disk"}, {"effect", "NoExecute"}});
+    }
+    RC_ASSERT(unmark(mark(marked, random_record())) == expected);
+  });
+}
+
+TEST_CASE("each patch of marks has the version of the node as its precondition") {
+  holds("precondition", [] {
+    const json node = random_node();
+    const auto patch = patch_to_mark(node, random_record());
+    RC_ASSERT((**patch)["metadata"]["resourceVersion"] == "7");
+    const auto back = patch_to_unmark(merged(node, **patch));
+    RC_ASSERT((**back)["metadata"]["resourceVersion"] == "7");
+  });
+}
+
+TEST_CASE("a node that an operator releases by hand is not cordoned again by the removal of the marks") {
+  json marked = bare_node();
+  const auto patch = patch_to_mark(marked, some_record(core::PowerState::idle, 1));
+  REQUIRE(patch);
+  marked = merged(marked, **patch);
+  marked["spec"].erase("unschedulable");
+  const auto back = patch_to_unmark(marked);
+  REQUIRE(back);
+  CHECK(!merged(marked, **back)["spec"].contains("unschedulable"));
+}
+
+TEST_CASE("a taint without the annotation is removed, and a cordon without it stays") {
+  json node = bare_node();
+  node["spec"]["unschedulable"] = true;
+  node["spec"]["taints"].push_back(json{{"key", "wattle.dev/sleep"}, {"effect", "NoSchedule"}});
+  const auto patch = patch_to_unmark(node);
+  REQUIRE(patch);
+  REQUIRE(patch->has_value());
+  const json left = merged(node, **patch);
+  CHECK(!left["spec"].contains("taints"));
+  CHECK(left["spec"]["unschedulable"] == true);
+}
+
+TEST_CASE("a node that is awake and unmarked loses the annotations") {
+  core::NodePowerRecord record = some_record(core::PowerState::awake, 4);
+  record.marked = false;
+  json node = merged(bare_node(), patch_to_annotate(some_record(core::PowerState::failed, 4)));
+  CHECK(node["metadata"]["annotations"][kStateAnnotation] == "failed");
+  CHECK(node["metadata"]["annotations"][kSinceAnnotation] == "2025-11-28T22:50:03.012345Z");
+  CHECK(merged(node, patch_to_annotate(record)) == bare_node());
+}
+
+TEST_CASE("an answer that is not a Node is refused") {
+  for (const char* text : {"{}", "[]", R"({"metadata": []})", R"({"metadata": {"resourceVersion": 3}})"}) {
+    CHECK(!patch_to_mark(json::parse(text), some_record(core::PowerState::idle, 1)));
+    CHECK(!patch_to_unmark(json::parse(text)));
+  }
+}
+
+}  // namespace
+}  // namespace wattle::controller::power

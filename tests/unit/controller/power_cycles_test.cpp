@@ -1,0 +1,461 @@
+// power_cycles: a node's way to sleep and back, with each fault on it, and a restart at each step.
+#include "controller/power/power_cycles.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+
+#include "tests/patience.hpp"
+#include "tests/unit/controller/cycle_rig.hpp"
+
+using namespace wattle;
+using namespace wattle::controller::power;
+namespace core = wattle::placement::sleep;
+using State = core::PowerState;
+
+namespace {
+
+core::Move move_of(const std::string& uid, const std::string& owner, const std::string& target) {
+  return {uid, "shop/" + uid, owner, target, {1, 0}};
+}
+
+std::vector<State> states_of(const CycleRig& rig) {
+  std::vector<State> states;
+  for (const SleepTransition& each : rig.disk.transitions)
+    if (states.empty() || states.back() != each.to) states.push_back(each.to);
+  return states;
+}
+
+const std::vector<State> kRoundTrip{State::idle,   State::suspending, State::asleep,
+                                    State::waking, State::probation,  State::awake};
+
+// Wakes the node and lets it come back.
+void comes_back(CycleRig& rig) {
+  for (int i = 0; i < 8 && rig.record().state != State::awake; ++i) {
+    rig.cycles->wake("n1", "the end of the case", false);
+    rig.until(State::awake, "n1", 1200);
+  }
+  rig.step();
+  rig.step(kCallAgain);
+  CHECK(rig.record().state == State::awake);
+  CHECK_FALSE(rig.record().marked);
+  CHECK_FALSE(rig.is_marked());
+  CHECK(rig.runs("n1"));
+}
+
+}  // namespace
+
+TEST_CASE("cycles: a node sleeps and wakes, with its marks around it, and the totals count it") {
+  CycleRig rig;
+  rig.choose();
+  REQUIRE(rig.until(State::asleep));
+  CHECK(rig.is_marked());
+  CHECK_FALSE(rig.runs("n1"));
+  CHECK(rig.record().measured.sleep_s.has_value());
+  REQUIRE(rig.orders.size() == 2);
+  CHECK_FALSE(rig.orders[0].second.granted);
+  CHECK(rig.orders[1].second.granted);
+  CHECK(rig.orders[1].second.depth == "off");
+  CHECK(rig.orders[1].second.wake_after_s == 72 * 3600);
+  rig.step(std::chrono::hours(2));
+  CHECK(rig.record().state == State::asleep);
+  CHECK(rig.record().measured.asleep_w == 9.75);
+  CHECK(rig.cycles->wake("n1", "pod shop/a fits on no awake node", true));
+  REQUIRE(rig.until(State::awake));
+  comes_back(rig);
+  CHECK(states_of(rig) == kRoundTrip);
+  CHECK(rig.record().round_trips == 1);
+  CHECK(rig.cycles->records().totals().cycles == 1);
+  CHECK(rig.cycles->records().totals().failures.empty());
+  // Two hours at 95 W, less the power asleep and the published transitions.
+  CHECK(rig.cycles->records().totals().saved_j > 0.8 * 7200 * (95 - 9.75) - 19'650);
+  CHECK(rig.cycles->records().ledger().wakes_within(rig.clock.wall(), std::chrono::hours(1)) == 1);
+  CHECK(rig.marks->events.front() == "n1 WattleAsleep");
+  CHECK(rig.marks->events.back() == "n1 WattleAwake");
+}
+
+TEST_CASE("cycles: without an API server a node sleeps and wakes without marks") {
+  CycleRig rig(false);
+  rig.choose();
+  REQUIRE(rig.until(State::asleep));
+  CHECK_FALSE(rig.runs("n1"));
+  comes_back(rig);
+  CHECK(states_of(rig) == kRoundTrip);
+}
+
+TEST_CASE("cycles: without a way to observe the node its goodbye counts, and the sleep is presumed") {
+  CycleRig rig;
+  rig.observable = false;
+  rig.choose();
+  REQUIRE(rig.until(State::asleep));
+  CHECK(rig.record().presumed);
+  rig.step();
+  CHECK_FALSE(rig.runs("n1"));
+  comes_back(rig);
+}
+
+TEST_CASE("cycles: each record is on disk before its action") {
+  CycleRig rig;
+  rig.disk.slow = true;
+  rig.choose();
+  for (int i = 0; i < 30; ++i) rig.step();
+  CHECK(rig.record().state == State::idle);
+  CHECK_FALSE(rig.is_marked());
+  rig.disk.finish();
+  rig.step();
+  CHECK(rig.is_marked());
+  rig.disk.slow = false;
+  rig.mute_agents.insert("n1");
+  while (rig.orders.empty()) rig.step();
+  rig.mute_agents.clear();
+  rig.disk.slow = true;
+  for (int i = 0; i < 30; ++i) rig.step();
+  CHECK(rig.record().goodbye);
+  CHECK(rig.runs("n1"));  // its goodbye is not stored
+  rig.disk.finish();
+  rig.step();
+  CHECK_FALSE(rig.runs("n1"));
+}
+
+TEST_CASE("cycles: a full disk keeps a node from sleep, and a sleeper still wakes") {
+  CycleRig rig;
+  rig.choose();
+  REQUIRE(rig.until(State::asleep));
+  rig.disk.full = true;
+  comes_back(rig);
+  rig.step(std::chrono::minutes(10));
+  rig.choose();
+  for (int i = 0; i < 60; ++i) rig.step();
+  CHECK_FALSE(rig.is_marked());
+  CHECK(rig.runs("n1"));
+  rig.disk.full = false;
+  CHECK(rig.until(State::asleep));
+}
+
+TEST_CASE("cycles: a restart at any step of a round trip leads to the same end") {
+  for (const bool api : {true, false})
+    for (int at = 0; at < 40; ++at) {
+      CAPTURE(at);
+      CycleRig rig(api);
+      rig.choose();
+      for (int i = 0; i < 40; ++i) {
+        if (i == at) rig.restart();
+        if (i == 20) rig.cycles->wake("n1", "half time", false);
+        rig.step();
+        if (rig.record().state == State::asleep) CHECK_FALSE(rig.runs("n1"));
+      }
+      comes_back(rig);
+    }
+}
+
+TEST_CASE("cycles: a controller that dies after it stored a record and before its action loses nothing") {
+  for (int writes = 1; writes < 16; ++writes) {
+    CAPTURE(writes);
+    int left = writes;
+    CycleRig rig;
+    rig.disk.slow = true;
+    rig.choose();
+    for (int i = 0; i < 60; ++i) {
+      if (!rig.disk.waiting.empty() && --left == 0) break;
+      rig.disk.finish();
+      if (i == 30) rig.cycles->wake("n1", "half time", false);
+      rig.step();
+    }
+    for (auto& [rows, answer] : rig.disk.waiting) rig.disk.apply(rows);
+    rig.disk.slow = false;
+    rig.restart();
+    rig.step();
+    comes_back(rig);
+  }
+}
+
+TEST_CASE("cycles: a lost goodbye is a failed sleep, and the node takes pods again") {
+  CycleRig rig;
+  rig.mute_agents.insert("n1");
+  rig.choose();
+  REQUIRE(rig.until(State::suspending));
+  REQUIRE(rig.until(State::awake));
+  CHECK(rig.failures("no_goodbye") == 1);
+  CHECK(rig.machines->machine("n1").slept.empty());
+  CHECK(rig.orders.size() > 10);  // asked again and again
+  comes_back(rig);
+}
+
+TEST_CASE("cycles: a refused goodbye keeps the node awake, with the agent's reason") {
+  CycleRig rig;
+  rig.reluctant.insert("n1");
+  rig.choose();
+  REQUIRE(rig.until(State::suspending));
+  rig.until(State::probation);
+  CHECK(rig.record().reason.find("an update is running") != std::string::npos);
+  CHECK(rig.failures("refused") == 1);
+  comes_back(rig);
+  CHECK(rig.machines->machine("n1").slept.empty());
+}
+
+TEST_CASE("cycles: a driver that times out is a failed sleep, and the reason has its error") {
+  CycleRig rig;
+  rig.choose();
+  REQUIRE(rig.until(State::suspending));
+  rig.machines->fail_next("n1", {Errc::timeout, "bmc-1", "no answer in 20 s", "check the network"});
+  rig.until(State::probation);
+  CHECK(rig.record().reason.find("bmc-1: no answer in 20 s (check the network)") != std::string::npos);
+  CHECK(rig.failures("went_on") == 1);
+  comes_back(rig);
+}
+
+TEST_CASE("cycles: a node that is still on after the order to sleep goes on") {
+  CycleRig rig;
+  rig.machines->change("n1", [](FakePower::Machine& machine) { machine.deaf = true; });
+  rig.choose();
+  REQUIRE(rig.until(State::suspending));
+  REQUIRE(rig.until(State::probation));
+  CHECK(rig.failures("went_on") == 1);
+  comes_back(rig);
+}
+
+TEST_CASE("cycles: a wake without effect is repeated, then the node has failed, and an hour later it is tried again") {
+  CycleRig rig;
+  rig.choose();
+  REQUIRE(rig.until(State::asleep));
+  rig.machines->change("n1", [](FakePower::Machine& machine) { machine.deaf = true; });
+  rig.cycles->wake("n1", "wanted", false);
+  REQUIRE(rig.until(State::failed));
+  CHECK(rig.failures("no_wake") == 1);
+  rig.step();
+  CHECK_FALSE(rig.is_marked());  // a failed node gets none of Wattle's marks
+  rig.machines->change("n1", [](FakePower::Machine& machine) { machine.deaf = false; });
+  rig.step(std::chrono::hours(1));
+  comes_back(rig);
+}
+
+TEST_CASE("cycles: without the API server no node is marked or put to sleep, and none stays marked after it") {
+  CycleRig rig;
+  rig.marks->down = true;
+  rig.choose();
+  for (int i = 0; i < 300; ++i) rig.step();
+  CHECK(rig.record().state == State::idle);
+  CHECK(rig.orders.empty());
+  REQUIRE(rig.until(State::awake));
+  rig.step(kCallAgain);
+  CHECK(rig.record().marked);
+  rig.marks->down = false;
+  rig.step(kCallAgain);
+  comes_back(rig);
+  rig.choose();
+  REQUIRE(rig.until(State::asleep));
+  rig.marks->down = true;  // a wake does not wait for it
+  rig.cycles->wake("n1", "wanted", false);
+  REQUIRE(rig.until(State::awake));
+  for (int i = 0; i < 30; ++i) rig.step();
+  CHECK(rig.is_marked());
+  rig.marks->down = false;
+  comes_back(rig);
+}
+
+TEST_CASE("cycles: a node that goes silent without a goodbye is lost, and its return ends that") {
+  CycleRig rig;
+  rig.silent.insert("n1");
+  REQUIRE(rig.until(State::failed));
+  CHECK(rig.cycles->records().totals().failures.empty());  // not a failure of sleep
+  CHECK_FALSE(rig.is_marked());
+  rig.silent.clear();
+  REQUIRE(rig.until(State::awake));
+}
+
+TEST_CASE("cycles: a sleeper that wakes by itself, gets a pod, or loses its label comes back") {
+  CycleRig rig;
+  rig.choose();
+  REQUIRE(rig.until(State::asleep));
+  rig.machines->change("n1", [](FakePower::Machine& machine) { machine.state = PowerState::on; });
+  for (int i = 0; i < 6; ++i) rig.step();
+  CHECK(rig.failures("woke_by_itself") == 1);
+  comes_back(rig);
+  rig.choose();
+  REQUIRE(rig.until(State::asleep));
+  rig.pods["n1"] = "shop/late";
+  rig.step();
+  CHECK(rig.record().state == State::waking);
+  comes_back(rig);
+  rig.pods.clear();
+  rig.step();
+  rig.choose();
+  REQUIRE(rig.until(State::idle));
+  NodeNow now = rig.now("n1");
+  now.forbidden = true;
+  rig.cycles->look(now);
+  CHECK(rig.record().state == State::awake);
+  comes_back(rig);
+}
+
+TEST_CASE("cycles: a pod that comes to a marked node stops its sleep") {
+  CycleRig rig;
+  rig.choose();
+  rig.step();
+  rig.pods["n1"] = "shop/late";
+  rig.step();
+  CHECK(rig.record().state == State::awake);
+  CHECK(rig.record().reason == "pod shop/late came to the node");
+  comes_back(rig);
+  CHECK(rig.orders.empty());
+}
+
+TEST_CASE("cycles: a test is one round trip, and one without proof wakes again even after a restart") {
+  CycleRig rig;
+  rig.around.rules.proven_round_trips = 2;
+  rig.restart();
+  rig.step();
+  CHECK(rig.cycles->test("n9", Depth::off, true, "operator/ann").error().code == Errc::not_found);
+  REQUIRE(rig.cycles->test("n1", Depth::off, true, "operator/ann"));
+  CHECK(rig.cycles->test("n1", Depth::off, true, "operator/ann").error().code == Errc::conflict);
+  REQUIRE(rig.until(State::asleep));
+  rig.restart();
+  REQUIRE(rig.until(State::awake));
+  rig.step();
+  CHECK(rig.record().round_trips == 1);
+  rig.pods["n1"] = "shop/a";
+  rig.step();
+  NodeNow now = rig.now("n1");
+  rig.cycles->look(now);
+  CHECK(rig.cycles->test("n1", Depth::off, true, "operator/ann").error().code == Errc::conflict);
+}
+
+TEST_CASE("cycles: a drain evicts each pod once, follows its replacement, and ends in a sleep") {
+  CycleRig rig;
+  rig.pods["n1"] = "shop/a";
+  rig.choose("n1", {move_of("a", "shop/ReplicaSet/web", "n2"), move_of("b", "shop/ReplicaSet/db", "n3")});
+  CHECK(rig.record().state == State::draining);
+  CHECK(rig.cycles->reserved().size() == 2);
+  for (int i = 0; i < 5; ++i) rig.step();
+  CHECK(rig.marks->evictions == std::map<std::string, std::size_t>{{"a", 1}, {"b", 1}});
+  rig.cycles->bound("a2", "shop/a2", "shop/ReplicaSet/web", "n2");
+  rig.cycles->bound("b2", "shop/b2", "shop/ReplicaSet/db", "n3");
+  CHECK(rig.cycles->reserved().empty());
+  for (int i = 0; i < 10; ++i) rig.step();
+  CHECK(rig.record().state == State::draining);  // a pod is still there
+  rig.pods.clear();
+  REQUIRE(rig.until(State::asleep));
+  CHECK(rig.marks->evictions.size() == 2);
+  CHECK(rig.cycles->records().ledger().rests("a2", "", rig.clock.wall(), {}).cause ==
+        core::ExcludedFor::moved_recently);
+}
+
+TEST_CASE("cycles: a drain waits for a disruption budget, and two misplaced pods stop it") {
+  CycleRig rig;
+  rig.pods["n1"] = "shop/a";
+  rig.marks->answers["a"] = Evicted::refused;
+  rig.choose("n1", {move_of("a", "shop/ReplicaSet/web", "n2"), move_of("b", "shop/ReplicaSet/db", "n3")});
+  for (int i = 0; i < 120; ++i) rig.step();
+  CHECK(rig.marks->evictions == std::map<std::string, std::size_t>{{"b", 1}});
+  rig.marks->answers.clear();
+  for (int i = 0; i < 600; ++i) rig.step();
+  // The pod that was evicted has not started elsewhere in time.
+  CHECK(rig.record().state == State::awake);
+  CHECK(rig.record().reason.find("shop/b has not started elsewhere in time") != std::string::npos);
+  CHECK(rig.marks->evictions.at("b") == 1);
+  comes_back(rig);
+}
+
+TEST_CASE("cycles: a drain that a restart interrupts does not evict a pod twice") {
+  CycleRig rig;
+  rig.pods["n1"] = "shop/a";
+  rig.choose("n1", {move_of("a", "shop/ReplicaSet/web", "n2")});
+  for (int i = 0; i < 3; ++i) rig.step();
+  CHECK(rig.marks->evictions.at("a") == 1);
+  rig.restart();
+  rig.step();
+  CHECK(rig.record().state == State::awake);
+  rig.step();
+  rig.choose("n1", {move_of("a", "shop/ReplicaSet/web", "n2")});
+  for (int i = 0; i < 60; ++i) rig.step();
+  CHECK(rig.marks->evictions.at("a") == 1);
+}
+
+TEST_CASE("cycles: an unreadable record is observed, and its node comes back") {
+  CycleRig rig;
+  rig.choose();
+  REQUIRE(rig.until(State::asleep));
+  rig.disk.nodes.at("n1").record.reset();
+  rig.restart();
+  rig.step();
+  comes_back(rig);
+}
+
+namespace {
+
+// Counts the calls that are under way, by node.
+class CountedPower final : public NodePower {
+ public:
+  explicit CountedPower(std::shared_ptr<NodePower> power) : power_(std::move(power)) {}
+  std::atomic<int> most_of_a_node{0}, most{0};
+
+  Result<Capabilities> probe(const Node& node, std::chrono::milliseconds limit) override {
+    return power_->probe(node, limit);
+  }
+  Status sleep(const Node& node, Depth depth, const Operation& operation) override {
+    const Call call(*this, node);
+    return power_->sleep(node, depth, operation);
+  }
+  Status wake(const Node& node, const Operation& operation) override {
+    const Call call(*this, node);
+    return power_->wake(node, operation);
+  }
+  Result<Observation> observe(const Node& node, std::chrono::milliseconds limit) override {
+    const Call call(*this, node);
+    return power_->observe(node, limit);
+  }
+
+ private:
+  struct Call {
+    Call(CountedPower& power, const Node& called) : of(power), node(called.name) {
+      {
+        const std::lock_guard lock(of.mutex_);
+        of.most_of_a_node = std::max(of.most_of_a_node.load(), ++of.calls_[node]);
+        of.most = std::max(of.most.load(), ++of.all_);
+      }
+      tests::pace(std::chrono::milliseconds(2));
+    }
+    ~Call() {
+      const std::lock_guard lock(of.mutex_);
+      --of.calls_[node];
+      --of.all_;
+    }
+    CountedPower& of;
+    std::string node;
+  };
+  std::shared_ptr<NodePower> power_;
+  std::mutex mutex_;
+  std::map<std::string, int> calls_;
+  int all_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE("cycles: calls of several nodes run at once, those of one node one after the other") {
+  CycleRig rig(true, 8);
+  const auto counted = std::make_shared<CountedPower>(rig.machines);
+  rig.cycles = std::make_unique<PowerCycles>(rig.around, std::make_unique<MemoryStore>(rig.disk), counted, rig.marks);
+  REQUIRE(rig.cycles->load());
+  rig.cycles->on_send([&rig](const std::string& node, const wire::SleepOrder& order) -> Status {
+    if (!order.granted) rig.promised[node] = order.operation;
+    return {};
+  });
+  rig.step();
+  for (const std::string& node : rig.names) rig.choose(node);
+  const auto all = [&](State state) {
+    return tests::wait_until([&] {
+      rig.step(std::chrono::milliseconds(100));
+      return std::all_of(rig.names.begin(), rig.names.end(),
+                         [&](const std::string& node) { return rig.record(node).state == state; });
+    });
+  };
+  REQUIRE(all(State::asleep));
+  for (const std::string& node : rig.names) rig.cycles->wake(node, "all", false);
+  REQUIRE(all(State::awake));
+  CHECK(counted->most_of_a_node == 1);
+  CHECK(counted->most > 1);
+  for (const std::string& node : rig.names) {
+    CHECK(rig.machines->machine(node).slept.size() == 1);
+    CHECK(rig.machines->machine(node).woken.size() == 1);
+  }
+}

@@ -1,0 +1,273 @@
+// sleep_auto: mode auto of sleep_control: opt-in and proof, the plan's wakes, what other parts see of a sleeper, and a
+// restart in another mode.
+#include <doctest/doctest.h>
+
+#include "common/wire/codec.hpp"
+#include "tests/unit/common/temp_dir.hpp"
+#include "tests/unit/controller/cycle_rig.hpp"
+#include "tests/unit/controller/fake_power.hpp"
+#include "tests/unit/controller/sleep_rig.hpp"
+
+using namespace wattle;
+using namespace wattle::controller;
+using namespace wattle::controller::test;
+using power::FakePower;
+using json = wattle::SortedJson;
+namespace core = wattle::placement::sleep;
+using State = core::PowerState;
+
+namespace {
+
+// Six nodes with the label auto, drivers for all, a store, and agents that agree to sleep.
+struct AutoRig : SleepRig {
+  wattle::test::TempDir dir;
+  std::shared_ptr<FakePower> machines = std::make_shared<FakePower>();
+  std::map<std::string, std::uint64_t> promised;
+
+  AutoRig() : SleepRig(core::SleepMode::automatic) {
+    power::PowerConfig file;
+    for (int i = 1; i <= 6; ++i) {
+      const std::string name = "n" + std::to_string(i);
+      machines->add(name);
+      greet_auto(name);
+    }
+    power::NodeDrivers item;
+    item.sleep = item.wake = item.observe = power::DriverKind::exec;
+    file.nodes.push_back(item);
+    config.sleep.drivers_file = "drivers.yaml";
+    config.sleep.drivers = std::make_shared<const power::PowerConfig>(std::move(file));
+    drivers = machines;
+    StoreOptions options;
+    options.file.path = dir.file("store.db");
+    store = Store::start(options, clock, log).value();
+    begin();
+  }
+  ~AutoRig() { control.reset(); }
+  void greet_auto(const std::string& name) {
+    wire::Hello hello = hello_of(name);
+    hello.labels = {{"wattle.dev/sleep", "auto"}};
+    state.greet(hello);
+    if (control) control->greeted(hello);
+  }
+  void begin(core::SleepMode mode = core::SleepMode::automatic) {
+    control.reset();
+    config.sleep.mode = mode;
+    begin_control();
+    for (int i = 1; i <= 6; ++i) {
+      const auto* node = state.node("n" + std::to_string(i));
+      if (node != nullptr && node->connected) control->greeted(node->hello);
+    }
+    control->on_send([this](const std::string& node, const wire::SleepOrder& order) -> Status {
+      if (!order.granted) promised[node] = order.operation;
+      return {};
+    });
+  }
+  // A moment with telemetry of all nodes that are on.
+  void moment(Duration by = std::chrono::milliseconds(200)) {
+    clock.advance(by);
+    for (int i = 1; i <= 6; ++i) {
+      const std::string name = "n" + std::to_string(i);
+      const auto* node = state.node(name);
+      if (machines->machine(name).state != power::PowerState::on) {
+        if (node != nullptr && node->connected) state.disconnect(name);
+        continue;
+      }
+      if (node == nullptr || !node->connected) greet_auto(name);
+      const auto tick = static_cast<std::uint64_t>(clock.mono().time_since_epoch() / std::chrono::milliseconds(200));
+      state.apply(name, record_of(name, tick), clock.mono());
+    }
+    finish(control->tick(state));
+    for (const auto& [node, operation] : std::exchange(promised, {})) control->goodbye(node, {operation, ""});
+  }
+  bool until(const std::function<bool()>& event) {
+    return tests::wait_until([&] {
+      moment();
+      return event();
+    });
+  }
+  State state_of(const std::string& node) {
+    const auto found = control->records().find(node);
+    return found == control->records().end() ? State::unknown : found->second.state;
+  }
+  // Why the last plan keeps nodes awake, for people.
+  std::string reasons() const {
+    std::string text;
+    if (control->plan())
+      for (const core::KeptAwake& each : control->plan()->plan.kept) text += each.node + " " + each.why.reason + "; ";
+    for (const auto& [name, record] : control->records())
+      text += name + " " + std::string(to_string(record.state)) + " " + record.reason + "; ";
+    return text;
+  }
+  // The cause in the last plan.
+  core::ExcludedFor cause_of(const std::string& node) const {
+    for (const core::KeptAwake& each : control->plan()->plan.kept)
+      if (each.node == node) return each.why.cause;
+    return core::ExcludedFor::none;
+  }
+  // Lets nodes sleep, at least that many.
+  void nodes_sleep(std::size_t least) {
+    const bool sleep = until([&] { return asleep() >= least; });
+    INFO(reasons());
+    REQUIRE(sleep);
+  }
+  std::size_t asleep() const {
+    return static_cast<std::size_t>(std::count_if(control->records().begin(), control->records().end(),
+                                                  [](const auto& item) { return item.second.state == State::asleep; }));
+  }
+  Result<std::string> order(const std::string& what, const std::map<std::string, std::string>& arguments) {
+    return control->order(what, arguments, "operator/ann");
+  }
+  // Lets each node prove that it wakes.
+  void prove() {
+    config.sleep.plan.rules.proven_round_trips = 1;
+    config.sleep.plan.rules.stay_awake = std::chrono::seconds(0);
+    begin();
+    REQUIRE(until([this] { return control->plans() > 0; }));
+    for (int i = 1; i <= 6; ++i) {
+      const std::string name = "n" + std::to_string(i);
+      REQUIRE(until([&] { return order("sleep-now", {{"node", name}}).has_value(); }));
+      REQUIRE(until([&] { return control->records().at(name).round_trips == 1 && state_of(name) == State::awake; }));
+    }
+  }
+};
+
+}  // namespace
+
+TEST_CASE("auto: no node sleeps before its round trips are proven by an operator's order") {
+  AutoRig rig;
+  REQUIRE(rig.until([&] { return rig.control->plans() > 1; }));
+  CHECK(rig.cause_of("n1") == core::ExcludedFor::unproven);
+  CHECK(rig.asleep() == 0);
+  CHECK(rig.order("sleep-now", {}).error().code == Errc::malformed);
+  CHECK(rig.order("sleep-now", {{"node", "n9"}}).error().code == Errc::not_found);
+  const auto begun = rig.order("sleep-now", {{"node", "n1"}});
+  REQUIRE(begun);
+  CHECK(json::parse(*begun)["proven_trips"] == 3);
+  CHECK(json::parse(*begun)["round_trips"] == 0);
+  REQUIRE(rig.until([&] { return rig.control->records().at("n1").round_trips == 1; }));
+  CHECK(rig.machines->machine("n1").slept.size() == 1);
+  CHECK(rig.machines->machine("n1").woken.size() == 1);
+  CHECK(rig.control->totals().cycles == 1);
+  CHECK(rig.control->history().size() >= 6);
+}
+
+TEST_CASE("auto: proven nodes sleep, others see it, and pods that wait wake them") {
+  AutoRig rig;
+  rig.prove();
+  rig.nodes_sleep(1);
+  std::string sleeper;
+  for (const auto& [name, record] : rig.control->records())
+    if (record.state == State::asleep) sleeper = name;
+  REQUIRE(rig.until([&] { return rig.state.node_view(sleeper)->asleep; }));
+  CHECK_FALSE(rig.state.node_view(sleeper)->ready);
+  CHECK(rig.state.node_view(sleeper)->wake_cost_j > 0);
+  CHECK(mask_reason(*rig.state.node_view(sleeper), {}, {}) == "not ready");
+  // More pods than the awake nodes take.
+  const double cores = rig.state.node_view(sleeper)->allocatable.cpu_cores;
+  for (int i = 0; i < 6; ++i) {
+    placement::PodSpec pod;
+    pod.uid = "p" + std::to_string(i);
+    pod.name = pod.uid;
+    pod.request = {cores, 0};
+    rig.state.ask(pod, 0, false, rig.clock.mono());
+  }
+  const MonoTime wanted = rig.clock.mono();
+  REQUIRE(rig.until([&] { return rig.asleep() == 0; }));
+  CHECK(rig.clock.mono() - wanted < power::kPlanAsleep);  // long before the next regular plan
+  REQUIRE(rig.until([&] { return rig.state_of(sleeper) == State::awake; }));
+  REQUIRE(rig.until([&] { return rig.state.node_view(sleeper)->ready; }));
+  CHECK_FALSE(rig.state.node_view(sleeper)->asleep);
+  rig.state.bind("p0", sleeper, false, rig.clock.mono());
+  rig.moment(power::kLookEvery);
+  CHECK(rig.control->totals().waited_pods <= 1);
+}
+
+TEST_CASE("auto: sleep-wake wakes one node or all, also in mode recommend, and mode off wakes all at once") {
+  AutoRig rig;
+  rig.prove();
+  rig.nodes_sleep(2);
+  REQUIRE(rig.until([&] {  // none is on its way
+    return std::all_of(rig.control->records().begin(), rig.control->records().end(),
+                       [](const auto& item) { return takes_pods(item.second) || item.second.state == State::asleep; });
+  }));
+  const std::size_t sleepers = rig.asleep();
+  CHECK(rig.order("sleep-wake", {}).error().code == Errc::malformed);
+  CHECK(rig.order("sleep-wake", {{"node", "n9"}}).error().code == Errc::not_found);
+  CHECK(rig.order("sleep-wake", {{"all", "no"}}).error().code == Errc::malformed);
+  rig.begin(core::SleepMode::recommend);
+  for (int i = 0; i < 30; ++i) rig.moment();
+  CHECK(rig.asleep() == sleepers);
+  CHECK(rig.order("sleep-now", {{"node", "n1"}}).error().code == Errc::unsupported);
+  const auto woken = rig.order("sleep-wake", {{"all", "yes"}});
+  REQUIRE(woken);
+  CHECK(json::parse(*woken)["woken"].size() == sleepers);
+  REQUIRE(rig.until([&] { return rig.asleep() == 0; }));
+  REQUIRE(rig.until([&] {
+    return std::all_of(rig.control->records().begin(), rig.control->records().end(),
+                       [](const auto& item) { return takes_pods(item.second); });
+  }));
+  // Once the last record is on disk.
+  REQUIRE(rig.until([&] {
+    rig.begin(core::SleepMode::recommend);
+    return rig.control->records().empty();
+  }));
+  rig.begin();
+  rig.nodes_sleep(1);
+  rig.begin(core::SleepMode::off);
+  REQUIRE(rig.until([&] { return rig.asleep() == 0; }));
+}
+
+TEST_CASE("auto: a controller that starts while nodes sleep knows them, although their agents are silent") {
+  AutoRig rig;
+  rig.prove();
+  rig.nodes_sleep(1);
+  rig.begin();
+  std::set<std::string> known;
+  for (const wire::Hello& hello : rig.control->remembered()) {
+    known.insert(hello.node);
+    CHECK(hello.cpu_cores > 0);
+    CHECK(hello.labels.at("wattle.dev/sleep") == "auto");
+  }
+  for (const auto& [name, record] : rig.control->records()) CHECK(known.contains(name) == !takes_pods(record));
+}
+
+TEST_CASE("auto: an excluded node wakes and stays awake") {
+  AutoRig rig;
+  rig.prove();
+  rig.nodes_sleep(1);
+  std::string sleeper;
+  for (const auto& [name, record] : rig.control->records())
+    if (record.state == State::asleep) sleeper = name;
+  REQUIRE(rig.order("sleep-exclude", {{"node", sleeper}, {"why", "disk check"}}));
+  REQUIRE(rig.until([&] { return rig.state_of(sleeper) == State::awake; }));
+  for (int i = 0; i < 60; ++i) rig.moment();
+  CHECK(rig.state_of(sleeper) == State::awake);
+}
+
+TEST_CASE("auto: an agent that is too old to agree keeps its node awake") {
+  AutoRig rig;
+  wire::Hello old = hello_of("n1");
+  old.version_max = wire::kSleepSince - 1;
+  old.labels = {{"wattle.dev/sleep", "auto"}};
+  rig.state.greet(old);
+  REQUIRE(rig.until([&] { return rig.control->plan() && rig.cause_of("n1") == core::ExcludedFor::no_driver; }));
+}
+
+TEST_CASE("auto: with an API server and no way to mark nodes, no node sleeps") {
+  AutoRig rig;
+  CHECK(rig.order("sleep-now", {{"node", "n1"}}).error().code == Errc::unavailable);  // no plan yet
+  rig.control = std::make_unique<power::SleepControl>(power::SleepControl::Around{
+      rig.config.sleep, *rig.store, rig.rollout, rig.clock, rig.log, "elsewhere", kube::ApiServer{}, 5, rig.machines});
+  CHECK(rig.order("sleep-now", {{"node", "n1"}}).error().code == Errc::unsupported);
+}
+
+TEST_CASE("auto: the configuration refuses auto without drivers or without a store") {
+  const std::string keys = "key: k\nallow_list: a\n";
+  const auto none = parse_config(keys + "sleep: {mode: auto}\n", "controller.yaml");
+  REQUIRE_FALSE(none);
+  CHECK(none.error().message().find("set sleep.drivers") != std::string::npos);
+  const auto storeless = parse_config(keys + "sleep: {mode: auto}\nstore: {path: \"\"}\n", "controller.yaml");
+  REQUIRE_FALSE(storeless);
+  CHECK(storeless.error().message().find("set store.path") != std::string::npos);
+  CHECK_FALSE(parse_config(keys + "sleep: {proven_trips: 0}\n", "controller.yaml"));
+}
