@@ -14,7 +14,8 @@ namespace wattle::agent {
 
 namespace {
 constexpr const char* kAlarmFix = "allow the agent to write it, see docs/how-to/prepare-nodes-for-sleep.md";
-constexpr const char* kNoAlarmFix = "set the controller's longest sleep without an alarm, or use another depth";
+constexpr const char* kNoAlarmFix = "let a power driver of the controller put this node to sleep";
+constexpr std::uint64_t kOneDay_s = 86'400 - 60;
 
 std::string_view trimmed(std::string_view text) {
   while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.remove_suffix(1);
@@ -66,13 +67,17 @@ Status RtcAlarm::arm(std::uint64_t after_s) {
   // The kernel takes no alarm while one is set.
   if (before_s != 0) WATTLE_CHECK(write(0));
   armed_ = true;
-  if (const Status written = write(at_s); !written) {
-    disarm();
-    return written;
-  }
+  Status armed = set(at_s);
+  if (!armed && after_s > kOneDay_s) armed = set(now_s + kOneDay_s);
+  if (!armed) disarm();
+  return armed;
+}
+
+// Writes the alarm and reads it back.
+Status RtcAlarm::set(std::uint64_t at_s) const {
+  WATTLE_CHECK(write(at_s));
   WATTLE_TRY(const std::uint64_t kept_s, read("wakealarm"));
   if (kept_s == at_s) return {};
-  disarm();
   return fail(Errc::conflict, dir_ + "/wakealarm",
               "has " + std::to_string(kept_s) + " after " + std::to_string(at_s) + " was written", kNoAlarmFix);
 }

@@ -67,6 +67,29 @@ TEST_CASE("a clock that cannot wake the machine is refused by name, and stays as
   CHECK(on.tree.alarm().empty());
 }
 
+TEST_CASE("a clock that takes at most a day wakes the node after a day, and one that keeps no alarm is refused") {
+  // As rtc-cmos without a date in its alarm, and as a clock that forgets.
+  struct DayClock final : RtcAlarm {
+    using RtcAlarm::RtcAlarm;
+    Status write(std::uint64_t at_s) const override {
+      if (at_s > 1'700'000'000 + 86'400) return fail(Errc::malformed, "wakealarm", "Invalid argument");
+      return RtcAlarm::write(at_s);
+    }
+  };
+  struct Forgetful final : RtcAlarm {
+    using RtcAlarm::RtcAlarm;
+    Status write(std::uint64_t) const override { return RtcAlarm::write(0); }
+  };
+  Machine on;
+  DayClock day(on.dir.path() + "/sys");
+  REQUIRE(day.arm(72 * 3600));
+  CHECK(on.tree.alarm() == "1700086340\n");
+  day.disarm();
+  Forgetful forgetful(on.dir.path() + "/sys");
+  CHECK(forgetful.arm(600).error().code == Errc::conflict);
+  CHECK(on.tree.alarm() == "0\n");
+}
+
 TEST_CASE("a clock whose alarm cannot be read back is refused") {
   Machine on;
   std::filesystem::remove(on.tree.path("wakealarm"));
