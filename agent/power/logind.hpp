@@ -1,7 +1,7 @@
 // logind: client of systemd's login manager over D-Bus. Suspends this machine or powers it off.
 // Source   org.freedesktop.login1.Manager at the system bus: ListInhibitors, CanSuspend, CanPowerOff, Suspend, PowerOff
-// Errors   unavailable (no bus, or no logind on it), unsupported (the machine lacks this depth), denied (the user of the
-//          agent may not), conflict (a program holds an inhibitor), timeout, malformed; each names bus or program
+// Errors   unavailable (no bus, or no logind on it), unsupported (the machine lacks this depth), denied (the agent may
+//          not), conflict (a program holds an inhibitor), timeout, malformed; each names bus or program
 // Threads  single owner; each call opens a connection of its own and blocks for at most the patience per question
 #pragma once
 
