@@ -196,6 +196,21 @@ void read_provisioning(config::Section section, AgentConfig& out) {
     section.mistake("socket", "with a tick above 5s", "use a shorter tick: an actuator waits 10 s for its orders");
 }
 
+void read_power(config::Section section, AgentConfig& out) {
+  section.read("sleep", out.power.sleep);
+  std::vector<std::string> names;
+  for (const SleepDepth depth : out.power.depths) names.emplace_back(to_string(depth));
+  section.read("depths", names);
+  out.power.depths.clear();
+  for (const std::string& name : names) {
+    if (const auto depth = parse_sleep_depth(name))
+      out.power.depths.push_back(*depth);
+    else
+      section.mistake("depths", "'" + name + "' is no depth", "suspend or off");
+  }
+  if (names.empty()) section.mistake("depths", "is empty", "remove it, or set sleep: false");
+}
+
 Result<AgentConfig> read(config::Document document) {
   AgentConfig out;
   config::Section root = document.root();
@@ -258,6 +273,7 @@ Result<AgentConfig> read(config::Document document) {
   read_pcm(root.section("pcm"), out.pcm);
   read_bpf(root, out);
   read_provisioning(root.section("provisioning"), out);
+  read_power(root.section("power"), out);
 
   config::Section log = root.section("log");
   static const std::vector<std::string_view> kLevels{"debug", "info", "warn", "error", "off"};

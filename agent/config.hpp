@@ -18,6 +18,7 @@
 #include "agent/collect/probe_window.hpp"
 #include "agent/echo.hpp"
 #include "agent/latency.hpp"
+#include "agent/power/sleep_config.hpp"
 #include "agent/roots.hpp"
 #include "common/actuation.hpp"
 #include "common/clock.hpp"
@@ -84,6 +85,7 @@ struct AgentConfig {
   std::optional<PcmEndpoint> pcm;  // unset: PCM is not used
   BpfConfig bpf;
   ProvisioningConfig provisioning;
+  SleepConfig power;
   std::vector<IpNetwork> cluster_networks;  // round trips to peers in them are not counted as users'
   LogLevel log_level = LogLevel::info;
 };

@@ -13,6 +13,7 @@
 #include "agent/collect/probe_icmp.hpp"
 #include "agent/collect/procfs.hpp"
 #include "agent/collect/psi.hpp"
+#include "agent/power/sleep_findings.hpp"
 #include "common/dir.hpp"
 
 namespace wattle::agent {
@@ -142,7 +143,7 @@ struct Examiner {
 constexpr Examiner kExaminers[]{
     {examine_procfs, true},          {examine_psi, true},     {examine_cgroup, true}, {examine_cgroup_sweep, false},
     {examine_kernel_signals, false}, {examine_energy, false}, {examine_icmp, true},   {examine_machine, false},
-    {examine_setup, false},
+    {examine_setup, false},          {examine_sleep, true},
 };
 
 std::vector<Finding> ask(const AgentConfig& config, bool whole) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "agent/incarnation.hpp"
+#include "common/boot_time.hpp"
 #include "common/transport/keys.hpp"
 #include "common/transport/outbox.hpp"
 #include "common/version.hpp"
@@ -55,7 +56,8 @@ Link::Link(transport::Context& context, const AgentConfig& config, std::unique_p
       node_(config.node),
       clock_(clock),
       log_(log),
-      spool_(spool.get()) {
+      spool_(spool.get()),
+      sleep_(config.power, config.roots, suspended, clock, log) {
   if (spool)
     outbox_ = std::move(spool);
   else
@@ -138,8 +140,10 @@ void Link::pump(const Sampler& sampler) {
   if (enroller_) follow_enrolment(sampler);
   if (!session_) return report_spool();
   session_->pump();
+  sleep_.step(*session_);
   report_spool();
   const bool welcomed = session_->status().welcomed;
+  if (session_->silent()) welcomed_ = false;  // not lost
   if (welcomed == welcomed_) return;
   if (welcomed)
     log_.info("controller.welcomed", "the controller has accepted the agent", {{"node", node_}});

@@ -1,5 +1,6 @@
 // link: the connection to the controller: queues records and pod changes, and sends them in a session.
 // Source   the sampler's records, and pods that started and ended
+// Sleeps   if the controller orders it (power/node_sleep.hpp)
 // Enrols   if configured, its own thread enrols the agent; records wait until then
 // Errors   open_ names the key file; later failures are reported in values() and the log
 // Threads  single owner; pump() never blocks on the network
@@ -15,6 +16,7 @@
 #include "agent/delta_encoder.hpp"
 #include "agent/enrol.hpp"
 #include "agent/metrics.hpp"
+#include "agent/power/node_sleep.hpp"
 #include "agent/sampler.hpp"
 #include "common/clock.hpp"
 #include "common/log.hpp"
@@ -85,6 +87,7 @@ class Link {
   bool durable_ = true;
   std::optional<transport::AgentSession> session_;  // no value: the controller's key is not known yet
   std::optional<Enroller> enroller_;
+  NodeSleep sleep_;
   DeltaEncoder thinner_;
   bool welcomed_ = false, welcomed_once_ = false;
 };

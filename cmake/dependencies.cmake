@@ -59,7 +59,7 @@ find_package(prometheus-cpp REQUIRED CONFIG)                          # agent an
 pkg_check_modules(Cap REQUIRED IMPORTED_TARGET libcap)                # agent/privileges, actuator/sandbox
 pkg_check_modules(Ncurses REQUIRED IMPORTED_TARGET ncursesw)          # cli/top/terminal
 pkg_check_modules(Seccomp REQUIRED IMPORTED_TARGET libseccomp)        # actuator/sandbox
-pkg_check_modules(Systemd REQUIRED IMPORTED_TARGET libsystemd)        # actuator/unit_bus
+pkg_check_modules(Systemd REQUIRED IMPORTED_TARGET libsystemd)        # actuator/unit_bus, agent/power
 
 # msgpack-cxx without its optional Boost parts.
 add_library(wattle_msgpack INTERFACE)                                 # common/wire

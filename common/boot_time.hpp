@@ -1,13 +1,16 @@
-// boot_time: the time at which this machine was started. procfs has it too (btime), but not for a unit with
-// ProcSubset=pid.
-// Source   CLOCK_REALTIME minus CLOCK_BOOTTIME; moves with the wall clock
-// Units    seconds of Unix time
+// boot_time: the time at which this machine was started, and the time that it was suspended since. procfs has the first
+// too (btime), but not for a unit with ProcSubset=pid.
+// Source   CLOCK_REALTIME minus CLOCK_BOOTTIME; moves with the wall clock. CLOCK_BOOTTIME minus CLOCK_MONOTONIC
+// Units    seconds of Unix time; Duration
 // Errors   none
 // Threads  any; defined in clock.cpp, the only place that reads a clock
 #pragma once
 
+#include "common/clock.hpp"
+
 namespace wattle {
 
 double boot_wall_s();
+Duration suspended();
 
 }  // namespace wattle

@@ -43,6 +43,7 @@ AgentSession::AgentSession(Client client, Outbox& outbox, wire::Hello hello, con
 }
 
 void AgentSession::pump() {
+  if (silent_) return drain();
   if (phase_ == Phase::waiting) {
     reopen();
     if (phase_ == Phase::waiting) return;
@@ -63,6 +64,7 @@ void AgentSession::pump() {
 }
 
 Duration AgentSession::patience() const {
+  if (silent_) return kPingEvery;
   const bool quiet = phase_ == Phase::welcomed && !blocked_;
   if (!quiet) return kBusyPatience;
   const Duration until = pinged_at_ + ping_every() + kPingLate - clock_.mono();
@@ -92,10 +94,14 @@ void AgentSession::lose(const std::string& why) {
   phase_ = Phase::waiting;
 }
 
-void AgentSession::reopen() {
-  // Drains late messages of the lost link, which would keep a poll() awake.
+// Drops late messages of a conversation that has ended, which would keep a poll() awake.
+void AgentSession::drain() {
   for (int i = 0; i < kReceivePerPump && client_.receive(); ++i) {
   }
+}
+
+void AgentSession::reopen() {
+  drain();
   if (clock_.mono() < retry_at_) return;
   if (const auto built = client_.rebuild(); !built) return lose(built.error().message());
   phase_ = Phase::connecting;
@@ -170,6 +176,10 @@ void AgentSession::handle(const std::string& bytes) {
     if (phase_ == Phase::welcomed) on_pong(*pong);
     return;
   }
+  if (const auto* order = std::get_if<wire::SleepOrder>(&*message)) {
+    if (phase_ == Phase::welcomed) sleep_order_ = *order;
+    return;
+  }
   lose("the controller sent a " + std::string(to_string(kind_of(*message))) + ", which agents do not accept");
 }
 
@@ -183,6 +193,8 @@ void AgentSession::on_welcome(const wire::Welcome& welcome) {
   if (welcome.max_message_bytes != 0) max_message_bytes_ = std::min(max_message_bytes_, welcome.max_message_bytes);
   credit_ = welcome.credit;
   in_flight_.clear();
+  sleep_order_.reset();
+  hold_after_.reset();
   sent_ = gaps_reported_ = {};
   const RecordMark held{welcome.acked_incarnation, welcome.acked_seq};
   if (held.incarnation > hello_.incarnation) {
@@ -261,6 +273,7 @@ void AgentSession::ping() {
 }
 
 void AgentSession::send_placements() {
+  if (hold_after_) return;
   for (Report& report : reports_) {
     if (report.sent) continue;
     if (!send(report.placement)) return;
@@ -273,7 +286,7 @@ bool AgentSession::piled_up() const { return outbox_.size() > in_flight_.size();
 
 // Sends the newest interval ahead of older records; it is sent again in its turn.
 void AgentSession::send_live() {
-  if (version_ < wire::kLiveSince || !piled_up()) return;
+  if (version_ < wire::kLiveSince || hold_after_ || !piled_up()) return;
   const MonoTime now = clock_.mono();
   const std::size_t room =
       now < backfill_at_ ? 0 : std::min(credit_ - std::min(credit_, in_flight_.size()), allowance());
@@ -314,6 +327,7 @@ void AgentSession::send_samples() {
     }
     auto records = outbox_.peek_after(sent_, count);
     if (!records) return lose(records.error().message());
+    hold_back(*records);
     if (records->empty() || !send_gaps(records->front().mark.incarnation) || !send_batch(*records)) return;
   }
 }

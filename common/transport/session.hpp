@@ -5,6 +5,8 @@
 // Overload an Ack may ask for a longer interval of records, which the owner follows; pings are then rarer, too
 // Backlog  while older records wait, the newest interval is sent first as Live. The backlog starts after a random
 //          pause, so that a fleet does not return all at once, and is sent at most at Pace::per_s records per second
+// Sleep    the owner takes the controller's sleep orders and decides. hold() and flushed() empty the outbox before a
+//          goodbye; fall_silent() ends the conversation until wake(), without a loss (session_sleep.cpp)
 // Errors   none returned: failures are states in status()
 // Threads  single owner; never blocks
 #pragma once
@@ -74,6 +76,22 @@ class AgentSession {
   // may wait for the next sample.
   bool listening() const { return phase_ != Phase::welcomed || blocked_ || piled_up(); }
   void report(wire::Placement placement);
+
+  // The controller's last sleep order in this conversation that was not taken before.
+  std::optional<wire::SleepOrder> take_sleep_order();
+  // Sends no placement, and no record that is newer than those that the outbox has now, until release() or the end of
+  // the conversation.
+  void hold();
+  void release() { hold_after_.reset(); }
+  // Returns whether the controller has acknowledged all records that hold() lets through.
+  bool flushed() const;
+  // Returns false if the goodbye could not be sent.
+  bool say(const wire::Goodbye& goodbye);
+  // Sends and expects no message until wake(), which starts a conversation.
+  void fall_silent();
+  bool silent() const { return silent_; }
+  void wake(std::string why);
+
   const SessionStatus& status() const { return status_; }
   const Socket& socket() const { return client_; }
 
@@ -99,6 +117,8 @@ class AgentSession {
   void send_placements();
   void send_live();
   void send_samples();
+  void hold_back(std::vector<EncodedRecord>& records) const;
+  void drain();
   std::size_t allowance();
   bool piled_up() const;
   bool send_gaps(std::uint64_t incarnation);
@@ -136,6 +156,9 @@ class AgentSession {
   MonoTime backfill_at_{};
   double allowance_ = 0;  // records that may be sent now
   MonoTime allowed_at_{};
+  std::optional<wire::SleepOrder> sleep_order_;
+  std::optional<RecordMark> hold_after_;
+  bool silent_ = false;
   std::deque<RecordMark> in_flight_;
   std::deque<Report> reports_;
 };

@@ -112,7 +112,7 @@ HOMES = {
     r"sqlite3\.h|SQLiteCpp/": ["common/sqlite"],
     r"bpf/": ["agent/bpf"],
     r"seccomp\.h": ["actuator/sandbox.cpp"],
-    r"systemd/": ["actuator/unit_bus.cpp"],
+    r"systemd/": ["actuator/unit_bus.cpp", "agent/power/logind.cpp"],
     r"torch/|ATen/|c10/": ["models/torch"],
     r"msgpack": ["common/wire/codec.cpp"],
     r"yaml-cpp/": ["common/config.cpp", "common/config_twice.cpp", "common/yaml_tree.cpp"],

@@ -1,0 +1,67 @@
+// node_sleep: follows the controller's sleep orders for this node.
+// Order    not granted: checks whether the node can sleep, waits until the records are acknowledged, and says goodbye,
+//          or says why not. Granted: puts the node to sleep if the order leaves that to the agent, and sends no more
+//          until the node has slept
+// After    the end of a sleep, or kSleepPatience without one, starts a new conversation; without a sleep it begins with
+//          the reason. Without a grant within kGrantPatience, or when the conversation ends, the agent goes on as
+//          before
+// Rules    the configuration decides whether the agent may put the node to sleep. A grant without a goodbye of the same
+//          order in this conversation counts as an order that is not granted
+// Errors   none: each becomes the reason of a goodbye
+// Threads  single owner; blocks for the answers of logind
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "agent/power/logind.hpp"
+#include "agent/power/rtc_alarm.hpp"
+#include "agent/power/sleep_config.hpp"
+#include "agent/roots.hpp"
+#include "common/clock.hpp"
+#include "common/log.hpp"
+#include "common/transport/session.hpp"
+#include "common/wire/messages.hpp"
+
+namespace wattle::agent {
+
+inline constexpr Duration kFlushPatience = std::chrono::seconds(15);
+inline constexpr Duration kGrantPatience = std::chrono::minutes(1);
+inline constexpr Duration kSleepPatience = std::chrono::minutes(3);
+inline constexpr const char* kSystemBus = "/run/dbus/system_bus_socket";
+
+class NodeSleep {
+ public:
+  // `suspended` returns the time for which the machine has been suspended since its start (common/boot_time.hpp).
+  NodeSleep(SleepConfig config, const Roots& roots, std::function<Duration()> suspended, const Clock& clock,
+            const Log& log);
+  // Call after each pump of the session.
+  void step(transport::AgentSession& session);
+
+ private:
+  enum class Phase : std::uint8_t { idle, flushing, ready, silent };
+
+  void on_order(transport::AgentSession& session, const wire::SleepOrder& order);
+  Status prepare(const wire::SleepOrder& order);
+  void flush(transport::AgentSession& session);
+  void begin(transport::AgentSession& session);
+  void watch(transport::AgentSession& session);
+  void refuse(transport::AgentSession& session, const std::string& why);
+  void give_up();
+
+  const SleepConfig config_;
+  const Logind logind_;
+  RtcAlarm alarm_;
+  const std::function<Duration()> suspended_;
+  const Clock& clock_;
+  const Log& log_;
+  Phase phase_ = Phase::idle;
+  wire::SleepOrder order_;  // that the phase is about
+  MonoTime until_{};        // end of the phase
+  Duration suspended_before_{};
+  std::optional<wire::Goodbye> unsaid_;  // goes out with the next conversation
+};
+
+}  // namespace wattle::agent

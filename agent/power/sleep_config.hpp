@@ -1,0 +1,31 @@
+// sleep_config: how deep the agent may put its node to sleep, from the section `power` of its configuration.
+// Threads  values
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace wattle::agent {
+
+enum class SleepDepth : std::uint8_t { suspend, off };
+// Names on the wire and in the configuration.
+inline constexpr std::array<std::string_view, 2> kSleepDepthNames{"suspend", "off"};
+inline std::string_view to_string(SleepDepth depth) { return kSleepDepthNames[static_cast<std::size_t>(depth)]; }
+inline std::optional<SleepDepth> parse_sleep_depth(std::string_view name) {
+  const auto found = std::ranges::find(kSleepDepthNames, name);
+  if (found == kSleepDepthNames.end()) return std::nullopt;
+  return static_cast<SleepDepth>(found - kSleepDepthNames.begin());
+}
+
+struct SleepConfig {
+  bool sleep = false;  // the agent may put the node to sleep when its controller orders it
+  std::vector<SleepDepth> depths{SleepDepth::suspend, SleepDepth::off};
+  bool allows(SleepDepth depth) const { return sleep && std::ranges::find(depths, depth) != depths.end(); }
+};
+
+}  // namespace wattle::agent

@@ -1,0 +1,17 @@
+// sleep_findings: whether the agent can put this node to sleep, and whether a magic packet can wake it. For doctor and
+// Hello.
+// Source   logind, the clock's alarm and the network interfaces (logind.hpp, rtc_alarm.hpp, wake_on_lan.hpp); only if
+//          power.sleep is on
+// Threads  any
+#pragma once
+
+#include <vector>
+
+#include "agent/config.hpp"
+#include "agent/finding.hpp"
+
+namespace wattle::agent {
+
+std::vector<Finding> examine_sleep(const AgentConfig& config);
+
+}  // namespace wattle::agent
