@@ -70,7 +70,11 @@ Result<Marked> read_marked(const json& node) {
   return out;
 }
 
-json precondition(const Marked& marked) { return {{"metadata", {{"resourceVersion", marked.version}}}}; }
+json precondition(const Marked& marked) {
+  json patch = json::object();
+  patch["metadata"]["resourceVersion"] = marked.version;
+  return patch;
+}
 
 json annotations_of(const core::NodePowerRecord& record) {
   json out = json::object();

@@ -26,7 +26,7 @@ CONTROLLER = "wattle-controller"
 def grant(plane):
     """Applies the chart's cluster roles of the controller, and the accounts that the laws use."""
     plane.call("POST", "/api/v1/namespaces", {"metadata": {"name": "wattle"}})
-    for thing in rendering.charted("--set", "sleep.mode=auto"):
+    for thing in rendering.charted("--set", "sleep.mode=auto,controller.config.sleep.drivers=/etc/power/drivers.yaml"):
         subjects = [subject["name"] for subject in thing.get("subjects", [])]
         if thing["kind"] == "ClusterRole" and thing["metadata"]["name"].startswith("wattle-") or subjects == [CONTROLLER]:
             if thing["kind"] in ("ClusterRole", "ClusterRoleBinding"):

@@ -19,7 +19,9 @@ namespace {
 using json = SortedJson;
 
 http::Response said(int status, const json& body) { return {status, "application/json", body.dump(), {}, nullptr}; }
-http::Response refusal(int status, const std::string& message) { return said(status, json{{"message", message}}); }
+http::Response refusal(int status, const std::string& message) {
+  return said(status, json::object({{"message", message}}));
+}
 
 class FakePlace final : public Place {
  public:
@@ -108,15 +110,20 @@ class FakePlace final : public Place {
   http::Response evict(const std::string& path, const json& body) {
     const auto found = objects_.find(path);
     if (found == objects_.end()) return refusal(404, "pods not found");
-    if (!(body["deleteOptions"]["preconditions"]["uid"] == found->second["metadata"]["uid"]))
-      return refusal(409, "Precondition failed: UID in precondition: a, UID in object meta: b");
-    for (const auto& [key, object] : objects_) {
+    // Like the server, it takes a disruption from the budget before it looks at the precondition.
+    for (auto& [key, object] : objects_) {
       if (!(object["kind"] == "PodDisruptionBudget") || !selects(object, found->second)) continue;
-      if (object["status"]["disruptionsAllowed"].get<int>() > 0) continue;
-      json refused{{"message", "Cannot evict pod as it would violate the pod's disruption budget."}};
+      if (const int allowed = object["status"]["disruptionsAllowed"].get<int>(); allowed > 0) {
+        object["status"]["disruptionsAllowed"] = allowed - 1;
+        continue;
+      }
+      json refused = json::object();
+      refused["message"] = "Cannot evict pod as it would violate the pod's disruption budget.";
       refused["details"]["causes"].push_back(json{{"reason", "DisruptionBudget"}, {"message", "needs 1 healthy pod"}});
       return said(429, refused);
     }
+    if (!(body["deleteOptions"]["preconditions"]["uid"] == found->second["metadata"]["uid"]))
+      return refusal(409, "Precondition failed");
     objects_.erase(found);
     return said(201, json::object());
   }

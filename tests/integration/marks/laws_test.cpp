@@ -10,6 +10,7 @@
 #include "controller/power/lifecycle_conditions.hpp"
 #include "controller/power/mark_patch.hpp"
 #include "tests/integration/marks/place.hpp"
+#include "tests/patience.hpp"
 
 namespace wattle::controller::power {
 namespace {
@@ -17,7 +18,7 @@ namespace {
 using json = SortedJson;
 namespace core = placement::sleep;
 
-constexpr std::chrono::milliseconds kWithin{30'000};
+const std::chrono::milliseconds kWithin = tests::soon();
 const std::string kDefault = "/api/v1/namespaces/default/";
 const std::string kBudgets = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
 
@@ -54,9 +55,9 @@ struct World {
     REQUIRE(admin.remove("/api/v1/nodes/" + name));  // 404 the first time
     json made{{"apiVersion", "v1"}, {"kind", "Node"}};
     made["metadata"]["name"] = name;
-    made["metadata"]["labels"] = json{{"zone", "z1"}};
+    made["metadata"]["labels"] = json::object({{"zone", "z1"}});
     if (labelled) made["metadata"]["labels"][kExcludeLabel] = "operator";
-    made["metadata"]["annotations"] = json{{"owner", "ops"}};
+    made["metadata"]["annotations"] = json::object({{"owner", "ops"}});
     made["spec"]["taints"].push_back(json{{"key", "gpu"}, {"value", "a100"}, {"effect", "NoSchedule"}});
     if (cordoned) made["spec"]["unschedulable"] = true;
     call("POST", "/api/v1/nodes", made);
@@ -134,7 +135,7 @@ TEST_CASE("changes that another client makes at the same time survive") {
       node["spec"]["taints"].push_back(json{{"key", "edit-" + std::to_string(i)}, {"effect", "NoExecute"}});
       patch["spec"]["taints"] = node["spec"]["taints"];
       if (api.patch("/api/v1/nodes/n1", patch.dump())->status == 200) ++i;
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      tests::pace(std::chrono::milliseconds(2));
     }
     done = true;
   });
@@ -231,6 +232,7 @@ TEST_CASE("an eviction respects budgets, and reaches the pod with that UID only"
   other.pod = "00000000-0000-0000-0000-000000000000";
   CHECK(world.marks.evict(other).value() == Evicted::gone);
   CHECK(world.admin.get(kDefault + "pods/web-1")->status == 200);
+  set_budget(world, 1);
   CHECK(world.marks.evict(pod).value() == Evicted::accepted);
   CHECK(world.admin.get(kDefault + "pods/web-1")->status == 404);
   CHECK(world.marks.evict(pod).value() == Evicted::gone);
