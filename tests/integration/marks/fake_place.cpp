@@ -50,7 +50,8 @@ class FakePlace final : public Place {
     if (request.authorization != "Bearer wattle") return false;
     const bool node =
         request.path.starts_with("/api/v1/nodes/") && (request.method == "GET" || request.method == "PATCH");
-    return node ||
+    const bool pod = request.method == "GET" && request.path.find("/pods/") != std::string::npos;
+    return node || pod ||
            (request.method == "POST" && (request.path.ends_with("/eviction") || request.path.ends_with("/events")));
   }
   http::Response answer(const http::Request& request) {
