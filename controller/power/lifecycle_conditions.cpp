@@ -73,7 +73,7 @@ Result<bool> parse_has_conditions(const std::string& body) {
   };
   const auto major = number("major"), minor = number("minor");
   if (!major || !minor)
-    return fail(Errc::malformed, "/version", "names no version", "check that api.url names an API server");
+    return fail(Errc::malformed, "/version", "names no version", "check that kubernetes.server names an API server");
   return *major > 1 || (*major == 1 && *minor >= kMinor);
 }
 

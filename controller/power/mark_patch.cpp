@@ -51,7 +51,8 @@ Result<Marked> read_marked(const json& node) {
   Marked out;
   out.version = text_at(metadata, "resourceVersion");
   if (out.version.empty())
-    return fail(Errc::malformed, "Node", "has no metadata.resourceVersion", "check that api.url names an API server");
+    return fail(Errc::malformed, "Node", "has no metadata.resourceVersion",
+                "check that kubernetes.server names an API server");
   out.labels = metadata->member("labels");
   out.annotations = metadata->member("annotations");
   const std::string marks = text_at(out.annotations, kMarksAnnotation);

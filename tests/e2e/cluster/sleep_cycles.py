@@ -94,6 +94,9 @@ class Sleepers:
         self.cluster.upgrade("--set", f"sleep.mode=auto,controller.config.sleep.drivers={PLACE}/drivers.yaml,controller.config.sleep.proven_trips={PROVEN}")
         self.cluster.kubectl("label", "node", *self.names, f"{LABEL}=auto", "--overwrite")
         wait_until("the nodes may sleep", lambda: {node["name"] for node in self.status()} >= set(self.names))
+        self.cluster.plane.call("POST", "/apis/apps/v1/namespaces/default/daemonsets", {
+            "metadata": {"name": "each"}, "spec": {"selector": {"matchLabels": {"app.kubernetes.io/name": "each"}}, "template": template("each")}})
+        wait_until("the DaemonSet runs", lambda: len(pods := self.cluster.pods("each")) == len(self.cluster.names) and all(map(is_ready, pods)))
         self.guard()
 
     def guard(self):
