@@ -171,7 +171,7 @@ class Sleepers:
         """One sleep by order, with the marks while it lasts."""
         before = {key: self.node(node)["metadata"]["labels"].get(key) for key in ("kubernetes.io/hostname", LABEL, EXCLUDE)}
         sets = self.daemon_sets()
-        self.cluster.wattle("sleep", "test", node)
+        self.order(node)
         self.reaches(node, "asleep")
         marks = self.marks(node)
         self.claims.check(f"{node} is off, with all marks", not self.power.is_on(node) and {"cordon", "taint", "label"} <= set(marks), marks)
@@ -185,6 +185,10 @@ class Sleepers:
 
     def daemon_sets(self):
         return {each["metadata"]["name"]: each["status"]["desiredNumberScheduled"] for each in self.cluster.objects("daemonsets", "--all-namespaces")}
+
+    def order(self, node):
+        """A sleep and a wake by order. A controller that starts, or has no plan yet, takes none."""
+        wait_until(f"{node} takes the order", lambda: self.cluster.wattle("sleep", "test", node))
 
     def check_cycles(self, count, seed):
         """Round trips by order, each with a fault."""
@@ -207,8 +211,7 @@ class Sleepers:
         self.power.faults.pop(node, None)
         if fault in ("refuse", "deaf"):
             self.power.faults[node] = fault
-        # A controller that starts takes no order yet.
-        wait_until(f"{node} takes the order", lambda: self.cluster.wattle("sleep", "test", node))
+        self.order(node)
         if fault == "controller killed":
             pace(chance.uniform(0, 20))
             self.cluster.send(self.home, "wattle-controller", signal.SIGKILL)
