@@ -40,6 +40,7 @@ MOST_ALLOCATED = {"schedulerName": "most-allocated", "pluginConfig": [{"name": "
 class Plane(NodePlane):
     """A control plane that the nodes reach at network.HOST, and that may call their kubelets."""
     host = network.HOST
+    grace = os.environ.get("DEMO_GRACE", NodePlane.grace)
 
     def as_clusters_are(self, command):
         instead = {"--bind-address": "0.0.0.0", "--advertise-address": self.host}

@@ -30,6 +30,7 @@ from real_cluster import is_ready  # noqa: E402
 LABEL, TAINT, EXCLUDE = "wattle.dev/sleep", "wattle.dev/sleep", "node.kubernetes.io/exclude-disruption"
 BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
+GRACE = "50s"  # Kubernetes' default
 PROVEN = 1  # round trips before a node sleeps by itself
 PARTS = ("switch", "cycles", "pending", "drain", "dead")
 
@@ -347,7 +348,7 @@ def main():
     if reason := real_cluster.missing(binaries):
         print(f"skipped: {reason}")
         return SKIPPED
-    with real_cluster.RealCluster(binaries, options.cluster and options.cluster.resolve()) as cluster:
+    with real_cluster.RealCluster(binaries, options.cluster and options.cluster.resolve(), DEMO_GRACE=GRACE) as cluster:
         check(claims, cluster, options.cycles, options.seed, options.only)
     print("sleep: every claim holds" if claims.failed == 0 else f"sleep: {claims.failed} claims failed")
     return 1 if claims.failed else 0
