@@ -44,7 +44,7 @@ class Provisioning {
   // `connections` may be null, and must outlive it.
   Provisioning(ProvisioningConfig config, const Log& log, ConnectionLatency* connections = nullptr);
   void report(const Sample& sample, const PodLevels& pod_levels = {}, const Margins& margins = {});
-  // Minutes of workloads at level `limits` that ended, as received in the last tell().
+  // Minutes of workloads at level `limits` that ended, as received in the last report().
   const std::vector<LimitMinute>& minutes() const { return minutes_; }
   // Values of the last answered tick. Without a connection, the actuator drops our orders after 10 s.
   const ProvisioningValues& values() const { return values_; }

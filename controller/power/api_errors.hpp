@@ -1,6 +1,6 @@
 // api_errors: the error for a reply with which the API server refuses a change.
-// Gives    denied (401, 403), not_found (404), conflict (409), malformed (400, 413, 422), unavailable (everything else),
-//          each with the server's message
+// Gives    denied (401, 403), not_found (404), conflict (409), malformed (400, 413, 422), unavailable (all else), each
+//          with the server's message
 // Threads  pure
 #pragma once
 

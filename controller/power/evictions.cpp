@@ -28,6 +28,13 @@ std::string budget_text(const std::string& body) {
   return {};
 }
 
+std::string uid_of(const std::string& body) {
+  const json pod = json::read(body, {8 << 20, 128 << 20});
+  const json* metadata = pod.member("metadata");
+  const json* uid = metadata == nullptr ? nullptr : metadata->member("uid");
+  return uid != nullptr && uid->is_string() ? uid->string() : std::string();
+}
+
 }  // namespace
 
 Result<PodName> parse_pod_name(const Move& pod) {
@@ -47,7 +54,7 @@ std::string eviction_body(const Move& pod, const PodName& name) {
 }
 
 Result<EvictionReply> parse_eviction_reply(const Move& pod, const kube::Reply& reply) {
-  const std::string subject = "pod " + pod.name, message = message_of(reply);
+  const std::string subject = "pod " + pod.name;
   switch (reply.status) {
     case 200:
     case 201:
@@ -55,16 +62,13 @@ Result<EvictionReply> parse_eviction_reply(const Move& pod, const kube::Reply& r
       return EvictionReply{Evicted::accepted, {}};
     case 404:
       return EvictionReply{Evicted::gone, {}};
-    case 409:
-      // Another conflict is a change of the pod during the eviction.
-      if (message.find("UID in precondition") != std::string::npos) return EvictionReply{Evicted::gone, {}};
-      break;
     case 429:
       if (std::string text = budget_text(reply.body); !text.empty())
         return EvictionReply{Evicted::refused, std::move(text)};
       break;
     case 500:
-      if (message.find("more than one PodDisruptionBudget") != std::string::npos)
+      if (const std::string message = message_of(reply);
+          message.find("more than one PodDisruptionBudget") != std::string::npos)
         return fail(Errc::unsupported, subject, "several PodDisruptionBudgets select it: " + message,
                     "let only one select it");
       break;
@@ -77,9 +81,14 @@ Result<EvictionReply> parse_eviction_reply(const Move& pod, const kube::Reply& r
 Result<EvictionReply> evict_pod(kube::HttpApi& api, const Move& pod) {
   WATTLE_TRY(const PodName name, parse_pod_name(pod));
   if (pod.pod.empty()) return fail(Errc::malformed, "pod " + pod.name, "has no UID");
-  WATTLE_TRY(const kube::Reply reply, api.post("/api/v1/namespaces/" + http::percent_encode(name.name_space) +
-                                                   "/pods/" + http::percent_encode(name.name) + "/eviction",
-                                               eviction_body(pod, name)));
+  const std::string path =
+      "/api/v1/namespaces/" + http::percent_encode(name.name_space) + "/pods/" + http::percent_encode(name.name);
+  WATTLE_TRY(const kube::Reply reply, api.post(path + "/eviction", eviction_body(pod, name)));
+  if (reply.status == 409) {
+    WATTLE_TRY(const kube::Reply present, api.get(path));
+    if (present.status == 404 || (present.status == 200 && uid_of(present.body) != pod.pod))
+      return EvictionReply{Evicted::gone, {}};
+  }
   return parse_eviction_reply(pod, reply);
 }
 

@@ -1,6 +1,7 @@
 // evictions: evicts one pod through the Eviction API, so that PodDisruptionBudgets hold.
 // Source   POST /api/v1/namespaces/NAMESPACE/pods/NAME/eviction (policy/v1), with the pod's UID as precondition: a
-//          successor of the same name is never evicted in its place
+//          successor of the same name is never evicted in its place. After a conflict the pod is read, to see
+//          whether it is still the same one
 // Marks    the Eviction has the annotation wattle.dev/target, for admission webhooks and the audit log. Wattle has no
 //          right to change pods, and writes an Event about the pod instead (node_events.hpp)
 // Errors   denied (RBAC, or a webhook), malformed (no "namespace/name"), conflict, unsupported (several budgets select

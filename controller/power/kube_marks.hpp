@@ -1,6 +1,6 @@
 // kube_marks: NodeMarks over the API server.
-// Marks    one strategic merge patch each, with the Node's resourceVersion as precondition; after a conflict the Node is
-//          read again, at most kMarkAttempts times
+// Marks    one strategic merge patch each, with the Node's resourceVersion as precondition; after a conflict the Node
+//          is read again, at most kMarkAttempts times
 // Conditions  from Kubernetes 1.37 on, mark, unmark and annotate also set the lifecycle conditions
 // Rights   get and patch nodes, patch nodes/status, create pods/eviction, create events: the chart grants them with
 //          sleep.mode auto

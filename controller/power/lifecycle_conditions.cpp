@@ -56,6 +56,13 @@ json condition(const Wanted& wanted, const core::NodePowerRecord& record, WallTi
   return out;
 }
 
+json removal(std::string_view type) {
+  json out = json::object();
+  out["$patch"] = "delete";
+  out["type"] = std::string(type);
+  return out;
+}
+
 }  // namespace
 
 Result<bool> parse_has_conditions(const std::string& body) {
@@ -66,7 +73,7 @@ Result<bool> parse_has_conditions(const std::string& body) {
   };
   const auto major = number("major"), minor = number("minor");
   if (!major || !minor)
-    return fail(Errc::malformed, "/version", "names no version", "check that api.url names an API server");
+    return fail(Errc::malformed, "/version", "names no version", "check that kubernetes.server names an API server");
   return *major > 1 || (*major == 1 && *minor >= kMinor);
 }
 
@@ -77,7 +84,7 @@ std::optional<json> patch_conditions(const json& node, const core::NodePowerReco
     const json* present = find_condition(node, type);
     const bool ours = present != nullptr && text_in(*present, "reason") == kSleepReason;
     if (!wanted) {
-      if (ours) changes.push_back(json{{"$patch", "delete"}, {"type", std::string(type)}});
+      if (ours) changes.push_back(removal(type));
       continue;
     }
     if (present != nullptr && !ours && text_in(*present, "status") == "True") continue;

@@ -1,5 +1,5 @@
-// lifecycle_conditions: the conditions DrainInProgress, Drained and MaintenanceInProgress of a Node, from Kubernetes 1.37
-// on. They report a node's lifecycle to other tools; Kubernetes itself does not act on them.
+// lifecycle_conditions: the conditions DrainInProgress, Drained and MaintenanceInProgress of a Node, from Kubernetes
+// 1.37 on. They report a node's lifecycle to other tools; Kubernetes itself does not act on them.
 // Source   GET /version; a v1.Node
 // Owners   a condition whose reason is kSleepReason is Wattle's. Conditions that another writer has set to True stay
 // Errors   parse_has_conditions: malformed

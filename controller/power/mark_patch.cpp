@@ -51,7 +51,8 @@ Result<Marked> read_marked(const json& node) {
   Marked out;
   out.version = text_at(metadata, "resourceVersion");
   if (out.version.empty())
-    return fail(Errc::malformed, "Node", "has no metadata.resourceVersion", "check that api.url names an API server");
+    return fail(Errc::malformed, "Node", "has no metadata.resourceVersion",
+                "check that kubernetes.server names an API server");
   out.labels = metadata->member("labels");
   out.annotations = metadata->member("annotations");
   const std::string marks = text_at(out.annotations, kMarksAnnotation);
@@ -70,7 +71,11 @@ Result<Marked> read_marked(const json& node) {
   return out;
 }
 
-json precondition(const Marked& marked) { return {{"metadata", {{"resourceVersion", marked.version}}}}; }
+json precondition(const Marked& marked) {
+  json patch = json::object();
+  patch["metadata"]["resourceVersion"] = marked.version;
+  return patch;
+}
 
 json annotations_of(const core::NodePowerRecord& record) {
   json out = json::object();

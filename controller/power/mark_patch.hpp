@@ -1,8 +1,8 @@
 // mark_patch: computes the strategic merge patches that put Wattle's marks on a Node and remove them.
 // Source   a v1.Node as the API server returns it
 // Marks    spec.unschedulable (the cordon), the taint kSleepTaint with the effect NoSchedule, and the label
-//          kExcludeLabel, which keeps a sleeping node out of the count of a zone's failures. DaemonSets do not tolerate
-//          the taint, so they do not count a marked node, and rollouts do not wait for it
+//          kExcludeLabel, which keeps a sleeping node out of the count of a zone's failures. DaemonSets that do not
+//          tolerate the taint do not count a marked node, and their rollouts do not wait for it
 // Owners   kMarksAnnotation lists the cordon and the label if Wattle has added them. A cordon or label that was there
 //          before is an operator's, and stays. The taint's key is Wattle's own
 // Precondition  the patches carry metadata.resourceVersion: the list of taints is replaced as a whole

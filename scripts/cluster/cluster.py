@@ -40,6 +40,7 @@ MOST_ALLOCATED = {"schedulerName": "most-allocated", "pluginConfig": [{"name": "
 class Plane(NodePlane):
     """A control plane that the nodes reach at network.HOST, and that may call their kubelets."""
     host = network.HOST
+    grace = os.environ.get("DEMO_GRACE", NodePlane.grace)
 
     def as_clusters_are(self, command):
         instead = {"--bind-address": "0.0.0.0", "--advertise-address": self.host}
@@ -87,11 +88,29 @@ class Cluster:
                            ("kubelet.kubeconfig", self.plane.kubeconfig_for_guest(f"kubelet-{number}", f"/O=system:nodes/CN=system:node:{name}")),
                            ("kube-proxy.kubeconfig", self.plane.kubeconfig_for_guest(f"kube-proxy-{number}", "/CN=system:kube-proxy"))):
             (folder / file).write_text(text, encoding="utf-8")
+        self.boot_node(number)
+
+    def boot_node(self, number):
+        name = self.names[number - 1]
+        folder = self.run / name
         env = os.environ | {"NODE": name, "ADDRESS": network.address(number), "PODS": network.pods(number), "RUN": str(folder),
                             "TREE": self.settings["tree"], "KUBE": str(self.kube), "PAUSE": images.TOOLS,
                             "CGROUP": f"{guard.PREFIX}{self.run.name[4:]}/{name}", "HIERARCHIES": str(self.run / "hierarchies")}
-        with open(folder / "node.log", "wb") as log:
+        with open(folder / "node.log", "ab") as log:
             self.nodes[name] = subprocess.Popen(["bash", str(HERE / "node.sh"), "enter"], env=env, stdout=log, stderr=log)
+
+    def switch_nodes(self):
+        """The nodes' power switch: a node is off while its folder has the file `off`."""
+        for number, name in enumerate(self.names, 1):
+            off = (self.run / name / "off").exists()
+            if off and name in self.nodes:
+                process = self.nodes.pop(name)
+                process.kill()  # and with it all processes of the node
+                process.wait()
+                self.say(f"{name} is off")
+            elif not off and name not in self.nodes and not guard.processes(self.run.name[4:], name):
+                self.boot_node(number)
+                self.say(f"{name} is on")
 
     def tail(self, path):
         try:
@@ -242,6 +261,7 @@ class Cluster:
                 if process.poll() is not None:
                     self.say(f"{name} has ended ({process.returncode}) and is started again")
                     self.plane.start_again(name)
+            self.switch_nodes()
             self.check()
             time.sleep(1)
 

@@ -6,6 +6,7 @@ Usage    scripts/demo cluster [NODES]     NODES: 1 to 9, default 3; needs root
 Units    DEMO_BIN: folder with built programs; the demo then builds nothing
          DEMO_LOGS: folder that receives the logs
          DEMO_BARE=1: no services and jobs, but the images of lab/real; DEMO_VALUES: file with further values of the chart
+         DEMO_GRACE: silence after which a node is not Ready (default 15m)
          WATTLE_CLUSTER_CACHE (default ~/.cache/wattle/cluster): unpacked packages, images and the state of running nodes
          WATTLE_KUBE_CACHE, WATTLE_KUBE_VERSION: as in tests/e2e/kube/assets.py
 Errors   names what is missing and the fix; exit 1

@@ -84,6 +84,16 @@ def cgroups(identity):
     return [path for hierarchy in hierarchies() if (path := hierarchy.point / f"{PREFIX}{identity}").is_dir()]
 
 
+def processes(identity, name):
+    """Process numbers in the cgroups of a node, as this process counts them; those of other namespaces are 0."""
+    found = []
+    for top in cgroups(identity):
+        for file in (top / name).rglob("cgroup.procs"):
+            with contextlib.suppress(OSError):
+                found += file.read_text(encoding="utf-8").split()
+    return found
+
+
 def remove_cgroups(identity):
     """Kills what still runs in the cgroups and removes them, deepest first. Returns those that remain."""
     end = time.monotonic() + PATIENCE_S

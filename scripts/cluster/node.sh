@@ -9,7 +9,12 @@
 set -euo pipefail
 
 if [[ "$1" == enter ]]; then
-  while read -r _ point _; do echo 0 >"$point/$CGROUP/cgroup.procs"; done <"$HIERARCHIES"
+  # A node that was off before has left empty cgroups, and one with children takes no process in cgroup v2.
+  while read -r type point _; do
+    find "$point/$CGROUP" -mindepth 1 -depth -type d -exec rmdir {} +
+    [[ "$type" != cgroup2 ]] || for controller in $(<"$point/$CGROUP/cgroup.subtree_control"); do echo "-$controller" >"$point/$CGROUP/cgroup.subtree_control"; done
+    echo 0 >"$point/$CGROUP/cgroup.procs"
+  done <"$HIERARCHIES"
   exec nsenter --net="/run/netns/$NODE" unshare --mount --uts --ipc --cgroup --pid --fork --kill-child=KILL bash "$0" run
 fi
 
@@ -24,7 +29,7 @@ mount -t tracefs tracefs /sys/kernel/tracing 2>/dev/null || true
 if [[ "$(cut -d' ' -f1 "$HIERARCHIES" | sort -u)" == cgroup2 ]]; then
   mount -t cgroup2 cgroup2 /sys/fs/cgroup
   # A cgroup with processes cannot distribute controllers to its children.
-  mkdir /sys/fs/cgroup/init
+  mkdir -p /sys/fs/cgroup/init
   for process in $(</sys/fs/cgroup/cgroup.procs); do echo "$process" >/sys/fs/cgroup/init/cgroup.procs || true; done
   for controller in $(</sys/fs/cgroup/cgroup.controllers); do echo "+$controller" >/sys/fs/cgroup/cgroup.subtree_control || true; done
 else

@@ -64,6 +64,7 @@ VARIANTS = {
                                          "networkPolicy": {"egress": {"enabled": True, "apiServer": ["10.96.0.1/32"], "prometheus": [
                                              {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}]}}},
     "sleep that is recommended": {"sleep": {"mode": "recommend"}},
+    "sleep by itself": {"sleep": {"mode": "auto"}, "controller": {"config": {"sleep": {"drivers": "/etc/power/drivers.yaml"}}}},
     "days to learn from": {"improve": {"claim": "mine", "shards": 3, "options": ["--sleep"]}, "networkPolicy": {"egress": {"enabled": True, "apiServer": ["10.96.0.1/32"]}}},
     "monitoring": {"monitoring": {"enabled": True, "labels": {"release": "prometheus"}}},
     "own claim, registry, secrets": {"controller": {"persistence": {"existingClaim": "mine"}},
@@ -254,16 +255,21 @@ def check_autoscalers(objects, asked, what):
         manifests.breach(f"{what}: the controller is reported {reported}")
 
 
+SLEEP_RIGHTS = {"off": set(), "recommend": {"list poddisruptionbudgets"}}
+SLEEP_RIGHTS["auto"] = SLEEP_RIGHTS["recommend"] | {"get nodes", "patch nodes", "patch nodes/status", "create pods/eviction", "create events"}
+
+
 def check_sleep(objects, mode, what):
-    """The controller may list disruption budgets only where sleep is planned, and may change no node."""
+    """The controller may list disruption budgets only where sleep is planned, and change nodes and evict pods only with sleep.mode auto."""
     rules = [o["rules"] for o in objects if o["kind"] == "ClusterRole" and o["metadata"]["name"] == "wattle-sleep"]
-    if rules != ([[{"apiGroups": ["policy"], "resources": ["poddisruptionbudgets"], "verbs": ["list"]}]] if mode != "off" else []):
+    rights = {f"{verb} {resource}" for role in rules for rule in role for resource in rule["resources"] for verb in rule["verbs"]}
+    if rights != SLEEP_RIGHTS[mode]:
         manifests.breach(f"{what}: with sleep.mode {mode} the controller has {json.dumps(rules)}")
     bound = [s["name"] for o in objects if o["kind"] == "ClusterRoleBinding" and o["roleRef"]["name"] == "wattle-sleep" for s in o["subjects"]]
     if bound != (["wattle-controller"] if mode != "off" else []):
         manifests.breach(f"{what}: the right to list disruption budgets is given to {bound}")
     section = yaml.safe_load(rendering.texts_of(objects)["controller.yaml"]).get("sleep", {})
-    if section != ({"mode": mode} if mode != "off" else {}):
+    if section.get("mode", "off") != mode:
         manifests.breach(f"{what}: the controller's configuration has sleep: {section}")
 
 

@@ -111,7 +111,7 @@ CONTRADICTIONS = [
     ({"requests": {"namespaces": ["shop"]}, "controller": {"config": {"provisioning": {"level": "suggest"}}}}, "provisioning.level"),
     ({"controller": {"config": {"provisioning": {"replicas": "suggest"}}}}, "replicas.suggest"),
     ({"sleep": {"mode": "recommend"}, "controller": {"config": {"sleep": {"mode": "off"}}}}, "sleep.mode"),
-    ({"controller": {"config": {"sleep": {"mode": "recommend"}}}}, "sleep.mode"),
+    ({"controller": {"config": {"sleep": {"mode": "recommend"}}}}, "sleep.mode"), ({"sleep": {"mode": "auto"}}, "sleep.drivers"),
 ]
 # The chart's own keys that a configuration or an API server judges later: values, the key in the refusal; None: taken.
 OWN = [

@@ -21,11 +21,11 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PRODUCT = ("actuator/", "agent/", "cli/", "common/", "controller/", "load/", "models/", "placement/", "shim/", "sim/", "lab/")
 TOP = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md")
 OPERATORS = re.compile(r"k8s/chart/(alerts/.*|templates/.*|values\.yaml)|k8s/dashboards\.py|cmake/packages\.cmake|systemd/.*")
-LIMITS = {"openings": 0, "words": 21, "columns": 0, "sentences": 0, "starts": 0}
+LIMITS = {"openings": 0, "words": 1, "columns": 0, "sentences": 0, "starts": 0}
 SLACK = 0.1  # below a limit by more than this share, the limit must be lowered
 OPENINGS = set("of it they whether what who whoever likewise as nothing nobody null: absent: empty where its in by with to from so those one none".split())
 WORDS = {
-    "tell, reported, tells": "report, return, log",
+    "tell, told, tells": "report, return, log",
     "mend, mends, mended": "fix",
     "anew": "again, from scratch",
     "nobody": "the real subject: no agent, no client",
@@ -108,7 +108,7 @@ def all_breaches():
 
 
 def self_test():
-    code = ('// Of one that has a thread.\n// It waits.\nint a;  // nobody calls it\nlog("it is reported anew");\n// ' + "x" * 120 + "\n// Fits a curve.\n")
+    code = ('// Of one that has a thread.\n// It waits.\nint a;  // nobody calls it\nlog("it is told anew");\n// ' + "x" * 120 + "\n// Fits a curve.\n")
     rules = [rule for rule, _, _ in cpp_breaches("a.hpp", code)]
     expected = {"openings": 1, "words": 3, "columns": 1, "blocks": 2}
     page = "# Of titles\n\nWho reads this? Of that, more.\n\n```\nOf code\n```\n\n- " + "word " * 36 + ".\n| Of | tables |\n"

@@ -221,6 +221,9 @@ cluster_networks: {{- toYaml . | nindent 2 }}
 {{- $sleep := dig "sleep" "mode" "" $config -}}
 {{- if and $sleep (ne (toString $sleep) .Values.sleep.mode) }}
 {{- fail (printf "sleep.mode is %s, and controller.config.sleep.mode is %s: set sleep.mode alone" .Values.sleep.mode $sleep) }}
+{{- end }}
+{{- if and (eq .Values.sleep.mode "auto") (not (dig "sleep" "drivers" "" $config)) }}
+{{- fail "sleep.mode is auto: name the file of the power drivers in controller.config.sleep.drivers, and mount it by controller.extraVolumes and extraVolumeMounts" }}
 {{- end -}}
 mode: {{ .Values.controller.mode | quote }}
 data_dir: /var/lib/wattle-controller

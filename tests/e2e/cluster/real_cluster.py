@@ -92,14 +92,15 @@ class Attached(ControlPlane):
 
 
 class RealCluster:
-    def __init__(self, binaries, run=None):
-        self.binaries, self.run_folder = binaries, run
+    def __init__(self, binaries, run=None, **environment):
+        """environment: of the demo."""
+        self.binaries, self.run_folder, self.environment = binaries, run, environment
         self.demo = None
         self.numbers = itertools.count(1)
 
     def __enter__(self):
         if self.run_folder is None:
-            more = {"DEMO_LOGS": os.environ["CLUSTER_LOGS"]} if "CLUSTER_LOGS" in os.environ else {}
+            more = self.environment | ({"DEMO_LOGS": os.environ["CLUSTER_LOGS"]} if "CLUSTER_LOGS" in os.environ else {})
             self.demo = Demo(self.binaries, 0, "cluster", str(NODES), **more).__enter__()
             try:
                 self.run_folder = pathlib.Path(self.demo.wait_for(r"cluster: state in (\S+)", AGES_S)[0])

@@ -238,6 +238,53 @@ def check_autoscalers(admin):
         admin("DELETE", target)
 
 
+def sleep_objects(mode):
+    """The chart's role for nodes that sleep, and its binding."""
+    return [o for o in rendering.charted("--set", f"sleep.mode={mode},controller.config.sleep.drivers=/etc/power/drivers.yaml") if o["metadata"]["name"] == "wattle-sleep"]
+
+
+def check_sleep(admin):
+    """With sleep.mode recommend the controller reads budgets; with auto it may also mark nodes, evict pods and write Events."""
+    try:
+        recommended, automatic = sleep_objects("recommend"), sleep_objects("auto")
+    except assets.Missing as missing:
+        print(f"     not checked: the role for nodes that sleep: {missing}")
+        return
+    me = admin.account("wattle", "wattle-controller")
+    admin("POST", "/api/v1/nodes", {"metadata": {"name": "sleeper"}})
+    event = {"apiVersion": "events.k8s.io/v1", "kind": "Event", "eventTime": "2026-01-01T00:00:00.000000Z", "reason": "Slept", "action": "Sleep", "type": "Normal",
+             "reportingController": "wattle.dev/controller", "reportingInstance": "one", "regarding": {"kind": "Node", "name": "sleeper"}}
+    merge = "application/merge-patch+json"
+    asks = {("poddisruptionbudgets", "list"): lambda: me("GET", "/apis/policy/v1/poddisruptionbudgets?limit=500")[0],
+            ("nodes", "get"): lambda: me("GET", "/api/v1/nodes/sleeper")[0],
+            ("nodes", "patch"): lambda: me("PATCH", "/api/v1/nodes/sleeper", {"spec": {"unschedulable": True}}, merge)[0],
+            ("nodes/status", "patch"): lambda: me("PATCH", "/api/v1/nodes/sleeper/status", {"status": {"phase": ""}}, merge)[0],
+            # No such pod: 404 comes after the check of the right
+            ("pods/eviction", "create"): lambda: me("POST", "/api/v1/namespaces/default/pods/none/eviction", {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "none"}})[0],
+            ("events", "create"): lambda: me("POST", "/apis/events.k8s.io/v1/namespaces/default/events?dryRun=All", event | {"metadata": {"name": "one"}})[0]}
+
+    def allowed():
+        return {name for name, ask in asks.items() if ask() != 403}
+    check("by default the controller may neither read budgets nor change nodes", not allowed(), str(allowed()))
+    for thing in recommended:
+        admin.apply(thing, False)
+    eventually("with sleep.mode recommend it may list budgets, and nothing more", lambda: allowed() == {("poddisruptionbudgets", "list")})
+    for thing in automatic:
+        admin.apply(thing, False)
+    eventually("with sleep.mode auto it may also mark nodes, evict pods and write Events", lambda: allowed() == set(asks))
+    role = next(o for o in automatic if o["kind"] == "ClusterRole")
+    needs = [(index, resource, verb) for index, one in enumerate(role["rules"]) for resource in one["resources"] for verb in one["verbs"]]
+    check("each permission of the role is for something", {need[1:] for need in needs} == set(asks), str(needs))
+    for index, resource, verb in needs:
+        replace(admin, without(role, index, "verbs", verb))
+        eventually(f"without {verb} {resource} it may not, and all else it may", lambda one=(resource, verb): allowed() == set(asks) - {one})
+    replace(admin, role)
+    for method, path in (("DELETE", "/api/v1/nodes/sleeper"), ("PATCH", "/api/v1/namespaces/default/pods/none"), ("DELETE", "/api/v1/namespaces/default/pods/none")):
+        check(f"it may not {method} {path}", me(method, path, {}, merge)[0] == 403)
+    for target in ("/api/v1/nodes/sleeper", *map(path_of, automatic)):
+        admin("DELETE", target)
+
+
 KEYS = [f"/api/v1/namespaces/wattle/secrets/wattle-{name}" for name in ("controller", "shim", "operator", "reader")] + [
     f"/api/v1/namespaces/{space}/{kind}" for space in ("wattle", "wattle-agent") for kind in ("configmaps/wattle-public", "secrets/wattle-metrics")]
 
@@ -376,6 +423,7 @@ def run(binaries, programs):
         check_pod_security(admin, objects)
         check_controller(admin, cluster_role)
         check_autoscalers(admin)
+        check_sleep(admin)
         check_keys(admin, roles, binaries / "wattle")
         check_scheduler(admin, objects, programs)
         check_doctor(admin, binaries / "wattle")

@@ -56,6 +56,8 @@ class Authority:
 
 class NodePlane(ControlPlane):
     host = HOST
+    # An emulated kubelet on a busy machine may be silent for a minute; its node must not count as dead
+    grace = "15m"
 
     def __init__(self, assets):
         super().__init__(assets)
@@ -82,8 +84,7 @@ class NodePlane(ControlPlane):
         port, = free_ports(1)
         self.start("kube-controller-manager", str(self.assets / "kube-controller-manager"), "--kubeconfig", str(self.kubeconfig()),
                    "--leader-elect=false", "--bind-address", "127.0.0.1", "--secure-port", str(port),
-                   # An emulated kubelet on a busy machine may be silent for a minute; its node must not count as dead
-                   "--node-monitor-grace-period", "15m",
+                   "--node-monitor-grace-period", self.grace,
                    "--service-account-private-key-file", str(self.dir / "service-account.key"), "--root-ca-file", str(self.ca))
 
     def kubeconfig_for_guest(self, name, subject):

@@ -23,7 +23,7 @@ core::NodePowerRecord some_record(core::PowerState state, std::uint64_t operatio
   return record;
 }
 
-json bare_node() { return json{{"metadata", {{"name", "n1"}, {"resourceVersion", "7"}}}}; }
+json bare_node() { return json::parse(R"({"metadata": {"name": "n1", "resourceVersion": "7"}})"); }
 
 // Taints, labels and annotations that Wattle does not own; some have keys close to its own.
 json foreign_taints() {
@@ -128,7 +128,7 @@ TEST_CASE("changes that others make to a marked node survive") {
   holds("foreign edits", [] {
     const json node = random_node();
     json marked = mark(node, random_record()), expected = node;
-    const json edit{{"metadata", {{"labels", {{"added", "later"}}}, {"annotations", {{"added", "later"}}}}}};
+    const json edit = json::parse(R"({"metadata": {"labels": {"added": "later"}, "annotations": {"added": "later"}}})");
     for (json* each : {&marked, &expected}) {
       test::merge_strategic(*each, edit);
       (*each)["spec"]["taints"].push_back(json{{"key", "disk"}, {"effect", "NoExecute"}});
