@@ -4,6 +4,7 @@
 #include "cli/fleet.hpp"
 #include "cli/human.hpp"
 #include "cli/parts.hpp"
+#include "cli/power_states.hpp"
 #include "cli/pre/live.hpp"
 #include "cli/pre/pre.hpp"
 #include "cli/show.hpp"
@@ -25,14 +26,14 @@ bool doctor_is_well(const Json& document) {
   const View controller = View(document)["controller"];
   if (controller["ok"].flag() == false || has_failed(controller) || has_failed(View(document)["fleet"])) return false;
   for (const View& node : View(document)["nodes"].items())
-    if (node["connected"].flag() == false || has_failed(node)) return false;
+    if ((node["connected"].flag() == false && !may_be_silent(node)) || has_failed(node)) return false;
   return true;
 }
 
 Result<std::string> render_doctor(const Json& document, const Style& style) {
   WATTLE_TRY(const View controller, View(document).object("controller"));
   WATTLE_TRY(const std::vector<View> nodes, View(document).list("nodes"));
-  std::size_t connected = 0;
+  std::size_t connected = 0, asleep = 0;
   FindingsText found(style);
   found.add("controller", controller["findings"].items());
   found.add("fleet", View(document)["fleet"]["findings"].items());
@@ -42,7 +43,9 @@ Result<std::string> render_doctor(const Json& document, const Style& style) {
                       {"state", "failed"},
                       {"detail", "last sample " + age(node["age_ms"]) + " ago"},
                       {"fix", "check the agent on that node: systemctl status wattle-agent"}};
-    if (node["connected"].flag() == false)
+    if (node["connected"].flag() == false && may_be_silent(node))
+      ++asleep;
+    else if (node["connected"].flag() == false)
       findings.insert(findings.begin(), View(silent));
     else
       ++connected;
@@ -52,7 +55,8 @@ Result<std::string> render_doctor(const Json& document, const Style& style) {
   std::string out =
       std::string("controller ") +
       (controller["ok"].flag() == false ? toned("not ok", Tone::bad, style.colour) : "ok") + ", " +
-      std::to_string(connected) + " of " + std::to_string(nodes.size()) + " nodes connected: " +
+      std::to_string(connected) + " of " + std::to_string(nodes.size()) + " nodes connected" +
+      (asleep > 0 ? ", " + std::to_string(asleep) + " asleep" : std::string()) + ": " +
       (well ? toned("no problems", Tone::good, style.colour) : toned("problems found", Tone::bad, style.colour)) + "\n";
   return out + found.text();
 }

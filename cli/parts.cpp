@@ -4,11 +4,15 @@
 #include <cmath>
 
 #include "cli/human.hpp"
+#include "cli/power_states.hpp"
 #include "common/printable.hpp"
 
 namespace wattle::cli {
 
 Cell state_cell(const View& node) {
+  const std::string power = node["power"]["state"].text_or();
+  if (may_be_silent(node) || power == "idle" || power == "draining" || power == "failed")
+    return power_cell(node["power"]);
   const auto connected = node["connected"].flag();
   const auto age_ms = node["age_ms"].number();
   if (!connected) return std::string(kAbsent);
@@ -138,11 +142,11 @@ std::string idle_text(const View& idle) {
 
 std::string status_line(const View& status) {
   return status["mode"].text_or() + " " + status["policy"].text_or() + " | nodes " + count(status["nodes_connected"]) +
-         "/" + count(status["nodes"]) + " | " + power_text(status) + " | workloads " + count(status["workloads"]) +
-         " | decisions " + count(status["decisions"]) + ", " + number(status["decisions_per_s"], 1) + "/s, p50 " +
-         microseconds(status["decide_p50_us"]) + ", p99 " + microseconds(status["decide_p99_us"]) + " | step " +
-         count(status["model_step"]) + ", loss " + number(status["loss"], 4) + ", reward " +
-         number(status["mean_reward"], 3);
+         "/" + count(status["nodes"]) + asleep_text(status) + " | " + power_text(status) + " | workloads " +
+         count(status["workloads"]) + " | decisions " + count(status["decisions"]) + ", " +
+         number(status["decisions_per_s"], 1) + "/s, p50 " + microseconds(status["decide_p50_us"]) + ", p99 " +
+         microseconds(status["decide_p99_us"]) + " | step " + count(status["model_step"]) + ", loss " +
+         number(status["loss"], 4) + ", reward " + number(status["mean_reward"], 3);
 }
 
 std::string pairs_text(const std::vector<std::pair<std::string, Cell>>& pairs, bool colour) {

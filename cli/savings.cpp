@@ -62,8 +62,8 @@ std::string details_text(const View& lever, bool colour) {
     for (const View& name : kept["first"].items()) names += (names.empty() ? "" : ", ") + safe_text(name);
     const auto nodes = kept["nodes"].number().value_or(0);
     if (nodes > static_cast<double>(kept["first"].items().size())) names += ", ...";
-    text += wrapped("Not " + count(kept["nodes"]) + (nodes == 1 ? " node that " : " nodes: each ") +
-                        safe_text(kept["why"]) + " (" + names + ")",
+    text += wrapped("Not " + count(kept["nodes"]) + (nodes == 1 ? " node: " : " nodes: ") + safe_text(kept["why"]) +
+                        " (" + names + ")",
                     2);
   }
   return text;

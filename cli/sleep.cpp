@@ -1,10 +1,11 @@
-// `wattle sleep plan|exclude NODE|allow NODE`: the nodes that could sleep, and operators' exclusions.
+// `wattle sleep plan`, and the orders `exclude`, `allow`, `wake` and `test`.
 #include <array>
 
 #include "cli/commands.hpp"
 #include "cli/declare.hpp"
 #include "cli/human.hpp"
 #include "cli/parts.hpp"
+#include "cli/power_states.hpp"
 #include "cli/show.hpp"
 #include "cli/table.hpp"
 #include "cli/view.hpp"
@@ -20,12 +21,13 @@ std::string saving_text(const View& view) {
   if (const auto saved_j = view["saved_j_per_day"].number(); saved_j && *saved_j > 0)
     text = wrapped("Projection: power from " + watts(view["power_w"]) + " to " + watts(view["power_w_after"]) + ", " +
                        joules(saved_j) + (cost.empty() ? "" : " (" + cost + ")") +
-                       " per day, if the demand stays as it is. " + number(view["spare_cores"], 1) + " cores and " +
-                       bytes(view["spare_bytes"]) + " stay free on awake nodes.",
+                       " per day net of transitions, if the demand stays as it is. " + number(view["spare_cores"], 1) +
+                       " cores and " + bytes(view["spare_bytes"]) + " stay free on awake nodes.",
                    0);
   const auto drivers = view["drivers"].text();
   text += wrapped(
-      "Wattle recommends and does not act. " +
+      (view["mode"].text_or() == "auto" ? "Wattle puts nodes with the label wattle.dev/sleep=auto to sleep. "
+                                        : "Wattle recommends and does not act. ") +
           (drivers ? "DRIVER and DEPTH are answers of the power drivers of " + printable(*drivers) +
                          ". Costs of transitions are published ones where no driver states them."
                    : std::string("The plan assumes that nodes suspend to memory, with published costs of transitions, "
@@ -78,10 +80,27 @@ Result<std::string> render_sleep_order(const Json& document, const Style&) {
   return printable_lines(text + "\n");
 }
 
+Result<std::string> render_sleep_wake(const Json& document, const Style&) {
+  WATTLE_TRY(const std::vector<View> woken, View(document).list("woken"));
+  std::vector<std::string> names;
+  for (const View& name : woken) names.push_back(name.text_or());
+  return printable_lines(names.empty() ? std::string("no node sleeps\n") : "waking: " + joined(names, ", ") + "\n");
+}
+
+Result<std::string> render_sleep_test(const Json& document, const Style&) {
+  const View view(document);
+  return printable_lines(
+      wrapped(view["node"].text_or() + " begins a round trip, operation " + count(view["operation"]) +
+                  ": it sleeps, wakes and is ready. Proven so far: " + count(view["round_trips"]) + " of " +
+                  count(view["proven_trips"]) + ". Follow it with wattle sleep history " + view["node"].text_or() + ".",
+              0));
+}
+
 namespace {
 
 struct NodeOptions {
   std::string node, why;
+  bool all = false;
 };
 
 void declare_plan(CLI::App& command, Run& chosen) {
@@ -103,8 +122,30 @@ void declare_allow(CLI::App& command, Run& chosen) {
   command.add_option("NODE", options.node, "Name of the node")->required();
 }
 
+void declare_wake(CLI::App& command, Run& chosen) {
+  NodeOptions& options = runs<NodeOptions>(command, chosen, [](const Invocation& invocation, const NodeOptions& given) {
+    std::map<std::string, std::string> arguments;
+    if (!given.node.empty()) arguments["node"] = given.node;
+    if (given.all) arguments["all"] = "yes";
+    return show(invocation, "sleep-wake", arguments, render_sleep_wake);
+  });
+  CLI::Option* const node = command.add_option("NODE", options.node, "Name of the node");
+  command.add_flag("--all", options.all, "Wake all nodes")->excludes(node);
+}
+
+void declare_test(CLI::App& command, Run& chosen) {
+  NodeOptions& options = runs<NodeOptions>(command, chosen, [](const Invocation& invocation, const NodeOptions& given) {
+    return show(invocation, "sleep-now", {{"node", given.node}}, render_sleep_test);
+  });
+  command.add_option("NODE", options.node, "Name of the node, without pods")->required();
+}
+
 constexpr std::array kSleepCommands{
     Command{"plan", "Show which nodes could sleep and why the others stay awake; changes nothing", declare_plan},
+    Command{"status", "Show the power states of nodes, and what sleep has saved", declare_sleep_status},
+    Command{"history", "Show the last transitions of all nodes, or of one", declare_sleep_history},
+    Command{"wake", "Wake a node, or all", declare_wake},
+    Command{"test", "Put an empty node to sleep and wake it, which proves a round trip", declare_test},
     Command{"exclude", "Exclude a node from sleep plans", declare_exclude},
     Command{"allow", "End the exclusion of a node", declare_allow}};
 

@@ -3,6 +3,7 @@
 #include "cli/declare.hpp"
 #include "cli/human.hpp"
 #include "cli/parts.hpp"
+#include "cli/power_states.hpp"
 #include "cli/show.hpp"
 
 namespace wattle::cli {
@@ -46,6 +47,7 @@ Result<std::string> render_status(const Json& document, const Style& style) {
   const std::string since = started ? " since " + utc(started) : std::string(" since the controller's start");
   const auto nodes = status["nodes"].number();
   const auto connected = status["nodes_connected"].number();
+  const double asleep = status["nodes_asleep"].number().value_or(0);
   const std::string why = status["mode_reason"].text_or("");
   const std::string per_day = cost_text(status, "_per_day");
   const auto integer = [&](const char* key) { return count(status[key]); };
@@ -60,8 +62,8 @@ Result<std::string> render_status(const Json& document, const Style& style) {
        {"mode", status["mode"].text_or() + (why.empty() ? "" : " (" + why + ")")},
        {"policy", status["policy"].text_or()},
        {"nodes",
-        {integer("nodes_connected") + " of " + integer("nodes") + " connected",
-         nodes && connected && *connected < *nodes ? Tone::bad : Tone::plain}},
+        {integer("nodes_connected") + " of " + integer("nodes") + " connected" + asleep_text(status),
+         nodes && connected && *connected + asleep < *nodes ? Tone::bad : Tone::plain}},
        {"workloads", integer("workloads")},
        {"power", power_text(status) + (per_day.empty() ? "" : ": " + per_day + " per day")},
        {"idle", idle_text(status["idle"])},

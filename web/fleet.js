@@ -4,15 +4,16 @@ import { chart, past } from '/page/chart.js';
 import { choice, cost, count, fill, h, joules, link, moment, number, panel, percent, problem, span, tag, tiles, watts, ABSENT } from '/page/dom.js';
 import { heat } from '/page/heat.js';
 import { savings } from '/page/savings.js';
+import { POWER, rests, sleep } from '/page/sleep.js';
 import { filter, table } from '/page/table.js';
 
 const LINES = [['measured_w', 'measured', 'measured'], ['estimated_w', 'estimated', 'estimated'], ['default_w', 'all, with the default scheduler (modelled)', 'cores']];
 const EVERY = 5;  // s between two points of the last hour
 
 export const nodeStates = (node) => {
-  const kube = node.kubernetes;
+  const kube = node.kubernetes, power = node.power && node.power.state !== 'awake' ? node.power.state : null;
   return [
-    (!node.connected || node.age_ms === null || node.age_ms > 15_000) && tag('silent', 'bad'),
+    power && tag(power, POWER[power]), !rests(node) && (!node.connected || node.age_ms === null || node.age_ms > 15_000) && tag('silent', 'bad'),
     kube && kube.deleted && tag('deleted', 'bad'), kube && kube.ready === false && tag('not ready', 'bad'),
     kube && kube.schedulable === false && tag('cordoned', 'warn'), node.starts >= node.start_cap && tag('start cap', 'warn')];
 };
@@ -46,7 +47,7 @@ const COLUMNS = [
 export function fleet() {
   const ends = [];
   const facts = tiles([['saving', 'Saving', 'estimated'], ['idle', 'Idle power'], ['measured', 'Measured', 'measured'], ['estimated', 'Estimated', 'estimated'], ['nodes', 'Nodes'], ['cores', 'Cores in use', 'cores'], ['pods', 'Pods'], ['decisions', 'Decisions'], ['by', 'Decided by'], ['waiting', 'Waiting for CPU'], ['late', 'Above soft latency'], ['mode', 'Mode']]);
-  const levers = savings();
+  const levers = savings(), rest = sleep();
   const note = problem(), alarms = h('div', { class: 'alarms', role: 'status' });
   let alarmed = null;
 
@@ -87,7 +88,7 @@ export function fleet() {
       idle.sleeping.nodes > 0 && `; ${watts(idle.sleeping.power_w)} less, ${daily(idle.sleeping)} per day, if ${idle.sleeping.assumption}`]);
     facts.set('measured', watts(now.measured_w), `${count(now.nodes_measured)} nodes with measured power`);
     facts.set('estimated', watts(now.estimated_w), `${count(now.nodes_estimated)} nodes, estimated from their use`);
-    facts.set('nodes', count(now.nodes), `${count(now.nodes_silent)} silent, ${count(now.nodes_masked)} accept no pods`);
+    facts.set('nodes', count(now.nodes), `${count(now.nodes_silent)} silent, ${now.nodes_asleep > 0 ? `${count(now.nodes_asleep)} asleep, ` : ''}${count(now.nodes_masked)} accept no pods`);
     facts.set('cores', number(now.cpu_used_cores, 1), `of ${number(now.cpu_cores)}, ${percent(now.cpu_cores ? now.cpu_used_cores / now.cpu_cores : null)}`);
     facts.set('pods', count(now.pods));
     facts.set('decisions', count(now.decisions), `since ${moment(now.wall_ns - now.uptime_s * 1e9)}, when the controller started: ${count(now.placements)} pods placed, ${count(now.outcomes)} with an outcome`);
@@ -111,12 +112,12 @@ export function fleet() {
   const timer = setInterval(() => { if (!document.hidden) list.refresh(); }, 4000);
 
   return {
-    element: h('div', null, h('h1', null, 'Fleet'), note.element, alarms, facts.element, levers.element,
+    element: h('div', null, h('h1', null, 'Fleet'), note.element, alarms, facts.element, levers.element, rest.element,
       h('div', { class: 'two' },
         panel('Power over time', choice('Span', [['1h', '1 h'], ['24h', '24 h']], range, (value) => { range = value; load(); }), curve.element),
         panel('Nodes by', choice('Measure', [['power', 'watts'], ['use', 'use'], ['pressure', 'pressure'], ['latency', 'latency']], 'power', (value) => map.by(value)), map.element)),
-      panel('Nodes', [line, choice('State', [['all', 'all'], ['measured', 'measured'], ['estimated', 'estimated'], ['masked', 'accept no pods'], ['silent', 'silent']], state, (value) => { state = value; list.reload(); }), matched], list.element)),
-    begin() { load(); levers.begin(); names().catch(note.report); get('fleet').then(onFleet, note.report); list.reload(); },
-    end() { clearInterval(timer); levers.end(); ends.forEach((end) => end()); curve.end(); map.end(); },
+      panel('Nodes', [line, choice('State', [['all', 'all'], ['measured', 'measured'], ['estimated', 'estimated'], ['masked', 'accept no pods'], ['silent', 'silent'], ['asleep', 'asleep']], state, (value) => { state = value; list.reload(); }), matched], list.element)),
+    begin() { load(); levers.begin(); rest.begin(); names().catch(note.report); get('fleet').then(onFleet, note.report); list.reload(); },
+    end() { clearInterval(timer); levers.end(); rest.end(); ends.forEach((end) => end()); curve.end(); map.end(); },
   };
 }

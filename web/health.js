@@ -1,6 +1,7 @@
 // health: shows the doctor's findings, problems first.
 import { get } from '/page/api.js';
 import { count, fill, h, link, panel, problem, tag, tiles, wide } from '/page/dom.js';
+import { rests } from '/page/sleep.js';
 
 const KINDS = { ok: 'good', lost: 'warn', failed: 'bad' };
 const RANK = { failed: 0, lost: 1, ok: 2, absent: 3 };
@@ -27,7 +28,7 @@ export function health() {
       const groups = new Map();
       for (const node of doctor.nodes) {
         const all = [...node.findings.filter((each) => each.state !== 'ok' && each.state !== 'absent')];
-        if (!node.connected) all.push({ name: 'connection', state: 'failed', detail: node.age_ms === null ? 'it has never sent a sample' : 'it is silent', fix: 'check that its agent runs and reaches the controller' });
+        if (!node.connected && !rests(node)) all.push({ name: 'connection', state: 'failed', detail: node.age_ms === null ? 'it has never sent a sample' : 'it is silent', fix: 'check that its agent runs and reaches the controller' });
         for (const finding of all) {
           const key = JSON.stringify([finding.state, finding.name, finding.detail, finding.fix]);
           if (!groups.has(key)) groups.set(key, { finding, nodes: [] });

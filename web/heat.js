@@ -62,13 +62,13 @@ export function heat(open) {
   }
   function describe(i) {
     const flag = flags(i);
-    const states = [[1, 'silent'], [2, 'accepts no pods'], [4, 'at its start cap']].filter(([bit]) => flag & bit).map(([, text]) => text);
+    const states = [[1, 'silent'], [2, 'accepts no pods'], [4, 'at its start cap'], [16, 'asleep']].filter(([bit]) => flag & bit).map(([, text]) => text);
     return `${names[i]}: ${watts(value(i, MEASURES.power))}${flag & 8 ? ' est' : ''}, use ${MEASURES.use.format(value(i, MEASURES.use))}, pressure ${MEASURES.pressure.format(value(i, MEASURES.pressure))}, latency ${MEASURES.latency.format(value(i, MEASURES.latency))}${states.length ? `, ${states.join(', ')}` : ''}`;
   }
   function announce() {
     fill(info, chosen >= 0 && chosen < total() ? h('b', null, describe(chosen)) : [
       h('span', null, measure.format(0), h('i', { class: 'scale' }), measure.format(top)),
-      h('span', null, h('i', { class: 'dot hatch' }), 'silent or unknown'), h('span', null, h('i', { class: 'dot ring' }), 'accepts no pods now')]);
+      h('span', null, h('i', { class: 'dot hatch' }), 'silent, asleep or unknown'), h('span', null, h('i', { class: 'dot ring' }), 'accepts no pods now')]);
   }
   const under = (event) => {
     const x = Math.floor(event.offsetX / size), i = Math.floor(event.offsetY / size) * columns + x;

@@ -67,7 +67,7 @@ void complete(SteeredService& service, const Traffic& traffic) {
 }  // namespace
 
 std::string_view to_string(ReportedBy whom) {
-  constexpr std::string_view kNames[] = {"nobody", "node", "prometheus"};
+  constexpr std::string_view kNames[] = {"none", "node", "prometheus"};
   return kNames[static_cast<std::size_t>(whom)];
 }
 

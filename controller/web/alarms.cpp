@@ -10,6 +10,7 @@
 #include "controller/provision/sizing_ladder.hpp"
 #include "controller/state/shims.hpp"
 #include "controller/store/store.hpp"
+#include "controller/web/sleep_states.hpp"
 
 namespace wattle::controller {
 
@@ -46,6 +47,7 @@ std::string overload_text(Duration tick) {
 
 std::string Alarm::command() const {
   if (what == "right-size") return "wattle provision mode";
+  if (what == "sleep") return "wattle sleep status";
   if (view == "saving") return "wattle policy get";
   return view == "learning" ? "wattle model list" : "wattle doctor";
 }
@@ -63,6 +65,7 @@ std::vector<Alarm> alarms(const Parts& from, const FleetSums& sums) {
   if (late > 1) list.push_back({"late", budget_text(known.late(), "exceed their soft latency"), "saving"});
   if (waiting > 1 && late > waiting) std::swap(list.back(), list[list.size() - 2]);
   for (std::string& text : from.sizing.alarms()) list.push_back({"right-size", std::move(text), "saving"});
+  for (Alarm& alarm : sleep_alarms(from)) list.push_back(std::move(alarm));
   std::vector<std::string> silent;
   for (const auto& [key, shim] : from.shims.all())
     if (!Shims::connected(shim, from.clock.mono())) silent.push_back(shim.peer + " on " + shim.host);

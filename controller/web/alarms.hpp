@@ -1,5 +1,5 @@
 // alarms: the problems that an operator should know of first, worst first. Page, command line and demo show them.
-// Source   budgets, shims, nodes, network trials and the store, as they are now
+// Source   budgets, shims, nodes, power states, network trials and the store, as they are now
 // Format   docs/reference/api.md, status
 // Errors   none
 // Threads  the owner of the parts
@@ -15,7 +15,7 @@
 namespace wattle::controller {
 
 struct Alarm {
-  std::string what;             // "store", "cpu_wait", "late", "right-size", "shim", "nodes" or "network"
+  std::string what;             // "store", "cpu_wait", "late", "right-size", "sleep", "shim", "nodes" or "network"
   std::string text;             // one line
   std::string view;             // of the page, with details
   std::string command() const;  // prints the details

@@ -8,6 +8,7 @@
 #include "controller/decisions/decider.hpp"
 #include "controller/state/cluster_state.hpp"
 #include "controller/web/documents.hpp"
+#include "controller/web/sleep_states.hpp"
 
 namespace wattle::controller {
 
@@ -89,6 +90,7 @@ json node_json(const Parts& from, const std::string& name, const Node& node) {
   const std::uint64_t capacity = node.kube != nullptr ? node.kube->pod_capacity : node.hello.pod_capacity;
   return {{"name", name},
           {"connected", node.connected},
+          {"power", power_json(from.sleep, name)},
           {"age_ms", age_ms},
           {"kubernetes", kube_json(node)},
           {"agent_version", node.hello.agent_version},

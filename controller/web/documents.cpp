@@ -32,6 +32,7 @@
 #include "controller/web/series.hpp"
 #include "controller/web/shims_json.hpp"
 #include "controller/web/sleep_json.hpp"
+#include "controller/web/sleep_states.hpp"
 #include "placement/worth/features.hpp"
 
 namespace wattle::controller {
@@ -107,6 +108,7 @@ std::string status(const Parts& from, const FleetSums& sums) {
       {"mode_reason", from.mode_reason},
       {"nodes", from.state.nodes().size()},
       {"nodes_connected", connected},
+      {"nodes_asleep", sums.asleep},
       {"workloads", workloads},
       {"power_w", or_null(sums.power_w())},
       {"estimated_w", or_null(sums.estimated_w)},
@@ -133,7 +135,7 @@ std::string status(const Parts& from, const FleetSums& sums) {
       {"samples", from.telemetry.figures().records},
       {"samples_refused", from.telemetry.figures().refused},
       {"budgets", budgets_json(from.decider.cluster_model())},
-      {"idle", idle_json(from.config.tariff, sums)},
+      {"idle", idle_json(from.config.tariff, sums, could_sleep(from, sums))},
       {"asks", asks_json(from.shims, from.watch.on(), now)},
       {"shims", shims_json(from.shims, now)},
       {"modelled", modelled_json(saving_now(from))},
@@ -218,6 +220,7 @@ Document doctor(const Parts& from) {
     const auto ahead_s = from.telemetry.clocks().ahead_s(name);
     list->push_back({{"name", name},
                      {"connected", node.connected},
+                     {"power", power_json(from.sleep, name)},
                      {"age_ms", age_ms},
                      {"clock_ahead_s", or_null(ahead_s)},
                      {"findings", findings_json(node)}});
@@ -323,7 +326,7 @@ Document document(const Parts& from, const std::string& what, const Arguments& a
   if (what == "decisions") return decisions(from, arguments);
   if (what == "doctor") return doctor(from);
   if (what == "savings") return savings_text(from, arguments);
-  if (what == "sleep") return sleep_text(from);
+  if (what == "sleep") return sleep_text(from, arguments);
   if (what == "record") return record_nodes_text(from.state, arguments);
   return ready(short_document(from, what, arguments));
 }

@@ -14,7 +14,6 @@
 #include "controller/web/cluster_json.hpp"
 #include "controller/web/saving_json.hpp"
 #include "controller/web/series.hpp"
-#include "provision/savings/freed_nodes.hpp"
 
 namespace wattle::controller {
 
@@ -62,7 +61,7 @@ std::optional<double> per_day_j(std::optional<double> power_w) {
   return power_w ? std::optional(*power_w * kDay_s) : std::nullopt;
 }
 
-json idle_json(const Tariff& tariff, const FleetSums& sums) {
+json idle_json(const Tariff& tariff, const FleetSums& sums, const CouldSleep& could) {
   const auto part = [&](std::optional<double> power_w) {
     json object{{"power_w", or_null(power_w)}, {"energy_j_per_day", or_null(per_day_j(power_w))}};
     tariff.add_to(object, per_day_j(power_w), "_per_day");
@@ -71,11 +70,9 @@ json idle_json(const Tariff& tariff, const FleetSums& sums) {
   json idle = part(sums.idle_w);
   const auto power_w = sums.power_w();
   idle["ratio"] = sums.idle_w && power_w && *power_w > 0 ? json(*sums.idle_w / *power_w) : json(nullptr);
-  const double asleep_w = placement::kAsleepW * static_cast<double>(sums.empty);
-  json sleeping = part(std::max(0.0, sums.empty_w - asleep_w));
-  sleeping["nodes"] = sums.empty;
-  sleeping["assumption"] =
-      "the " + std::to_string(sums.empty) + " nodes without pods stayed empty and slept at 3 W each (projection)";
+  json sleeping = part(could.saved_w);
+  sleeping["nodes"] = could.nodes;
+  sleeping["assumption"] = could.assumption;
   idle["sleeping"] = std::move(sleeping);
   return idle;
 }
@@ -88,6 +85,7 @@ std::string fleet_text(const Parts& from, const FleetSums& sums) {
                 {"policy", from.decider.policy()},
                 {"nodes", sums.nodes},
                 {"nodes_silent", sums.silent},
+                {"nodes_asleep", sums.asleep},
                 {"nodes_masked", sums.masked},
                 {"nodes_measured", sums.measured},
                 {"nodes_estimated", sums.estimated},
@@ -96,7 +94,7 @@ std::string fleet_text(const Parts& from, const FleetSums& sums) {
                 {"default_w", or_null(default_w(from, sums))},
                 {"modelled", modelled_json(saving_now(from))},
                 {"alarms", alarms_json(from, sums)},
-                {"idle", idle_json(from.config.tariff, sums)},
+                {"idle", idle_json(from.config.tariff, sums, could_sleep(from, sums))},
                 {"cpu_used_cores", or_null(sums.cpu_used_cores)},
                 {"cpu_cores", or_null(sums.cpu_cores)},
                 {"pods", sums.pods},
@@ -122,8 +120,8 @@ Document heat_text(const Parts& from, bool names) {
     put(heat->cells, now.use_ratio, 1e4);
     put(heat->cells, now.pressure_ratio, 1e4);
     put(heat->cells, now.latency_ms, 10);
-    const unsigned flags =
-        (now.silent ? 1U : 0U) | (now.masked ? 2U : 0U) | (now.full ? 4U : 0U) | (now.estimated ? 8U : 0U);
+    const unsigned flags = (now.silent ? 1U : 0U) | (now.masked ? 2U : 0U) | (now.full ? 4U : 0U) |
+                           (now.estimated ? 8U : 0U) | (now.asleep ? 16U : 0U);
     heat->cells += static_cast<char>(flags);
     if (names) heat->list.push_back(item.first);
     ++heat->nodes;

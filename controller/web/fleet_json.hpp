@@ -15,6 +15,7 @@
 #include "controller/tariff.hpp"
 #include "controller/web/arguments.hpp"
 #include "controller/web/series.hpp"
+#include "controller/web/sleep_levers.hpp"
 
 namespace wattle::controller {
 
@@ -24,7 +25,7 @@ std::string fleet_text(const Parts& from, const FleetSums& sums);
 // Returns the joules that this power takes in a day.
 std::optional<double> per_day_j(std::optional<double> power_w);
 // The idle energy of a day, and what it would be with sleeping nodes.
-SortedJson idle_json(const Tariff& tariff, const FleetSums& sums);
+SortedJson idle_json(const Tariff& tariff, const FleetSums& sums, const CouldSleep& could);
 // `names`: include the nodes' names, which seldom change.
 Document heat_text(const Parts& from, bool names);
 Result<std::string> history_text(const Series& series, const Arguments& arguments);

@@ -130,7 +130,7 @@ bool matches(const std::string& filter, std::initializer_list<std::string_view> 
 
 constexpr std::array<std::string_view, 8> kNodeSorts{"name",       "power_w",        "use_ratio", "pressure_ratio",
                                                      "latency_ms", "cpu_used_cores", "pods",      "energy_j"};
-constexpr std::array<std::string_view, 5> kNodeStates{"all", "silent", "masked", "measured", "estimated"};
+constexpr std::array<std::string_view, 6> kNodeStates{"all", "silent", "asleep", "masked", "measured", "estimated"};
 constexpr std::array<std::string_view, 6> kPodSorts{"cpu_cores", "name",         "power_w",
                                                     "energy_j",  "memory_bytes", "age_s"};
 
@@ -147,6 +147,7 @@ Key node_key(const std::string& sort, const std::string& name, const Node& node,
 
 bool in_state(const std::string& state, const NodeGlance& now) {
   if (state == "silent") return now.silent;
+  if (state == "asleep") return now.asleep;
   if (state == "masked") return now.masked || now.full;
   if (state == "measured") return now.power_w && !now.estimated;
   if (state == "estimated") return now.power_w && now.estimated;
@@ -193,7 +194,7 @@ Document nodes_text(const Parts& from, const Arguments& arguments) {
   const std::string state = argument(arguments, "state", "all");
   if (std::find(kNodeStates.begin(), kNodeStates.end(), state) == kNodeStates.end())
     return failed({Errc::malformed, "argument state", "invalid value '" + state + "'",
-                   "use one of all, silent, masked, measured, estimated"});
+                   "use one of all, silent, asleep, masked, measured, estimated"});
   using Row = std::pair<const std::string*, const Node*>;
   const auto first = std::make_shared<First<Row>>(*window);
   Steps steps = each_of(from.state.nodes(), [&from, first, state, window = *window](const auto& item) {

@@ -36,6 +36,7 @@
 #include "controller/web/savings_json.hpp"
 #include "controller/web/sizing_json.hpp"
 #include "controller/web/sleep_json.hpp"
+#include "controller/web/sleep_states.hpp"
 #include "placement/decide/policies/registry.hpp"
 
 namespace wattle::controller {
@@ -310,6 +311,7 @@ Document metrics_text(const Parts& from) {
     add_shims(*families, from.shims, from.watch.on(), from.clock.mono());
     add_page(*families, from.live);
     add_sleep(*families, from.sleep);
+    add_sleep_states(*families, from.sleep);
     add_certificates(*families, from);
     add_learning(*families, from.learning);
     return false;

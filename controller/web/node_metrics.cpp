@@ -6,6 +6,7 @@
 #include "controller/decisions/decider.hpp"
 #include "controller/state/cluster_state.hpp"
 #include "controller/web/series.hpp"
+#include "controller/web/sleep_states.hpp"
 
 namespace wattle::controller {
 namespace {
@@ -52,10 +53,13 @@ Steps add_nodes(Families& families, const Parts& from) {
   };
   return in_order(
       {gauge("wattle_controller_node_up", "1 if the node's agent is connected.",
-             [](const std::string&, const Node& node) -> Found { return node.connected ? 1.0 : 0.0; }),
+             [&from](const std::string& name, const Node& node) -> Found {
+               if (!node.connected && may_be_silent(from.sleep, name)) return std::nullopt;
+               return node.connected ? 1.0 : 0.0;
+             }),
        gauge("wattle_controller_node_telemetry_age_seconds", "Time since the last sample.",
-             [&from](const std::string&, const Node& node) -> Found {
-               if (!node.sampled_at) return std::nullopt;
+             [&from](const std::string& name, const Node& node) -> Found {
+               if (!node.sampled_at || (!node.connected && may_be_silent(from.sleep, name))) return std::nullopt;
                return seconds(from.clock.mono() - *node.sampled_at);
              }),
        gauge("wattle_controller_node_catching_up",

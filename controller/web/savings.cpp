@@ -7,12 +7,14 @@
 #include <utility>
 
 #include "controller/decisions/decider.hpp"
+#include "controller/power/sleep_control.hpp"
 #include "controller/provision/replica_book.hpp"
 #include "controller/provision/request_book.hpp"
 #include "controller/rollout/rollout_manager.hpp"
 #include "controller/state/cluster_state.hpp"
 #include "controller/web/saving_json.hpp"
 #include "controller/web/series.hpp"
+#include "controller/web/sleep_levers.hpp"
 
 namespace wattle::controller {
 namespace {
@@ -52,9 +54,8 @@ struct PossibleChange {
 
 // All that the levers are modelled from.
 struct Picture {
-  std::vector<const std::string*> names;  // of nodes
   std::vector<placement::PackedNode> nodes;
-  std::vector<std::string> kept;  // why the node could not sleep; empty: it could
+  std::vector<ProjectedSleep> projected;  // empty where a sleep plan knows better
   std::vector<placement::SavingsPod> pods;
   std::vector<PossibleChange> changes, fewer;
   std::map<std::string, std::size_t> change_of;  // by workload
@@ -92,8 +93,7 @@ void add_node(const Parts& from, const std::string& name, const Node& node, Pict
   const NodeGlance now = glance(from, name, node);
   const placement::NodeView& view = from.state.view_of(node);
   const std::size_t at = picture.nodes.size();
-  picture.names.push_back(&name);
-  picture.some_sleep = picture.some_sleep || view.asleep;
+  picture.some_sleep = picture.some_sleep || view.asleep || now.asleep;
   placement::PackedNode made;
   made.allocatable = view.allocatable;
   made.fixed = {view.requested.cpu_cores + view.in_flight_request.cpu_cores,
@@ -102,7 +102,7 @@ void add_node(const Parts& from, const std::string& name, const Node& node, Pict
   made.fixed_pods = node.pods.size() + view.in_flight;
   made.idle_w = node.idle_w.value_or(view.curve.idle_w());
   if (now.power_w) made.idle_w = std::min(made.idle_w, *now.power_w);
-  std::size_t movable = 0, others = 0;
+  std::size_t others = 0;
   for (const std::string& uid : node.pods) {
     const Pod* pod = from.state.pod(uid);
     if (pod == nullptr || pod->spec.daemonset) continue;
@@ -110,7 +110,6 @@ void add_node(const Parts& from, const std::string& name, const Node& node, Pict
       ++others;
       continue;
     }
-    ++movable;
     --made.fixed_pods;
     made.fixed.cpu_cores -= pod->spec.request.cpu_cores;
     made.fixed.memory_bytes -= pod->spec.request.memory_bytes;
@@ -127,47 +126,10 @@ void add_node(const Parts& from, const std::string& name, const Node& node, Pict
     }
     picture.pods.push_back(counted);
   }
-  made.open = !now.silent && !now.masked && others == 0 && view.in_flight == 0 && view.allocatable.cpu_cores > 0;
-  std::string why;
-  if (now.silent)
-    why = "is silent";
-  else if (now.masked)
-    why = "is cordoned, not ready or deleted";
-  else if (view.asleep)
-    why = "sleeps already";
-  else if (movable + others > 0)
-    why = "has pods";
-  else if (view.in_flight > 0)
-    why = "expects a pod";
-  else if (!(view.allocatable.cpu_cores > 0))
-    why = "has an unknown size";
+  made.open =
+      !now.silent && !now.asleep && !now.masked && others == 0 && view.in_flight == 0 && view.allocatable.cpu_cores > 0;
   picture.nodes.push_back(made);
-  picture.kept.push_back(std::move(why));
-}
-
-// The nodes that could sleep now: those without pods, for as long as they stay empty.
-SavingLever sleep_lever(const Picture& picture) {
-  SavingLever lever;
-  lever.kind = LeverKind::sleep;
-  lever.no_interval = "how long nodes stay empty is not modelled";
-  double saved_w = 0;
-  for (std::size_t i = 0; i < picture.nodes.size(); ++i) {
-    if (!picture.kept[i].empty()) {
-      lever.kept[picture.kept[i]].push_back(*picture.names[i]);
-      continue;
-    }
-    const double node_w = std::max(0.0, picture.nodes[i].idle_w - placement::kAsleepW);
-    saved_w += node_w;
-    lever.items.push_back({*picture.names[i], "no pods", node_w, {}, {}});
-  }
-  std::stable_sort(lever.items.begin(), lever.items.end(),
-                   [](const auto& a, const auto& b) { return a.saved_w > b.saved_w; });
-  lever.nodes = lever.items.size();
-  lever.saved_w = saved_w;
-  lever.text = lever.items.empty() ? "no node is empty"
-                                   : nodes_words(lever.items.size()) + " without pods could sleep at " +
-                                         words_of(placement::kAsleepW, 0, " W") + " each";
-  return lever;
+  if (!from.sleep.on()) picture.projected.push_back(project_sleep(from, name, node, now));
 }
 
 std::string given_up_words(const ResizeCounts& resizes) {
@@ -265,8 +227,8 @@ SavingLever placement_lever(const Parts& from) {
 
 void conclude(const Parts& from, const Picture& picture, SavingsNow& now) {
   now.power_w = picture.sums.power_w();
-  now.levers = {sleep_lever(picture), requests_lever(from, picture), replicas_lever(from, picture),
-                placement_lever(from)};
+  now.levers = {sleep_lever(from, picture.projected), drain_lever(from), requests_lever(from, picture),
+                replicas_lever(from, picture), placement_lever(from)};
   std::vector<placement::LeverSaving> savings(now.levers.begin(), now.levers.end());
   now.sum = placement::sum_of(savings, {picture.freed->both().saved_w, picture.some_sleep}, now.power_w);
   placement::order_by_size(savings);

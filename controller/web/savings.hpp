@@ -1,11 +1,10 @@
 // savings: every saving that is available on the cluster now, modelled from its present state.
 // Source   nodes and pods of the state, suggestions of the request book and the replica book, the modelled saving of
 //          placement and the measured one of canaries, requests that were given up
-// Levers   sleep: nodes without pods other than DaemonSets'. requests and replicas: the nodes that right-sized requests
-//          and fewer replicas free when the fleet is packed (provision/savings/freed_nodes). placement: saving_json's
+// Levers   sleep and drain: controller/web/sleep_levers. requests and replicas: the nodes that right-sized requests and
+//          fewer replicas free when the fleet is packed (provision/savings/freed_nodes). placement: saving_json's
 // Rule     requests are those that the rule wants, also below the original: an owner may change the template. Workloads
 //          whose level is off or limits are left out
-// Sleep    sleep_lever() alone decides which nodes could sleep, and why the others could not
 // Units    watts, cores, bytes
 // Errors   none
 // Threads  the owner of the parts

@@ -7,9 +7,12 @@
 #include "controller/config.hpp"
 #include "controller/decisions/decider.hpp"
 #include "controller/parts.hpp"
+#include "controller/power/sleep_control.hpp"
 #include "controller/state/cluster_state.hpp"
 #include "controller/web/each_workload.hpp"
 #include "controller/web/saving_json.hpp"
+#include "controller/web/sleep_levers.hpp"
+#include "controller/web/sleep_states.hpp"
 #include "placement/worth/features.hpp"
 
 namespace wattle::controller {
@@ -50,12 +53,14 @@ float Ring::at(std::size_t row, std::size_t column) const { return values_[(next
 NodeGlance glance(const Parts& from, const std::string& name, const Node& node) {
   NodeGlance out;
   const placement::NodeView& view = *from.state.node_view(name);
-  out.silent = !node.connected || !node.sampled_at ||
-               seconds(from.clock.mono() - *node.sampled_at) > from.config.decide.mask.stale_after_s;
+  const bool stale = !node.connected || !node.sampled_at ||
+                     seconds(from.clock.mono() - *node.sampled_at) > from.config.decide.mask.stale_after_s;
+  out.asleep = stale && may_be_silent(from.sleep, name);
+  out.silent = stale && !out.asleep;
   out.masked = node.deleted || (node.kube != nullptr && (node.kube->cordoned || !node.kube->ready));
   out.full = view.starts >= from.decider.options().mask.start_cap.of(view.allocatable.cpu_cores);
   out.estimated = node.values.energy_source == EnergySource::estimated;
-  if (out.silent) return out;  // its last values are outdated
+  if (stale) return out;  // its last values are outdated
   out.power_w = node.power_w;
   const double cores = node.values.cpu_cores.value_or(node.hello.cpu_cores);
   if (node.values.cpu_used_cores && cores > 0) out.use_ratio = *node.values.cpu_used_cores / cores;
@@ -72,9 +77,10 @@ Steps sum_fleet(const Parts& from, std::shared_ptr<FleetSums> sums) {
     const NodeGlance now = glance(from, name, node);
     ++sums->nodes;
     sums->silent += now.silent ? 1 : 0;
+    sums->asleep += now.asleep ? 1 : 0;
     sums->masked += now.masked ? 1 : 0;
     sums->pods += node.pods.size();
-    if (!now.silent) {
+    if (!now.silent && !now.asleep) {
       add(sums->cpu_used_cores, node.values.cpu_used_cores);
       add(sums->cpu_cores, node.values.cpu_cores);
     }
@@ -82,10 +88,11 @@ Steps sum_fleet(const Parts& from, std::shared_ptr<FleetSums> sums) {
       add(now.estimated ? sums->estimated_w : sums->measured_w, now.power_w);
       ++(now.estimated ? sums->estimated : sums->measured);
       add(sums->idle_w, node.idle_w);
-      if (node.pods.empty()) {
-        ++sums->empty;
-        sums->empty_w += *now.power_w;
-      }
+    }
+    if (from.sleep.on()) return;
+    if (const ProjectedSleep sleep = project_sleep(from, name, node, now); sleep.kept.empty()) {
+      ++sums->could_sleep;
+      sums->could_sleep_w += sleep.saved_w;
     }
   });
 }

@@ -43,8 +43,8 @@ class Ring {
 struct FleetSums {
   std::optional<double> measured_w, estimated_w, cpu_used_cores, cpu_cores;
   std::optional<double> idle_w;  // of the nodes that report it
-  double empty_w = 0;            // of the `empty` nodes, which run no pod
-  std::uint64_t nodes = 0, silent = 0, masked = 0, measured = 0, estimated = 0, pods = 0, empty = 0;
+  double could_sleep_w = 0;      // saved by `could_sleep` nodes: a projection, only where sleep.mode is off
+  std::uint64_t nodes = 0, silent = 0, asleep = 0, masked = 0, measured = 0, estimated = 0, pods = 0, could_sleep = 0;
   std::optional<double> power_w() const;
 };
 // `sums` is complete after the last step.
@@ -57,6 +57,7 @@ std::optional<double> default_w(const Parts& from, const FleetSums& sums);
 struct NodeGlance {
   std::optional<double> power_w, use_ratio, pressure_ratio, latency_ms;
   bool silent = false;     // not connected, or its telemetry is stale: decisions ignore it
+  bool asleep = false;     // the same, but because Wattle put it to sleep or wakes it
   bool masked = false;     // cordoned, not ready or deleted
   bool full = false;       // at its start cap
   bool estimated = false;  // its power is estimated

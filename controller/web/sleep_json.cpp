@@ -1,6 +1,7 @@
 #include "controller/web/sleep_json.hpp"
 
 #include <array>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -8,8 +9,12 @@
 #include "common/json/value.hpp"
 #include "controller/config.hpp"
 #include "controller/power/sleep_control.hpp"
+#include "controller/state/cluster_state.hpp"
 #include "controller/web/cluster_json.hpp"
 #include "controller/web/fleet_json.hpp"
+#include "controller/web/lists.hpp"
+#include "controller/web/sleep_states.hpp"
+#include "placement/sleep/plan_saving.hpp"
 
 namespace wattle::controller {
 
@@ -62,7 +67,7 @@ json head_json(const Parts& from) {
   head["excluded"] = std::move(excluded);
   std::optional<double> saved_w;
   if (made) {
-    saved_w = made->plan.watts - made->plan.watts_after;
+    saved_w = core::saved_w(made->plan);
     head["age_s"] = seconds(from.clock.mono() - made->at);
     head["power_w"] = number(made->plan.watts);
     head["power_w_after"] = number(made->plan.watts_after);
@@ -76,13 +81,20 @@ json head_json(const Parts& from) {
 
 }  // namespace
 
-Document sleep_text(const Parts& from) {
+Document sleep_text(const Parts& from, const Arguments& arguments) {
+  auto limit = parse_limit(arguments, 20);
+  if (!limit) return ready(Result<std::string>(forward_error(limit)));
+  const std::string node = argument(arguments, "node");
+  if (!node.empty() && !from.sleep.records().contains(node))
+    if (auto known = named_node(from, node); !known) return ready(Result<std::string>(forward_error(known)));
   struct Work {
-    power::MadePlan made;  // a copy: the next plan may come between two steps
-    json sleeps = json::array(), awake = json::array();
+    power::MadePlan made;  // copies: the next plan may come between two steps
+    std::map<std::string, core::NodePowerRecord> records;
+    json sleeps = json::array(), awake = json::array(), nodes = json::array();
   };
   const auto work = std::make_shared<Work>();
   if (const auto& made = from.sleep.plan()) work->made = *made;
+  work->records = from.sleep.records();
   Steps sleeps = each_of(work->made.plan.sleeps, [work](const core::SleepChoice& each) {
     work->sleeps.push_back(sleeper_json(each));
     add_driver(work->sleeps.back(), work->made, each.depth);
@@ -92,10 +104,15 @@ Document sleep_text(const Parts& from) {
         {{"name", each.node}, {"cause", std::string(to_string(each.why.cause))}, {"why", each.why.reason}});
     add_driver(work->awake.back(), work->made, std::nullopt);
   });
-  return then(in_order({std::move(sleeps), std::move(kept)}), [&from, work] {
+  Steps nodes = each_of(
+      work->records, [&from, work](const auto& item) { work->nodes.push_back(power_record_json(from, item.second)); });
+  return then(in_order({std::move(sleeps), std::move(kept), std::move(nodes)}), [&from, work, node, most = *limit] {
     json document = head_json(from);
     document["sleep"] = std::move(work->sleeps);
     document["awake"] = std::move(work->awake);
+    document["nodes"] = std::move(work->nodes);
+    document["totals"] = sleep_totals_json(from.sleep);
+    document["transitions"] = transitions_json(from.sleep, node, most);
     return ready(Result<std::string>(document.dump()));
   });
 }
@@ -108,8 +125,7 @@ void add_sleep(Families& families, const power::SleepControl& sleep) {
   families.gauge("wattle_controller_sleep_plan_nodes", "Nodes that the last sleep plan would put to sleep.",
                  static_cast<double>(made->plan.sleeps.size()));
   families.gauge("wattle_controller_sleep_plan_saved_watts",
-                 "Power that the last sleep plan would save, as the power curves predict it.",
-                 made->plan.watts - made->plan.watts_after);
+                 "Power that the last sleep plan would save, net of transitions and moves.", core::saved_w(made->plan));
   std::array<std::size_t, core::kExclusions> causes{};
   for (const core::KeptAwake& each : made->plan.kept) ++causes[static_cast<std::size_t>(each.why.cause)];
   prometheus::MetricFamily& kept =

@@ -106,7 +106,8 @@ void Planning::drain_one(const std::vector<std::size_t>& rows) {
     if (std::any_of(in_.nodes.begin(), in_.nodes.end(),
                     [](const SleepNode& node) { return node.record.state == PowerState::draining; }))
       return {ExcludedFor::one_drain, "another node is being emptied"};
-    if (!plan_.sleeps.empty()) return {ExcludedFor::one_drain, "empty nodes go to sleep first"};
+    // A recommendation does not act, so that it shows both savings.
+    if (!plan_.sleeps.empty() && !in_.recommending) return {ExcludedFor::one_drain, "empty nodes go to sleep first"};
     if (sleeps_left() == 0) return {ExcludedFor::rate, "enough nodes began to sleep this hour"};
     return {};
   }();

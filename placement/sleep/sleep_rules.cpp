@@ -7,7 +7,7 @@ namespace wattle::placement::sleep {
 
 namespace {
 
-constexpr std::array<std::string_view, 3> kModeNames{"off", "recommend", "automatic"};
+constexpr std::array<std::string_view, 3> kModeNames{"off", "recommend", "auto"};
 constexpr std::array<std::string_view, kExclusions> kCauseNames{"none",           "mode_off",   "only_recommended",
                                                                 "unproven",       "state",      "not_ready",
                                                                 "no_driver",      "no_wake",    "operator",

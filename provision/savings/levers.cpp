@@ -6,7 +6,7 @@
 namespace wattle::placement {
 
 std::string_view to_string(LeverKind kind) {
-  constexpr std::array<std::string_view, 4> kNames{"sleep", "requests", "replicas", "placement"};
+  constexpr std::array<std::string_view, 5> kNames{"sleep", "drain", "requests", "replicas", "placement"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 
@@ -29,10 +29,12 @@ SavingsSum sum_of(std::span<const LeverSaving> levers, const Together& together,
   const auto requests_w = available_w(LeverKind::requests), replicas_w = available_w(LeverKind::replicas);
   const double changes_w =
       requests_w && replicas_w ? together.requests_and_replicas_w : requests_w.value_or(0) + replicas_w.value_or(0);
-  const double nodes_w = available_w(LeverKind::sleep).value_or(0) + changes_w;
+  const double empty_w = available_w(LeverKind::sleep).value_or(0) + changes_w;
+  const double drain_w = available_w(LeverKind::drain).value_or(0);
   const double placement_w = available_w(LeverKind::placement).value_or(0);
   // How far they overlap is not modelled: the larger one counts.
-  double saved_w = together.placement_sleeps ? std::max(nodes_w, placement_w) : nodes_w + placement_w;
+  double saved_w = empty_w + (drain_w > 0 ? std::max(drain_w, placement_w) : placement_w);
+  if (together.placement_sleeps) saved_w = std::max(empty_w + drain_w, placement_w);
   if (fleet_w) saved_w = std::min(saved_w, std::max(0.0, *fleet_w));
   return {saved_w, all_w - saved_w};
 }

@@ -1,6 +1,9 @@
 // levers: the savings of a cluster, by size, and their sum.
 // Rules    each lever is modelled alone, so that a list without one of them shows the same for the others. The sum
 //          counts what they have in common once, leaves out what is in force already, and is at most the fleet's watts
+// Common   requests and replicas free nodes together; placement has moves in common with drain, and all of it with the
+//          levers that let nodes sleep where they sleep already. sleep has no node in common with drain, and neither has
+//          one with requests and replicas, which count only nodes that a packing of the present pods does not empty
 // Units    watts
 // Errors   none
 // Threads  values
@@ -14,7 +17,7 @@
 
 namespace wattle::placement {
 
-enum class LeverKind { sleep, requests, replicas, placement };
+enum class LeverKind { sleep, drain, requests, replicas, placement };
 std::string_view to_string(LeverKind kind);
 
 struct LeverSaving {

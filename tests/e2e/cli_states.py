@@ -79,6 +79,17 @@ COMMANDS = {
         ("no service", "fleet", (), 0, r"^Mode shadow: .*\n0 gradient steps on 0 recorded minutes\.\nStudent candidate: no student is trained yet\.\nno agent reports a service at level limits \(provisioning\.limits in the agent's configuration\)")]),
     "sleep plan": Command(asks="reader", formats=("json", "yaml"), states=[
         ("off", "fleet", (), 0, r"^sleep is off \(set sleep\.mode in the controller's configuration\)")]),
+    "sleep status": Command(asks="reader", formats=("json", "yaml"), elsewhere="tests/unit/cli/render_test.cpp", states=[
+        ("off", "fleet", (), 0, r"^sleep is off \(set sleep\.mode in the controller's configuration\)")]),
+    "sleep history": Command(asks="reader", formats=("json", "yaml"), elsewhere="tests/unit/cli/render_test.cpp", states=[
+        ("off", "fleet", ("{node}",), 0, r"^sleep is off \(set sleep\.mode in the controller's configuration\)"),
+        ("of an unknown node", "fleet", ("nobody",), 1, r'^wattle: [a-z ]+: (node )?"nobody" not found: ')]),
+    "sleep wake": Command(asks="operator", elsewhere="tests/unit/controller/sleep_states_test.cpp", states=[
+        ("no node sleeps", "fleet", ("--all",), 0, r"^no node sleeps"),
+        ("an unknown node", "fleet", ("nobody",), 1, r"^wattle: [a-z ]+: .*nobody"),
+        ("no node named", "fleet", (), 2, r"needs a node, or all \(wattle sleep wake NODE, or --all\)")]),
+    "sleep test": Command(asks="operator", elsewhere="tests/unit/controller/sleep_states_test.cpp", states=[
+        ("off", "fleet", ("nobody",), 1, r"^wattle: [a-z ]+: sleep-now: sleep is off \(set sleep\.mode in the controller's configuration\)")]),
     "sleep exclude": Command(asks="operator", states=[
         ("off", "fleet", ("nobody",), 1, r"^wattle: [a-z ]+: sleep-exclude: sleep is off \(set sleep\.mode in the controller's configuration\)")]),
     "sleep allow": Command(asks="operator", states=[

@@ -46,6 +46,8 @@ BUDGET = 'wattle_controller_budget_ratio{budget="late"}'
 LIMIT = 'wattle_controller_budget_limit_ratio{budget="late"}'
 WITHDRAWN = 'wattle_controller_network_state{network="learned", state="withdrawn"}'
 CONNECTED = 'wattle_controller_shims{state="connected"}'
+FAILED = 'wattle_controller_sleep_nodes{state="failed"}'
+BLOCKED = 'wattle_controller_sleep_nodes{state="blocked"}'
 # Of each alert: what Prometheus is shown, one value a minute, and whether it then sounds at that minute, with which labels. Each has both.
 CASES = {
     "WattleControllerDown": [
@@ -88,6 +90,15 @@ CASES = {
     "WattleNetworkWithdrawn": [
         ("a network is withdrawn, and comes back", [(WITHDRAWN, "0 1x10 0x40")], {3: None, 8: {"network": "learned", "state": "withdrawn"}, 14: None}),
         ("another state", [(WITHDRAWN.replace("withdrawn", "in_use"), "1x40")], {20: None})],
+    "WattleNodeFailedToWake": [
+        ("a node does not wake, until it is repaired", [(FAILED, "0x4 1x10 0x40")], {3: None, 6: {"state": "failed"}, 20: None}),
+        ("nodes sleep", [(FAILED.replace("failed", "asleep"), "3x40")], {10: None})],
+    "WattleNodeBlocked": [
+        ("a node is blocked, then it may sleep again", [(BLOCKED, "0x4 1x10 0x40")], {3: None, 6: {"state": "blocked"}, 20: None}),
+        ("nodes are awake", [(BLOCKED.replace("blocked", "awake"), "3x40")], {10: None})],
+    "WattlePodsNeedSleepers": [
+        ("pods wait and sleepers go on sleeping", [("wattle_controller_sleep_waiting_pods", "0 2x20 0x40")], {5: None, 15: {}, 25: None}),
+        ("pods wait for as long as a wake takes", [("wattle_controller_sleep_waiting_pods", "0 2x4 0x40")], {3: None, 15: None})],
     "WattleCertificateEnds": [
         ("a certificate ends within a month, then there is a new one", [(ENDS, f"{29 * DAY}x5 {90 * DAY}x40")], {1: {"whose": "f"}, 10: None}),
         ("a certificate ends after a month", [(ENDS, f"{31 * DAY}x40")], {1: None, 30: None})],

@@ -51,7 +51,9 @@ HERE_SECTIONS = {
     ("docs/how-to/sleep-nodes.md", "Find nodes that could sleep"): {
         "without": {"helm upgrade": "there is no cluster", "kubectl label": "there is no cluster"},
         "instead": {"wattle sleep exclude": ("! wattle sleep exclude worker-2", "sleep is off on this host, and the error says so"),
-                    "wattle sleep allow": ("! wattle sleep allow worker-2", "sleep is off on this host, and the error says so")}},
+                    "wattle sleep allow": ("! wattle sleep allow worker-2", "sleep is off on this host, and the error says so"),
+                    "wattle sleep history": ("! wattle sleep history worker-2", "this host has no such node, and the error says so"),
+                    "wattle sleep test": ("! wattle sleep test worker-2", "sleep is off on this host, and the error says so")}},
     ("docs/how-to/back-up.md", "Back up and restore"): {"again": {"wattle nodes": PATIENCE}},
 }
 # Sections that other tests run; those of Kubernetes need programs of a control plane (ctest -C kube -L kube).

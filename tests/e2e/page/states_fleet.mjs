@@ -14,7 +14,7 @@ await reads('fleet: what pods wait and the budget of it', page, /Waiting for CPU
 await reads('fleet: a budget that is not in force has no limit', page, /Above soft latency (–|[\d.]+%) of pods' time; no budget/);
 await reads('fleet: the saving is not known yet, and for how long', page, /Saving – not known yet: needs .* more with pods that Wattle decided on/);
 const money = String.raw`[\d.,]+ [kMG]?J, [\d.]+ EUR, [\d.,]+ k?g CO2`;
-await reads('fleet: what idle nodes draw, and what sleep would save', page, new RegExp(String.raw`Idle power [\d.,]+ W [\d.]+% of the power, ${money} per day; [\d.,]+ W less, ${money} per day, if the \d+ nodes without pods stayed empty and slept at 3 W each \(projection\)`));
+await reads('fleet: what idle nodes draw, and what sleep would save', page, new RegExp(String.raw`Idle power [\d.,]+ W [\d.]+% of the power, ${money} per day; [\d.,]+ W less, ${money} per day, if the \d+ nodes? without pods stayed empty and slept at 3 W each \(projection\)`));
 await reads('fleet: what of a node\'s power is idle power', page, /Node Power \S* ?Idle Active Use .*sim-\d+ [\d.]+ W est [\d.]+ W [\d.]+ W [\d.]+% /, '.grid');
 const exact = await page.evaluate(async () => {
   const [{ parsed }, { count }] = await Promise.all([import('/page/api.js'), import('/page/dom.js')]);

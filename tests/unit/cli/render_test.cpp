@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "cli/commands.hpp"
+#include "cli/power_states.hpp"
 #include "common/json/value.hpp"
 #include "common/printable.hpp"
 #include "tests/places.hpp"
@@ -82,6 +83,9 @@ std::vector<Page> pages() {
           {"doctor", example("doctor"), render_doctor},
           {"gaps", example("gaps"), render_gaps},
           {"sleep plan", example("sleep"), render_sleep_plan},
+          {"sleep status", example("sleep"), render_sleep_status},
+          {"sleep history", example("sleep"), render_sleep_history},
+          {"sleep wake", {{"woken", {"worker-1", "worker-2"}}}, render_sleep_wake},
           {"policy", example("policy"), render_policy},
           {"models", example("models"), render_models},
           {"model-eval", example("model-eval"), render_models},
@@ -471,10 +475,41 @@ TEST_CASE("savings have the watts, the interval or what it lacks, the command an
   CHECK(has(text, "95% interval: [17.1, 34.9] W"));
   CHECK(has(text, "Apply with: wattle policy promote"));
   CHECK(has(text, "frees 2 with those above"));
-  CHECK(has(text, "each has pods (worker-1, worker-2, worker-3, worker-4, worker-5, ...)"));
+  CHECK(has(text, "it has pods (worker-1, worker-2, worker-3, worker-4, worker-5, ...)"));
   Json report = example("report");
   report["savings"] = example("savings");
   CHECK(has(render_report(report, style).value(), "available in all: 331.0 W"));
+}
+
+TEST_CASE("power states have their time, what proves them and what they saved; a sleeper is not offline") {
+  const Style style;
+  const std::string text = render_sleep_status(example("sleep"), style).value();
+  CHECK(has(text, "worker-2  asleep"));
+  CHECK(has(text, "failed (presumed)"));
+  CHECK(has(text, "4 of 3"));
+  CHECK(has(text, "Saved 18.4 MJ net of transitions in 9 round trips. Failures: 1 no_wake."));
+  CHECK(has(text, "2m40s on average."));
+  CHECK(has(render_sleep_history(example("sleep"), style).value(), "suspending  asleep"));
+  CHECK(has(render_sleep_wake({{"woken", Json::array()}}, style).value(), "no node sleeps"));
+  const Json test = {{"node", "worker-1"}, {"operation", 17}, {"round_trips", 1}, {"proven_trips", 3}};
+  CHECK(has(render_sleep_test(test, style).value(), "Proven so far: 1 of 3."));
+  Json document = example("nodes");
+  Json& node = document["nodes"][0];
+  node["connected"] = false;
+  CHECK(has(render_nodes(document, style).value(), "offline"));
+  for (const char* state : {"suspending", "asleep", "waking", "probation"}) {
+    node["power"] = {{"state", state}, {"since_wall_s", 1732166100.0}, {"reason", nullptr}};
+    CHECK(has(render_nodes(document, style).value(), state));
+    CHECK_FALSE(has(render_nodes(document, style).value(), "offline"));
+  }
+  node["power"]["state"] = "awake";
+  CHECK(has(render_nodes(document, style).value(), "offline"));
+  Json doctor = example("doctor");
+  doctor["nodes"][0]["connected"] = false;
+  doctor["nodes"][0]["findings"] = Json::array();
+  CHECK_FALSE(doctor_is_well(doctor));
+  doctor["nodes"][0]["power"] = {{"state", "asleep"}};
+  CHECK(has(render_doctor(doctor, style).value(), "1 asleep"));
 }
 
 TEST_CASE("whatever a peer calls itself, no page hands it to the terminal as it is") {

@@ -64,20 +64,18 @@ TEST_CASE("overload raises an alarm, a finding with a fix, and a metric, until i
   CHECK(telemetry()["state"] == "ok");
 }
 
-TEST_CASE("idle energy has its money, and sleeping is a projection with its assumption") {
+TEST_CASE("idle energy has its money, and sleeping has its assumption") {
   FleetSums sums;
-  CHECK(idle_json({}, sums)["power_w"].is_null());
-  CHECK(idle_json({}, sums)["sleeping"]["power_w"] == 0.0);
+  CHECK(idle_json({}, sums, {})["power_w"].is_null());
+  CHECK(idle_json({}, sums, {})["sleeping"]["power_w"] == 0.0);
   sums.measured_w = 500;
   sums.idle_w = 400;
-  sums.empty = 2;
-  sums.empty_w = 106;
-  const wattle::SortedJson idle = idle_json({0.25, 400, "EUR"}, sums);
+  const wattle::SortedJson idle = idle_json({0.25, 400, "EUR"}, sums, {2, 100, "two nodes slept"});
   CHECK(idle["ratio"] == 0.8);
   CHECK(idle["energy_j_per_day"] == 400.0 * 86'400);
   CHECK(idle["cost_per_day"].get<double>() == doctest::Approx(400 * 24 / 1000.0 * 0.25));
   CHECK(idle["sleeping"]["power_w"] == 100.0);
   CHECK(idle["sleeping"]["nodes"] == 2);
   CHECK(idle["sleeping"]["co2_g_per_day"].get<double>() == doctest::Approx(2.4 * 400));
-  CHECK(idle["sleeping"]["assumption"].get<std::string>().find("projection") != std::string::npos);
+  CHECK(idle["sleeping"]["assumption"] == "two nodes slept");
 }

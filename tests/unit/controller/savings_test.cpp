@@ -61,7 +61,9 @@ TEST_CASE("a node with pods of DaemonSets alone could sleep; others are listed b
   CHECK(sleep.at("saved_w").get<double>() > 0);
   CHECK(sleep.at("saved_low_w").is_null());
   CHECK(sleep.at("no_interval") == "how long nodes stay empty is not modelled");
-  CHECK(sleep.at("kept") == wattle::SortedJson::array({{{"why", "has pods"}, {"nodes", 1}, {"first", {"n1"}}}}));
+  CHECK(sleep.at("text") == "1 node without pods could sleep at 3 W each (projection: sleep.mode is off)");
+  CHECK(sleep.at("command") == "sleep.mode: recommend");
+  CHECK(sleep.at("kept") == wattle::SortedJson::array({{{"why", "it has pods"}, {"nodes", 1}, {"first", {"n1"}}}}));
 }
 
 TEST_CASE("requests that are twelve times the need keep a second node awake, and the change that frees it says so") {
@@ -102,14 +104,26 @@ TEST_CASE("a saving that is not known has a reason, no sample, and comes last") 
   SavingsRig rig;
   rig.report_both();
   const auto document = rig.savings();
-  CHECK(document.at("levers").size() == 4);
-  CHECK(document.at("levers")[3].at("saved_w").is_null());
+  CHECK(document.at("levers").size() == 5);
+  CHECK(document.at("levers")[4].at("saved_w").is_null());
+  CHECK(SavingsRig::lever(document, "drain").at("text") == "unknown: sleep.mode is off");
   const auto replicas = SavingsRig::lever(document, "replicas");
   CHECK(replicas.at("text").get<std::string>().find("provisioning.replicas") != std::string::npos);
   const std::string metrics =
       finished(metrics_text(rig.parts(*rig.book, rig.provisioning.replicas(), rig.provisioning.margins()))).value();
   CHECK(metrics.find("wattle_controller_available_saving_watts{lever=\"sleep\",in_force=\"no\"}") != std::string::npos);
   CHECK(metrics.find("wattle_controller_available_saving_watts{lever=\"replicas\"") == std::string::npos);
+}
+
+TEST_CASE("the list of savings and the idle line project the same nodes and the same watts") {
+  SavingsRig rig;
+  rig.run("ds", "n2", 0.1, "DaemonSet/proxy");
+  rig.report_both();
+  const auto sleep = SavingsRig::lever(rig.savings(), "sleep");
+  const auto idle = rig.get("status").value().at("idle").at("sleeping");
+  CHECK(idle.at("nodes") == sleep.at("nodes"));
+  CHECK(idle.at("power_w") == sleep.at("saved_w"));
+  CHECK(idle.at("assumption").get<std::string>().find("(projection)") != std::string::npos);
 }
 
 TEST_CASE("the limit of items is checked, and what it leaves out is counted") {

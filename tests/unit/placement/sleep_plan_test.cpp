@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "placement/sleep/plan_saving.hpp"
+
 namespace wattle::placement::sleep {
 namespace {
 
@@ -290,6 +292,23 @@ TEST_CASE("a node is emptied if each of its pods has a target and the saving per
   CHECK(slept(plan) == Names{"n1"});  // another one can be emptied, into a node earlier in the order
   cluster.config.drains = false;
   CHECK(cluster.plan().sleeps.empty());
+}
+
+TEST_CASE("only a recommendation has empty nodes and a drain at once, and its saving is that of both") {
+  Cluster cluster(4);
+  for (int i = 0; i < 4; ++i) cluster.pod(0, 1);
+  cluster.pod(1, 1);
+  cluster.config.moves.moves_ratio = 0.5;
+  SleepPlan plan = cluster.plan();
+  CHECK(slept(plan) == Names{"n3", "n2"});
+  CHECK(cluster.kept(plan, 1) == ExcludedFor::one_drain);
+  cluster.recommending = true;
+  plan = cluster.plan();
+  REQUIRE(slept(plan) == Names{"n3", "n2", "n1"});
+  CHECK(plan.sleeps[0].moves.empty());
+  CHECK(plan.sleeps[2].moves.size() == 1);
+  CHECK(saved_w(plan) == doctest::Approx(saved_w(plan.sleeps[0]) + saved_w(plan.sleeps[1]) + saved_w(plan.sleeps[2])));
+  CHECK(saved_w(plan.sleeps[0]) * plan.sleeps[0].gap_s == doctest::Approx(plan.sleeps[0].saved_j));
 }
 
 TEST_CASE("a drain does not begin beside another, for a pod that moved today, or at a pace that takes too long") {

@@ -44,10 +44,20 @@ TEST_CASE("placement that is modelled with sleeping nodes counts at most once wi
   CHECK(sum_of(levers, {0, true}, 500).saved_w == 50);
 }
 
+TEST_CASE("moves that empty a node and those of placement count once, the larger ones") {
+  const std::vector<LeverSaving> levers{saves(LeverKind::sleep, 50), saves(LeverKind::drain, 30),
+                                        saves(LeverKind::placement, 40)};
+  CHECK(sum_of(levers, {0, false}, 500).saved_w == 90);
+  CHECK(sum_of(levers, {0, false}, 500).overlap_w == 30);
+  CHECK(sum_of(levers, {0, true}, 500).saved_w == 80);
+  CHECK(sum_of(std::span(levers).first(2), {0, false}, 500).saved_w == 80);
+}
+
 TEST_CASE("any levers: the sum is at most the fleet's watts, and does not depend on the order of the list") {
   CHECK(rc::check([] {
     std::vector<LeverSaving> levers;
-    for (const LeverKind kind : {LeverKind::sleep, LeverKind::requests, LeverKind::replicas, LeverKind::placement})
+    for (const LeverKind kind :
+         {LeverKind::sleep, LeverKind::drain, LeverKind::requests, LeverKind::replicas, LeverKind::placement})
       if (*rc::gen::inRange(0, 4) > 0)
         levers.push_back(saves(kind, *rc::gen::inRange(0, 400), *rc::gen::inRange(0, 4) == 0));
     const Together together{static_cast<double>(*rc::gen::inRange(0, 600)), *rc::gen::inRange(0, 2) == 0};
@@ -60,6 +70,18 @@ TEST_CASE("any levers: the sum is at most the fleet's watts, and does not depend
     double all_w = 0;
     for (const LeverSaving& each : levers) all_w += each.in_force ? 0 : *each.saved_w;
     RC_ASSERT(sum.saved_w + sum.overlap_w == all_w);
+    // Sleep and drain add at most what they save alone.
+    for (const LeverKind kind : {LeverKind::sleep, LeverKind::drain}) {
+      std::vector<LeverSaving> rest;
+      double alone_w = 0;
+      for (const LeverSaving& each : levers)
+        if (each.kind == kind)
+          alone_w = each.in_force ? 0 : *each.saved_w;
+        else
+          rest.push_back(each);
+      RC_ASSERT(sum_of(rest, together, fleet_w).saved_w <= sum.saved_w);
+      RC_ASSERT(sum.saved_w <= sum_of(rest, together, fleet_w).saved_w + alone_w);
+    }
   }));
 }
 

@@ -1,0 +1,189 @@
+#include "controller/web/sleep_levers.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <utility>
+
+#include "controller/kube/watch.hpp"
+#include "controller/power/sleep_control.hpp"
+#include "controller/state/cluster_state.hpp"
+#include "placement/sleep/plan_saving.hpp"
+#include "placement/sleep/plan_words.hpp"
+#include "placement/sleep/transition_cost.hpp"
+#include "provision/savings/freed_nodes.hpp"
+
+namespace wattle::controller {
+
+namespace core = placement::sleep;
+
+namespace {
+
+constexpr const char* kNoPlan = "unknown: no sleep plan has been made yet";
+constexpr std::size_t kNamedMoves = 3;
+
+std::string projected_words() { return " at " + std::to_string(std::lround(placement::kAsleepW)) + " W each"; }
+
+std::string counted(std::size_t count, const char* noun) {
+  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
+}
+
+// "5 pods move: shop/web-1 to n2, ..., 2 more".
+std::string moves_words(const std::vector<core::Move>& moves) {
+  std::string text = counted(moves.size(), "pod") + (moves.size() == 1 ? " moves: " : " move: ");
+  for (std::size_t i = 0; i < std::min(moves.size(), kNamedMoves); ++i)
+    text += (i > 0 ? ", " : "") + moves[i].name + " to " + moves[i].target;
+  if (moves.size() > kNamedMoves) text += ", " + std::to_string(moves.size() - kNamedMoves) + " more";
+  return text;
+}
+
+void by_size(SavingLever& lever) {
+  std::stable_sort(lever.items.begin(), lever.items.end(),
+                   [](const auto& a, const auto& b) { return a.saved_w > b.saved_w; });
+  double saved_w = 0;
+  for (const SavingItem& item : lever.items) saved_w += item.saved_w.value_or(0);
+  lever.nodes = lever.items.size();
+  lever.saved_w = saved_w;
+}
+
+// One group for each cause, with the reason of its first node: reasons have numbers of single nodes.
+void add_kept(SavingLever& lever, const std::vector<core::KeptAwake>& kept) {
+  std::array<std::string, core::kExclusions> first;
+  for (const core::KeptAwake& each : kept) {
+    std::string& why = first[static_cast<std::size_t>(each.why.cause)];
+    if (why.empty()) why = each.why.reason;
+    lever.kept[why].push_back(each.node);
+  }
+}
+
+std::string measured_words(const power::SleepTotals& totals) {
+  if (totals.cycles == 0) return {};
+  return counted(static_cast<std::size_t>(totals.cycles), "round trip") + " saved " +
+         core::joules_text(totals.saved_j) + " net of transitions";
+}
+
+// Adds the nodes that sleep now.
+void add_asleep(const Parts& from, SavingLever& lever) {
+  for (const auto& [name, record] : from.sleep.records()) {
+    const Node* const node = from.state.node(name);
+    if (record.state != core::PowerState::asleep || node == nullptr) continue;
+    const double idle_w = from.state.view_of(*node).curve.idle_w();
+    const double saved_w = std::max(0.0, idle_w - core::cost_of(record, record.depth, idle_w).asleep_w);
+    lever.items.push_back({name, record.presumed ? "sleeps, presumed" : "sleeps", saved_w, {}, {}});
+  }
+}
+
+SavingLever of_plan(const Parts& from, placement::LeverKind kind) {
+  SavingLever lever;
+  lever.kind = kind;
+  lever.in_force = from.sleep.settings().mode == core::SleepMode::automatic;
+  lever.no_interval = "the time until a node is needed again is one forecast";
+  if (!from.sleep.plan()) lever.text = kNoPlan;
+  return lever;
+}
+
+SavingLever planned_sleep(const Parts& from) {
+  SavingLever lever = of_plan(from, placement::LeverKind::sleep);
+  lever.measured = measured_words(from.sleep.totals());
+  lever.command =
+      lever.in_force ? "label wattle.dev/sleep=auto of the node, then wattle sleep test NODE" : "sleep.mode: auto";
+  if (!from.sleep.plan()) return lever;
+  add_asleep(from, lever);
+  const std::size_t asleep = lever.items.size();
+  const core::SleepPlan& plan = from.sleep.plan()->plan;
+  for (const core::SleepChoice& each : plan.sleeps)
+    if (each.moves.empty()) lever.items.push_back({each.node, each.reason, core::saved_w(each), {}, {}});
+  const std::size_t more = lever.items.size() - asleep;
+  by_size(lever);
+  add_kept(lever, plan.kept);
+  if (asleep > 0) lever.text = counted(asleep, "node") + (asleep == 1 ? " sleeps; " : " sleep; ");
+  lever.text += more == 0 ? "by the sleep plan, no empty node could sleep"
+                          : "by the sleep plan, " + counted(more, "empty node") + " could sleep";
+  return lever;
+}
+
+}  // namespace
+
+ProjectedSleep project_sleep(const Parts& from, const std::string& name, const Node& node, const NodeGlance& now) {
+  const placement::NodeView& view = from.state.view_of(node);
+  ProjectedSleep out{name, {}, 0};
+  if (now.silent)
+    out.kept = "it is silent";
+  else if (now.asleep)
+    out.kept = "it sleeps already";
+  else if (now.masked)
+    out.kept = "it is cordoned, not ready or deleted";
+  else if (std::any_of(node.pods.begin(), node.pods.end(), [&](const std::string& uid) {
+             const Pod* pod = from.state.pod(uid);
+             return pod != nullptr && !pod->spec.daemonset;
+           }))
+    out.kept = "it has pods";
+  else if (view.in_flight > 0)
+    out.kept = "it expects a pod";
+  else if (!(view.allocatable.cpu_cores > 0))
+    out.kept = "its size is unknown";
+  const double idle_w = node.idle_w.value_or(view.curve.idle_w());
+  out.saved_w = std::max(0.0, std::min(idle_w, now.power_w.value_or(idle_w)) - placement::kAsleepW);
+  return out;
+}
+
+SavingLever sleep_lever(const Parts& from, const std::vector<ProjectedSleep>& projected) {
+  if (from.sleep.on()) return planned_sleep(from);
+  SavingLever lever;
+  lever.kind = placement::LeverKind::sleep;
+  lever.no_interval = "how long nodes stay empty is not modelled";
+  for (const ProjectedSleep& each : projected) {
+    if (each.kept.empty())
+      lever.items.push_back({each.node, "no pods", each.saved_w, {}, {}});
+    else
+      lever.kept[each.kept].push_back(each.node);
+  }
+  by_size(lever);
+  lever.text =
+      (lever.items.empty() ? std::string("no node is empty")
+                           : counted(lever.items.size(), "node") + " without pods could sleep" + projected_words()) +
+      " (projection: sleep.mode is off)";
+  lever.command = "sleep.mode: recommend";
+  return lever;
+}
+
+SavingLever drain_lever(const Parts& from) {
+  SavingLever lever = of_plan(from, placement::LeverKind::drain);
+  lever.in_force = lever.in_force && from.watch.on();  // without an API server no pod moves
+  if (!from.sleep.on()) lever.text = "unknown: sleep.mode is off";
+  if (!from.sleep.plan()) return lever;
+  std::size_t moves = 0;
+  for (const core::SleepChoice& each : from.sleep.plan()->plan.sleeps) {
+    if (each.moves.empty()) continue;
+    moves += each.moves.size();
+    lever.items.push_back(
+        {each.node,
+         moves_words(each.moves),
+         core::saved_w(each),
+         {},
+         from.watch.on() && !lever.in_force ? "kubectl drain --ignore-daemonsets " + each.node : std::string()});
+  }
+  by_size(lever);
+  lever.text = lever.items.empty() ? "by the sleep plan, no node is worth emptying"
+                                   : "by the sleep plan, " + counted(lever.items.size(), "node") +
+                                         " could sleep after " + counted(moves, "pod") + " moved, moves deducted";
+  if (!lever.items.empty()) lever.command = lever.items.front().command;
+  return lever;
+}
+
+CouldSleep could_sleep(const Parts& from, const FleetSums& sums) {
+  if (!from.sleep.on())
+    return {sums.could_sleep, sums.could_sleep_w,
+            "the " + counted(sums.could_sleep, "node") + " without pods stayed empty and slept" + projected_words() +
+                " (projection)"};
+  if (!from.sleep.plan()) return {0, 0, kNoPlan};
+  const core::SleepPlan& plan = from.sleep.plan()->plan;
+  std::size_t moves = 0;
+  for (const core::SleepChoice& each : plan.sleeps) moves += each.moves.size();
+  return {plan.sleeps.size(), core::saved_w(plan),
+          "the " + counted(plan.sleeps.size(), "node") + " of the sleep plan slept" +
+              (moves == 0 ? "" : " after " + counted(moves, "pod") + " moved")};
+}
+
+}  // namespace wattle::controller
