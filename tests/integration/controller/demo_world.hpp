@@ -161,7 +161,7 @@ class DemoWorld {
       const controller::LoggedDecision* entry = decider_->log().find(placed->decision_id);
       const bool by_network = entry != nullptr && entry->decision.decided_by == "network";
       open_[placed->decision_id] = {seconds(placed->when - start_), 0, by_network,
-                                    by_network && decider_->received().learned};
+                                    by_network && decider_->in_use().learned};
     } else if (const auto* settled = std::get_if<controller::SettledNews>(&news)) {
       if (const auto found = open_.find(settled->decision_id); found != open_.end()) {
         found->second.reward = placement::evaluate(config_.decide.reward, settled->outcome).value;

@@ -92,7 +92,7 @@ TEST_CASE("what was learned is heard once it costs less than what it is held to,
   Decider next(
       rig.config, rig.state, rig.networks, rig.clock, [](LearningNews) {}, 1);
   for (const MonitorState& state : rig.decider->monitor_states()) REQUIRE(next.restore(state));
-  CHECK(next.received().learned);
+  CHECK(next.in_use().learned);
   CHECK(next.learned_network_gate().blocks() == rig.decider->learned_network_gate().blocks());
   // The one that was learned here has its own figures, none of those that speak for the shipped one, and a restart keeps them.
   for (int i = 0; i < 30; ++i) rig.pod();
