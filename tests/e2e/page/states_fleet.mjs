@@ -221,7 +221,7 @@ await reads('fleet: an alarm that is over', page, /^((?!silent).)*$/, '.alarms')
 await open(page, 'saving');
 await world('rest');
 // By an operator, on the page
-const inDialog = (name) => page.locator('dialog label', { hasText: name }).locator('input, select');
+const inDialog = (name) => page.locator('dialog label', { hasText: name === 'Mode' ? /^Mode/ : name }).locator('input, select');
 const changeTo = async (mode, limit, why, word) => {
   if (mode) await inDialog('Mode').selectOption(mode);
   if (limit) await inDialog('Limit of waiting').fill(limit);

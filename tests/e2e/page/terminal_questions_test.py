@@ -17,8 +17,8 @@ def asked(most, pod, name):
     """(question, command, patterns that its output must match)"""
     return [
         ("what does it save", ("status",), [r"(?m)^saving .*(would save|not known yet: needs)"]),
-        ("what does it cost", ("status",), [r"(?m)^power .* W", r"(?m)^(waiting|cpu wait) .*%"]),
-        ("is anything wrong", ("doctor",), [r"(?m)^controller", r"store"]),
+        ("what does it cost", ("status",), [r"(?m)^power .* W", r"(?m)^waiting .*%"]),
+        ("is anything wrong", ("doctor",), [r"(?m)^controller (ok|failed), \d+ of \d+ nodes connected: "]),
         ("which node draws most and why", ("top",), [rf"(?m)^NODE.*\n{re.escape(most)} .* W", rf"(?m)^default/{re.escape(name)} .*{re.escape(most)}"]),
         ("what did namespace X cost", ("report",), [r"(?m)^default .* J"]),
         ("why is this pod there", ("explain", pod), [rf"default/{re.escape(name)}: \S+ was advised", r"By the model, the pod adds [0-9.]+ W there"]),
