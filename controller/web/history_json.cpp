@@ -38,6 +38,7 @@ struct HistoryPoint {
 struct FleetPast {
   FleetHistory::Range range;
   std::vector<HistoryPoint> points;
+  std::string values, nodes;  // of the answer
   void add(std::int64_t at_s, const FleetHistory::Row& row) {
     if (at_s < range.from_s) return;
     const auto index = static_cast<std::size_t>((at_s - range.from_s) / range.step_s);
@@ -52,24 +53,26 @@ struct FleetPast {
   }
 };
 
+// Adds a column to the answer: a value of the fleet, or the pods of a node.
+void write_column(const FleetHistory& history, FleetPast& fleet, std::size_t number) {
+  const bool of_node = number >= FleetHistory::kValues.size();
+  const std::string name =
+      of_node ? history.nodes()[number - FleetHistory::kValues.size()] : std::string(FleetHistory::kValues[number]);
+  if (name.empty()) return;
+  std::string& text = of_node ? fleet.nodes : fleet.values;
+  text.append(text.empty() ? "" : ",").append(json(name).dump()).append(":").append(fleet.column(number).dump());
+}
+
 std::string fleet_history_document(const FleetHistory& history, const FleetPast& fleet) {
   const FleetHistory::Range& range = fleet.range;
-  json values = json::object(), nodes = json::object(), marks = json::array();
-  for (std::size_t i = 0; i < FleetHistory::kValues.size(); ++i)
-    values[std::string(FleetHistory::kValues[i])] = fleet.column(i);
-  for (std::size_t i = 0; i < history.nodes().size(); ++i)
-    if (!history.nodes()[i].empty()) nodes[history.nodes()[i]] = fleet.column(FleetHistory::kValues.size() + i);
+  json marks = json::array();
   const std::int64_t end_s = range.from_s + range.step_s * (static_cast<std::int64_t>(range.points) - 1);
   for (const HistoryMark& each : history.marks())
     if (each.at_s >= range.from_s && each.at_s < end_s + range.step_s)
       marks.push_back({{"at_wall_ns", each.at_s * 1'000'000'000}, {"kind", each.kind}, {"text", each.text}});
-  return json{{"history",
-               {{"step_s", range.step_s},
-                {"end_wall_ns", end_s * 1'000'000'000},
-                {"values", std::move(values)},
-                {"pods_by_node", std::move(nodes)},
-                {"marks", std::move(marks)}}}}
-      .dump();
+  return R"({"history":{"step_s":)" + std::to_string(range.step_s) + R"(,"end_wall_ns":)" +
+         std::to_string(end_s * 1'000'000'000) + R"(,"values":{)" + fleet.values + R"(},"pods_by_node":{)" +
+         fleet.nodes + R"(},"marks":)" + marks.dump() + "}}";
 }
 
 Document fleet_history_text(const Parts& from, const Arguments& arguments) {
@@ -95,10 +98,16 @@ Document fleet_history_text(const Parts& from, const Arguments& arguments) {
   Steps sums = each_of(tier.slots, [fleet, &tier](const FleetHistory::Slot& slot) {
     fleet->add(slot.number * tier.step_s, slot.values);
   });
-  return then(std::move(sums), [fleet, &history, &tier] {
-    fleet->add(tier.number * tier.step_s, tier.mean());  // of the current slot
-    return ready(Result<std::string>(fleet_history_document(history, *fleet)));
-  });
+  Steps current = [fleet, &tier] {
+    fleet->add(tier.number * tier.step_s, tier.mean());
+    return false;
+  };
+  Steps columns = [fleet, &history, number = std::size_t{0}]() mutable {
+    write_column(history, *fleet, number++);
+    return number < FleetHistory::kWidth;
+  };
+  return then(in_order({std::move(sums), std::move(current), std::move(columns)}),
+              [fleet, &history] { return ready(Result<std::string>(fleet_history_document(history, *fleet))); });
 }
 
 }  // namespace
