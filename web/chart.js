@@ -58,7 +58,7 @@ export function chart(label, lines, format, zoomed = null) {
       series: [{}, ...lines.map((line) => ({ stroke: colour(line.colour), width: 1.5, dash: line.dash ? [6, 4] : undefined, fill: line.area ? `${colour(line.colour)}22` : undefined, points: { show: false }, spanGaps: false }))],
       axes: [{ ...axis, values: (_, splits) => { const step = splits.length > 1 ? splits[1] - splits[0] : 1; return splits.map((s) => (step >= 43_200 ? day(s) : at(s, { hour: '2-digit', minute: '2-digit', second: step < 60 ? '2-digit' : undefined }))); } },
         { ...axis, size: 68, values: (_, splits) => splits.map(format) }],
-      scales: { x: { range: (_, low, high) => window || [low, high] }, y: { range: (_, low, high) => [Math.min(0, low ?? 0), (high ?? 0) > 0 ? high * 1.08 : 1] } },
+      scales: { x: { range: (_, low, high) => window || (high > low ? [low, high] : [(low ?? 0) - 30, (high ?? 0) + 30]) }, y: { range: (_, low, high) => [Math.min(0, low ?? 0), (high ?? 0) > 0 ? high * 1.08 : 1] } },
       hooks: { setCursor: [(u) => showAt(u.cursor.idx)], draw: [drawMarks], setSelect: [select] },
     }, data, place);
     plot.over.addEventListener('dblclick', () => { if (zoomed) zoomed(); else { window = null; plot.setData(data); } });

@@ -54,7 +54,7 @@ export async function visitor(options = {}) {
     })).observe(document, { subtree: true, childList: true, characterData: true, attributes: true, attributeFilter: NAMES });
   });
   const page = await context.newPage();
-  page.on('pageerror', (error) => seen.errors.push(String(error)));
+  page.on('pageerror', (error) => seen.errors.push(error.stack || String(error)));
   // That the controller was away or refused is what is looked at here.
   page.on('console', (message) => { if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) seen.errors.push(message.text()); });
   page.setDefaultTimeout(PATIENCE);
