@@ -117,9 +117,8 @@ int drive(int argc, char** argv) {
   app.add_option("--shim", shim, "URL of the extender");
   app.add_option("--swarm", swarm, "address of `wattle-sim swarm`");
   app.add_option("--controller", controller, "the controller's HTTP port, to show its figures");
-  auto* twin_shim_option = app.add_option("--twin-shim", twin_shim, "extender of a twin, which places the same pods");
-  app.add_option("--twin-swarm", twin_swarm, "simulated nodes of the twin, with the same seed")
-      ->needs(twin_shim_option);
+  app.add_option("--twin-shim", twin_shim, "extender of a twin, which places the same pods");
+  app.add_option("--twin-swarm", twin_swarm, "simulated nodes of the twin, with the same seed");
   app.add_option("--seconds", options.run_s, "duration")->check(CLI::Range(1.0, 1e7));
   app.add_option("--pods", options.pods, "window of pods")->check(CLI::Range(1, 10'000));
   app.add_option("--period", options.period_s, "seconds between two replacements")->check(CLI::Range(0.001, 3600.0));
