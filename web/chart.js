@@ -71,7 +71,7 @@ export function chart(label, lines, format, zoomed = null) {
   return {
     element,
     give(times, values, events = []) {
-      data = [times, ...values];
+      data = [times, ...lines.map((_, i) => values[i] || times.map(() => null))];
       marks = events;
       if (plot) plot.setData(data); else if (place.isConnected) make();
       showAt(plot && plot.cursor.idx);

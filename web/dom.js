@@ -28,7 +28,7 @@ export function fill(element, ...children) {
 
 // Elements with the page's own words, whose terms link to the glossary.
 const TERMED = new Set(['DT', 'TH', 'H2', 'SMALL']);
-const isTermed = (element) => TERMED.has(element.tagName) || element.classList.contains('sentence');
+const isTermed = (element) => TERMED.has(element.tagName) || element.classList.contains('sentence') || element.classList.contains('dim');
 const TERM = new RegExp(`\\b(${Object.keys(TERMS).join('|')})(?=s?\\b)`, 'i');
 function termed(text) {
   const found = TERM.exec(text);

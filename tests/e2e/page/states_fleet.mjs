@@ -164,6 +164,9 @@ await open(page, 'fleet');
 await reads('who made the newest decisions', page, /Decided by (\w+) \1 \d+.* of the newest \d+/);
 await press('State', 'accept no pods');
 await reads('the list of nodes that take none', page, /sim-05.*start cap/, '.grid');
+await page.focus('canvas.heat');
+await page.keyboard.press('ArrowRight');
+await reads('the map says why it takes none', page, /sim-05: .*at its start cap/, '.legend');
 await world('silence');
 
 // Cost
