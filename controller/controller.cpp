@@ -76,6 +76,7 @@ Status Controller::start_parts(const Clock& clock, const Log& log, ServiceNotify
              Loop::bind({config_, clock, log, context_, allow_, networks_, *learning_, *store_, *rollout_, watch_,
                          *sleep_, *live_, *http_refusals_, enrol_counts_, *enrol_refusals_, mode_reason_},
                         *provisioning_, *tasks_, *saver_, std::move(cluster_model), key));
+  loop_->recall_history();
   endpoints_ = loop_->endpoints();
   WATTLE_CHECK(start_enrolment(key.public_key, clock, log));
   WATTLE_CHECK(start_http(clock, log));

@@ -219,6 +219,7 @@ void Loop::watch_energy() {
 void Loop::save_cluster_model() {
   saved_ = parts_.clock.mono();
   saver_.post(parts_.config.data_dir + "/" + std::string(kClusterModelFile), decider_.save_cluster_model());
+  saver_.post(parts_.config.data_dir + "/" + std::string(kHistoryFile), series_.fleet().save());
   keep_monitors();
 }
 

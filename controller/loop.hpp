@@ -34,6 +34,7 @@
 #include "controller/state/cluster_state.hpp"
 #include "controller/state/shims.hpp"
 #include "controller/turns.hpp"
+#include "controller/web/history_file.hpp"
 #include "controller/web/live.hpp"
 #include "controller/web/series.hpp"
 
@@ -60,6 +61,8 @@ class Loop final : private TelemetrySink {
   // `turned` is called at each turn, which is every 50 ms or so while it does not hang.
   void run(const std::atomic<bool>& stop, const std::function<void(MonoTime)>& turned);
   Endpoints endpoints() const;  // without http
+  // Continues the page's saved history; call before run().
+  void recall_history() { recall_series(series_, parts_.config.data_dir, parts_.log); }
   // For work of the task queue, on the loop's thread.
   const Parts& parts() const { return parts_; }
   // Answers a read request (docs/reference/api.md).

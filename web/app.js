@@ -8,11 +8,12 @@ import { decision, decisions } from '/page/decisions.js';
 import { learning, saving } from '/page/learning.js';
 import { health } from '/page/health.js';
 import { cost } from '/page/cost.js';
+import { glossary } from '/page/terms.js';
 
 // Maps a view to [label in the bar, factory]. A factory returns {element, end()}.
 const VIEWS = {
   fleet: ['Fleet', fleet], pods: ['Pods', pods], cost: ['Cost', cost], decisions: ['Decisions', decisions], learning: ['Learning', learning], saving: ['Saving', saving],
-  health: ['Health', health], node: [null, node], pod: [null, pod], decision: [null, decision],
+  health: ['Health', health], node: [null, node], pod: [null, pod], decision: [null, decision], glossary: [null, glossary],
 };
 const ABOVE = { node: 'fleet', pod: 'pods', decision: 'decisions' };
 
@@ -30,7 +31,7 @@ let current = null;
 let asking = false;
 
 function show(moved) {
-  const [, name, ...rest] = location.hash.split('/');
+  const [, name, ...rest] = location.hash.split('?')[0].split('/');
   const view = name || 'fleet';
   if (current) current.end();
   tabs.forEach((tab) => (tab.id === `view-${ABOVE[view] || view}` ? tab.setAttribute('aria-current', 'page') : tab.removeAttribute('aria-current')));
@@ -91,7 +92,12 @@ api.onState((state) => {
 });
 api.onTokenNeeded(() => askToken(''));
 choiceOfTheme(document.getElementById('theme'));
-window.addEventListener('hashchange', () => { if (!asking) show(true); });
+window.addEventListener('hashchange', (event) => {
+  // Returning to a view restores its filter, sort and span.
+  const left = new URL(event.oldURL).hash || '#/fleet', tab = tabs.find((each) => each.id === `view-${left.split('?')[0].slice(2)}`);
+  if (tab) tab.href = left;
+  if (!asking) show(true);
+});
 document.addEventListener('keydown', (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector('dialog[open]') || /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) return;
   const number = Number(event.key);
@@ -100,7 +106,8 @@ document.addEventListener('keydown', (event) => {
     const line = document.querySelector('input.filter');
     if (line) { event.preventDefault(); line.focus(); }
   }
-  if (event.key === 'Escape' && ABOVE[location.hash.split('/')[1]]) location.hash = `#/${ABOVE[location.hash.split('/')[1]]}`;
+  const above = tabs.find((tab) => tab.id === `view-${ABOVE[location.hash.split('/')[1]]}`);
+  if (event.key === 'Escape' && above) location.hash = above.getAttribute('href');
 });
 
 function begin() {

@@ -1,5 +1,5 @@
-// change: dialogue in which an operator changes the mode, the limit of waiting or that of lateness. The operator types
-// the token for each change; it is not stored.
+// change: dialogue in which an operator changes the mode, the policy, the limit of waiting or that of lateness. The
+// operator types the token for each change; it is not stored.
 import { get, makeChange, passState } from '/page/api.js';
 import { fill, h } from '/page/dom.js';
 
@@ -15,16 +15,18 @@ const DEFAULT = 'default';
 const limitOf = (budget) => { if (!budget.set) return DEFAULT; return `${Number((100 * budget.limit).toFixed(4))}%`; };
 
 // Request body: only the values that change.
-function asked(policy, mode, limits) {
+function asked(policy, mode, chosen, limits) {
   const what = {};
   if (mode !== policy.mode) what.mode = mode;
+  if (chosen !== policy.policy) what.policy = chosen;
   for (const [name, limit] of Object.entries(limits)) if (limit && limit !== limitOf(policy[name])) what[name] = limit;
   return what;
 }
 
-export function inWords(policy, { mode, cpu_wait: limit, late }) {
+export function inWords(policy, { mode, policy: chosen, cpu_wait: limit, late }) {
   const parts = [];
   if (mode) parts.push(`The mode changes from ${policy.mode} to ${mode}. ${MODES[mode.split(':')[0]]}`);
+  if (chosen) parts.push(`The policy changes from ${policy.policy} to ${chosen}.`);
   if (limit === DEFAULT) parts.push('Pods may wait for CPU as long as under the default scheduler.');
   else if (limit) parts.push(`Pods may wait for CPU for at most ${limit} of their time.`);
   if (late === DEFAULT) parts.push('Pods may exceed their soft latency limit as long as under the default scheduler.');
@@ -50,6 +52,7 @@ export function change(changed) {
   function ask(known) {
     const choices = CHOICES.includes(known.mode) ? CHOICES : [...CHOICES, known.mode];
     const mode = h('select', null, choices.map((each) => h('option', { value: each, selected: each === known.mode }, each)));
+    const policy = h('select', null, known.policies.map((each) => h('option', { value: each, selected: each === known.policy }, each)));
     const share = (budget) => h('input', { value: limitOf(budget), autocomplete: 'off', spellcheck: 'false' });
     const limit = share(known.cpu_wait), late = share(known.late);
     const why = h('input', { required: true, maxlength: '500', autocomplete: 'off' });
@@ -58,7 +61,7 @@ export function change(changed) {
     const words = h('p', { class: 'sentence', role: 'status' }), gate = h('p', { class: 'dim' }), wrong = h('p', { class: 'error', hidden: true, role: 'alert' });
     const past = h('label', { class: 'check' }, force, 'Skip the gate. The reason is recorded.');
     const submit = h('button', { type: 'submit' }, 'Apply');
-    const what = () => asked(known, mode.value, { cpu_wait: limit.value.trim(), late: late.value.trim() });
+    const what = () => asked(known, mode.value, policy.value, { cpu_wait: limit.value.trim(), late: late.value.trim() });
     const look = () => {
       fill(words, inWords(known, what()));
       submit.disabled = !Object.keys(what()).length;
@@ -89,7 +92,7 @@ export function change(changed) {
         if (error.status === 401) token.select();
       }
     };
-    fill(dialog, h('form', { class: 'change', oninput: look, onsubmit: send }, title(), line('Mode', mode), line('Limit of waiting for CPU: share of pods\' time, or default', limit),
+    fill(dialog, h('form', { class: 'change', oninput: look, onsubmit: send }, title(), line('Mode', mode), line('Policy', policy), line('Limit of waiting for CPU: share of pods\' time, or default', limit),
       line('Limit of lateness: share of pods\' time above the soft latency limit, or default', late),
       gate, past, line('Why', why), line('Operator\'s token', token), words, wrong, h('div', { class: 'head' }, submit, closer('Cancel'))));
     look();

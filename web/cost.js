@@ -8,7 +8,7 @@ const sum = (energy) => energy.measured_j + energy.estimated_j;
 
 export function cost() {
   const note = problem(), summary = h('p', { class: 'sentence' }), body = h('tbody'), head = h('tr');
-  const facts = tiles([['drawn', 'Energy of nodes', 'measured'], ['estimated', 'Estimated part', 'estimated'], ['idle', 'Idle part'], ['unattributed', 'Unattributed'], ['cores', 'Core-hours', 'cores'], ['placements', 'Placements']]);
+  const facts = tiles([['drawn', 'Energy of nodes'], ['estimated', 'Estimated part', 'estimated'], ['idle', 'Idle part'], ['unattributed', 'Unattributed'], ['cores', 'Core-hours', 'cores'], ['placements', 'Placements']]);
   const label = h('input', { type: 'search', placeholder: 'key of the label, for example team', 'aria-label': 'Key of the label', hidden: true, onchange: () => load() });
   let since = '7d', by = 'namespace', asked = 0;
   const cells = (row, all) => [joules(row.measured_j), joules(row.estimated_j), costOf(row) || ABSENT, percent(all > 0 ? sum(row) / all : null, 1), number(row.core_h, 2), row.waited_s === null ? ABSENT : span(row.waited_s), percent(row.waiting_ratio, 2), count(row.placements), count(row.workloads)]

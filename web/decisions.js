@@ -8,30 +8,49 @@ const MOST = 300;  // candidates shown
 export const label = (d) => (d.pod_name ? `${d.pod_namespace || 'default'}/${d.pod_name}` : d.pod_uid);
 const marginal = (d) => (d.outcome && d.outcome.terms ? d.outcome.terms.marginal_w : null);
 
+const row = (d) => h('tr', null,
+  h('td', { class: 'number' }, link('decision', d.id)), h('td', null, clock(d.wall_ns)), h('td', null, label(d)),
+  h('td', null, d.advice ? link('node', d.advice) : tag('none')),
+  h('td', null, d.placed_on ? link('node', d.placed_on) : ABSENT, d.placed_on && d.advice && d.placed_on !== d.advice ? [' ', tag('elsewhere', 'warn')] : null),
+  h('td', { class: 'number' }, watts(marginal(d))), h('td', { class: 'number' }, d.outcome ? number(d.outcome.reward, 3) : ABSENT),
+  h('td', { class: 'number' }, `${count(d.candidates - d.masked)} of ${count(d.candidates)}`), h('td', null, tag(d.decided_by || d.mode)));
+
 export function decisions() {
   const note = problem(), body = h('tbody'), summary = h('span', { class: 'dim' });
-  let list = [];
-  const draw = () => {
-    fill(summary, list.length ? `the newest ${count(list.length)}` : '');
-    fill(body, list.length === 0 && h('tr', null, h('td', { colspan: '9', class: 'empty' }, 'No decisions yet. The controller has received no request.')), list.map((d) => h('tr', null,
-      h('td', { class: 'number' }, link('decision', d.id)), h('td', null, clock(d.wall_ns)), h('td', null, label(d)),
-      h('td', null, d.advice ? link('node', d.advice) : tag('none')),
-      h('td', null, d.placed_on ? link('node', d.placed_on) : ABSENT, d.placed_on && d.advice && d.placed_on !== d.advice ? [' ', tag('elsewhere', 'warn')] : null),
-      h('td', { class: 'number' }, watts(marginal(d))), h('td', { class: 'number' }, d.outcome ? number(d.outcome.reward, 3) : ABSENT),
-      h('td', { class: 'number' }, `${count(d.candidates - d.masked)} of ${count(d.candidates)}`), h('td', null, tag(d.decided_by || d.mode)))));
+  const rows = new Map();  // by id: what a row shows, and the row; in the order of the table, newest first
+  const shown = (d) => JSON.stringify([d.placed_on, d.outcome && d.outcome.reward, marginal(d)]);
+  // Adds new rows above the others, and replaces a row only if its decision has changed.
+  const show = (list, whole) => {
+    const fresh = [];
+    for (const d of list) {
+      const known = rows.get(String(d.id)), now = shown(d);
+      if (known && known.now === now) continue;
+      const made = { now, element: row(d) };
+      if (known) known.element.replaceWith(made.element); else fresh.push(made.element);
+      rows.set(String(d.id), made);
+    }
+    if (whole) {
+      const there = new Set(list.map((d) => String(d.id)));
+      for (const [id, each] of rows) if (!there.has(id)) { each.element.remove(); rows.delete(id); }
+    }
+    const empty = body.querySelector('.empty');
+    if (empty && fresh.length) empty.closest('tr').remove();
+    body.prepend(...fresh);
+    for (let last = body.lastChild; rows.size > KEPT && last; last = body.lastChild) {
+      for (const [id, each] of rows) if (each.element === last) rows.delete(id);
+      last.remove();
+    }
+    if (!rows.size && !empty) fill(body, h('tr', null, h('td', { colspan: '9', class: 'empty' }, 'No decisions yet. The controller has received no request.')));
+    fill(summary, rows.size ? `the newest ${count(rows.size)}` : '');
   };
   const load = async () => {
-    try { list = (await get('decisions', { limit: KEPT })).decisions; note.report(null); draw(); } catch (error) { note.report(error); }
+    try { show((await get('decisions', { limit: KEPT })).decisions, true); note.report(null); } catch (error) { note.report(error); }
   };
-  const end = listen('decisions', ({ decisions: fresh }) => {
-    const known = new Set(fresh.map((d) => d.id));
-    list = [...fresh, ...list.filter((d) => !known.has(d.id))].slice(0, KEPT);
-    draw();
-  });
+  const end = listen('decisions', ({ decisions: fresh }) => show(fresh, false));
   // Placements and outcomes become known later.
   const timer = setInterval(() => { if (!document.hidden) load(); }, 10_000);
   return {
-    element: h('div', null, h('h1', null, 'Decisions'), note.element, panel('Live', summary, wide(h('table', null,
+    element: h('div', null, h('h1', null, 'Decisions'), note.element, panel('Newest decisions', summary, wide(h('table', null,
       h('thead', null, h('tr', null, [['Id', 1], ['Time'], ['Pod'], ['Advised'], ['Placed on'], ['Adds', 1], ['Reward', 1], ['Nodes', 1], ['By']].map(([text, right]) => h('th', { scope: 'col', class: right ? 'number' : null }, text)))), body)))),
     begin: load, end() { clearInterval(timer); end(); },
   };

@@ -1,4 +1,5 @@
 // dom: creates elements and formats values. Every text becomes a text node, so text from a cluster is never markup.
+import { TERMS } from '/page/glossary.js';
 
 // h("a", {href, class, onclick}, children...): a child that is null or false is left out.
 export function h(tag, attributes, ...children) {
@@ -14,9 +15,30 @@ export function h(tag, attributes, ...children) {
 }
 
 export function fill(element, ...children) {
-  element.replaceChildren(...children.flat(3).filter((child) => child !== null && child !== undefined && child !== false && child !== '')
-    .map((child) => (child instanceof Node ? child : document.createTextNode(shown(String(child))))));
+  const all = children.flat(3).filter((child) => child !== null && child !== undefined && child !== false && child !== '');
+  if (!isTermed(element)) {
+    element.replaceChildren(...all.map((child) => (child instanceof Node ? child : document.createTextNode(shown(String(child))))));
+    return element;
+  }
+  // Links keep the focus while their text stays the same.
+  if (all.length && all.every((child) => !(child instanceof Node)) && element.textContent === shown(all.join(''))) return element;
+  element.replaceChildren(...all.flatMap((child) => (child instanceof Node ? [child] : termed(shown(String(child))))));
   return element;
+}
+
+// Elements with the page's own words, whose terms link to the glossary.
+const TERMED = new Set(['DT', 'TH', 'H2', 'SMALL']);
+const isTermed = (element) => TERMED.has(element.tagName) || element.classList.contains('sentence') || element.classList.contains('dim');
+const TERM = new RegExp(`\\b(${Object.keys(TERMS).join('|')})(?=s?\\b)`, 'i');
+function termed(text) {
+  const found = TERM.exec(text);
+  if (!found) return [document.createTextNode(text)];
+  const before = text.slice(0, found.index), after = text.slice(found.index + found[0].length);
+  const term = document.createElement('a');
+  term.className = 'term';
+  term.href = `#/glossary/${encodeURIComponent(found[1].toLowerCase())}`;
+  term.textContent = found[0];
+  return [before && document.createTextNode(before), term, ...(after ? termed(after) : [])].filter(Boolean);
 }
 
 // Invisible and direction-changing characters, which are replaced by a visible escape.
@@ -68,9 +90,12 @@ export const tag = (text, kind = '') => h('span', { class: `tag ${kind}` }, text
 // Tiles that are created once and then updated. `parts`: [key, label, colour]
 export function tiles(parts) {
   const values = {};
-  const list = h('dl', { class: 'tiles' }, parts.map(([key, label, colour]) =>
-    h('div', { class: 'tile' }, h('dt', null, colour && h('i', { class: `dot ${colour}` }), label), (values[key] = h('dd', null, ABSENT)))));
-  return { element: list, set: (key, text, note) => fill(values[key], text, note && h('small', null, note)) };
+  const list = h('dl', { class: 'tiles' }, parts.map(([key, label, colour]) => {
+    const value = h('span', null, ABSENT), note = h('small');
+    values[key] = [value, note];
+    return h('div', { class: 'tile' }, h('dt', null, colour && h('i', { class: `dot ${colour}` }), label), h('dd', null, value, note));
+  }));
+  return { element: list, set: (key, text, note) => { fill(values[key][0], text); fill(values[key][1], note); } };
 }
 
 export function panel(title, tools, ...children) {

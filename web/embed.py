@@ -5,13 +5,16 @@ Usage: embed.py OUT.cpp NODE_MODULES     prints the total size; exits 1 if it ex
 """
 import gzip
 import hashlib
+import json
 import pathlib
+import re
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 MOST_BYTES = 200_000  # limit of all files together, compressed
 TYPES = {".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8",
          ".svg": "image/svg+xml", ".txt": "text/plain; charset=utf-8"}
+GLOSSARY = HERE.parent / "docs/reference/glossary.md"
 OWN = ["index.html", "style.css", "icon.svg"]
 # Third-party files, pinned by the digest of the reviewed content.
 VENDOR = {
@@ -21,9 +24,20 @@ VENDOR = {
 }
 
 
+def glossary():
+    """The terms of docs/reference/glossary.md as a module, longer ones first, so that a search finds them before their parts."""
+    rows = re.findall(r"^\| ([a-z][a-z -]+) \| (.+) \|$", GLOSSARY.read_text(encoding="utf-8"), re.MULTILINE)
+    terms = {term: re.sub(r" See \[[^]]*\]\([^)]*\)\.|\*", "", re.sub(r" \(\[[^]]*\]\([^)]*\)\)", "", text)) for term, text in rows if term != "term"}
+    if not terms:
+        raise SystemExit(f"embed: {GLOSSARY} has no row with a term")
+    ordered = {term: terms[term] for term in sorted(terms, key=lambda term: (-len(term), term))}
+    return f"export const TERMS = {json.dumps(ordered, ensure_ascii=False)};\n".encode()
+
+
 def files(node_modules):
     for name in OWN + sorted(path.name for path in HERE.glob("*.js")):
         yield name, (HERE / name).read_bytes()
+    yield "glossary.js", glossary()
     for name, (source, digest) in VENDOR.items():
         content = (node_modules / source).read_bytes()
         found = hashlib.sha256(content).hexdigest()

@@ -1,14 +1,16 @@
 // fleet: shows watts now and over time, and all nodes as a map and as a list.
 import { get, listen } from '/page/api.js';
-import { chart, past } from '/page/chart.js';
 import { choice, cost, count, fill, h, joules, link, moment, number, panel, percent, problem, span, tag, tiles, watts, ABSENT } from '/page/dom.js';
 import { heat } from '/page/heat.js';
+import { timeline } from '/page/history.js';
+import { place, placed, placedChoice } from '/page/place.js';
 import { savings } from '/page/savings.js';
 import { POWER, rests, sleep } from '/page/sleep.js';
 import { filter, table } from '/page/table.js';
 
-const LINES = [['measured_w', 'measured', 'measured'], ['estimated_w', 'estimated', 'estimated'], ['default_w', 'all, with the default scheduler (modelled)', 'cores']];
-const EVERY = 5;  // s between two points of the last hour
+const STATES = [['all', 'all'], ['measured', 'measured'], ['estimated', 'estimated'], ['masked', 'accept no pods'], ['silent', 'silent'], ['asleep', 'asleep']];
+const BY = [['power', 'watts'], ['use', 'use'], ['pressure', 'pressure'], ['latency', 'latency']];
+const ZONE = 'topology.kubernetes.io/zone';
 
 export const nodeStates = (node) => {
   const kube = node.kubernetes, power = node.power && node.power.state !== 'awake' ? node.power.state : null;
@@ -46,34 +48,29 @@ const COLUMNS = [
 
 export function fleet() {
   const ends = [];
-  const facts = tiles([['saving', 'Saving', 'estimated'], ['idle', 'Idle power'], ['measured', 'Measured', 'measured'], ['estimated', 'Estimated', 'estimated'], ['nodes', 'Nodes'], ['cores', 'Cores in use', 'cores'], ['pods', 'Pods'], ['decisions', 'Decisions'], ['by', 'Decided by'], ['waiting', 'Waiting for CPU'], ['late', 'Above soft latency'], ['mode', 'Mode']]);
+  const facts = tiles([['saving', 'Saving', 'modelled'], ['energy', 'Energy per day'], ['idle', 'Idle power'], ['measured', 'Measured', 'measured'], ['estimated', 'Estimated', 'estimated'], ['nodes', 'Nodes'], ['cores', 'Cores in use', 'cores'], ['pods', 'Pods', 'pods'], ['decisions', 'Decisions', 'decisions'], ['by', 'Decided by'], ['waiting', 'Waiting for CPU', 'waiting'], ['late', 'Above soft latency', 'latency'], ['mode', 'Mode']]);
   const levers = savings(), rest = sleep();
   const note = problem(), alarms = h('div', { class: 'alarms', role: 'status' });
   let alarmed = null;
 
-  const curve = chart('Power over time', LINES.map(([name, label, colour]) => ({ label, colour, area: name !== 'default_w' })), watts);
-  let times = [], values = LINES.map(() => []), range = '1h';
-  const load = async () => {
-    try {
-      const { history } = await get('history', { span: range });
-      [times, values] = past(history, LINES.map(([name]) => name));
-      curve.give(times, values);
-    } catch (error) { note.report(error); }
-  };
+  const curves = timeline(['power', 'waiting', 'decisions', 'pods']);
   const map = heat((name) => { location.hash = `#/node/${encodeURIComponent(name)}`; });
-  let edition = null;
+  const by = placedChoice('by', BY), state = placedChoice('state', STATES);
+  let edition = null, group = placed('group');
   const names = async () => {
-    const answer = (await get('heat')).heat;
+    const answer = (await get('heat', { label: group })).heat;
     edition = answer.edition;
-    map.names(answer.names);
+    map.names(answer.names, answer.groups || null);
     map.give(answer.cells);
   };
-  let state = 'all';
+  const label = h('input', { class: 'span', 'aria-label': 'Group by the label', placeholder: 'any label', autocomplete: 'off', value: group === ZONE ? '' : group, onchange: () => groupBy(label.value.trim()) });
+  const groupBy = (key) => { group = key; place({ group }); names().catch(note.report); };
+  const narrow = () => { map.only(line.value, state.value); list.reload(); };
   const matched = h('span', { class: 'dim' });
-  const line = filter('Filter by name', () => list.reload());
+  const line = filter('Filter by name', () => narrow());
   const list = table({
     label: 'Nodes', what: 'nodes', columns: COLUMNS, sort: 'power_w', order: 'desc', none: 'No nodes yet. No agent has registered.', href: (n) => `#/node/${encodeURIComponent(n.name)}`,
-    query: () => ({ filter: line.value, state: state === 'all' ? undefined : state }),
+    query: () => ({ filter: line.value, state: state.value }),
     onAnswer: (answer, error) => { if (answer) fill(matched, `${count(answer.matched)} of ${count(answer.total)}`); note.report(error); },
   });
 
@@ -86,6 +83,8 @@ export function fleet() {
     const { idle } = now, daily = (part) => [joules(part.energy_j_per_day), cost(part, '_per_day')].filter(Boolean).join(', ');
     facts.set('idle', watts(idle.power_w), idle.power_w !== null && [`${percent(idle.ratio)} of the power, ${daily(idle)} per day`,
       idle.sleeping.nodes > 0 && `; ${watts(idle.sleeping.power_w)} less, ${daily(idle.sleeping)} per day, if ${idle.sleeping.assumption}`]);
+    const power = now.measured_w === null && now.estimated_w === null ? null : now.measured_w + now.estimated_w;
+    facts.set('energy', power === null ? ABSENT : joules(power * 86_400), power !== null && [cost(now, '_per_day'), `at ${watts(power)} now`].filter(Boolean).join(', '));
     facts.set('measured', watts(now.measured_w), `${count(now.nodes_measured)} nodes with measured power`);
     facts.set('estimated', watts(now.estimated_w), `${count(now.nodes_estimated)} nodes, estimated from their use`);
     facts.set('nodes', count(now.nodes), `${count(now.nodes_silent)} silent, ${now.nodes_asleep > 0 ? `${count(now.nodes_asleep)} asleep, ` : ''}${count(now.nodes_masked)} accept no pods`);
@@ -97,12 +96,6 @@ export function fleet() {
     facts.set('waiting', ...budgetOf(now.budgets.cpu_wait));
     facts.set('late', ...budgetOf(now.budgets.late));
     facts.set('mode', now.mode, `${now.policy}, up ${span(now.uptime_s)}`);
-    const at = now.wall_ns / 1e9;
-    if (range !== '1h' || (times.length && at - times[times.length - 1] < EVERY)) return;
-    times.push(at);
-    LINES.forEach(([name], i) => values[i].push(now[name]));
-    if (times.length > 720) { times.shift(); values.forEach((each) => each.shift()); }
-    curve.give(times, values);
   };
   const onHeat = ({ heat: now }) => {
     if (now.edition !== edition) names().catch(note.report);
@@ -113,11 +106,11 @@ export function fleet() {
 
   return {
     element: h('div', null, h('h1', null, 'Fleet'), note.element, alarms, facts.element, levers.element, rest.element,
-      h('div', { class: 'two' },
-        panel('Power over time', choice('Span', [['1h', '1 h'], ['24h', '24 h']], range, (value) => { range = value; load(); }), curve.element),
-        panel('Nodes by', choice('Measure', [['power', 'watts'], ['use', 'use'], ['pressure', 'pressure'], ['latency', 'latency']], 'power', (value) => map.by(value)), map.element)),
-      panel('Nodes', [line, choice('State', [['all', 'all'], ['measured', 'measured'], ['estimated', 'estimated'], ['masked', 'accept no pods'], ['silent', 'silent'], ['asleep', 'asleep']], state, (value) => { state = value; list.reload(); }), matched], list.element)),
-    begin() { load(); levers.begin(); rest.begin(); names().catch(note.report); get('fleet').then(onFleet, note.report); list.reload(); },
-    end() { clearInterval(timer); levers.end(); rest.end(); ends.forEach((end) => end()); curve.end(); map.end(); },
+      h('div', { class: 'two' }, curves.panels.power(curves.controls),
+        panel('Nodes by', [choice('Measure', BY, by.value, (value) => { by.set(value); map.by(value); }), choice('Group', [['', 'ungrouped'], [ZONE, 'zone']], group, (value) => { label.value = ''; groupBy(value); }), label], map.element),
+        curves.panels.waiting(), curves.panels.decisions(), curves.panels.pods(), curves.events()),
+      panel('Nodes', [line, choice('State', STATES, state.value, (value) => { state.value = value; state.set(value); narrow(); }), matched], list.element)),
+    begin() { map.by(by.value); map.only(line.value, state.value); curves.begin(); levers.begin(); rest.begin(); names().catch(note.report); get('fleet').then(onFleet, note.report); list.reload(); },
+    end() { clearInterval(timer); levers.end(); rest.end(); ends.forEach((end) => end()); curves.end(); map.end(); },
   };
 }

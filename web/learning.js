@@ -1,7 +1,7 @@
 // learning: shows what the network learns, what serves and since when, closed gates, and the saving.
 import { get } from '/page/api.js';
 import { change } from '/page/change.js';
-import { chart } from '/page/chart.js';
+import { timeline } from '/page/history.js';
 import { ABSENT, count, fill, h, joules, moment, number, panel, percent, problem, span, tag, tiles, wide } from '/page/dom.js';
 
 function every(seconds, update) {
@@ -16,9 +16,8 @@ const gate = (label, value, needed, open, why) => h('tr', null, h('td', null, la
 
 export function learning() {
   const who = h('div');
-  const facts = tiles([['serves', 'Decided by'], ['steps', 'Gradient steps'], ['reward', 'Mean reward'], ['loss', 'Loss'], ['replay', 'Outcomes to learn from'], ['epsilon', 'Exploration']]);
-  const curve = chart('Reward and loss', [{ label: 'mean reward', colour: 'cores' }, { label: 'loss', colour: 'measured' }], (v) => number(v, 3));
-  const times = [], values = [[], []];
+  const facts = tiles([['serves', 'Decided by'], ['steps', 'Gradient steps'], ['reward', 'Mean reward', 'reward'], ['loss', 'Loss', 'loss'], ['replay', 'Outcomes to learn from'], ['epsilon', 'Exploration']]);
+  const curves = timeline(['reward', 'loss', 'decisions']);
   const gates = h('tbody'), models = h('div'), left = h('div');
   const loop = every(5, async () => {
     const [status, policy] = await Promise.all([get('status'), get('policy')]);
@@ -29,9 +28,6 @@ export function learning() {
     facts.set('loss', number(status.loss, 4), 'of the last 100 steps');
     facts.set('replay', count(status.replay), `of ${count(status.outcomes)} so far`);
     facts.set('epsilon', percent(status.epsilon, 1), 'of decisions');
-    times.push(Date.now() / 1000); values[0].push(status.mean_reward); values[1].push(status.loss);
-    if (times.length > 720) { times.shift(); values.forEach((each) => each.shift()); }
-    curve.give(times, values);
     const { regression, promotion } = policy;
     fill(gates, promotion.to !== null && gate(`To ${promotion.to}`, policy.experiment.decisions, 0, promotion.open, promotion.closed_by),
       gate('Regression monitor: rewards of control blocks', regression.control_rewards, regression.control_rewards_needed, regression.ready, regression.ready ? `alarm at ${number(regression.limit, 1)}, now ${number(regression.level, 1)}` : 'no verdict before that'));
@@ -43,16 +39,16 @@ export function learning() {
     } catch (error) { fill(models, h('p', { class: 'dim' }, error.message)); }
   });
   return {
-    element: h('div', null, h('h1', null, 'Learning'), loop.note, panel('Network in use', null, who), facts.element, h('div', { class: 'two' }, panel('Reward and loss since the page was opened', null, curve.element),
-      panel('Gates', null, wide(h('table', null, h('thead', null, h('tr', null, ['Gate', 'Progress', 'State', 'Why'].map((text) => h('th', { scope: 'col' }, text)))), gates)))),
+    element: h('div', null, h('h1', null, 'Learning'), loop.note, panel('Network in use', null, who), facts.element, h('div', { class: 'two' }, curves.panels.reward(curves.controls), curves.panels.loss(), curves.panels.decisions(), curves.events()),
+      panel('Gates', null, wide(h('table', null, h('thead', null, h('tr', null, ['Gate', 'Progress', 'State', 'Why'].map((text) => h('th', { scope: 'col' }, text)))), gates))),
     panel('Disabled features', null, left), panel('Networks', null, models)),
-    begin: loop.begin, end() { loop.end(); curve.end(); },
+    begin() { loop.begin(); curves.begin(); }, end() { loop.end(); curves.end(); },
   };
 }
 
 export function saving() {
   const summary = h('p', { class: 'sentence' });
-  const facts = tiles([['saving', 'Saving, measured', 'measured'], ['treated', 'With advice', 'measured'], ['control', 'Without', 'estimated'], ['blocks', 'Blocks'], ['now', 'Now']]);
+  const facts = tiles([['saving', 'Saving, measured', 'measured'], ['treated', 'With advice', 'measured'], ['control', 'Without', 'measured'], ['blocks', 'Blocks'], ['now', 'Now']]);
   const changes = h('div'), changer = change(() => loop.begin());
   const loop = every(5, async () => {
     const policy = await get('policy');

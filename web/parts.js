@@ -1,6 +1,6 @@
 // parts: views of one node, of the pod list and of one pod.
 import { get, listen } from '/page/api.js';
-import { chart, past } from '/page/chart.js';
+import { chart, timesOf } from '/page/chart.js';
 import { ABSENT, bytes, cost, count, fill, h, joules, link, number, panel, percent, problem, shown, span, tag, tiles, watts, wide } from '/page/dom.js';
 import { estimated, nodeStates } from '/page/fleet.js';
 import { filter, table } from '/page/table.js';
@@ -22,7 +22,7 @@ function series(query, lines, failed) {
   return {
     element: h('div', { class: 'two' }, charts.map((each, i) => panel(lines[i].label, null, each.element))),
     async load() {
-      try { [times, values] = past((await get('history', query)).history, names); draw(); } catch (error) { if (error.status !== 404) failed(error); }
+      try { const { history } = await get('history', query); times = timesOf(history); values = names.map((name) => history.values[name]); draw(); } catch (error) { if (error.status !== 404) failed(error); }
     },
     give(now) {
       const at = Date.now() / 1000;
@@ -31,6 +31,8 @@ function series(query, lines, failed) {
       if (times.length > 2000) { times.shift(); values.forEach((each) => each.shift()); }
       draw();
     },
+    // The first line is power: measured or estimated.
+    source(energy) { charts[0].paint(0, energy === 'estimated' ? 'estimated' : 'measured'); },
     end() { charts.forEach((each) => each.end()); },
   };
 }
@@ -56,16 +58,18 @@ function pushed(update) {
 export function node(name) {
   const title = h('span');
   const note = problem(), failed = note.report;
-  const facts = tiles([['power', 'Power', 'measured'], ['idle', 'Idle part'], ['unattributed', 'Unattributed'], ['use', 'Cores in use', 'cores'], ['memory', 'Memory'], ['pods', 'Pods'], ['energy', 'Energy'], ['curve', 'Power curve']]);
+  const facts = tiles([['power', 'Power'], ['idle', 'Idle part'], ['unattributed', 'Unattributed'], ['use', 'Cores in use', 'cores'], ['memory', 'Memory'], ['pods', 'Pods', 'pods'], ['energy', 'Energy'], ['curve', 'Power curve']]);
   const curves = series({ node: name }, [
     { label: 'Watts', format: watts, curves: [{ name: 'power_w', label: 'power', colour: 'measured', area: true }] },
-    { label: 'Use and pressure', format: (v) => percent(v, v !== null && v < 0.1 ? 1 : 0), curves: [{ name: 'use_ratio', label: 'CPU use', colour: 'cores' }, { name: 'pressure_ratio', label: 'pressure', colour: 'measured' }] },
-    { label: 'Latency', format: (v) => (v === null ? ABSENT : `${number(v, 1)} ms`), curves: [{ name: 'latency_ms', label: 'p50 to users', colour: 'estimated' }] }], failed);
+    { label: 'Use and pressure', format: (v) => percent(v, v !== null && v < 0.1 ? 1 : 0), curves: [{ name: 'use_ratio', label: 'CPU use', colour: 'cores' }, { name: 'pressure_ratio', label: 'pressure', colour: 'waiting' }] },
+    { label: 'Latency', format: (v) => (v === null ? ABSENT : `${number(v, 1)} ms`), curves: [{ name: 'latency_ms', label: 'p50 to users', colour: 'latency' }] }], failed);
   const pressure = h('div'), works = h('div'), checks = h('div'), labels = h('div');
   const live = pushed(async () => {
     try {
       const { node: n } = await get('node', { name });
       failed(null);
+      rest.hidden = false;
+      curves.source(n.energy_source);
       fill(title, nodeStates(n));
       facts.set('power', [watts(n.power_w), estimated(n)], n.energy_source === 'none' ? 'no source of energy' : `source: ${n.energy_source}`);
       facts.set('idle', watts(n.idle_w), 'power of the idle node');
@@ -82,24 +86,30 @@ export function node(name) {
       const now = n.psi && PRESSURES.map(([key]) => n.psi[`${key}_some_ratio`]).filter((v) => v !== null);
       const probe = n.latency.find((each) => each.target === 'default');
       curves.give({ power_w: n.power_w, use_ratio: n.cpu_cores ? n.cpu_used_cores / n.cpu_cores : null, pressure_ratio: now && now.length ? Math.max(...now) : null, latency_ms: probe ? probe.p50_ms : null });
-    } catch (error) { failed(error); }
+    } catch (error) {
+      if (error.status === 404) rest.hidden = true;
+      failed(error);
+    }
   });
+  // Hidden for an unknown node.
+  const rest = h('div', { hidden: true }, facts.element, curves.element,
+    h('div', { class: 'two' }, panel('Pressure', null, pressure), panel('Agent', null, checks)), panel('Workloads', null, works), panel('Labels', null, labels));
   return {
-    element: h('div', null, h('h1', null, 'Node ', name, ' ', title), note.element, facts.element, curves.element,
-      h('div', { class: 'two' }, panel('Pressure', null, pressure), panel('Agent', null, checks)), panel('Workloads', null, works), panel('Labels', null, labels)),
-    begin() { curves.load().then(live.again); },
+    element: h('div', null, h('h1', null, 'Node ', name, ' ', title), note.element, rest),
+    begin() { live.again().then(curves.load).then(live.again); },
     end() { live.end(); curves.end(); },
   };
 }
 
 const POD_COLUMNS = [
-  { label: 'Pod', width: 'minmax(220px, 3fr)', sort: 'name', cell: (p) => link('pod', p.uid, podName(p)) },
+  { label: 'Pod', width: 'minmax(200px, 2fr)', sort: 'name', cell: (p) => link('pod', p.uid, podName(p)) },
   { label: 'Node', width: 'minmax(130px, 1fr)', cell: (p) => link('node', p.node) },
   { label: 'Power', width: '120px', number: true, sort: 'power_w', cell: (p) => [watts(p.power_w), estimated(p)] },
   { label: 'Energy', width: '110px', number: true, sort: 'energy_j', cell: (p) => joules(p.energy_j) },
   { label: 'Cores', width: '90px', number: true, sort: 'cpu_cores', cell: (p) => number(p.cpu_cores, 2) },
   { label: 'Memory', width: '110px', number: true, sort: 'memory_bytes', cell: (p) => bytes(p.memory_bytes) },
   { label: 'Age', width: '90px', number: true, sort: 'age_s', cell: (p) => span(p.age_s) },
+  { label: 'Why there', width: 'minmax(270px, 2fr)', cell: (p) => (p.decision_id === null ? 'placed without a request' : link('decision', p.decision_id, p.why || `decision ${p.decision_id}`)) },
 ];
 
 export function pods() {
@@ -123,7 +133,7 @@ function containerTable(found) {
 export function pod(uid) {
   const title = h('span', null, uid);
   const note = problem(), failed = note.report;
-  const facts = tiles([['node', 'Node'], ['power', 'Power', 'measured'], ['energy', 'Energy'], ['use', 'Cores in use', 'cores'], ['memory', 'Memory'], ['age', 'Age'], ['why', 'Why it runs there']]);
+  const facts = tiles([['node', 'Node'], ['power', 'Power'], ['energy', 'Energy'], ['use', 'Cores in use', 'cores'], ['memory', 'Memory'], ['age', 'Age'], ['why', 'Why it runs there']]);
   const curves = series({ pod: uid }, [
     { label: 'Watts', format: watts, curves: [{ name: 'power_w', label: 'power', colour: 'measured', area: true }] },
     { label: 'Cores', format: (v) => number(v, 2), curves: [{ name: 'cpu_cores', label: 'cores', colour: 'cores', area: true }] }], failed);
@@ -151,6 +161,7 @@ export function pod(uid) {
       }
       failed(null);
       rest.hidden = false;
+      curves.source(found.energy_source);
       fill(title, podName(found));
       document.title = `${shown(podName(found))} · Wattle`;
       facts.set('node', link('node', found.node));

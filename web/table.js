@@ -1,6 +1,7 @@
 // table: list that the controller sorts, filters and pages; requests and draws only the visible rows.
 import { get } from '/page/api.js';
 import { count, fill, h, say } from '/page/dom.js';
+import { place, placed } from '/page/place.js';
 
 const ROW = 32;
 const PAGE = 50;
@@ -9,7 +10,8 @@ const PAGE = 50;
 export function table({ label, what, columns, sort, order, query = () => ({}), href, none, onAnswer = () => {} }) {
   const pages = new Map();  // page number -> items of the current edition of the query
   let edition = 0, matched = 0, total = 0, active = -1, asked = new Map(), frame = 0;
-  let by = sort, direction = order;
+  let by = columns.some((column) => column.sort && column.sort === placed('sort')) ? placed('sort') : sort;
+  let direction = ['asc', 'desc'].includes(placed('order')) ? placed('order') : order;
 
   const heads = columns.map((column) => h('div', { class: `cell ${column.number ? 'number' : ''}`, role: 'columnheader' },
     column.sort ? h('button', { type: 'button', onclick: () => sortBy(column) }, column.label) : column.label));
@@ -27,6 +29,7 @@ export function table({ label, what, columns, sort, order, query = () => ({}), h
   function sortBy(column) {
     direction = by === column.sort ? (direction === 'asc' ? 'desc' : 'asc') : (column.number ? 'desc' : 'asc');
     by = column.sort;
+    place({ sort: by === sort ? '' : by, order: by === sort && direction === order ? '' : direction });
     markSort();
     reload();
   }
@@ -101,8 +104,12 @@ export function table({ label, what, columns, sort, order, query = () => ({}), h
   return { element: grid, reload, refresh };
 }
 
-// Filter input that waits until the user stops typing.
+// Filter input that waits until the user stops typing. Its text is in the address.
 export function filter(label, changed) {
   let timer = 0;
-  return h('input', { type: 'search', class: 'filter', placeholder: label, 'aria-label': label, oninput: () => { clearTimeout(timer); timer = setTimeout(changed, 200); } });
+  const input = h('input', { type: 'search', class: 'filter', placeholder: label, 'aria-label': label, value: placed('filter'), oninput: () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => { if (input.isConnected) { place({ filter: input.value }); changed(); } }, 200);
+  } });
+  return input;
 }

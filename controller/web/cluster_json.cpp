@@ -7,6 +7,7 @@
 #include "common/kube/pod.hpp"
 #include "controller/decisions/decider.hpp"
 #include "controller/state/cluster_state.hpp"
+#include "controller/web/decision_json.hpp"
 #include "controller/web/documents.hpp"
 #include "controller/web/sleep_states.hpp"
 
@@ -125,6 +126,7 @@ json node_json(const Parts& from, const std::string& name, const Node& node) {
 
 json workload_json(const Parts& from, const std::string& node, const std::string& uid, const Workload& workload) {
   const Pod* pod = workload.values.kind == WorkloadKind::pod ? from.state.pod(uid) : nullptr;
+  const LoggedDecision* decision = pod == nullptr ? nullptr : from.decider.log().find(pod->decision_id);
   return {{"uid", uid},
           {"name", pod != nullptr ? text_or_null(pod->spec.name) : json(nullptr)},
           {"namespace", pod != nullptr ? text_or_null(pod->spec.pod_namespace) : json(nullptr)},
@@ -139,7 +141,8 @@ json workload_json(const Parts& from, const std::string& node, const std::string
           {"energy_source", std::string(to_string(from.state.node(node)->values.energy_source))},
           {"psi", psi_json(workload.values.pressure)},
           {"age_s", seconds(from.clock.mono() - workload.first_seen)},
-          {"decision_id", pod != nullptr && pod->decision_id != 0 ? json(pod->decision_id) : json(nullptr)}};
+          {"decision_id", pod != nullptr && pod->decision_id != 0 ? json(pod->decision_id) : json(nullptr)},
+          {"why", decision == nullptr ? json(nullptr) : placed_because(*decision, node)}};
 }
 
 namespace {

@@ -1,6 +1,8 @@
 #include "controller/web/decision_json.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 #include <utility>
 
 #include "controller/web/cluster_json.hpp"
@@ -127,6 +129,18 @@ Result<const LoggedDecision*> newest_decision(const DecisionLog& log, const Argu
   if (const LoggedDecision* entry = log.newest(pod)) return entry;
   return fail(Errc::not_found, "pod " + pod, "no recent decision is about it",
               "list recorded decisions with `wattle decisions`");
+}
+
+json placed_because(const LoggedDecision& entry, const std::string& node) {
+  const auto& all = entry.decision.candidates;
+  const auto here = std::find_if(all.begin(), all.end(), [&](const auto& each) { return each.node == node; });
+  if (here == all.end() || !here->masked.empty()) return nullptr;
+  const auto better =
+      std::count_if(all.begin(), all.end(), [&](const auto& each) { return each.masked.empty() && each.q > here->q; });
+  std::array<char, 32> watts{};
+  std::snprintf(watts.data(), watts.size(), "%.1f", here->marginal_w);
+  return "adds " + std::string(watts.data()) + " W, ranked " + std::to_string(better + 1) + " of " +
+         std::to_string(entry.candidates - entry.masked) + " nodes";
 }
 
 json explained_json(const LoggedDecision& entry) {

@@ -22,6 +22,7 @@
 #include "controller/web/decision_json.hpp"
 #include "controller/web/findings.hpp"
 #include "controller/web/fleet_json.hpp"
+#include "controller/web/history_json.hpp"
 #include "controller/web/lists.hpp"
 #include "controller/web/margins_json.hpp"
 #include "controller/web/model_json.hpp"
@@ -261,7 +262,6 @@ std::string policy_text(const Parts& from) {
 Result<std::string> short_document(const Parts& from, const std::string& what, const Arguments& arguments) {
   if (what == "node") return one_node(from, arguments);
   if (what == "pod") return pod_text(from, arguments);
-  if (what == "history") return history_text(from.series, arguments);
   if (what == "explain") return explain(from.decider, arguments);
   if (what == "gaps") return gaps(from.store);
   if (what == "margins") return margins_text(from, arguments);
@@ -322,7 +322,8 @@ Document document(const Parts& from, const std::string& what, const Arguments& a
   if (what == "pods") return pods_text(from, arguments);
   if (what == "fleet")
     return with_sums(from, [&from](const FleetSums& sums) -> Result<std::string> { return fleet_text(from, sums); });
-  if (what == "heat") return heat_text(from, true);
+  if (what == "heat") return heat_text(from, true, argument(arguments, "label"));
+  if (what == "history") return history_text(from, arguments);
   if (what == "decisions") return decisions(from, arguments);
   if (what == "doctor") return doctor(from);
   if (what == "savings") return savings_text(from, arguments);

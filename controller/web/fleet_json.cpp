@@ -40,9 +40,15 @@ std::uint64_t edition_of(const ClusterState& state) {
   return hash & ((std::uint64_t{1} << 53U) - 1);  // whole in JavaScript
 }
 
-json rounded(float value) {
-  if (!std::isfinite(value)) return nullptr;
-  return std::round(static_cast<double>(value) * 1e4) / 1e4;
+// A label of the API server takes precedence over one of the agent. Empty: the node has none.
+std::string node_label(const Node& node, const std::string& label) {
+  const auto in = [&](const auto& labels) -> const std::string* {
+    const auto found = labels.find(label);
+    return found == labels.end() ? nullptr : &found->second;
+  };
+  const std::string* value = node.kube == nullptr ? nullptr : in(node.kube->labels);
+  if (value == nullptr) value = in(node.hello.labels);
+  return value == nullptr ? std::string() : *value;
 }
 
 }  // namespace
@@ -107,14 +113,14 @@ std::string fleet_text(const Parts& from, const FleetSums& sums) {
   return json{{"fleet", std::move(fleet)}}.dump();
 }
 
-Document heat_text(const Parts& from, bool names) {
+Document heat_text(const Parts& from, bool names, const std::string& label) {
   struct Heat {
     std::string cells;
-    json list = json::array();
+    json list = json::array(), groups = json::array();
     std::size_t nodes = 0;
   };
   const auto heat = std::make_shared<Heat>();
-  Steps steps = each_of(from.state.nodes(), [&from, heat, names](const auto& item) {
+  Steps steps = each_of(from.state.nodes(), [&from, heat, names, label](const auto& item) {
     const NodeGlance now = glance(from, item.first, item.second);
     put(heat->cells, now.power_w, 10);
     put(heat->cells, now.use_ratio, 1e4);
@@ -124,40 +130,17 @@ Document heat_text(const Parts& from, bool names) {
                            (now.estimated ? 8U : 0U) | (now.asleep ? 16U : 0U);
     heat->cells += static_cast<char>(flags);
     if (names) heat->list.push_back(item.first);
+    if (!label.empty()) heat->groups.push_back(text_or_null(node_label(item.second, label)));
     ++heat->nodes;
   });
-  return then(std::move(steps), [&from, heat, names] {
+  return then(std::move(steps), [&from, heat, names, grouped = !label.empty()] {
     json object{{"edition", std::to_string(edition_of(from.state))},
                 {"nodes", heat->nodes},
                 {"cells", base64_encode(heat->cells)}};
     if (names) object["names"] = std::move(heat->list);
+    if (grouped) object["groups"] = std::move(heat->groups);
     return ready(Result<std::string>(json{{"heat", std::move(object)}}.dump()));
   });
-}
-
-Result<std::string> history_text(const Series& series, const Arguments& arguments) {
-  const auto node = arguments.find("node"), pod = arguments.find("pod"), span = arguments.find("span");
-  if (node != arguments.end() && pod != arguments.end())
-    return fail(Errc::malformed, "arguments node and pod", "are both given", "pass one of them");
-  if (span != arguments.end() && span->second != "1h" && span->second != "24h")
-    return fail(Errc::malformed, "argument span", "invalid value '" + span->second + "'", "use 1h or 24h");
-  if (span != arguments.end() && (node != arguments.end() || pod != arguments.end()))
-    return fail(Errc::malformed, "argument span", "is only for the fleet", "omit it");
-  Series::Past past = series.fleet(span != arguments.end() && span->second == "24h");
-  if (node != arguments.end()) past = series.node(node->second);
-  if (pod != arguments.end()) past = series.pod(pod->second);
-  if (past.ring == nullptr)
-    return fail(Errc::not_found, node != arguments.end() ? "node " + node->second : "pod " + pod->second,
-                "has no recorded history", "wait 20 s; list nodes and pods with `wattle nodes` and `wattle pods`");
-  json values = json::object();
-  for (std::size_t column = 0; column < past.names.size(); ++column) {
-    json list = json::array();
-    for (std::size_t row = 0; row < past.ring->size(); ++row) list.push_back(rounded(past.ring->at(row, column)));
-    values[std::string(past.names[column])] = std::move(list);
-  }
-  return json{
-      {"history", {{"step_s", seconds(past.step)}, {"end_wall_ns", to_ns(past.end)}, {"values", std::move(values)}}}}
-      .dump();
 }
 
 }  // namespace wattle::controller

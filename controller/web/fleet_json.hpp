@@ -1,4 +1,4 @@
-// fleet_json: builds the page's documents about the whole fleet: sums, the map of nodes, and time series.
+// fleet_json: builds the page's documents about the whole fleet: sums and the map of nodes.
 // Source   docs/reference/api.md and web/README.md describe each document
 // Errors   malformed (argument), not_found (no such node or pod)
 // Threads  the owner of the parts
@@ -26,8 +26,7 @@ std::string fleet_text(const Parts& from, const FleetSums& sums);
 std::optional<double> per_day_j(std::optional<double> power_w);
 // The idle energy of a day, and what it would be with sleeping nodes.
 SortedJson idle_json(const Tariff& tariff, const FleetSums& sums, const CouldSleep& could);
-// `names`: include the nodes' names, which seldom change.
-Document heat_text(const Parts& from, bool names);
-Result<std::string> history_text(const Series& series, const Arguments& arguments);
+// `names`: include the nodes' names, which seldom change. `label`: include each node's value of that label.
+Document heat_text(const Parts& from, bool names, const std::string& label = {});
 
 }  // namespace wattle::controller

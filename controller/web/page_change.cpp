@@ -28,9 +28,9 @@ bool is_json(const std::string& content_type) {
 // Returns "" if the argument is valid.
 std::string wrong_with(const std::string& name, const json& value) {
   if (name == "force") return value.is_boolean() ? "" : "argument force: is neither true nor false";
-  if (name == "mode" || name == "cpu_wait" || name == "late" || name == "why")
+  if (name == "mode" || name == "policy" || name == "cpu_wait" || name == "late" || name == "why")
     return value.is_string() && !value.string().empty() ? "" : "argument " + name + ": is not a string";
-  return "argument " + name + ": unknown (use mode, cpu_wait, late, force or why)";
+  return "argument " + name + ": unknown (use mode, policy, cpu_wait, late, force or why)";
 }
 
 int status_of(Errc code) {
@@ -66,9 +66,9 @@ http::Response answer_change(const std::optional<http::Token>& operators, const 
   if (auto refused = refuse_change(operators, request)) return std::move(*refused);
   const json body = json::read(request.body, {.text_bytes = 64 << 10, .built_bytes = 1 << 20});
   if (!body.is_object())
-    return page_reported(
-        400,
-        {{"error", "the body is not {\"mode\": \"...\", \"cpu_wait\": \"...\", \"late\": \"...\", \"why\": \"...\"}"}});
+    return page_reported(400, {{"error",
+                                "the body is not {\"mode\": \"...\", \"policy\": \"...\", \"cpu_wait\": \"...\", "
+                                "\"late\": \"...\", \"why\": \"...\"}"}});
   std::map<std::string, std::string> arguments;
   for (const auto& [name, value] : body.items()) {
     const std::string wrong = wrong_with(name, value);
@@ -76,8 +76,9 @@ http::Response answer_change(const std::optional<http::Token>& operators, const 
     if (name != "force") arguments[name] = value.get<std::string>();
     if (name == "force" && value.get<bool>()) arguments[name] = "yes";
   }
-  if (!arguments.contains("mode") && !arguments.contains("cpu_wait") && !arguments.contains("late"))
-    return page_reported(400, {{"error", "no setting given (use mode, cpu_wait or late)"}});
+  const auto given = [&](const char* name) { return arguments.contains(name); };
+  if (!given("mode") && !given("policy") && !given("cpu_wait") && !given("late"))
+    return page_reported(400, {{"error", "no setting given (use mode, policy, cpu_wait or late)"}});
   const auto made = make(arguments, "page/" + request.from);
   if (!made) return page_reported(status_of(made.error().code), {{"error", made.error().message()}});
   return {200, "application/json", *made, {{"Cache-Control", "no-store"}}, nullptr, {}};

@@ -9,6 +9,7 @@
 #include "controller/parts.hpp"
 #include "controller/power/sleep_control.hpp"
 #include "controller/state/cluster_state.hpp"
+#include "controller/trainer/learning.hpp"
 #include "controller/web/each_workload.hpp"
 #include "controller/web/saving_json.hpp"
 #include "controller/web/sleep_levers.hpp"
@@ -18,8 +19,6 @@
 namespace wattle::controller {
 namespace {
 
-constexpr Duration kFleetStep = std::chrono::seconds(5);
-constexpr Duration kDayStep = std::chrono::seconds(60);
 constexpr Duration kPartsStep = std::chrono::seconds(20);
 constexpr std::size_t kNodeRows = 180, kPodRows = 90;
 
@@ -29,6 +28,13 @@ float known(const std::optional<double>& value) {
 
 void add(std::optional<double>& sum, const std::optional<double>& value) {
   if (value) sum = sum.value_or(0.0) + *value;
+}
+
+std::vector<std::pair<std::string, std::size_t>> pods_by_node(const Parts& from) {
+  std::vector<std::pair<std::string, std::size_t>> pods;
+  if (from.state.nodes().size() <= FleetHistory::kMostNodes)
+    for (const auto& [name, node] : from.state.nodes()) pods.emplace_back(name, node.pods.size());
+  return pods;
 }
 
 // Removes series that are no longer in `there`.
@@ -80,6 +86,7 @@ Steps sum_fleet(const Parts& from, std::shared_ptr<FleetSums> sums) {
     sums->asleep += now.asleep ? 1 : 0;
     sums->masked += now.masked ? 1 : 0;
     sums->pods += node.pods.size();
+    sums->with_pods += node.pods.empty() ? 0 : 1;
     if (!now.silent && !now.asleep) {
       add(sums->cpu_used_cores, node.values.cpu_used_cores);
       add(sums->cpu_cores, node.values.cpu_cores);
@@ -110,40 +117,60 @@ std::optional<double> default_w(const Parts& from, const FleetSums& sums) {
 }
 
 Steps Series::sample(const Parts& from) {
-  const MonoTime now = from.clock.mono();
-  if (hour_at_ && now - *hour_at_ < kFleetStep) return no_steps();
-  hour_at_ = now;
-  hour_end_ = from.clock.wall();
+  const std::int64_t now_s = to_ns(from.clock.wall()) / 1'000'000'000;
+  if (fleet_slot_ == now_s / FleetHistory::kFinestStep_s) return no_steps();
+  fleet_slot_ = now_s / FleetHistory::kFinestStep_s;
   const auto sums = std::make_shared<FleetSums>();
-  return then(sum_fleet(from, sums), [this, &from, sums, now] {
-    add_fleet(*sums, default_w(from, *sums), now);
+  return then(sum_fleet(from, sums), [this, &from, sums, now_s] {
+    mark_changes(from, now_s);
+    add_fleet(from, *sums, now_s);
+    const MonoTime now = from.clock.mono();
     if (parts_at_ && now - *parts_at_ < kPartsStep) return no_steps();
     parts_at_ = now;
-    parts_end_ = hour_end_;
+    parts_end_ = from.clock.wall();
     return sample_parts(from);
   });
 }
 
-void Series::add_fleet(const FleetSums& sums, std::optional<double> default_w, MonoTime now) {
-  const std::array<float, kFleet.size()> row{known(sums.measured_w), known(sums.estimated_w),
-                                             known(sums.cpu_used_cores), known(default_w)};
-  hour_.push(row);
-  for (std::size_t i = 0; i < row.size(); ++i) {
-    if (std::isnan(row[i])) continue;
-    sums_[i] += static_cast<double>(row[i]);
-    ++counts_[i];
-  }
-  if (!day_at_) day_at_ = now;
-  if (now - *day_at_ < kDayStep) return;
-  std::array<float, kFleet.size()> mean{};
-  for (std::size_t i = 0; i < mean.size(); ++i)
-    mean[i] = counts_[i] == 0 ? std::numeric_limits<float>::quiet_NaN()
-                              : static_cast<float>(sums_[i] / static_cast<double>(counts_[i]));
-  day_.push(mean);
-  sums_ = {};
-  counts_ = {};
-  day_at_ = now;
-  day_end_ = hour_end_;
+void Series::add_fleet(const Parts& from, const FleetSums& sums, std::int64_t now_s) {
+  const MonoTime now = from.clock.mono();
+  const DeciderFigures& decided = from.decider.figures();
+  const std::uint64_t successful = decided.placements - decided.placements_unasked;
+  const auto per_min = [&](std::uint64_t count, std::uint64_t before) -> std::optional<double> {
+    if (!counted_at_ || now <= *counted_at_) return std::nullopt;
+    return static_cast<double>(count - before) * 60 / seconds(now - *counted_at_);
+  };
+  const placement::ClusterModel& model = from.decider.cluster_model();
+  const bool acting = acts(from.decider.arm().arm);
+  const auto share = [acting](const placement::Budget& budget) {
+    if (!acting) return budget.under_default();
+    return budget.measured() ? std::optional(budget.lately()) : std::nullopt;
+  };
+  fleet_.add(now_s,
+             {known(sums.measured_w), known(sums.estimated_w), known(default_w(from, sums)), known(sums.cpu_used_cores),
+              known(share(model.cpu_wait())), known(share(model.late())), known(decided.mean_reward()),
+              known(from.learning.figures().loss), static_cast<float>(sums.pods), static_cast<float>(sums.with_pods),
+              known(per_min(decided.decisions, decisions_)), known(per_min(successful, successful_))},
+             pods_by_node(from));
+  counted_at_ = now;
+  decisions_ = decided.decisions;
+  successful_ = successful;
+}
+
+void Series::mark_changes(const Parts& from, std::int64_t now_s) {
+  const std::vector<Contender> all = from.decider.contenders();
+  const auto serves = std::find_if(all.begin(), all.end(), [](const Contender& each) { return each.serves; });
+  const std::string mode = from.decider.spec().mode.text(), policy = from.decider.policy();
+  const std::string decides = serves == all.end() ? "the policy " + policy : serves->who;
+  const auto changed = [&](const char* kind, const char* what, std::string& was, const std::string& is) {
+    if (!was.empty() && was != is) fleet_.mark({now_s, kind, std::string(what) + was + " -> " + is});
+    was = is;
+  };
+  if (mode_.empty())
+    fleet_.mark({now_s, "start", "the controller starts in mode " + mode + "; " + decides + " decides"});
+  changed("mode", "mode ", mode_, mode);
+  changed("mode", "policy ", policy_, policy);
+  changed("network", "decided by: ", decides_, decides);
 }
 
 Steps Series::sample_parts(const Parts& from) {
@@ -169,11 +196,6 @@ Steps Series::sample_parts(const Parts& from) {
                      forget(pods_, [&](const std::string& uid) { return from.state.pod(uid) != nullptr; });
                      return false;
                    }});
-}
-
-Series::Past Series::fleet(bool day) const {
-  if (day) return {&day_, kFleet, kDayStep, day_end_};
-  return {&hour_, kFleet, kFleetStep, hour_end_};
 }
 
 Series::Past Series::node(const std::string& name) const {

@@ -1,8 +1,8 @@
-// series: keeps a bounded history of the fleet, its nodes and its pods for the page's charts.
-// Bounds   the fleet 1 h in steps of 5 s and 24 h in steps of 60 s; a node 1 h and a pod 30 min in steps of 20 s;
-//          kMaxSeriesPods pods, the first to appear. 2.9 KB per node, 0.7 KB per pod
+// series: samples the history of the fleet, its nodes and its pods for the page's charts.
+// Bounds   the fleet as in fleet_history.hpp; a node 1 h and a pod 30 min in steps of 20 s; kMaxSeriesPods pods, the
+//          first to appear. 2.9 KB per node, 0.7 KB per pod
 // Units    in the names of values; NaN if unknown, which documents show as null
-// Errors   none. The history is empty after a restart
+// Errors   none. The history of nodes and pods is empty after a restart
 // Threads  single owner
 #pragma once
 
@@ -18,6 +18,7 @@
 
 #include "common/clock.hpp"
 #include "controller/steps.hpp"
+#include "controller/web/fleet_history.hpp"
 
 namespace wattle::controller {
 
@@ -44,7 +45,7 @@ struct FleetSums {
   std::optional<double> measured_w, estimated_w, cpu_used_cores, cpu_cores;
   std::optional<double> idle_w;  // of the nodes that report it
   double could_sleep_w = 0;      // saved by `could_sleep` nodes: a projection, only where sleep.mode is off
-  std::uint64_t nodes = 0, silent = 0, asleep = 0, masked = 0, measured = 0, estimated = 0, pods = 0, could_sleep = 0;
+  std::uint64_t nodes = 0, silent = 0, asleep = 0, masked = 0, measured = 0, estimated = 0, pods = 0, could_sleep = 0, with_pods = 0;
   std::optional<double> power_w() const;
 };
 // `sums` is complete after the last step.
@@ -66,11 +67,11 @@ NodeGlance glance(const Parts& from, const std::string& name, const Node& node);
 
 class Series {
  public:
-  static constexpr std::array<std::string_view, 4> kFleet{"measured_w", "estimated_w", "cpu_used_cores", "default_w"};
   static constexpr std::array<std::string_view, 4> kNode{"power_w", "use_ratio", "pressure_ratio", "latency_ms"};
   static constexpr std::array<std::string_view, 2> kPod{"power_w", "cpu_cores"};
 
-  // Adds the samples that are due. Call more often than the shortest step.
+  // Adds the samples that are due, and marks when the mode, the policy or what decides has changed. Call more often
+  // than the shortest step.
   Steps sample(const Parts& from);
 
   struct Past {
@@ -79,20 +80,24 @@ class Series {
     Duration step{};
     WallTime end{};  // of the newest row
   };
-  Past fleet(bool day) const;
+  const FleetHistory& fleet() const { return fleet_; }
+  // Continues a saved history; call before the first sample().
+  Status recall(std::string_view saved) { return fleet_.restore(saved); }
   Past node(const std::string& name) const;
   Past pod(const std::string& uid) const;
 
  private:
-  void add_fleet(const FleetSums& sums, std::optional<double> default_w, MonoTime now);
+  void add_fleet(const Parts& from, const FleetSums& sums, std::int64_t now_s);
+  void mark_changes(const Parts& from, std::int64_t now_s);
   Steps sample_parts(const Parts& from);
 
-  Ring hour_{kFleet.size(), 720}, day_{kFleet.size(), 1440};
-  std::array<double, kFleet.size()> sums_{};  // of the current minute
-  std::array<std::uint64_t, kFleet.size()> counts_{};
+  FleetHistory fleet_;
   std::unordered_map<std::string, Ring> nodes_, pods_;
-  std::optional<MonoTime> hour_at_, day_at_, parts_at_;
-  WallTime hour_end_{}, day_end_{}, parts_end_{};
+  std::optional<std::int64_t> fleet_slot_;
+  std::optional<MonoTime> parts_at_, counted_at_;
+  std::uint64_t decisions_ = 0, successful_ = 0;  // at counted_at_
+  std::string mode_, policy_, decides_;           // as last marked; empty: not yet
+  WallTime parts_end_{};
 };
 
 }  // namespace wattle::controller

@@ -111,12 +111,14 @@ int drive(int argc, char** argv) {
       "wattle-sim drive");
   DriveOptions options;
   std::string shim = "http://127.0.0.1:8888", swarm = "http://127.0.0.1:8060", controller = "http://127.0.0.1:8050";
-  std::string cgroup_root, output = "table", summary_file;
+  std::string cgroup_root, output = "table", summary_file, twin_shim, twin_swarm;
   int deadline_ms = 200;
   bool sweep = false;
   app.add_option("--shim", shim, "URL of the extender");
   app.add_option("--swarm", swarm, "address of `wattle-sim swarm`");
   app.add_option("--controller", controller, "the controller's HTTP port, to show its figures");
+  app.add_option("--twin-shim", twin_shim, "extender of a twin, which places the same pods");
+  app.add_option("--twin-swarm", twin_swarm, "simulated nodes of the twin, with the same seed");
   app.add_option("--seconds", options.run_s, "duration")->check(CLI::Range(1.0, 1e7));
   app.add_option("--pods", options.pods, "window of pods")->check(CLI::Range(1, 10'000));
   app.add_option("--period", options.period_s, "seconds between two replacements")->check(CLI::Range(0.001, 3600.0));
@@ -141,6 +143,19 @@ int drive(int argc, char** argv) {
   options.deadline = std::chrono::milliseconds(deadline_ms);
   for (const auto& [text, address] :
        {std::pair{&shim, &options.shim}, {&swarm, &options.swarm}, {&controller, &options.controller}}) {
+    auto parsed = parse_http_address(*text);
+    if (!parsed) {
+      std::fprintf(stderr, "wattle-sim: drive: %s\n", parsed.error().message().c_str());
+      return 2;
+    }
+    *address = std::move(*parsed);
+  }
+  if (twin_shim.empty() != twin_swarm.empty()) {
+    std::fprintf(stderr, "wattle-sim: drive: --twin-shim and --twin-swarm need each other: pass both\n");
+    return 2;
+  }
+  for (const auto& [text, address] : {std::pair{&twin_shim, &options.twin_shim}, {&twin_swarm, &options.twin_swarm}}) {
+    if (text->empty()) continue;
     auto parsed = parse_http_address(*text);
     if (!parsed) {
       std::fprintf(stderr, "wattle-sim: drive: %s\n", parsed.error().message().c_str());

@@ -58,6 +58,9 @@ Status Driver::begin() {
   if (real_) nodes_.push_back(this_machine());
   wattle_.emplace(nodes_);
   default_.emplace(nodes_);
+  if (options_.twin_shim && options_.twin_swarm)
+    twin_.emplace(*options_.twin_shim, *options_.twin_swarm, options_.deadline, options_.weight, mix(options_.seed, 3),
+                  nodes_, clock_);
   started_ = accounted_ = next_pod_ = next_look_ = clock_.mono();
   end_ = started_ + from_seconds(options_.run_s);
   return {};
@@ -93,6 +96,11 @@ void Driver::account(MonoTime now) {
   sum.seconds += dt_s;
   sum.energy_j += wattle_->costs().energy_j - before.energy_j;
   sum.default_energy_j += default_->costs().energy_j - before_default.energy_j;
+  if (twin_) {
+    const double before_twin_j = twin_->ledger().costs().energy_j;
+    twin_->advance(dt_s);
+    sum.twin_energy_j += twin_->ledger().costs().energy_j - before_twin_j;
+  }
   sum.soft_pod_seconds += wattle_->costs().soft_pod_seconds - before.soft_pod_seconds;
   sum.default_soft_pod_seconds += default_->costs().soft_pod_seconds - before_default.soft_pod_seconds;
 }
@@ -137,6 +145,10 @@ void Driver::look() {
   }
   wattle_->set_latencies(nodes_);
   default_->set_latencies(nodes_);
+  if (twin_) {
+    twin_->set_latencies(nodes_);
+    twin_->retry();
+  }
 
   for (auto uid = to_withdraw_.begin(); uid != to_withdraw_.end();)
     uid = withdraw(*uid) ? to_withdraw_.erase(uid) : std::next(uid);
@@ -215,6 +227,7 @@ void Driver::create() {
     default_->place(*other, ledger_pod);
   else
     ++counts_.unschedulable_by_default;
+  if (twin_) twin_->place(pod, ledger_pod, nodes_[*node].real ? node : std::nullopt);
   window_.push_back({pod.spec.uid, pod.spec.name, *node, pod, nodes_[*node].real});
   if (!window_.back().delivered) deliver(window_.back());
 }
@@ -225,6 +238,7 @@ void Driver::remove_oldest() {
   ++counts_.removed;
   wattle_->remove(bound.uid);
   default_->remove(bound.uid);
+  if (twin_) twin_->remove(bound.uid);
   if (nodes_[bound.node].real) {
     if (const Status stopped = real_->stop(bound.uid); !stopped)
       log_.warn("drive.cgroup_left", "the cgroup of a pod could not be removed", {{"error", stopped.error()}});
@@ -234,13 +248,8 @@ void Driver::remove_oldest() {
 }
 
 bool Driver::deliver(Bound& bound) {
-  const SortedJson body{{"uid", bound.uid},
-                        {"name", bound.name},
-                        {"node", nodes_[bound.node].server.name},
-                        {"cpu_request_cores", bound.pod.spec.request.cpu_cores},
-                        {"memory_request_bytes", bound.pod.spec.request.memory_bytes},
-                        {"demand_cores", bound.pod.mean_demand_cores}};
-  const auto answer = swarm_.request("POST", "/pods", body.dump(), kSwarmTimeout);
+  const std::string body = swarm_pod(bound.name, nodes_[bound.node].server.name, bound.pod);
+  const auto answer = swarm_.request("POST", "/pods", body, kSwarmTimeout);
   if (!answer) return false;
   if (answer->status != 201)
     log_.warn("drive.pod_refused", "the swarm rejected a pod",
@@ -265,6 +274,7 @@ void Driver::finish() {
     else if (swarm_there)
       swarm_there = withdraw(bound.uid);
   }
+  if (twin_) twin_->remove_all();
   window_.clear();
 }
 

@@ -4,7 +4,7 @@
 //          A pod on a simulated node goes to the swarm, a pod on this machine into a cgroup with real load
 // Pairing  places the same pods with the same arrivals and removals a second time by default scoring alone, in the
 //          ledger only. Joules and latency of both follow from the same curves, background loads and latencies
-//          (sim/live/ledger)
+//          (sim/live/ledger). With a twin, a third time by a Wattle that does not learn (sim/live/twin)
 // Errors   start: unavailable (no swarm); later a component that does not answer is counted, and the churn continues
 // Threads  single owner
 #pragma once
@@ -24,12 +24,14 @@
 #include "sim/live/extender.hpp"
 #include "sim/live/ledger.hpp"
 #include "sim/live/observe.hpp"
+#include "sim/live/twin.hpp"
 #include "sim/world/workload.hpp"
 
 namespace wattle::sim::live {
 
 struct DriveOptions {
   HttpAddress shim, swarm, controller;
+  std::optional<HttpAddress> twin_shim, twin_swarm;  // both or none
   double run_s = 90;
   std::size_t pods = 30;
   double period_s = 0.5;  // between two replacements
@@ -60,6 +62,7 @@ class Driver {
   const std::vector<DriveNode>& nodes() const { return nodes_; }
   const Ledger& wattle() const { return *wattle_; }
   const Ledger& by_default() const { return *default_; }
+  const Twin* twin() const { return twin_ ? &*twin_ : nullptr; }
   const Extender& extender() const { return extender_; }
   const Observer& observer() const { return observer_; }
   std::size_t running() const { return window_.size(); }
@@ -74,7 +77,8 @@ class Driver {
   // Phases of a run by what the controller does: it only gives advice, it acts, or it acts by what it has learned here.
   static constexpr std::array<const char*, 3> kPhases{"default scheduler", "Wattle", "what was learned"};
   struct PhaseCosts {
-    double seconds = 0, energy_j = 0, default_energy_j = 0, soft_pod_seconds = 0, default_soft_pod_seconds = 0;
+    double seconds = 0, energy_j = 0, default_energy_j = 0, twin_energy_j = 0, soft_pod_seconds = 0,
+           default_soft_pod_seconds = 0;
   };
   const std::array<PhaseCosts, kPhases.size()>& phases() const { return phases_; }
   std::size_t phase() const;
@@ -110,6 +114,7 @@ class Driver {
   std::mt19937_64 random_, random_default_;
   std::vector<DriveNode> nodes_;
   std::optional<Ledger> wattle_, default_;
+  std::optional<Twin> twin_;
   std::deque<Bound> window_;
   std::set<std::string> to_withdraw_;
   std::string swarm_epoch_;

@@ -125,6 +125,7 @@ json phases_json(const Driver& driver) {
                     {"seconds", phase.seconds},
                     {"energy_j", phase.energy_j},
                     {"default_energy_j", phase.default_energy_j},
+                    {"without_learning_energy_j", driver.twin() == nullptr ? json(nullptr) : json(phase.twin_energy_j)},
                     {"pod_seconds_above_soft", phase.soft_pod_seconds},
                     {"default_pod_seconds_above_soft", phase.default_soft_pod_seconds}});
   }
@@ -142,6 +143,24 @@ std::string notices(const Driver& driver, const char* before) {
 }
 
 json optional_json(const std::optional<double>& value) { return value ? json(*value) : json(nullptr); }
+
+// The contribution of learning to the joules while Wattle acted: negative saves.
+std::string learning_text(const Driver& driver) {
+  if (driver.twin() == nullptr) return {};
+  double energy_j = 0, without_j = 0, acted_s = 0;
+  for (std::size_t i = 1; i < driver.phases().size(); ++i) {
+    const Driver::PhaseCosts& phase = driver.phases()[i];
+    acted_s += phase.seconds;
+    energy_j += phase.energy_j;
+    without_j += phase.twin_energy_j;
+  }
+  if (!(acted_s > 0)) return {};
+  return wrapped(
+      text("Learning. It changed the energy by %+.1f %% (%+.0f J in %.0f s) against a Wattle without learning that "
+           "placed the "
+           "same pods on equal simulated nodes beside the demo; negative saves. A learned network served for %.0f s.",
+           change_percent(energy_j, without_j), energy_j - without_j, acted_s, driver.phases().back().seconds));
+}
 
 // Summary of the saving and its cost, over the phases in which Wattle acted.
 std::string in_short(const Driver& driver) {
@@ -227,7 +246,7 @@ std::string summary_text(const Driver& driver) {
   std::string out =
       text("Summary: %.0f s, a window of %zu pods (250m CPU, 64 MiB, soft 20 ms, hard 30 ms), %zu nodes\n",
            wattle.seconds, driver.options().pods, driver.nodes().size());
-  out += wrapped(in_short(driver));
+  out += wrapped(in_short(driver)) + learning_text(driver);
   out += phases_text(driver);
   out += text(
       "  placements           %zu (%llu on this machine, %llu of them by node selector), %llu removed, "

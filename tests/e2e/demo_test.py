@@ -63,6 +63,8 @@ def main():
         wholes = {"seconds": summary["seconds"], "energy_j": summary["wattle"]["energy_j"], "default_energy_j": summary["default"]["energy_j"]}
         for key, whole in wholes.items():
             claims.check(f"the phases add up: {key}", abs(sum(phase[key] for phase in phases.values()) - whole) < 1e-6 * whole, phases)
+        claims.check("a Wattle without learning placed the same pods beside it", all((phase["without_learning_energy_j"] or 0) > 0 for phase in phases.values() if phase["seconds"] > 0), phases)
+        claims.check("the summary has what learning contributes, with its sign", bool(demo.find(r"Learning\. It changed the energy by [+-][\d.]+ %")))
         claims.check("advice of the first phase stayed with the controller", answers["neutral"] > 20, answers)
         claims.check("advice was given and well formed", answers["advised"] > 20 and answers["malformed"] == 0, answers)
         claims.check("the controller itself answered", answers["by_source"].get("controller", 0) > 20, answers["by_source"])

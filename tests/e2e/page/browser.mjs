@@ -120,6 +120,9 @@ const shot = async (page, name) => { if (shots) await page.screenshot({ path: `$
   await open(page, 'decisions');
   await page.waitForFunction(() => document.querySelectorAll('main tbody tr').length >= 20);
   const decision = await page.locator('main tbody tr td a').first().textContent();
+  await page.evaluate(() => { document.querySelectorAll('main tbody tr').forEach((each) => { each.kept = true; }); });
+  await page.waitForTimeout(11_000);
+  check('a row without news is not built again', await page.evaluate(() => [...document.querySelectorAll('main tbody tr')].filter((each) => each.kept).length >= 15));
   await open(page, 'decision', decision);
   await page.waitForFunction(() => / was best for /.test(document.querySelector('.sentence').textContent));
   check('a decision is a sentence', true);
@@ -161,6 +164,7 @@ const shot = async (page, name) => { if (shots) await page.screenshot({ path: `$
   await open(page, 'node', 'no such <b>node</b>');
   await page.waitForSelector('.error');
   check('a node that is not there is reported', (await page.locator('.error').textContent()).includes('no such <b>node</b>'));
+  check('and nothing but the error is shown', (await page.locator('main section:visible, main .tile:visible').count()) === 0, await page.locator('main').innerText());
   seen.errors = seen.errors.filter((text) => !/status of 404/.test(text));
   check('nothing of a hostile name ran', (await page.evaluate(() => window.hostile)) === undefined);
   check('nothing is asked for elsewhere', seen.elsewhere.length === 0, seen.elsewhere);

@@ -14,7 +14,7 @@ REGEX = re.compile(r"/(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n\[])+/[a-z]*")
 # Arguments of these functions and values of these keys are for the browser or the controller.
 CALLS = {"h", "get", "ask", "fetch", "listen", "querySelector", "querySelectorAll", "getElementById", "addEventListener", "removeEventListener", "setAttribute",
          "removeAttribute", "getAttribute", "getPropertyValue", "setProperty", "startsWith", "matchMedia", "getItem", "Event", "createElement", "getContext", "NumberFormat",
-         "toLocaleTimeString", "toLocaleString", "split", "colour", "link", "set", "panelOf", "EventSource", "padStart", "has", "closest"}
+         "toLocaleTimeString", "toLocaleString", "split", "colour", "link", "set", "panelOf", "EventSource", "padStart", "has", "closest", "placed", "placedChoice", "RegExp", "dot", "toLocaleDateString", "valToPos"}
 KEYS = {"class", "type", "role", "width", "sort", "scope", "autocomplete", "spellcheck", "tabindex", "what", "order", "colour", "for", "id", "size", "min", "max", "step", "font", "roundingMode",
         "hour", "minute", "second", "credentials", "method", "name", "href", "stroke", "aria-live", "colspan", "behavior", "at", "state"}
 

@@ -36,10 +36,39 @@ for (const [measure, unit] of [['use', /10 nodes by use/], ['pressure', /nodes b
   check(`the map by ${measure} says so`, says, await page.getAttribute('canvas.heat', 'aria-label'));
 }
 await press('Span', '24 h');
+await page.fill('input[aria-label="Span, for example 3h"]', 'often');
+await page.keyboard.press('Enter');
+await reads('a span that is none is reported', page, /argument span: invalid value 'often'/, '.error');
 await press('Span', '1 h');
+await reads('the history marks the start of the controller', page, /Changes .* the controller starts in mode /);
+await reads('pods per node, one line each', page, /Pods per node .*sim-00 [\d.]+/);
+const plot = await page.locator('section[aria-label="Power over time"] .u-over').boundingBox();
+await page.mouse.move(plot.x + plot.width * .6, plot.y + 60);
+await page.mouse.down();
+await page.mouse.move(plot.x + plot.width * .9, plot.y + 60, { steps: 5 });
+await page.mouse.up();
+await reads('a drag zooms, and the span then ends in the past', page, 'Up to now');
+check('the address has the zoom', /span=\d+s&until=\d+/.test(page.url()), page.url());
+await reads('nothing changed in that span', page, /Changes (No changes of mode, policy or network in this span\.|.* starts in mode)/);
+await page.evaluate(() => { location.hash = `#/fleet?span=1s&until=${Math.floor(Date.now() / 1000) - 2}`; });
+await reads('a span without a change says so', page, 'No changes of mode, policy or network in this span.');
+await page.click('button:text-is("Up to now")');
+await press('Span', '1 h');
+check('the default span is not in the address', !/span=/.test(page.url()), page.url());
+for (const group of ['zone', 'ungrouped']) await press('Group', group);
+await page.fill('input[aria-label="Group by the label"]', 'team');
+await page.keyboard.press('Enter');
+check('the address has the group', await page.waitForFunction(() => location.hash.includes('group=team')).then(() => true, () => false), page.url());
+await press('Group', 'ungrouped');
 await page.focus('canvas.heat');
 await page.keyboard.press('ArrowRight');
 await reads('the map tells of a node', page, /: [\d.]+ W.*, use [\d.]+%, pressure .*, latency /, '.legend');
+await page.fill('input.filter', 'sim-03');
+const map = (nodes) => page.waitForFunction((wanted) => document.querySelector('canvas.heat').getAttribute('aria-label').startsWith(`${wanted} nodes by`), nodes).then(() => true, () => false);
+check('the map follows the filter', await map(1), await page.getAttribute('canvas.heat', 'aria-label'));
+await page.reload();
+await page.waitForSelector('.grid .row a');
+check('a reload restores the filter, in the list and in the map', (await page.inputValue('input.filter')) === 'sim-03' && await map(1) && (await page.locator('.grid .row').count()) === 1);
 await page.fill('input.filter', 'no such node');
 await reads('no node is like that', page, 'No matches.', '.grid');
 await page.fill('input.filter', '');
@@ -135,6 +164,9 @@ await open(page, 'fleet');
 await reads('who made the newest decisions', page, /Decided by (\w+) \1 \d+.* of the newest \d+/);
 await press('State', 'accept no pods');
 await reads('the list of nodes that take none', page, /sim-05.*start cap/, '.grid');
+await page.focus('canvas.heat');
+await page.keyboard.press('ArrowRight');
+await reads('the map says why it takes none', page, /sim-05: .*at its start cap/, '.legend');
 await world('silence');
 
 // Cost
@@ -192,7 +224,7 @@ await reads('fleet: an alarm that is over', page, /^((?!silent).)*$/, '.alarms')
 await open(page, 'saving');
 await world('rest');
 // By an operator, on the page
-const inDialog = (name) => page.locator('dialog label', { hasText: name }).locator('input, select');
+const inDialog = (name) => page.locator('dialog label', { hasText: name === 'Mode' ? /^Mode/ : name }).locator('input, select');
 const changeTo = async (mode, limit, why, word) => {
   if (mode) await inDialog('Mode').selectOption(mode);
   if (limit) await inDialog('Limit of waiting').fill(limit);
@@ -212,6 +244,9 @@ for (const [mode, words] of [['off', /The mode changes from shadow to off\. Watt
   await inDialog('Mode').selectOption(mode);
   await reads(`in words: ${mode}`, page, words, 'dialog');
 }
+await inDialog('Policy').selectOption('node-order');
+await reads('in words: the policy', page, /The policy changes from \S+ to node-order\./, 'dialog');
+await inDialog('Policy').selectOption(await inDialog('Policy').locator('option[selected]').getAttribute('value'));
 await reads('the gate is closed, and why', page, /The gate to canary:25% is closed: .*\. Skip the gate\. The reason is recorded\./, 'dialog');
 await changeTo('canary:10%', '', 'to see it', 'a-word-for-this-test-alone');
 await page.keyboard.press('Enter');
@@ -376,10 +411,28 @@ for (const text of await page.evaluate(async () => {
   return [watts(12_345), joules(4e6), joules(4e9), joules(12_345), joules(500), bytes(2 ** 51), bytes(2 ** 41), bytes(2 ** 31), bytes(2 ** 21), bytes(2048), span(5), span(600), span(9000), span(200_000), watts(null)];
 })) note(text);
 
+// Every term of the glossary, in the page's own words, is a link to it.
+const bare = () => {
+  const terms = [...new Set([...document.querySelectorAll('a.term')].map((each) => each.textContent.toLowerCase()))];
+  return [...document.querySelectorAll('main dt, main th, main h2, main small, main .sentence')].filter((each) => {
+    const copy = each.cloneNode(true);
+    copy.querySelectorAll('a, code, .tag').forEach((part) => part.remove());
+    return /\b(prior|planner|network|gate|shadow|canary|live|budget|board|attribution|estimated|cluster model|ask|node-order|amortised rank)s?\b/i.test(copy.textContent);
+  }).map((each) => each.textContent).concat(terms.length ? [] : 'no term on this view');
+};
+for (const view of ['fleet', 'learning', 'saving', 'cost']) {
+  await open(page, view);
+  await page.waitForSelector('main a.term');
+  const left = await page.evaluate(bare);
+  check(`${view}: each term links to the glossary`, left.length === 0, left);
+}
+await page.locator('main a.term').first().click();
+await reads('a term leads to its meaning', page, /^Glossary Terms amortised rank .*shadow The mode that decides and records/);
+
 const other = await visitor({ bypassCSP: true });
 await other.page.goto(`${url}/`);
 await enter(other.page, 'a-word-for-this-test-alone');
-for (const view of ['node/sim-00', `decision/${nowhere.id}`, 'pod/short', 'node/this-machine']) {
+for (const view of ['glossary/prior', 'node/sim-00', `decision/${nowhere.id}`, 'pod/short', 'node/this-machine']) {
   await open(other.page, view);
   await other.page.waitForTimeout(600);
   await clean(view, other.page);
@@ -388,7 +441,7 @@ await open(other.page, 'saving');
 for (const [name, size] of [['wide', { width: 1280, height: 900 }], ['phone', { width: 390, height: 844 }]]) {
   await other.page.setViewportSize(size);
   await other.page.click('#change');
-  await other.page.locator('dialog select').selectOption('live');
+  await other.page.locator('dialog select').first().selectOption('live');
   await reads(`${name}: the dialogue, and which mode is next`, other.page, 'The gate to live is closed: shadow is the next mode.', 'dialog');
   await clean(`${name}, change`, other.page);
   await other.page.click('dialog button:text-is("Cancel")');

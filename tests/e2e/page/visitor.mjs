@@ -42,6 +42,8 @@ export async function visitor(options = {}) {
     const look = (node) => {
       if (node.nodeType === 3) read(node.data);
       if (node.nodeType !== 1) return;
+      if (node.matches('a.term')) read(node.parentElement?.textContent);  // a text in parts, for its terms are links
+      if (node.querySelector(':scope > a.term')) read(node.textContent);
       NAMES.forEach((name) => read(node.getAttribute(name)));
       node.childNodes.forEach(look);
     };
@@ -52,7 +54,7 @@ export async function visitor(options = {}) {
     })).observe(document, { subtree: true, childList: true, characterData: true, attributes: true, attributeFilter: NAMES });
   });
   const page = await context.newPage();
-  page.on('pageerror', (error) => seen.errors.push(String(error)));
+  page.on('pageerror', (error) => seen.errors.push(error.stack || String(error)));
   // That the controller was away or refused is what is looked at here.
   page.on('console', (message) => { if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) seen.errors.push(message.text()); });
   page.setDefaultTimeout(PATIENCE);
@@ -72,6 +74,7 @@ const shown = () => {
     const text = walker.currentNode.data.replace(/\s+/g, ' ').trim();
     if (/[A-Za-z]/.test(text) && !['SCRIPT', 'STYLE'].includes(walker.currentNode.parentElement.tagName)) found.push(text);
   }
+  document.querySelectorAll('a.term').forEach((each) => found.push(each.parentElement.textContent.replace(/\s+/g, ' ').trim()));
   return found;
 };
 

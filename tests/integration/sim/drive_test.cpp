@@ -131,6 +131,32 @@ TEST_CASE("both accounts cover the same time, and the summary says what was comp
   CHECK(world.fleet.pods() == 0);
 }
 
+TEST_CASE("a twin places the same pods by its own extender on its own nodes, and the summary has its joules") {
+  World world, other;
+  other.favourite = "sim-01";
+  DriveOptions options = world.options(5);
+  options.twin_shim = {"127.0.0.1", other.shim->port()};
+  options.twin_swarm = {"127.0.0.1", other.swarm->port()};
+  Driver driver(options, std::nullopt, world.clock, world.log);
+  REQUIRE(driver.begin());
+  world.run(driver, 20);
+  REQUIRE(driver.twin() != nullptr);
+  CHECK(driver.twin()->ledger().costs().placements == driver.wattle().costs().placements);
+  CHECK(driver.twin()->ledger().pods_on(1) == 5);
+  CHECK(driver.twin()->ledger().costs().seconds == doctest::Approx(driver.wattle().costs().seconds));
+  {
+    const std::lock_guard lock(other.mutex);
+    CHECK(other.fleet.pods_on(1) == 5);
+  }
+  other.swarm.reset();  // its pods wait until it is back
+  world.run(driver, 5);
+  CHECK(driver.twin()->ledger().pods_on(1) == 5);
+  driver.finish();
+  const json phase = json::parse(summary_json(driver))["phases"][0];
+  CHECK(phase["without_learning_energy_j"].get<double>() == doctest::Approx(driver.twin()->ledger().costs().energy_j));
+  CHECK(phase["without_learning_energy_j"] != phase["energy_j"]);
+}
+
 TEST_CASE("without the shim the scores are neutral and pods are still placed") {
   World world;
   const DriveOptions options = world.options(4);

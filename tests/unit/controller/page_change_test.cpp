@@ -76,6 +76,9 @@ TEST_CASE("a change by an operator is made as the command line's, and says from 
   rig.request.body = R"({"late": "default"})";
   CHECK(rig.ask().status == 200);
   CHECK(rig.asked[2] == std::map<std::string, std::string>{{"late", "default"}});
+  rig.request.body = R"({"policy": "planner"})";
+  CHECK(rig.ask().status == 200);
+  CHECK(rig.asked[3] == std::map<std::string, std::string>{{"policy", "planner"}});
 }
 
 TEST_CASE("without a token of operators nobody changes anything, and what to name is told") {
@@ -144,7 +147,7 @@ TEST_CASE("a body that makes no sense changes nothing and is named") {
     with(odd, "the body is not");
   with("{}", "no setting given");
   with(R"({"why": "to see", "force": true})", "no setting given");
-  with(R"({"mode": "off", "policy": "planner"})", "argument policy: unknown");
+  with(R"({"mode": "off", "reward": "planner"})", "argument reward: unknown");
   with(R"({"mode": "off", "weight.energy": "1"})", "argument weight.energy: unknown");
   with(R"({"mode": 1})", "argument mode: is not a string");
   with(R"({"mode": ""})", "argument mode: is not a string");

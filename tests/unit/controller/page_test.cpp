@@ -128,7 +128,10 @@ TEST_CASE("an argument of a list that makes no sense is named with its fix") {
     CHECK(answer.error().subject == "argument " + name);
     CHECK_FALSE(answer.error().fix.empty());
   }
-  CHECK(rig.get("history", {{"span", "2h"}}).error().code == Errc::malformed);
+  for (const char* span : {"", "0s", "91d", "often"})
+    CHECK(rig.get("history", {{"span", span}}).error().code == Errc::malformed);
+  CHECK(rig.get("history", {{"until", "99999999999"}}).error().code == Errc::malformed);
+  CHECK(rig.get("history", {{"node", "n1"}, {"span", "1h"}}).error().code == Errc::malformed);
   CHECK(rig.get("history", {{"node", "n1"}, {"pod", "a"}}).error().code == Errc::malformed);
   CHECK(rig.get("history", {{"node", "n9"}}).error().code == Errc::not_found);
 }
@@ -161,6 +164,8 @@ TEST_CASE("the map of nodes has nine bytes a node, in the order of its names") {
   // 1000 tenths of a watt, use 0.5, pressure and latency unknown, no flag.
   CHECK(heat["cells"].get<std::string>().substr(0, 12) == "6AOIE/////8A");
   CHECK(heat["cells"].get<std::string>().size() == 48);
+  CHECK_FALSE(heat.contains("groups"));
+  CHECK((*rig.get("heat", {{"label", "zone"}}))["heat"]["groups"] == json{nullptr, nullptr, nullptr, nullptr});
   rig.state.greet(hello_of("n5"));
   CHECK((*rig.get("heat"))["heat"]["edition"] != heat["edition"]);
 }
@@ -175,15 +180,21 @@ TEST_CASE("a ring keeps the newest rows in their order") {
   }
 }
 
-TEST_CASE("curves have a point each 5 s of the fleet, each minute of its day, each 20 s of a node and a pod") {
+TEST_CASE("curves have a point each 5 s of the fleet, at most 400 points of any span, each 20 s of a node and a pod") {
   PageRig rig;
   for (int i = 0; i < 130; ++i) rig.all();
   const json hour = (*rig.get("history"))["history"];
   CHECK(hour["step_s"] == 5);
   CHECK(hour["values"]["measured_w"].size() == 27);
   CHECK(hour["values"]["estimated_w"].back() == 400);
+  CHECK(hour["pods_by_node"]["n3"].back() == 3);
+  CHECK(hour["values"]["nodes_with_pods"].back() == 1);
   const json day = (*rig.get("history", {{"span", "24h"}}))["history"];
-  CHECK(day["values"]["measured_w"] == json{600, 600});
+  CHECK(day["step_s"] == 5);  // all that is known
+  const std::int64_t end_s = hour["end_wall_ns"].get<std::int64_t>() / 1'000'000'000;
+  const json past = (*rig.get("history", {{"span", "20s"}, {"until", std::to_string(end_s - 60)}}))["history"];
+  CHECK(past["end_wall_ns"] == (end_s - 60) * 1'000'000'000);
+  CHECK(past["values"]["measured_w"] == json{600, 600, 600, 600, 600});
   const json node = (*rig.get("history", {{"node", "n3"}}))["history"];
   CHECK(node["values"]["power_w"].size() == 7);
   CHECK(node["values"]["use_ratio"].back().get<double>() == doctest::Approx(0.25));
@@ -194,7 +205,22 @@ TEST_CASE("curves have a point each 5 s of the fleet, each minute of its day, ea
     rig.clock.advance(5s);
     finish(rig.series.sample(rig.parts()));
   }
-  CHECK((*rig.get("history"))["history"]["values"]["measured_w"].size() == 720);
+  CHECK((*rig.get("history"))["history"]["values"]["measured_w"].size() == 361);
+  CHECK((*rig.get("history", {{"span", "24h"}}))["history"]["step_s"] == 60);
+}
+
+TEST_CASE("the history marks the start and each change of the mode, the policy or what decides") {
+  PageRig rig;
+  RolloutSpec spec = rig.decider->spec();
+  spec.mode = {Mode::shadow};
+  rig.decider->take(spec);
+  for (int i = 0; i < 6; ++i) rig.all();
+  const json marks = (*rig.get("history"))["history"]["marks"];
+  REQUIRE(marks.size() >= 2);
+  CHECK(marks[0]["kind"] == "start");
+  CHECK(marks[0]["text"].get<std::string>().starts_with("the controller starts in mode live"));
+  CHECK(marks[1]["kind"] == "mode");
+  CHECK(marks[1]["text"] == "mode live -> shadow");
 }
 
 TEST_CASE("nothing is made while nobody listens; who comes is told all at once, then each 2 s, the map each 4 s") {

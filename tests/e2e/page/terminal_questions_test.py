@@ -1,0 +1,44 @@
+#!/usr/bin/env python3
+"""The seven questions of questions_test.py, each answered by one command of at most three words on a terminal.
+
+Usage: terminal_questions_test.py FOLDER-OF-BINARIES"""
+import pathlib
+import re
+import sys
+
+sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent), str(pathlib.Path(__file__).resolve().parents[1])]
+from house import binaries_from  # noqa: E402
+from questions_test import questioned_world  # noqa: E402
+
+MOST_WORDS = 3
+
+
+def asked(most, pod, name):
+    """(question, command, patterns that its output must match)"""
+    return [
+        ("what does it save", ("status",), [r"(?m)^saving .*(would save|not known yet: needs)"]),
+        ("what does it cost", ("status",), [r"(?m)^power .* W", r"(?m)^waiting .*%"]),
+        ("is anything wrong", ("doctor",), [r"(?m)^controller (ok|failed), \d+ of \d+ nodes connected: "]),
+        ("which node draws most and why", ("top",), [rf"(?m)^NODE.*\n{re.escape(most)} .* W", rf"(?m)^default/{re.escape(name)} .*{re.escape(most)}"]),
+        ("what did namespace X cost", ("report",), [r"(?m)^default .* J"]),
+        ("why is this pod there", ("explain", pod), [rf"default/{re.escape(name)}: \S+ was advised", r"By the model, the pod adds [0-9.]+ W there"]),
+        ("does learning help", ("status",), [r"(?m)^in use .*(in use|the plan)"]),
+    ]
+
+
+def main():
+    failed = 0
+    with questioned_world(binaries_from(sys.argv)) as (house, most):
+        name = house.query("explain", "q-0")["decision"]["pod_name"]
+        for question, command, wanted in asked(most, "q-0", name):
+            reported = house.cli(*command).stdout
+            lacking = [pattern for pattern in wanted if not re.search(pattern, reported)]
+            if len(command) + 1 > MOST_WORDS:
+                lacking.append(f"a command of at most {MOST_WORDS} words")
+            failed += bool(lacking)
+            print(f"{'FAIL ' if lacking else 'ok   '}{question}? wattle {' '.join(command)}" + (f": nothing like {lacking} in\n{reported}" if lacking else ""))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

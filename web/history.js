@@ -1,0 +1,85 @@
+// history: charts of the fleet over any span, from the controller's history, with marks of what changed.
+import { get } from '/page/api.js';
+import { chart, timesOf } from '/page/chart.js';
+import { choice, fill, h, moment, number, panel, percent, problem, watts, wide } from '/page/dom.js';
+import { place, placed } from '/page/place.js';
+
+const SPANS = [['1h', '1 h'], ['24h', '24 h'], ['7d', '7 d']];
+const share = (v) => percent(v, 1);
+const whole = (v) => number(v, v !== null && v < 10 ? 1 : 0);
+// `area` fills below the line.
+const power = (name, label, colour, area = true) => ({ name, label, colour, area });
+export const CHARTS = {
+  power: { title: 'Power over time', format: watts, lines: [power('measured_w', 'measured', 'measured'), power('estimated_w', 'estimated', 'estimated'), power('default_w', 'all, with the default scheduler (modelled)', 'modelled', false)] },
+  waiting: { title: 'Waiting', format: share, lines: [{ name: 'cpu_wait_ratio', label: 'pods\' time waiting for CPU', colour: 'waiting' }, { name: 'late_ratio', label: 'pods\' time above soft latency', colour: 'latency' }] },
+  decisions: { title: 'Decisions per minute', format: whole, lines: [{ name: 'decisions_per_min', label: 'decisions', colour: 'decisions' }, { name: 'successful_per_min', label: 'successful: the pod was placed', colour: 'decisions', dash: true }] },
+  pods: { title: 'Pods per node', format: whole, lines: [{ name: 'pods', label: 'pods', colour: 'pods' }, { name: 'nodes_with_pods', label: 'nodes with pods', colour: 'pods', dash: true }] },
+  reward: { title: 'Reward', format: (v) => number(v, 3), lines: [{ name: 'reward', label: 'mean of the last 100 outcomes', colour: 'reward' }] },
+  loss: { title: 'Loss', format: (v) => number(v, 4), lines: [{ name: 'loss', label: 'mean of the last 100 steps', colour: 'loss' }] },
+};
+
+// Charts of `keys` that share a span; `element` has all but those that `charts` gives alone.
+export function timeline(keys) {
+  const note = problem();
+  let span = placed('span', '1h'), until = placed('until'), asked = 0, timer = 0, ended = false, names = '';
+  const zoomed = (from, to) => {
+    if (from === undefined) return pick('1h', '');
+    return pick(`${Math.max(30, Math.round(to - from))}s`, String(Math.floor(to)));
+  };
+  const make = (key, lines) => chart(CHARTS[key].title, lines, CHARTS[key].format, zoomed);
+  const charts = Object.fromEntries(keys.map((key) => [key, make(key, CHARTS[key].lines)]));
+  const places = Object.fromEntries(keys.map((key) => [key, h('div', null, charts[key].element)]));
+  const input = h('input', { class: 'span', 'aria-label': 'Span, for example 3h', autocomplete: 'off', onchange: () => pick(input.value.trim(), until) });
+  const now = h('button', { type: 'button', onclick: () => pick(span, '') }, 'Up to now');
+  const controls = h('span', { class: 'controls' }), events = h('div');
+  const show = () => {
+    input.value = span;
+    fill(controls, choice('Span', SPANS, until ? '' : span, (value) => pick(value, '')), input, until && now);
+  };
+  function pick(value, end) {
+    [span, until] = [value, end];
+    place({ span: span === '1h' ? '' : span, until });
+    show();
+    load();
+  }
+  // A line per node where the fleet is small.
+  function givePods(history, times, marks) {
+    const byNode = Object.entries(history.pods_by_node).filter(([, list]) => list.some((v) => v !== null));
+    const key = byNode.map(([name]) => name).join(' ');
+    if (key !== names) {
+      names = key;
+      charts.pods.end();
+      charts.pods = make('pods', byNode.length ? byNode.map(([name], i) => ({ label: name, colour: `hsl(${Math.round(i * 137.5) % 360} 55% 50%)`, dash: i % 2 === 1 })) : CHARTS.pods.lines);
+      fill(places.pods, charts.pods.element);
+    }
+    charts.pods.give(times, byNode.length ? byNode.map(([, list]) => list) : CHARTS.pods.lines.map((line) => history.values[line.name]), marks);
+  }
+  async function load() {
+    clearTimeout(timer);
+    if (document.hidden) { timer = setTimeout(load, 5000); return; }
+    const mine = ++asked;
+    let step = 10;
+    try {
+      const { history } = await get('history', { span, until });
+      if (mine !== asked || ended) return;
+      note.report(null);
+      step = history.step_s;
+      const times = timesOf(history), marks = history.marks.map((mark) => ({ ...mark, at: mark.at_wall_ns / 1e9 }));
+      for (const key of keys) {
+        if (key === 'pods') givePods(history, times, marks);
+        else charts[key].give(times, CHARTS[key].lines.map((line) => history.values[line.name]), marks);
+      }
+      fill(events, marks.length ? wide(h('table', null, h('tbody', null, marks.slice(-20).reverse().map((mark) => h('tr', null, h('td', null, moment(mark.at_wall_ns)), h('td', null, mark.text))))))
+        : h('p', { class: 'dim' }, 'No changes of mode, policy or network in this span.'));
+    } catch (error) { if (mine === asked && !ended) note.report(error); }
+    if (mine === asked && !ended && !until) timer = setTimeout(load, Math.min(60, Math.max(10, step)) * 1000);
+  }
+  show();
+  return {
+    controls,
+    panels: Object.fromEntries(keys.map((key) => [key, (tools) => panel(CHARTS[key].title, tools, key === keys[0] && note.element, places[key])])),
+    events: () => panel('Changes', null, events),
+    begin: load,
+    end() { ended = true; clearTimeout(timer); keys.forEach((key) => charts[key].end()); },
+  };
+}
