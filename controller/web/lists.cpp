@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "common/json/value.hpp"
+#include "common/kube/label_selector.hpp"
 #include "common/nearest.hpp"
 #include "common/parse.hpp"
 #include "controller/state/cluster_state.hpp"
@@ -194,14 +195,18 @@ Document nodes_text(const Parts& from, const Arguments& arguments) {
   if (std::find(kNodeStates.begin(), kNodeStates.end(), state) == kNodeStates.end())
     return failed({Errc::malformed, "argument state", "invalid value '" + state + "'",
                    "use one of all, silent, masked, measured, estimated"});
+  const auto selector = kube::LabelSelector::parse(argument(arguments, "selector"), "argument selector");
+  if (!selector) return failed(selector.error());
   using Row = std::pair<const std::string*, const Node*>;
   const auto first = std::make_shared<First<Row>>(*window);
-  Steps steps = each_of(from.state.nodes(), [&from, first, state, window = *window](const auto& item) {
-    const auto& [name, node] = item;
-    if (!matches(window.filter, {name})) return;
-    const NodeGlance now = glance(from, name, node);
-    if (in_state(state, now)) first->see(node_key(window.sort, name, node, now), {&name, &node});
-  });
+  Steps steps =
+      each_of(from.state.nodes(), [&from, first, state, window = *window, selector = *selector](const auto& item) {
+        const auto& [name, node] = item;
+        if (!matches(window.filter, {name})) return;
+        if (!selector.empty() && !selector.matches(labels_of(node))) return;
+        const NodeGlance now = glance(from, name, node);
+        if (in_state(state, now)) first->see(node_key(window.sort, name, node, now), {&name, &node});
+      });
   return then(std::move(steps), [&from, first] {
     return listed<Row>("nodes", first, from.state.nodes().size(),
                        [&from](const Row& row) { return node_json(from, *row.first, *row.second); });
