@@ -206,15 +206,11 @@ json findings_json(const Node& node) {
   return findings;
 }
 
-std::map<std::string, std::string> labels_of(const Node& node) {
-  std::map<std::string, std::string> labels(node.hello.labels.begin(), node.hello.labels.end());
-  if (node.kube != nullptr) labels.insert(node.kube->labels.begin(), node.kube->labels.end());
-  return labels;
-}
-
 json node_details_json(const Parts& from, const std::string& name, const Node& node) {
   json object = node_json(from, name, node);
-  object["labels"] = labels_of(node);
+  auto labels = node.hello.labels;
+  if (node.kube != nullptr) labels.insert(node.kube->labels.begin(), node.kube->labels.end());
+  object["labels"] = std::move(labels);
   object["features"] = node.hello.features;
   object["findings"] = findings_json(node);
   object["unattributed_w"] = or_null(node.unattributed_w);

@@ -2,7 +2,6 @@
 // Threads  pure functions
 #pragma once
 
-#include <map>
 #include <string>
 
 #include "common/json/value.hpp"
@@ -21,8 +20,6 @@ SortedJson number(double value);
 SortedJson text_or_null(const std::string& text);
 
 SortedJson node_json(const Parts& from, const std::string& name, const Node& node);
-// Labels that the node's agent and its API server report; the agent's take precedence.
-std::map<std::string, std::string> labels_of(const Node& node);
 SortedJson node_details_json(const Parts& from, const std::string& name, const Node& node);
 SortedJson workload_json(const Parts& from, const std::string& node, const std::string& uid, const Workload& workload);
 // Includes the usage of its containers.
