@@ -2,9 +2,9 @@
 // still shows the former, and exits with 1.
 #include "common/version.hpp"
 #include "cli/declare.hpp"
-#include "cli/parts.hpp"
 #include "cli/show.hpp"
 #include "common/error_line.hpp"
+#include "common/printable.hpp"
 
 namespace wattle::cli {
 
@@ -31,9 +31,10 @@ Outcome run_version(const Invocation& invocation) {
 Result<std::string> render_version(const Json& document, const Style& style) {
   const View view(document);
   const bool known = view["controller"].present();
-  return pairs_text({{"client", view["client"].text_or()},
-                     {"controller", {view[known ? "controller" : "error"].text_or(), known ? Tone::plain : Tone::bad}}},
-                    style.colour);
+  return "client      " + printable(view["client"].text_or()) + "\ncontroller  " +
+         toned(printable(view[known ? "controller" : "error"].text_or()), known ? Tone::plain : Tone::bad,
+               style.colour) +
+         "\n";
 }
 
 void declare_version(CLI::App& command, Run& chosen) { runs(command, chosen, run_version); }

@@ -146,6 +146,14 @@ Key node_key(const std::string& sort, const std::string& name, const Node& node,
   return {std::nullopt, name, {}};
 }
 
+// Like the labels of the document `node`.
+bool selected(const kube::LabelSelector& selector, const Node& node) {
+  if (selector.empty()) return true;
+  auto labels = node.hello.labels;
+  if (node.kube != nullptr) labels.insert(node.kube->labels.begin(), node.kube->labels.end());
+  return selector.matches(labels);
+}
+
 bool in_state(const std::string& state, const NodeGlance& now) {
   if (state == "silent") return now.silent;
   if (state == "masked") return now.masked || now.full;
@@ -203,7 +211,7 @@ Document nodes_text(const Parts& from, const Arguments& arguments) {
       each_of(from.state.nodes(), [&from, first, state, window = *window, selector = *selector](const auto& item) {
         const auto& [name, node] = item;
         if (!matches(window.filter, {name})) return;
-        if (!selector.empty() && !selector.matches(labels_of(node))) return;
+        if (!selected(selector, node)) return;
         const NodeGlance now = glance(from, name, node);
         if (in_state(state, now)) first->see(node_key(window.sort, name, node, now), {&name, &node});
       });

@@ -31,7 +31,7 @@ def main():
         wait_until("this machine is a node", house.connected)
         watching(house, "decisions", "decisions")
         watching(house, "json", "decisions", "-o", "json")
-        watching(house, "nodes")
+        watching(house, "nodes", "nodes")
         watching(house, "stranger", "nodes", key="stranger")
         asked = 0
 

@@ -63,7 +63,7 @@ TEST_CASE("a mistake names the column and the fix") {
   };
   reports(".nodes[*].name", "column 1: there is no path in braces");
   reports("{.nodes[*].name", "column 1: \"{\" without \"}\"");
-  reports("ab {.nodes[*.name}", "column 12: \"]\" is missing");
+  reports("ab {.nodes[*.name}", "column 13: \"]\" is missing");
   reports("{nodes}", "column 2: a path begins with");
   reports("{.nodes..name}", "column 8: \"..\" is not supported");
   reports("{.nodes[?(@.a == b)]}", "column 19: \"b\" is not a value");

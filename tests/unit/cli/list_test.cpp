@@ -39,7 +39,7 @@ TEST_CASE("a list is sorted by a number or a text of its items, and unknown valu
 TEST_CASE("a sort key that no item has is refused with the closest one, and so is a mistake in it") {
   CHECK(order("pwoer_w").find("--sort-by: column 1: unknown key \"pwoer_w\" (did you mean \"power_w\"?") !=
         std::string::npos);
-  CHECK(order("{.name[}").find("--sort-by: column 7:") != std::string::npos);
+  CHECK(order("{.name[}").find("--sort-by: column 8:") != std::string::npos);
 }
 
 TEST_CASE("a namespace keeps its items, the first of them if there is a limit") {
@@ -88,9 +88,10 @@ TEST_CASE("help shows the same as --help, and an unknown command names the close
 
 TEST_CASE("version shows this program's without a controller, with the reason, and exits with 1") {
   cli::test::Outside outside;
-  CHECK(outside.run({"version", "--key", "/none", "-o", "jsonpath={.client} {.controller}"}) == 1);
+  CHECK(outside.run({"version", "--key", "/none", "--server-key", "/none", "-o", "jsonpath={.client} {.controller}"}) ==
+        1);
   CHECK(outside.out.str() == std::string(WATTLE_VERSION) + " ");
-  CHECK(outside.run({"version", "--key", "/none"}) == 1);
+  CHECK(outside.run({"version", "--key", "/none", "--server-key", "/none"}) == 1);
   CHECK(outside.out.str().find("controller  /none: No such file or directory") != std::string::npos);
   CHECK(outside.err.str().empty());
 }

@@ -32,7 +32,7 @@ std::size_t count(const std::string& text, const std::string& part) {
 std::string line_after(const std::string& text, const std::string& start) {
   const auto at = text.find(start);
   REQUIRE(at != std::string::npos);
-  return text.substr(at + start.size(), text.find('\n', at) - at - start.size());
+  return text.substr(at + start.size(), text.find('\n', at + start.size()) - at - start.size());
 }
 }  // namespace
 

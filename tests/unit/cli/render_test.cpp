@@ -251,7 +251,7 @@ TEST_CASE("explain tells winner, runner-up, masks, features and what became of i
   CHECK_FALSE(has(text, "PRIOR"));
   const std::string wide = render_explain(document, {.wide = true}).value();
   CHECK(has(wide, "\nWaiting now: at most 1.2% of pods' time, the share under the default scheduler; measured 0.8%"));
-  CHECK(has(wide, ", price 14.2 W per core.\nLateness now: at most 2.0% of pods' time; measured 1.3%"));
+  CHECK(has(wide, "; price 14.2 W per core.\nLateness now: at most 2.0% of pods' time; measured 1.3%"));
   CHECK(has(wide, "Best:      worker-1, q -0.210 = prior -0.250 + residual 0.040, adds 4.2 W est."));
   CHECK(has(wide, "Runner-up: worker-3, q -0.400 = prior -0.300 + residual -0.100, adds 6.0 W est."));
   CHECK(has(wide, "network of step 1200, sha256 9b1f..."));
@@ -350,7 +350,7 @@ TEST_CASE("energy has its money and CO2 beside it where the controller has a tar
   CHECK_FALSE(has(text, "COST"));
   CHECK_FALSE(has(text, "CO2"));
   Json status = example("status");
-  CHECK(has(render_status(status, style).value(), "22.3 W est\n             5.85 EUR, 7.4 kg CO2 per day\n"));
+  CHECK(has(render_status(status, style).value(), "22.3 W est\n            5.85 EUR, 7.4 kg CO2 per day\n"));
   for (const char* key : {"cost_per_day", "co2_g_per_day"}) status[key] = nullptr;
   CHECK_FALSE(has(render_status(status, style).value(), "EUR, 7.4 kg CO2 per day"));
   CHECK(has(render_pod(example("pod"), style).value(), " since first seen: 0.0000 EUR, 0.03 g CO2"));
