@@ -1,8 +1,8 @@
 // json_path: selects values of a document by a path in kubectl's JSONPath, for -o jsonpath and --sort-by.
 // Source   https://kubernetes.io/docs/reference/kubectl/jsonpath/
 // Accepts  $, @ or nothing at the start; .name, ['name'], [2], [-1], [1:3], [*], .* and filters such as
-//          [?(@.connected == false)] with ==, !=, <, <=, >, >= and a text, number, true, false or null. A filter without
-//          a comparison keeps values that have the path. "\." is a dot in a name
+//          [?(@.connected == false)] with ==, !=, <, <=, >, >= and a text, number, true, false or null. A filter
+//          without a comparison keeps values that have the path. "\." is a dot in a name
 // Errors   malformed, with the position in the text and a fix; recursive descent (..) is refused
 // Threads  values
 #pragma once
