@@ -19,6 +19,7 @@
 #include "agent/ticker.hpp"
 #include "common/descriptor_limit.hpp"
 #include "common/http/server.hpp"
+#include "common/open_metrics.hpp"
 #include "common/program_metrics.hpp"
 #include "common/pulse.hpp"
 #include "common/service_notify.hpp"
@@ -76,16 +77,17 @@ Result<http::Server> serve(const AgentConfig& config, Metrics& metrics, Prober& 
   options.token_file = config.http_access.token_file;
   options.hosts = config.http_access.hosts;
   options.open_paths.insert("/echo");
-  return http::Server::start(options,
-                             {{"GET /metrics",
-                               [&metrics, &prober](const http::Request&) {
-                                 return http::Response{200, "text/plain; version=0.0.4; charset=utf-8",
-                                                       metrics.page(prober.counts()) + program_metrics("agent")};
-                               }},
-                              {"GET /echo", echo_route()},
-                              {"GET /livez", [&pulse, &clock, tick = config.tick](
-                                                 const http::Request&) { return live(pulse, clock.mono(), tick); }}},
-                             log);
+  return http::Server::start(
+      options,
+      {{"GET /metrics",
+        [&metrics, &prober](const http::Request& request) {
+          MetricsPage page = metrics_page(metrics.page(prober.counts()) + program_metrics("agent"), request.headers);
+          return http::Response{200, std::move(page.content_type), std::move(page.body)};
+        }},
+       {"GET /echo", echo_route()},
+       {"GET /livez",
+        [&pulse, &clock, tick = config.tick](const http::Request&) { return live(pulse, clock.mono(), tick); }}},
+      log);
 }
 
 Result<Incarnation> begin_incarnation(const AgentConfig& config, const Clock& clock, sqlite::FreshOutbox* spool) {

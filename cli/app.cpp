@@ -2,11 +2,15 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <iostream>
 #include <map>
 
 #include "cli/declare.hpp"
+#include "cli/json_template.hpp"
+#include "cli/known_names.hpp"
+#include "cli/list.hpp"
 #include "common/cmdline/completion.hpp"
 #include "common/cmdline/man_page.hpp"
 #include "common/cmdline/usage.hpp"
@@ -21,11 +25,36 @@ const std::map<std::string, Output> kOutputs{{"table", Output::table},
                                              {"json", Output::json},
                                              {"yaml", Output::yaml},
                                              {"name", Output::name}};
+constexpr std::string_view kJsonPath = "jsonpath=";
 
-void declare_common(CLI::App& app, CommonOptions& common) {
+// A name of kOutputs, or jsonpath= with a template.
+CLI::Validator output_check() {
+  const CLI::Validator names =
+      CLI::IsMember(std::vector<std::string>{"table", "wide", "json", "yaml", "name", std::string(kJsonPath)});
+  CLI::Validator check = names;
+  check.operation([names](std::string& text) { return text.starts_with(kJsonPath) ? std::string() : names(text); });
+  return check;
+}
+
+Status read_output(const std::string& text, CommonOptions& out) {
+  if (!text.starts_with(kJsonPath)) {
+    out.output = kOutputs.at(text);
+    return {};
+  }
+  out.output = Output::jsonpath;
+  WATTLE_TRY(JsonTemplate parsed, JsonTemplate::parse(std::string_view(text).substr(kJsonPath.size())));
+  out.jsonpath = std::make_shared<const JsonTemplate>(std::move(parsed));
+  return {};
+}
+
+bool prints_names(const std::string& command) {
+  return command == "place" || std::ranges::any_of(lists(), [&](const List& list) { return list.command == command; });
+}
+
+void declare_common(CLI::App& app, CommonOptions& common, std::string& output) {
   app.add_option("--server", common.server, "Controller's ask endpoint, tcp://HOST:PORT");
   app.add_option("--feed", common.feed,
-                 "Controller's feed endpoint, used by `watch` (default: the ask endpoint's port minus 1)");
+                 "Controller's feed endpoint, used by -w (default: the ask endpoint's port minus 1)");
   app.add_option("--key", common.key, "File with your key pair")->type_name("FILE");
   app.add_option("--server-key", common.server_key, "File with the controller's public key")->type_name("FILE");
   app.add_option("--timeout", common.timeout, "Time to wait for an answer, for example 250ms or 5s (default 5s)");
@@ -35,18 +64,19 @@ void declare_common(CLI::App& app, CommonOptions& common) {
   app.add_option("--context", common.cluster.context,
                  "Context of the kubeconfig. Reaches the controller in that cluster with kubectl port-forward");
   app.add_option("--controller-namespace", common.controller_namespace,
-                 "With --context: namespace of the controller (default wattle)");
+                 "Namespace of the controller, with --context and for `install` (default wattle)");
   app.add_flag("--as-operator", common.as_operator,
                "With --context: use the operator's key, for commands that change settings (default: the reader's key)");
-  app.add_option_function<std::string>(
-         "-o,--output", [&common](const std::string& name) { common.output = kOutputs.at(name); },
-         "Output format: table, wide, json or yaml; `place` also accepts name, which prints only the node")
-      ->check(CLI::IsMember({"table", "wide", "json", "yaml", "name"}));
+  app.add_option(
+         "-o,--output", output,
+         "Output format. `name` prints the names of a list, or the node of `place`. `jsonpath=` is followed by a "
+         "template, for example jsonpath='{.nodes[*].name}'")
+      ->check(output_check());
 }
 
 constexpr const char* kAbout = "Shows the state of Wattle's controller and explains its decisions";
 
-void declare(CLI::App& app, CommonOptions& common, Run& chosen) {
+void declare(CLI::App& app, CommonOptions& common, std::string& output, Run& chosen) {
   app.set_version_flag("--version", std::string(kVersion));
   app.fallthrough();
   app.footer(
@@ -54,7 +84,7 @@ void declare(CLI::App& app, CommonOptions& common, Run& chosen) {
       "from /etc/wattle/cli.yaml (keys: server, feed, key, server_key, timeout, allow_list). Exit codes:\n"
       "0 success, 1 a problem was found or the controller does not answer, 2 wrong usage or configuration,\n"
       "3 the workload should wait (place).");
-  declare_common(app, common);
+  declare_common(app, common, output);
   add_commands(app, commands(), chosen);
 }
 }  // namespace
@@ -63,9 +93,10 @@ int run_app(const std::vector<std::string>& words, Surroundings& around) {
   CLI::App app{kAbout, around.name};
   CommonOptions common;
   Run chosen;
-  declare(app, common, chosen);
+  std::string output = "table";
+  declare(app, common, output, chosen);
   auto page = cmdline::asked_man_page(app, words);
-  if (!page) page = cmdline::asked_completions(app, words);
+  if (!page) page = cmdline::asked_completions(app, words, known_names(around));
   if (page) {
     around.out << *page;
     return around.out.flush() ? kOk : kProblem;
@@ -78,8 +109,10 @@ int run_app(const std::vector<std::string>& words, Surroundings& around) {
       return misuse(cmdline::usage_error(app, error, around.name));
     }
     const std::string command = cmdline::typed_command(app);
-    if (common.output == Output::name && command != "place")
-      return misuse({Errc::malformed, "-o name", "only `place` has this output", "use table, wide, json or yaml"});
+    WATTLE_CHECK(as_misuse(read_output(output, common)));
+    if (common.output == Output::name && !prints_names(command))
+      return misuse({Errc::malformed, "-o name", "only lists and `place` have this output",
+                     "use table, wide, json, yaml or jsonpath=TEMPLATE"});
     return chosen({common, around, command});
   }();
   if (done) return *done;

@@ -1,18 +1,15 @@
 // cluster_route: reaches the controller of a Kubernetes cluster, with the caller's own permissions.
 // Source   the kubeconfig of --kubeconfig and --context; Secret wattle-reader (wattle-operator with --as-operator) and
 //          ConfigMap wattle-public in the controller's namespace; ports 7462 and 7461 of Service wattle-controller
-// Needs    kubectl: port forwarding is a protocol of client-go, which kubectl implements. The Role wattle-reader of the
-//          chart grants the permissions
 // Ends     the forwarding ends with this object, and with the process
-// Errors   as cli/cluster; not_found (no kubectl, no Secret); unavailable, with the words of kubectl
+// Errors   as cli/cluster and cli/port_forward; not_found (no Secret)
 // Threads  main only
 #pragma once
 
 #include <memory>
 #include <string>
-#include <string_view>
 
-#include "cli/process.hpp"
+#include "cli/port_forward.hpp"
 #include "common/result.hpp"
 #include "common/transport/keys.hpp"
 
@@ -20,18 +17,11 @@ namespace wattle::cli {
 
 struct Invocation;
 
-// Reads the local ports of 7462 and 7461 from the output of `kubectl port-forward`; empty: not reported yet.
-struct ForwardedPorts {
-  std::string ask, feed;
-};
-ForwardedPorts forwarded_ports(std::string_view output);
-
 class ClusterRoute {
  public:
   static Result<std::shared_ptr<const ClusterRoute>> open_(const Invocation& invocation);
   ClusterRoute(const ClusterRoute&) = delete;
   ClusterRoute& operator=(const ClusterRoute&) = delete;
-  ~ClusterRoute();
 
   const std::string& server() const { return server_; }
   const std::string& feed() const { return feed_; }
@@ -41,9 +31,8 @@ class ClusterRoute {
 
  private:
   ClusterRoute() = default;
-  Status forward(const Invocation& invocation);
 
-  Child kubectl_;
+  PortForward forward_;
   transport::KeyPair key_;
   std::string server_, feed_, server_key_, key_source_;
 };

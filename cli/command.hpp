@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <iosfwd>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -20,7 +21,8 @@ class App;
 
 namespace wattle::cli {
 
-enum class Output { table, wide, json, yaml, name };  // name: only for `place`; prints the node alone
+class JsonTemplate;
+enum class Output { table, wide, json, yaml, name, jsonpath };
 
 // The process's environment, injected so that tests can inspect it.
 struct Surroundings {
@@ -45,6 +47,7 @@ struct CommonOptions {
   std::string controller_namespace = "wattle";
   bool as_operator = false;  // use the operator's key of the cluster
   Output output = Output::table;
+  std::shared_ptr<const JsonTemplate> jsonpath;  // with Output::jsonpath
 };
 
 struct Invocation {

@@ -9,22 +9,17 @@
 #include <string>
 
 #include "cli/command.hpp"
+#include "cli/table.hpp"
 #include "cli/view.hpp"
 #include "common/cmdline/outline.hpp"
 
 namespace wattle::cli {
-
-struct Style {
-  bool wide = false;
-  bool colour = false;
-};
 
 void declare_nodes(CLI::App& command, Run& chosen);
 void declare_node(CLI::App& command, Run& chosen);
 void declare_pods(CLI::App& command, Run& chosen);
 void declare_pod(CLI::App& command, Run& chosen);
 void declare_top(CLI::App& command, Run& chosen);
-void declare_watch(CLI::App& command, Run& chosen);
 void declare_decisions(CLI::App& command, Run& chosen);
 void declare_report(CLI::App& command, Run& chosen);
 void declare_savings(CLI::App& command, Run& chosen);
@@ -46,14 +41,15 @@ void declare_down(CLI::App& command, Run& chosen);
 void declare_backup(CLI::App& command, Run& chosen);
 void declare_restore(CLI::App& command, Run& chosen);
 void declare_completion(CLI::App& command, Run& chosen);
+void declare_dashboard(CLI::App& command, Run& chosen);
+void declare_install(CLI::App& command, Run& chosen);
+void declare_help(CLI::App& command, Run& chosen);
+void declare_version(CLI::App& command, Run& chosen);
 
 Result<std::string> render_nodes(const Json& document, const Style& style);
 Result<std::string> render_node(const Json& document, const Style& style);
-// Energy sources by node, from the document `nodes`: a pod's watts have their node's source.
-using Sources = std::map<std::string, std::string>;
-Sources energy_sources(const Json& nodes);
 Result<std::string> render_pod(const Json& document, const Style& style);
-Result<std::string> render_pods(const Json& document, const Sources& sources, const Style& style);
+Result<std::string> render_pods(const Json& document, const Style& style);
 Result<std::string> render_decisions(const Json& document, const Style& style);
 Result<std::string> render_report(const Json& document, const Style& style);
 Result<std::string> render_savings(const Json& document, const Style& style);
@@ -78,6 +74,8 @@ Result<std::string> render_gaps(const Json& document, const Style& style);
 Result<std::string> render_policy(const Json& document, const Style& style);
 // Renders the document `models` or the answer to model-eval.
 Result<std::string> render_models(const Json& document, const Style& style);
+// Renders the output of `version -o json`.
+Result<std::string> render_version(const Json& document, const Style& style);
 Result<std::string> render_status(const Json& document, const Style& style);
 // Renders {"status": {...}, "nodes": [...], "pods": [...]}, the output of `top -o json`.
 Result<std::string> render_top(const Json& document, const Style& style);

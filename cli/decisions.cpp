@@ -1,10 +1,10 @@
 // `wattle decisions [--limit N] [--since 7d]`: the newest decisions and what became of them.
-#include <map>
 
 #include "cli/declare.hpp"
 #include "cli/human.hpp"
+#include "cli/list.hpp"
 #include "cli/parts.hpp"
-#include "cli/show.hpp"
+#include "cli/watch.hpp"
 
 namespace wattle::cli {
 
@@ -65,28 +65,42 @@ Result<std::string> render_decisions(const Json& document, const Style& style) {
     }
     table.rows.push_back(std::move(row));
   }
-  std::string text = to_text(table, style.colour);
+  std::string text = to_text(table, style);
   if (kept && *kept > static_cast<double>(decisions.size()))
     text += "showing the newest " + std::to_string(decisions.size()) + " of " + count(View(document)["kept"]) +
             " (show more with --limit)\n";
   return text;
 }
 
+namespace {
+constexpr std::size_t kMostDecisions = 1000;  // of one query
+
+struct DecisionsOptions : ListOptions {
+  std::string since;
+  std::size_t limit = 20;
+};
+
+Outcome run_decisions(const Invocation& invocation, const DecisionsOptions& options) {
+  if (options.watch) return watch_decisions(invocation, options.name_space);
+  // The newest of a namespace are among those of all.
+  const std::size_t limit = options.name_space.empty() ? options.limit : kMostDecisions;
+  Query query{{"limit", std::to_string(limit)}};
+  if (!options.since.empty()) query["since"] = options.since;
+  return show_list(invocation, list_of("decisions"), options, std::move(query), options.limit);
+}
+}  // namespace
+
 void declare_decisions(CLI::App& command, Run& chosen) {
-  struct Options {
-    std::string since;
-    int limit = 20;
-  };
-  auto& options = runs<Options>(command, chosen, [](const Invocation& invocation, const Options& given) {
-    std::map<std::string, std::string> query{{"limit", std::to_string(given.limit)}};
-    if (!given.since.empty()) query["since"] = given.since;
-    return show(invocation, "decisions", query, render_decisions);
-  });
-  command.add_option("--since", options.since,
-                     "Show decisions of this period from the controller's store, for example 90m, 24h or 7d");
+  auto& options = runs(command, chosen, run_decisions);
+  declare_list(command, list_of("decisions"), options);
+  auto* since =
+      command.add_option("--since", options.since,
+                         "Show decisions of this period from the controller's store, for example 90m, 24h or 7d");
   command.add_option("--limit", options.limit, "Number of decisions, 1 to 1000")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
+  // -w prints decisions as they are made, which have an order and no past.
+  command.get_option("--watch")->excludes(since)->excludes(command.get_option("--sort-by"));
 }
 
 }  // namespace wattle::cli

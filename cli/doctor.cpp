@@ -110,6 +110,7 @@ Outcome run_doctor(const Invocation& invocation, const DoctorOptions& options) {
 
 void declare_doctor(CLI::App& command, Run& chosen) {
   auto& options = runs(command, chosen, run_doctor);
+  command.alias("check");
   auto* pre = command.add_flag("--pre", options.before,
                                "Check before an installation: the files of the next options and the cluster of "
                                "--kubeconfig or --context, or this machine");

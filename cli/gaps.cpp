@@ -55,7 +55,7 @@ Outcome run_gaps(const Invocation& invocation, const GapsOptions& options) {
 
 void declare_gaps(CLI::App& command, Run& chosen) {
   auto& options = runs(command, chosen, run_gaps);
-  command.add_option("--node", options.node, "Show only gaps of this node");
+  command.add_option("--node", options.node, "Show only gaps of this node")->type_name("NODE");
 }
 
 }  // namespace wattle::cli

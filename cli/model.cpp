@@ -3,6 +3,7 @@
 
 #include "cli/declare.hpp"
 #include "cli/human.hpp"
+#include "cli/list.hpp"
 #include "cli/model_files.hpp"
 #include "cli/parts.hpp"
 #include "cli/show.hpp"
@@ -77,8 +78,8 @@ Result<std::string> render_models(const Json& document, const Style& style) {
   const std::string from = serving["loaded_from"].text() ? "loaded from " + serving["loaded_from"].text_or()
                                                          : std::string("changed by learning since it was loaded");
   const auto gated = serving["gated"].text();
-  const std::string kept = models.empty() ? "no stored networks yet (store one with `wattle model save NAME`)\n"
-                                          : to_text(table, style.colour);
+  const std::string kept =
+      models.empty() ? "no stored networks yet (store one with `wattle model save NAME`)\n" : to_text(table, style);
   return kept + "\n" +
          printable_lines("In use: " + shortened(serving["network_sha256"]) + ", " + from + "\n" +
                          (gated ? "The network does not decide now. Decisions are " + *gated + ".\n" : "") +
@@ -97,11 +98,14 @@ Outcome ask_about(const Invocation& invocation, const char* query, const ModelOp
 }
 
 void declare_model_list(CLI::App& command, Run& chosen) {
-  runs(command, chosen, [](const Invocation& invocation) { return show(invocation, "models", {}, render_models); });
+  auto& options = runs<ListOptions>(command, chosen, [](const Invocation& invocation, const ListOptions& given) {
+    return show_list(invocation, list_of("model list"), given);
+  });
+  declare_list(command, list_of("model list"), options);
 }
 
 ModelOptions& declare_model_name(CLI::App& command, ModelOptions& options) {
-  command.add_option("NAME", options.name, "Name of a network or number of a checkpoint")->required();
+  command.add_option("NETWORK", options.name, "Name of a network or number of a checkpoint")->required();
   return options;
 }
 

@@ -87,9 +87,8 @@ Result<std::string> render_node(const Json& document, const Style& style) {
   FindingsText found({.wide = true, .colour = style.colour});
   found.add("findings", node["findings"].items());
   out += found.text();
-  const Sources sources{{node["name"].text_or(), node["energy_source"].text_or("")}};
   if (const auto workloads = node["workloads"].items(); !workloads.empty())
-    out += "\n" + to_text(pods_table(workloads, sources, style.wide), style.colour);
+    out += "\n" + to_text(pods_table(workloads, style.wide), style.colour);
   return out;
 }
 
@@ -100,7 +99,7 @@ void declare_node(CLI::App& command, Run& chosen) {
   auto& options = runs<Options>(command, chosen, [](const Invocation& invocation, const Options& given) {
     return show(invocation, "node", {{"name", given.node}}, render_node);
   });
-  command.add_option("NAME", options.node, "Node name, as listed by wattle nodes")->required();
+  command.add_option("NODE", options.node, "Node name, as listed by wattle nodes")->required();
 }
 
 }  // namespace wattle::cli

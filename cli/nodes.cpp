@@ -2,8 +2,8 @@
 
 #include "cli/declare.hpp"
 #include "cli/human.hpp"
+#include "cli/list.hpp"
 #include "cli/parts.hpp"
-#include "cli/show.hpp"
 
 namespace wattle::cli {
 
@@ -67,11 +67,14 @@ Table nodes_table(const std::vector<View>& nodes, bool wide) {
 Result<std::string> render_nodes(const Json& document, const Style& style) {
   WATTLE_TRY(const std::vector<View> nodes, View(document).list("nodes"));
   if (nodes.empty()) return kNoNodes;
-  return to_text(nodes_table(nodes, style.wide), style.colour);
+  return to_text(nodes_table(nodes, style.wide), style);
 }
 
 void declare_nodes(CLI::App& command, Run& chosen) {
-  runs(command, chosen, [](const Invocation& invocation) { return show(invocation, "nodes", {}, render_nodes); });
+  auto& options = runs<ListOptions>(command, chosen, [](const Invocation& invocation, const ListOptions& given) {
+    return show_list(invocation, list_of("nodes"), given);
+  });
+  declare_list(command, list_of("nodes"), options);
 }
 
 }  // namespace wattle::cli

@@ -5,6 +5,7 @@
 
 #include "cli/human.hpp"
 #include "cli/power_states.hpp"
+#include "common/parse.hpp"
 #include "common/printable.hpp"
 
 namespace wattle::cli {
@@ -93,8 +94,8 @@ std::string budget_text(const View& budget, const std::string& price) {
           : known                      ? ", the share under the default scheduler"
                                        : ", the minimum, because " + unknown) +
          "; measured " + share("measured") +
-         (used && *used > 1 ? ", " + number(used, 1) + " times the budget" : std::string()) + ", default scheduler " +
-         share("under_default") + ", price " + price;
+         (used && *used > 1 ? ", " + number(used, 1) + " times the budget" : std::string()) + "; default scheduler " +
+         share("under_default") + "; price " + price;
 }
 
 Cell budget_cell(const View& budget, const std::string& text) {
@@ -149,13 +150,34 @@ std::string status_line(const View& status) {
          number(status["loss"], 4) + ", reward " + number(status["mean_reward"], 3);
 }
 
+namespace {
+// The lines of a value: one per part between "; ", wrapped beside a column of this width.
+std::vector<std::string> value_lines(std::string_view value, std::size_t indent) {
+  constexpr std::string_view kBetween = "; ";
+  std::vector<std::string> lines;
+  for (std::size_t from = 0; from <= value.size();) {
+    const std::size_t end = std::min(value.find(kBetween, from), value.size());
+    parse::for_each_line(wrapped(std::string(value.substr(from, end - from)), indent),
+                         [&](std::string_view line) { lines.emplace_back(line.substr(indent)); });
+    from = end + kBetween.size();
+  }
+  if (lines.empty()) lines.emplace_back();
+  return lines;
+}
+}  // namespace
+
 std::string pairs_text(const std::vector<std::pair<std::string, Cell>>& pairs, bool colour) {
   std::size_t width = 0;
   for (const auto& [name, value] : pairs) width = std::max(width, display_width(name));
+  width += 2;
   std::string out;
-  for (const auto& [name, value] : pairs)
-    out += name + std::string(width - display_width(name) + 2, ' ') + toned(printable(value.text), value.tone, colour) +
-           "\n";
+  for (const auto& [name, value] : pairs) {
+    std::string before = name + std::string(width - display_width(name), ' ');
+    for (const std::string& line : value_lines(value.text, width)) {
+      out += before + toned(line, value.tone, colour) + "\n";
+      before = std::string(width, ' ');
+    }
+  }
   return out;
 }
 

@@ -27,7 +27,7 @@ Cell pressure_cell(std::optional<double> ratio);
 Cell latency_cell(const View& node);
 inline const std::string kNoNodes = "no nodes yet: no agent has registered\n";
 Table nodes_table(const std::vector<View>& nodes, bool wide);
-Table pods_table(const std::vector<View>& pods, const Sources& sources, bool wide);
+Table pods_table(const std::vector<View>& pods, bool wide);
 // Groups findings by the nodes that report them: nodes with the same findings share one entry. Findings that are ok
 // appear only in wide output.
 class FindingsText {
@@ -59,7 +59,7 @@ std::optional<double> active_w(const View& node);
 std::string idle_text(const View& idle);
 // Renders mode, watts and decisions of the document `status` in one line.
 std::string status_line(const View& status);
-// Name and value in two columns; a value may have several words.
+// Name and value in two columns. Each "; " of a value begins a new line, and lines are wrapped at kWrap columns.
 std::string pairs_text(const std::vector<std::pair<std::string, Cell>>& pairs, bool colour);
 // Adds each "NAME=NUMBER" as argument weight.NAME of a query.
 Status add_weights(const std::vector<std::string>& given, std::map<std::string, std::string>& arguments);

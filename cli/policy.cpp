@@ -6,6 +6,7 @@
 #include "cli/human.hpp"
 #include "cli/parts.hpp"
 #include "cli/show.hpp"
+#include "common/parse.hpp"
 #include "common/printable.hpp"
 
 namespace wattle::cli {
@@ -21,21 +22,21 @@ std::string saving_text(const View& saving) {
   const std::string blocks =
       count(saving["blocks_treated"]) + " treated and " + count(saving["blocks_control"]) + " control blocks";
   if (!saving["saving_ratio"].present()) return "unknown: " + blocks + " measured";
-  return percent(saving["saving_ratio"]) + " energy per requested core-hour, 95% interval " +
-         percent(saving["saving_low"]) + " to " + percent(saving["saving_high"]) + ", " + blocks;
+  return percent(saving["saving_ratio"]) + " energy per requested core-hour; 95% interval " +
+         percent(saving["saving_low"]) + " to " + percent(saving["saving_high"]) + "; " + blocks;
 }
 
 std::string regression_text(const View& regression) {
   if (regression["ready"].flag() != true)
     return "waiting for control placements: " + count(regression["control_rewards"]) + " of " +
            count(regression["control_rewards_needed"]);
-  return "level " + number(regression["level"], 2) + " of " + number(regression["limit"], 0) + ", " +
+  return "level " + number(regression["level"], 2) + " of " + number(regression["limit"], 0) + "; " +
          count(regression["judged"]) + " placements evaluated";
 }
 
 std::string block_text(const View& block) {
   return count(block["number"]) + (block["treated"].flag() == true ? ", treated" : ", control") +
-         (block["measured"].flag() == true ? "" : ", not measured yet") + ", ends in " + age_s(block["left_s"]);
+         (block["measured"].flag() == true ? "" : ", not measured yet") + "; ends in " + age_s(block["left_s"]);
 }
 
 std::string promotion_text(const View& promotion) {
@@ -54,13 +55,27 @@ std::string reward_text(const View& reward) {
   return text;
 }
 
-Table changes_table(const std::vector<View>& changes) {
-  Table table{{">CHANGE", "TIME", "WHO", "WHAT", "WHY"}, {}};
-  for (const View& change : changes) {
-    table.rows.push_back({count(change["id"]), utc_s(change["at_s"]), change["who"].text_or(), change["what"].text_or(),
-                          change["why"].text_or("")});
-  }
-  return table;
+// A table of changes; the reason of each is wrapped below it.
+std::string changes_text(const std::vector<View>& changes, bool colour) {
+  Table table{{">CHANGE", "TIME", "WHO", "WHAT"}, {}};
+  for (const View& change : changes)
+    table.rows.push_back({count(change["id"]), utc_s(change["at_s"]), change["who"].text_or(), ""});
+  const Layout layout = layout_of(table);
+  std::size_t indent = 2 * (layout.widths.size() - 1);
+  for (std::size_t i = 0; i + 1 < layout.widths.size(); ++i) indent += layout.widths[i];
+  std::string text = to_text(table, colour), out;
+  std::size_t row = 0;
+  parse::for_each_line(text, [&](std::string_view line) {
+    if (row++ == 0) {
+      out.append(line) += '\n';
+      return;
+    }
+    const View& change = changes[row - 2];
+    const std::string what = wrapped(change["what"].text_or(), indent), start(line);
+    out += start + std::string(indent - display_width(start), ' ') + what.substr(std::min(indent, what.size())) +
+           wrapped(change["why"].text_or(""), indent);
+  });
+  return out;
 }
 
 // Describes changes that are in force but not in the control file; empty if there are none.
@@ -95,7 +110,7 @@ Result<std::string> render_policy(const Json& document, const Style& style) {
     pairs.emplace_back("kept", Cell{"no: " + unwritten, Tone::warning});
   else if (policy["durable"].flag() == false)
     pairs.emplace_back("kept", Cell{"no: cannot write to data_dir", Tone::warning});
-  return printable_lines(pairs_text(pairs, style.colour)) + "\n" + to_text(changes_table(changes), style.colour);
+  return printable_lines(pairs_text(pairs, style.colour)) + "\n" + changes_text(changes, style.colour);
 }
 
 namespace {

@@ -1,4 +1,4 @@
-// printed_decisions: tracks the decisions that `wattle watch decisions` has printed. The feed sends a decision when it
+// printed_decisions: tracks the decisions that `wattle decisions -w` has printed. The feed sends a decision when it
 // is made, and again when its placement and its outcome become known; each is printed once.
 // Bounds   remembers the newest kMost
 // Errors   none

@@ -113,7 +113,8 @@ void declare_report(CLI::App& command, Run& chosen) {
       ->check(CLI::IsMember({"namespace", "owner", "node", "label", "container"}))
       ->default_str("namespace");
   command.add_option("--label", options.label, "With --by label: key of the label");
-  command.add_option("--pod", options.pod, "Show only the containers of this pod: its name, NAMESPACE/NAME or UID");
+  command.add_option("--pod", options.pod, "Show only the containers of this pod: its name, NAMESPACE/NAME or UID")
+      ->type_name("POD");
   command.add_option("--limit", options.limit, "Number of rows, 1 to 1000; the last row sums up the others")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();

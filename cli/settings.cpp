@@ -35,7 +35,7 @@ Status read_document(config::Document document, const std::string& home, Setting
   return {};
 }
 
-Status read_settings(const std::string& path, const std::string& home, Settings& out) {
+Status read_file(const std::string& path, const std::string& home, Settings& out) {
   WATTLE_TRY(config::Document document, config::Document::load(path));
   return read_document(std::move(document), home, out);
 }
@@ -62,7 +62,7 @@ std::vector<config::Key> config_keys() {
   return document->keys();
 }
 
-Result<Settings> load_settings(const Invocation& invocation) {
+Result<Settings> read_settings(const Invocation& invocation) {
   const CommonOptions& said = invocation.common;
   const std::string home = invocation.around.variable("HOME").value_or("");
   Settings out;
@@ -71,21 +71,17 @@ Result<Settings> load_settings(const Invocation& invocation) {
   std::error_code unreadable;
   const auto named = invocation.around.variable("WATTLE_CONFIG");
   if (named && !named->empty()) {
-    WATTLE_CHECK(read_settings(*named, home, out));
+    WATTLE_CHECK(read_file(*named, home, out));
   } else if (!home.empty() && std::filesystem::exists(usual)) {
-    WATTLE_CHECK(read_settings(usual, home, out));
+    WATTLE_CHECK(read_file(usual, home, out));
   } else if (std::filesystem::exists(kOfController, unreadable)) {
-    WATTLE_CHECK(read_settings(kOfController, home, out));
+    WATTLE_CHECK(read_file(kOfController, home, out));
   }
   out.found = (named && !named->empty()) || !said.key.empty() || (!home.empty() && std::filesystem::exists(usual)) ||
               std::filesystem::exists(kOfController, unreadable);
-  const bool by_cluster = !said.cluster.context.empty() ||
-                          (!out.found && (said.cluster.given() || invocation.around.name == kKubectlPlugin));
-  if (said.server.empty() && by_cluster) {
-    WATTLE_TRY(out.route, ClusterRoute::open_(invocation));
-    out.server = out.route->server();
-    out.feed = out.route->feed();
-  }
+  out.by_cluster =
+      said.server.empty() && (!said.cluster.context.empty() ||
+                              (!out.found && (said.cluster.given() || invocation.around.name == kKubectlPlugin)));
   if (!said.server.empty()) out.server = said.server;
   if (!said.feed.empty()) out.feed = said.feed;
   if (out.feed.empty()) out.feed = feed_beside(out.server);
@@ -98,6 +94,15 @@ Result<Settings> load_settings(const Invocation& invocation) {
                   "for example 250ms, 5s or 1m");
     out.timeout = milliseconds_of(*timeout_s);
   }
+  return out;
+}
+
+Result<Settings> load_settings(const Invocation& invocation) {
+  WATTLE_TRY(Settings out, read_settings(invocation));
+  if (!out.by_cluster) return out;
+  WATTLE_TRY(out.route, ClusterRoute::open_(invocation));
+  out.server = out.route->server();
+  out.feed = invocation.common.feed.empty() ? out.route->feed() : invocation.common.feed;
   return out;
 }
 

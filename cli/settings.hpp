@@ -27,9 +27,12 @@ struct Settings {
   std::chrono::milliseconds timeout{5'000};
   std::string allow_list_file;                // empty: none
   bool found = false;                         // true with a file, or with --key; otherwise these are defaults
+  bool by_cluster = false;                    // the controller is reached through its cluster
   std::shared_ptr<const ClusterRoute> route;  // replaces server, feed and both key files; null: none
 };
 
+// Reads options and files; does not open a route.
+Result<Settings> read_settings(const Invocation& invocation);
 Result<Settings> load_settings(const Invocation& invocation);
 // Returns every key of the file with its default, for docs/reference/configuration.md.
 std::vector<config::Key> config_keys();

@@ -2,6 +2,7 @@
 
 #include <ostream>
 
+#include "cli/json_template.hpp"
 #include "cli/parts.hpp"
 #include "cli/yaml.hpp"
 #include "common/error_line.hpp"
@@ -41,6 +42,11 @@ Status print(const Invocation& invocation, const Json& document, const Render& r
     case Output::yaml:
       out << to_yaml(document);
       break;
+    case Output::jsonpath: {
+      WATTLE_TRY(const std::string text, invocation.common.jsonpath->text_of(document));
+      out << text;
+      break;
+    }
     case Output::name:
     case Output::table:
     case Output::wide: {

@@ -18,10 +18,10 @@ Cell asked_by(const View& status) {
       shims.empty() ? "no shim" : std::to_string(connected) + " of " + std::to_string(shims.size()) + " shims";
   const View asks = status["asks"];
   const auto age_ms = asks["last_ask_age_ms"].number();
-  text += age_ms ? ", last request " + age(age_ms) + " ago" : ", no request yet";
+  text += age_ms ? "; last request " + age(age_ms) + " ago" : "; no request yet";
   const auto bound = asks["pods_bound"].number(), unasked = asks["pods_unasked"].number();
   if (bound && unasked && *bound > 0)
-    text += ", " + percent(*unasked / *bound) + " of " + count(asks["pods_bound"]) +
+    text += "; " + percent(*unasked / *bound) + " of " + count(asks["pods_bound"]) +
             " pods bound in the last 15 min without a request";
   return {text, connected < shims.size() || (bound && *bound > 0 && unasked == bound) ? Tone::bad : Tone::plain};
 }
@@ -65,22 +65,22 @@ Result<std::string> render_status(const Json& document, const Style& style) {
         {integer("nodes_connected") + " of " + integer("nodes") + " connected" + asleep_text(status),
          nodes && connected && *connected + asleep < *nodes ? Tone::bad : Tone::plain}},
        {"workloads", integer("workloads")},
-       {"power", power_text(status) + (per_day.empty() ? "" : ": " + per_day + " per day")},
+       {"power", power_text(status) + (per_day.empty() ? "" : "; " + per_day + " per day")},
        {"idle", idle_text(status["idle"])},
-       {"decisions", integer("decisions") + since + ", " + number(status["decisions_per_s"], 1) + "/s, " +
+       {"decisions", integer("decisions") + since + ", " + number(status["decisions_per_s"], 1) + "/s; " +
                          integer("neutral") + " neutral"},
        {"decided by", decided_by(status["decided_by"])},
        {"decided in",
         microseconds(status["decide_p50_us"]) + " p50, " + microseconds(status["decide_p99_us"]) + " p99"},
        {"placements", integer("placements") + since},
        {"outcomes",
-        integer("outcomes") + since + ", mean reward of the last hundred " + number(status["mean_reward"], 3)},
+        integer("outcomes") + since + "; mean reward of the last hundred " + number(status["mean_reward"], 3)},
        {"learning", integer("gradient_steps") + " gradient steps, " + number(status["gradient_steps_per_s"], 1) +
-                        "/s, " + integer("replay") + " in replay, loss " + number(status["loss"], 4)},
+                        "/s; " + integer("replay") + " in replay; loss " + number(status["loss"], 4)},
        {"serving", "network of step " + integer("model_step") +
                        (status["model_from"].text() ? " from " + status["model_from"].text_or() : std::string()) +
-                       ", epsilon " + number(status["epsilon"], 3)},
-       {"samples", integer("samples") + since + ", " + integer("samples_refused") + " refused"}});
+                       "; epsilon " + number(status["epsilon"], 3)},
+       {"samples", integer("samples") + since + "; " + integer("samples_refused") + " refused"}});
   for (const View& one : status["who_serves"].items())
     pairs.push_back({one["serves"].flag() == true ? "in use" : "not in use", one["text"].text_or()});
   if (const View budgets = status["budgets"]; budgets.present()) {

@@ -48,18 +48,21 @@ Layout layout_of(const Table& table) {
   return out;
 }
 
-std::string to_text(const Table& table, bool colour) {
+std::string to_text(const Table& table, bool colour) { return to_text(table, Style{.colour = colour}); }
+
+std::string to_text(const Table& table, const Style& style) {
   const std::size_t count = table.columns.size();
   const auto [lines, widths] = layout_of(table);
   std::string out;
-  for (const auto& line : lines) {
+  for (std::size_t row = style.headers ? 0 : 1; row < lines.size(); ++row) {
+    const std::vector<Cell>& line = lines[row];
     std::string gap;  // added before the next cell, so that no line ends in spaces
     for (std::size_t i = 0; i < count; ++i) {
       const std::string pad(widths[i] - display_width(line[i].text), ' ');
       if (i > 0) gap += "  ";
       if (table.columns[i].align == Align::right) gap += pad;
       if (!line[i].text.empty()) {
-        out += gap + toned(line[i].text, line[i].tone, colour);
+        out += gap + toned(line[i].text, line[i].tone, style.colour);
         gap.clear();
       }
       if (table.columns[i].align == Align::left) gap += pad;

@@ -9,6 +9,12 @@
 
 namespace wattle::cli {
 
+struct Style {
+  bool wide = false;
+  bool colour = false;
+  bool headers = true;  // of lists
+};
+
 enum class Tone { plain, good, warning, bad, faint };
 enum class Align { left, right };
 
@@ -40,6 +46,8 @@ struct Layout {
 Layout layout_of(const Table& table);
 // Returns a title line, then one line per row; two spaces between columns, none at the end of a line.
 std::string to_text(const Table& table, bool colour);
+// The same for a list, without titles if the style has none.
+std::string to_text(const Table& table, const Style& style);
 // Wraps printable text at kWrap columns if words permit, with this many spaces before each line.
 inline constexpr std::size_t kWrap = 100;
 std::string wrapped(const std::string& text, std::size_t indent);

@@ -39,7 +39,7 @@ Result<std::string> render_top(const Json& document, const Style& style) {
   out += "\n" + (nodes.empty() ? kNoNodes : to_text(nodes_table(nodes, style.wide), style.colour));
   const std::size_t all = pods.size();
   if (all > kShown) pods.resize(kShown);
-  if (all > 0) out += "\n" + to_text(pods_table(pods, energy_sources(document), style.wide), style.colour);
+  if (all > 0) out += "\n" + to_text(pods_table(pods, style.wide), style.colour);
   if (all > kShown) out += "and " + std::to_string(all - kShown) + " more (see wattle pods)\n";
   return out;
 }

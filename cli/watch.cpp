@@ -1,14 +1,13 @@
-// `wattle watch nodes|pods|decisions`: follows the controller's feed. Redraws nodes and pods after a change, at most
-// once per second; prints each decision once, when it is made.
+#include "cli/watch.hpp"
+
+#include <array>
 #include <optional>
 #include <ostream>
 
-#include "cli/declare.hpp"
 #include "cli/human.hpp"
 #include "cli/parts.hpp"
 #include "cli/printed_decisions.hpp"
 #include "cli/screen.hpp"
-#include "cli/show.hpp"
 #include "common/clock.hpp"
 #include "common/printable.hpp"
 #include "common/wire/codec.hpp"
@@ -54,16 +53,19 @@ class Watch {
   Watch(const Invocation& invocation, Controller& controller, transport::Subscriber feed, StopKeys stop)
       : invocation_(invocation), controller_(controller), feed_(std::move(feed)), stop_(std::move(stop)) {}
 
-  Result<int> decisions() {
+  Result<int> decisions(const std::string& name_space) {
     for (;;) {
       WATTLE_TRY(const auto message, next());
       if (!message) return kOk;
       const auto* decision = std::get_if<wire::Decision>(&*message);
       if (decision == nullptr || !printed_.take(*decision)) continue;
+      if (!name_space.empty() && decision->pod_namespace != name_space) continue;
       const Json document = decision_document(*decision);
       std::ostream& out = invocation_.around.out;
       if (invocation_.common.output == Output::json)
         out << document.dump(-1, JsonText::ascii) << "\n" << std::flush;
+      else if (invocation_.common.output == Output::name)
+        out << decision->id << "\n" << std::flush;
       else
         WATTLE_CHECK(print(invocation_, document, [](const Json& reported, const Style&) -> Result<std::string> {
           return decision_line(reported);
@@ -71,13 +73,13 @@ class Watch {
     }
   }
 
-  Result<int> table(const char* what, const Render& render) {
+  Result<int> table(const Fetch& fetch, const std::function<Status(const Json&)>& show) {
     for (std::optional<MonoTime> drawn;;) {
       const MonoTime now = clock_.mono();
       if (!drawn || (changed_ && now - *drawn >= kDrawEvery)) {
-        WATTLE_TRY(const Json document, controller_.ask(what, {}));
+        WATTLE_TRY(const Json document, fetch(controller_));
         if (invocation_.around.terminal) invocation_.around.out << kHome;
-        WATTLE_CHECK(print(invocation_, document, render));
+        WATTLE_CHECK(show(document));
         drawn = now;
         changed_ = false;
       }
@@ -105,7 +107,8 @@ class Watch {
       return fail(Errc::denied, "feed", feed_.link_problem(),
                   "check that your key is on the allow list and that --server-key is the controller's key");
     if (link == transport::Link::up) {
-      if (warned_) invocation_.around.err << "wattle: watch: the feed is available again\n" << std::flush;
+      if (warned_)
+        invocation_.around.err << "wattle: " + invocation_.command + ": the feed is available again\n" << std::flush;
       was_up_ = true;
       warned_ = false;
       down_since_.reset();
@@ -133,36 +136,24 @@ class Watch {
   bool was_up_ = false, warned_ = false;
   std::optional<MonoTime> down_since_;
 };
-}  // namespace
 
-namespace {
-struct WatchOptions {
-  std::string what = "nodes";
-};
-
-Outcome run_watch(const Invocation& invocation, const WatchOptions& options) {
+Outcome watch(const Invocation& invocation, std::string_view topic, const std::function<Result<int>(Watch&)>& work) {
   WATTLE_TRY(StopKeys stop, StopKeys::open_());
-  const std::string& what = options.what;
   return with_controller(invocation, [&](Controller& controller) -> Result<int> {
-    const std::array<std::string, 1> topics{
-        std::string(what == "decisions" ? transport::kTopicDecision : transport::kTopicState)};
+    const std::array<std::string, 1> topics{std::string(topic)};
     WATTLE_TRY(auto feed, controller.listen(topics));
-    Watch watch(invocation, controller, std::move(feed), std::move(stop));
-    if (what == "decisions") return watch.decisions();
-    if (what == "nodes") return watch.table("nodes", render_nodes);
-    WATTLE_TRY(const Json nodes, controller.ask("nodes", {}));
-    return watch.table("pods", [sources = energy_sources(nodes)](const Json& pods, const Style& style) {
-      return render_pods(pods, sources, style);
-    });
+    Watch watching(invocation, controller, std::move(feed), std::move(stop));
+    return work(watching);
   });
 }
 }  // namespace
 
-void declare_watch(CLI::App& command, Run& chosen) {
-  auto& options = runs(command, chosen, run_watch);
-  command.add_option("WHAT", options.what, "Kind of objects: nodes, pods or decisions")
-      ->check(CLI::IsMember({"nodes", "pods", "decisions"}))
-      ->capture_default_str();
+Outcome watch_table(const Invocation& invocation, const Fetch& fetch, const std::function<Status(const Json&)>& show) {
+  return watch(invocation, transport::kTopicState, [&](Watch& watching) { return watching.table(fetch, show); });
+}
+
+Outcome watch_decisions(const Invocation& invocation, const std::string& name_space) {
+  return watch(invocation, transport::kTopicDecision, [&](Watch& watching) { return watching.decisions(name_space); });
 }
 
 }  // namespace wattle::cli

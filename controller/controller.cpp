@@ -4,6 +4,7 @@
 
 #include "common/dir.hpp"
 #include "common/json/value.hpp"
+#include "common/open_metrics.hpp"
 #include "common/program_metrics.hpp"
 #include "controller/descriptors.hpp"
 #include "controller/enrol/token_file.hpp"
@@ -298,10 +299,11 @@ Status Controller::start_http(const Clock& clock, const Log& log) {
     const auto text = tasks_->call(look, kHttpPatience, TaskQueue::Kind::probe);
     return text ? http::Response{*is_ready ? 200 : 503, "text/plain", *text} : failed(text.error());
   };
-  routes["GET /metrics"] = [this, ask_loop](const http::Request&) -> http::Response {
+  routes["GET /metrics"] = [this, ask_loop](const http::Request& request) -> http::Response {
     const auto text = ask_loop([this] { return metrics_text(loop_->parts()); });
     if (!text) return failed(text.error());
-    return {200, "text/plain; version=0.0.4; charset=utf-8", *text + program_metrics("controller")};
+    MetricsPage page = metrics_page(*text + program_metrics("controller"), request.headers);
+    return {200, std::move(page.content_type), std::move(page.body)};
   };
   routes["GET " + std::string(kApi)] = [this, ask_loop, &clock](const http::Request& request) -> http::Response {
     const std::string what = request.path.substr(kApi.size());

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""render: writes k8s/base, the manifests for `kubectl apply -k`, from k8s/chart with its default values.
+"""render: writes k8s/base, the manifests for `kubectl apply -k`, and k8s/install.yaml, those of `wattle install`, from k8s/chart with its default values.
 
 Usage    render.py [--check]     --check: only report which files would change
 Needs    helm 3 on the PATH or in the cache (tests/e2e/kube/assets.py --only helm)
-Exit     0 success; 1 with --check, if base and chart differ; 77 without helm
+Exit     0 success; 1 with --check, if they and the chart differ; 77 without helm
 """
 import pathlib
 import re
@@ -28,6 +28,10 @@ REGISTRY = "registry.invalid"  # removed from the output: an overlay sets the re
 ORDER = ("Namespace", "ResourceQuota", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "NetworkPolicy", "PersistentVolumeClaim",
          "DaemonSet", "Deployment", "Job", "PodDisruptionBudget", "Service", "ConfigMap")
 KUBE = "v1.35.4"  # cluster version that the base is rendered for, because kustomize cannot query a cluster
+INSTALL = HERE / "install.yaml"
+# Values that `wattle install` replaces (cli/manifests.cpp); the mode is replaced as the line `mode: "shadow"`.
+PLACEHOLDERS = {"namespaces": {"control": "placeholder-control", "agents": "placeholder-agents"},
+                "images": {"registry": "placeholder.invalid", "tag": "placeholder-tag"}, "scheduler": {"tag": f"{KUBE}-placeholder"}}
 HEAD = "# Made by k8s/render.py from k8s/chart: change the chart, or an overlay of your own.\n"
 KUSTOMIZATION = HEAD + """\
 # kubectl apply -k k8s/base      (docs/how-to/install-kubernetes.md)
@@ -43,11 +47,11 @@ images:
 """
 
 
-def rendered(*options, kube=KUBE, registry=REGISTRY):
+def rendered(*options, kube=KUBE, values=None):
     """Renders the chart for a cluster of version `kube`. Removes the placeholder registry from image names."""
     ran = subprocess.run([str(assets.helm(may_build=False)), "template", "wattle", str(HERE / "chart"), "--namespace", "kube-system",
                           "--kube-version", kube, "--values", "-", *options],
-                         input=f"images: {{registry: '{registry}'}}\n", capture_output=True, text=True, check=False)
+                         input=yaml.safe_dump(values or {"images": {"registry": REGISTRY}}), capture_output=True, text=True, check=False)
     if ran.returncode != 0:
         raise ValueError(ran.stderr.strip())
     return ran.stdout.replace(f"{REGISTRY}/", "")
@@ -93,30 +97,41 @@ def base_files():
     return files
 
 
+def install_text():
+    """All objects in one file, in the order in which `kubectl apply` creates them."""
+    parts = sorted(documents(rendered(values=PLACEHOLDERS)), key=lambda part: (ORDER.index(yaml.safe_load(part[1])["kind"]), *place(part)))
+    return HEAD + "".join("---\n" + HEADLESS.sub("", OF_HELM.sub("", text)) for _, text in parts)
+
+
+def all_files():
+    """{path below this folder: text} of everything that this script writes."""
+    return {f"base/{name}": text for name, text in base_files().items()} | {INSTALL.name: install_text()}
+
+
 def differences(files):
     """Paths whose text differs from the rendered text."""
-    there = {path.relative_to(BASE).as_posix(): path.read_text(encoding="utf-8") for path in BASE.rglob("*") if path.is_file()}
+    there = {path.relative_to(HERE).as_posix(): path.read_text(encoding="utf-8") for path in [*BASE.rglob("*"), INSTALL] if path.is_file()}
     return sorted(name for name in there.keys() | files.keys() if there.get(name) != files.get(name))
 
 
 def main():
     try:
-        files = base_files()
+        files = all_files()
     except assets.Missing as missing:
         print(f"skipped: {missing}")
         return 77
     changed = differences(files)
     if "--check" in sys.argv[1:]:
-        print("\n".join(f"k8s/base/{name}: is not what the chart renders (run k8s/render.py)" for name in changed) or "base: as the chart renders it")
+        print("\n".join(f"k8s/{name}: is not what the chart renders (run k8s/render.py)" for name in changed) or "base, install: as the chart renders them")
         return 1 if changed else 0
     for name in changed:
-        path = BASE / name
+        path = HERE / name
         if name in files:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(files[name], encoding="utf-8")
         else:
             path.unlink()
-        print(f"k8s/base/{name}")
+        print(f"k8s/{name}")
     return 0
 
 

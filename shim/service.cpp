@@ -9,6 +9,7 @@
 
 #include "common/http/certificate.hpp"
 #include "common/http/server.hpp"
+#include "common/open_metrics.hpp"
 #include "common/program_metrics.hpp"
 #include "common/transport/ask_client.hpp"
 #include "common/transport/keys.hpp"
@@ -231,12 +232,13 @@ http::Response Service::Impl::preempt(const http::Request& request) {
 // Routes of both endpoints.
 Service::Impl::Routes Service::Impl::page_routes() {
   Routes routes;
-  routes["GET /metrics"] = [this](const http::Request&) {
+  routes["GET /metrics"] = [this](const http::Request& request) {
     const MonoTime now = clock.mono();
     metrics.board(board.age(now));
     metrics.refused(*refusals);
     metrics.breaker(breaker.state(), breaker.times_opened());
-    return http::Response{200, "text/plain; version=0.0.4; charset=utf-8", metrics.page() + program_metrics("shim")};
+    MetricsPage page = metrics_page(metrics.page() + program_metrics("shim"), request.headers);
+    return http::Response{200, std::move(page.content_type), std::move(page.body)};
   };
   routes["GET /livez"] = [this](const http::Request&) {
     const std::string hung = hanging();

@@ -19,7 +19,7 @@ function mix(from, to, share) {
 const NAMED = 24;  // nodes that are shown with their names
 const HEAD = 18, NAMED_WIDTH = 150, NAMED_HEIGHT = 26;  // px
 const STATES = {
-  all: () => true, silent: (flag) => flag & 1, masked: (flag) => flag & 6,
+  all: () => true, silent: (flag) => flag & 1, asleep: (flag) => flag & 16, masked: (flag) => flag & 6,
   measured: (flag, power) => power !== null && !(flag & 8), estimated: (flag, power) => power !== null && flag & 8,
 };
 

@@ -71,9 +71,7 @@ Line Model::last_line() {
 }
 
 void Model::add_table(Picture& picture, const std::vector<View>& seen, std::size_t columns) {
-  const View node = View(document_)["node"];
-  Table table = fleet() ? nodes_table(seen, wide_)
-                        : pods_table(seen, {{node_name(node), node["energy_source"].text_or("")}}, wide_);
+  Table table = fleet() ? nodes_table(seen, wide_) : pods_table(seen, wide_);
   if (!fleet()) drop_column(table, 1);  // the node is the same for all
   const SortKey& key = keys()[order().key];
   for (Column& column : table.columns)

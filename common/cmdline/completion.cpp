@@ -94,9 +94,12 @@ class Offers {
       for (const std::string& name : each.names) add(name, each.text);
   }
   // `before`: "--option=" if the value is in the same word.
-  void add_values(const Parameter& of, const std::string& before) {
+  void add_values(const Parameter& of, const std::string& before, const std::vector<std::string>& typed,
+                  const KnownValues& known) {
     if (of.is_file() || of.is_folder()) text_ = of.is_file() ? "\n:files" : "\n:folders";
     for (const std::string& choice : of.choices) add(before + choice, "");
+    if (!known || !of.choices.empty() || !text_.empty()) return;
+    for (const std::string& value : known(of.label, word_.substr(before.size()), typed)) add(before + value, "");
   }
   std::string lines() const { return text_.empty() ? "" : text_.substr(1) + "\n"; }
 
@@ -120,7 +123,7 @@ std::string completion_script(std::string_view shell, const std::string& program
   return out;
 }
 
-std::string completions(const Outline& program, const std::vector<std::string>& typed) {
+std::string completions(const Outline& program, const std::vector<std::string>& typed, const KnownValues& known) {
   if (typed.empty()) return "";
   const Outline* at = &program;
   // A command may have an option of the same name as the program.
@@ -156,21 +159,22 @@ std::string completions(const Outline& program, const std::vector<std::string>& 
   }
   Offers offers(word);
   if (value_of != nullptr) {
-    offers.add_values(*value_of, before);
+    offers.add_values(*value_of, before, typed, known);
   } else if (word.starts_with('-')) {
     offers.add_options(*at);
     offers.add_options(program);
   } else if (!at->commands.empty()) {
     for (const Outline& each : at->commands) offers.add(each.name, each.about);
   } else if (const Parameter* operand = operand_at(*at, operands)) {
-    offers.add_values(*operand, "");
+    offers.add_values(*operand, "", typed, known);
   }
   return offers.lines();
 }
 
-std::optional<std::string> asked_completions(const CLI::App& app, const std::vector<std::string>& words) {
+std::optional<std::string> asked_completions(const CLI::App& app, const std::vector<std::string>& words,
+                                             const KnownValues& known) {
   if (words.empty() || words[0] != "--complete") return std::nullopt;
-  return completions(outline_of(app), {words.begin() + 1, words.end()});
+  return completions(outline_of(app), {words.begin() + 1, words.end()}, known);
 }
 
 }  // namespace wattle::cmdline

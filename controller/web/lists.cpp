@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "common/json/value.hpp"
+#include "common/kube/label_selector.hpp"
 #include "common/nearest.hpp"
 #include "common/parse.hpp"
 #include "controller/state/cluster_state.hpp"
@@ -145,6 +146,14 @@ Key node_key(const std::string& sort, const std::string& name, const Node& node,
   return {std::nullopt, name, {}};
 }
 
+// Like the labels of the document `node`.
+bool selected(const kube::LabelSelector& selector, const Node& node) {
+  if (selector.empty()) return true;
+  auto labels = node.hello.labels;
+  if (node.kube != nullptr) labels.insert(node.kube->labels.begin(), node.kube->labels.end());
+  return selector.matches(labels);
+}
+
 bool in_state(const std::string& state, const NodeGlance& now) {
   if (state == "silent") return now.silent;
   if (state == "asleep") return now.asleep;
@@ -195,14 +204,18 @@ Document nodes_text(const Parts& from, const Arguments& arguments) {
   if (std::find(kNodeStates.begin(), kNodeStates.end(), state) == kNodeStates.end())
     return failed({Errc::malformed, "argument state", "invalid value '" + state + "'",
                    "use one of all, silent, asleep, masked, measured, estimated"});
+  const auto selector = kube::LabelSelector::parse(argument(arguments, "selector"), "argument selector");
+  if (!selector) return failed(selector.error());
   using Row = std::pair<const std::string*, const Node*>;
   const auto first = std::make_shared<First<Row>>(*window);
-  Steps steps = each_of(from.state.nodes(), [&from, first, state, window = *window](const auto& item) {
-    const auto& [name, node] = item;
-    if (!matches(window.filter, {name})) return;
-    const NodeGlance now = glance(from, name, node);
-    if (in_state(state, now)) first->see(node_key(window.sort, name, node, now), {&name, &node});
-  });
+  Steps steps =
+      each_of(from.state.nodes(), [&from, first, state, window = *window, selector = *selector](const auto& item) {
+        const auto& [name, node] = item;
+        if (!matches(window.filter, {name})) return;
+        if (!selected(selector, node)) return;
+        const NodeGlance now = glance(from, name, node);
+        if (in_state(state, now)) first->see(node_key(window.sort, name, node, now), {&name, &node});
+      });
   return then(std::move(steps), [&from, first] {
     return listed<Row>("nodes", first, from.state.nodes().size(),
                        [&from](const Row& row) { return node_json(from, *row.first, *row.second); });

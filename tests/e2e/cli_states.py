@@ -30,7 +30,12 @@ CONFIG = ("--config", "{dir}/controller.yaml")
 COMMANDS = {
     "nodes": Command(asks="reader", formats=ALL, states=[
         ("none", "empty", (), 0, NO_NODES),
-        ("one", "fleet", (), 0, r"NODE +STATE +AGE .*\n{node} +up +\S+ .* W est")]),
+        ("one", "fleet", (), 0, r"NODE +STATE +AGE .*\n{node} +up +\S+ .* W est"),
+        ("without titles", "fleet", ("--no-headers", "--sort-by", "name"), 0, r"^(captured|{node}) +up"),
+        ("names", "fleet", ("-o", "name", "--sort-by", "{.name}"), 0, r"^\S+\n\S+\n$"),
+        ("a path", "fleet", ("-o", "jsonpath={range .nodes[?(@.connected==true)]}{.name} {.connected};{end}", "--sort-by", "name"), 0, r"^\S+ true;\S+ true;$"),
+        ("by label", "fleet", ("-l", "no-such-label"), 0, r"^no nodes with these labels\n$"),
+        ("no selector", "fleet", ("-l", "a=b,"), 2, r"^wattle: [a-z ]+: argument selector: '' has no valid key \(for example zone=a, ")]),
     "node": Command(asks="reader", formats=ALL, states=[
         ("one", "fleet", ("{node}",), 0, r"node +{node}\n.*power curve .*\n\nfindings"),
         ("unknown", "fleet", ("nobody",), 1, NOBODY)]),
@@ -38,6 +43,9 @@ COMMANDS = {
         ("none", "empty", (), 0, r"^no pods\n$"),
         ("some", "fleet", (), 0, r"POD +NODE +CPU .*"),
         ("of a node", "fleet", ("--node", "captured"), 0, r"POD +NODE.*captured"),
+        ("of no such namespace", "fleet", ("-n", "nowhere"), 0, r"^no pods in namespace nowhere\n$"),
+        ("of one and all namespaces", "fleet", ("-n", "nowhere", "-A"), 2, r"cannot be combined with"),
+        ("names", "fleet", ("-A", "-o", "name"), 0, r"^\S+\n"),
         ("of this machine, which may have some of another's", "fleet", ("--node", "{node}"), 0, r"^no pods\n$|^POD +NODE.*{node}"),
         ("of an unknown node", "fleet", ("--node", "nobody"), 1, NOBODY)]),
     "pod": Command(asks="reader", formats=ALL, states=[
@@ -47,14 +55,15 @@ COMMANDS = {
     "top": Command(once=True, asks="reader", formats=ALL, elsewhere="tests/e2e/top_test.py", states=[
         ("nothing", "empty", (), 0, "nodes 0/0 .*\n\n" + NO_NODES),
         ("all", "fleet", (), 0, r"live dqn \| nodes 2/2 .*NODE +STATE")]),
-    "watch": Command(asks="reader", elsewhere="tests/e2e/watch_test.py", states=[
-        ("of what is not there", "fleet", ("clouds",), 2, r'unknown value \"clouds\" \(use one of nodes, pods, decisions\)'),
-        ("no feed", "fleet", ("--timeout", "10m", "--feed", "{nowhere}", "decisions"), 1,
-         r"feed: no answer from {nowhere} \(check that the controller runs and that --feed is its feed\)")]),
     "decisions": Command(asks="reader", formats=ALL, states=[
         ("none", "empty", (), 0, "no decisions yet: the controller has received no request"),
         ("none of that time", "empty", ("--since", "1h"), 0, "the store has no decision of that time"),
         ("some", "fleet", (), 0, r"ID +TIME +POD +BY +ADVICE .*default/pod-{pod} +\S+ +{node} "),
+        ("of a namespace", "fleet", ("-n", "default", "--limit", "1"), 0, r"^ *ID .*\n[^\n]*default/pod-{pod} [^\n]*\n$"),
+        ("ids", "fleet", ("-o", "name"), 0, r"^\d+\n"),
+        ("no feed", "fleet", ("-w", "--timeout", "10m", "--feed", "{nowhere}"), 1,
+         r"feed: no answer from {nowhere} \(check that the controller runs and that --feed is its feed\)"),
+        ("watched and sorted", "fleet", ("-w", "--sort-by", "id"), 2, r"cannot be combined with"),
         ("no time", "fleet", ("--since", "soon"), 2, r"^wattle: [a-z ]+: argument since: invalid value 'soon' \(use a duration, for example 90m, 24h or 7d\)"),
         ("no number", "fleet", ("--limit", "0"), 2, r"--limit: 0 is out of range \(use ")]),
     "report": Command(asks="reader", formats=("json", "yaml"), states=[
@@ -141,7 +150,7 @@ COMMANDS = {
         ("first seconds", "empty", (), 0, r"nodes +0 of 0 connected\n.*power +-\n.*decisions +0 since \d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ, 0\.0/s"),
         ("a fleet", "fleet", (), 0, r"mode +live\n.*nodes +2 of 2 connected\n.*in use +")]),
     "policy get": Command(asks="reader", formats=ALL, states=[
-        ("as configured", "fleet", (), 0, r"mode +live, .*\nsaving +(saves|not known yet).*\n.*CHANGE +TIME +WHO +WHAT")]),
+        ("as configured", "fleet", (), 0, r"mode +live, .*\nsaving +(saves|not known yet).*\n.*CHANGE +TIME +WHO +WHAT\n")]),
     "policy set": Command(once=True, asks="operator", formats=ALL, states=[
         ("nothing", "fleet", (), 2, r"policy set: no setting given: at least one setting must change \(pass --mode, --policy, --reward or another option; see wattle policy set --help\)"),
         ("nothing but why", "fleet", ("--why", "so"), 2, r"no setting given: at least one setting must change"),
@@ -151,11 +160,11 @@ COMMANDS = {
         ("force without why", "empty", ("--mode", "live", "--force"), 2, r"why"),
         ("a weight out of range", "fleet", ("--weight", "energy=1000"), 2, r"^wattle: [a-z ]+: weight\.energy: is 1000"),
         ("a closed gate", "empty", ("--mode", "live"), 1, r"^wattle: [a-z ]+: mode live: its gate is closed: .* \(wait \(`wattle policy get` shows the gate\), or skip the gate with --force --why TEXT\)"),
-        ("a share of waiting", "fleet", ("--cpu-wait", "2%", "--why", "a test"), 0, r"waiting +at most 2\.0% of pods' time;.*a test"),
-        ("a share of lateness", "fleet", ("--late", "3%", "--why", "a test"), 0, r"late +at most 3\.0% of pods' time; .* times\n.*a test"),
+        ("a share of waiting", "fleet", ("--cpu-wait", "2%", "--why", "a test"), 0, r"waiting +at most 2\.0% of pods' time\n.*a test"),
+        ("a share of lateness", "fleet", ("--late", "3%", "--why", "a test"), 0, r"late +at most 3\.0% of pods' time\n.* times\n.*a test"),
         ("no share", "fleet", ("--late", "much"), 2, r"^wattle: [a-z ]+: late: 'much' is not a number")]),
     "policy promote": Command(once=True, asks="operator", states=[
-        ("one further", "empty", ("--why", "a test"), 0, r"^mode +shadow, .*promotion +to canary:10% is closed: 0 of 100 decisions.*mode off -> shadow +a test"),
+        ("one further", "empty", ("--why", "a test"), 0, r"^mode +shadow, .*promotion +to canary:10% is closed: 0 of 100 decisions.*mode off -> shadow\n +a test"),
         ("nothing beyond", "fleet", (), 1, r"live")]),
     "policy rollback": Command(once=True, asks="operator", states=[
         ("no such change", "fleet", ("--to", "99"), 1, r'^wattle: [a-z ]+: (change )?"99" not found: it has no settings to return to \(list changes with `wattle policy get`\)'),
@@ -222,6 +231,19 @@ COMMANDS = {
         ("no cluster", "empty", ("--kubeconfig", "{dir}/none"), None, NO_FILE)]),
     "keys unpack": Command(elsewhere="tests/unit/cli/cluster_test.cpp", states=[
         ("no folder", "empty", ("{dir}/none", "{dir}/unpacked"), 1, NO_FILE)]),
+    "dashboard": Command(states=[
+        ("the page", "empty", ("--server", "tcp://no.such.host.invalid:7462", "--timeout", "300ms"), 1, r"^wattle: dashboard: .*http\.port of the controller"),
+        ("no browser", "empty", ("--context", "there", "--kubeconfig", "{dir}/none"), 1, r"^wattle: dashboard: ")], elsewhere="tests/e2e/dashboard_and_completion_test.py"),
+    "install": Command(elsewhere="tests/e2e/kube/install_test.py", states=[
+        ("the manifests", "empty", ("--registry", "registry.example/team", "--kubernetes", "v1.35.4"), 0, r"^# Made by .*kind: Namespace\n.*image: registry\.example/team/wattle-agent:"),
+        ("no registry", "empty", ("--registry", "a b", "--kubernetes", "v1.35.4"), 2, r"--registry: invalid value 'a b' \(use the registry with its path"),
+        ("no cluster", "empty", ("--registry", "registry.example", "--kubeconfig", "{dir}/none"), 1, r"/none: .*pass --kubernetes VERSION")]),
+    "version": Command(asks="reader", formats=("json", "yaml"), states=[
+        ("both", "fleet", (), 0, r"^client +\d+\.\d+\.\d+\ncontroller +\d+\.\d+\.\d+\n$")]),
+    "help": Command(states=[
+        ("all", "empty", (), 0, r"Usage: wattle .*Subcommands:"),
+        ("of a command", "empty", ("policy", "set"), 0, r"^Change mode, .*Usage: wattle policy set "),
+        ("unknown", "empty", ("polcy",), 2, r'^wattle: help: unknown command "polcy" \(did you mean "policy"\?')]),
     "join": Command(elsewhere="tests/e2e/machine/join_test.py", states=[
         ("no token", "empty", ("word",), 2, r"the token: is not a token of `wattle keys token new` \(copy the whole line that `wattle keys token new` printed, or create a new token\)")]),
     "up": Command(elsewhere="tests/e2e/packages/joining.py", states=[

@@ -97,7 +97,7 @@ class World(House):
 def listed(world, *path):
     """(path, its help) of each command without commands of its own, as --help lists them."""
     reported = world.piped(*path, "--help").stdout
-    found = re.findall(r"^  (\w+) {2,}(\S.*)$", reported.partition("Subcommands:\n")[2].partition("\n\n")[0], re.M)
+    found = re.findall(r"^  (\w+)(?:, \w+)? {2,}(\S.*)$", reported.partition("Subcommands:\n")[2].partition("\n\n")[0], re.M)
     for name, about in found:
         below = list(listed(world, *path, name))
         yield from below or [((*path, name), about)]
@@ -170,34 +170,33 @@ def formats(world, path, command):
 
 def asks(world, path, command):
     """Who is not allowed, may not, or finds nobody."""
-    state = next(each for each in reversed(command.states) if each[3] != 2 and "--feed" not in each[2]) if path != ("watch",) else ("", "", ("decisions",))
+    state = next(each for each in reversed(command.states) if each[3] != 2 and "--feed" not in each[2])
     name, words = " ".join(path), [*path, *map(world.put, state[2])]
     look_at(world, f"{name}, a key that is not allowed", [*world.options("stranger2"), *words], 1, r"does not allow your key \S+ .*wattle keys allow KEY ROLE NAME")
     if command.asks == "operator":
         look_at(world, f"{name}, a key that may not", [*world.options("reader"), *words], 1, r"reader/cli: permission denied: .*\(needs role (shim or )?operator\)")
     away = world.options(command.asks, server=world.nowhere, feed=world.nowhere, timeout="10m")
-    look_for = r"runs and that --feed is its feed" if path == ("watch",) else r"is running and that the endpoint is its ask port"
-    look_at(world, f"{name}, nobody answers", [*away, *words], 1, rf"no answer from {re.escape(world.nowhere)} \(check that the controller {look_for}\)")
+    look_at(world, f"{name}, nobody answers", [*away, *words], 1, rf"no answer from {re.escape(world.nowhere)} \(check that the controller is running and that the endpoint is its ask port\)")
 
 
 def watched(world):
-    """`watch` ends by Ctrl-C alone."""
+    """-w ends by Ctrl-C alone."""
     for what, pattern in (("nodes", "NODE +STATE"), ("pods", "POD +NODE|no pods"), ("decisions", "")):
-        with Screen([world.binary("wattle"), *world.options("reader"), "watch", what], lines=60, columns=WIDE, **world.environment) as screen:
+        with Screen([world.binary("wattle"), *world.options("reader"), what, "-w"], lines=60, columns=WIDE, **world.environment) as screen:
             if pattern:
-                screen.until(f"watch {what}", lambda rows: re.search(pattern, "\n".join(rows)))
+                screen.until(f"{what} -w", lambda rows: re.search(pattern, "\n".join(rows)))
             else:
                 def reported(_):
                     fetch(f"{world.shim()}/prioritize", extender_args(f"watched-{len(screen.raw)}-{id(_)}", [world.node]))
                     return "default/pod-watched" in screen.text()
-                screen.until("watch decisions", reported)
+                screen.until("decisions -w", reported)
             screen.type("\x03")
-            check(f"watch {what}: Ctrl-C ends it well", screen.ended() == 0, screen.text())
+            check(f"{what} -w: Ctrl-C ends it well", screen.ended() == 0, screen.text())
 
 
 def waits_for_feed(world):
     """A feed that goes away while it is listened to is reported once, and waited for."""
-    world.start("watch", world.binary("wattle"), *world.options("reader", timeout="500ms"), "watch", "decisions")
+    world.start("watch", world.binary("wattle"), *world.options("reader", timeout="500ms"), "decisions", "-w")
 
     def heard():
         fetch(f"{world.shim()}/prioritize", extender_args(f"before-{os.urandom(4).hex()}", [world.node]))
@@ -222,7 +221,7 @@ def of_all(world):
         ("help of an unknown command of policy", ("policy", "promot", "--help"), 2, r'^wattle: policy: unknown command "promot" \(did you mean "promote"\? commands: get, '),
         ("an unknown command of keys", ("keys", "clouds"), 2, r'^wattle: keys: unknown command "clouds" \(commands: new, list, '),
         ("no command of policy", ("policy",), 2, r"^wattle: policy: a command is missing \(commands: get, set, promote, rollback\)"),
-        ("no such form", (*good, "nodes", "-o", "xml"), 2, r'--output: unknown value "xml" \(use one of table, wide, json, yaml, name\)'),
+        ("no such form", (*good, "nodes", "-o", "xml"), 2, r'--output: unknown value "xml" \(use one of table, wide, json, yaml, name, jsonpath=\)'),
         ("no such time", (*world.options("reader", timeout="soon"), "nodes"), 2, r"--timeout: 'soon' is not a duration of 10ms to 10m \(for example 250ms, 5s or 1m\)"),
         ("no key file", (*world.options("reader", key="/none.key"), "nodes"), 2, r"/none\.key: No such file or directory \(create a key pair with `wattle keys new`\)"),
         ("no key of the controller", (*world.options("reader", server_key="/none.pub"), "nodes"), 2, r"/none\.pub: No such file or directory"),
@@ -233,6 +232,11 @@ def of_all(world):
          r"the endpoint is its ask port"),
         ("nothing configured", ("nodes",), 2, r"^wattle: nodes: no configuration: none of WATTLE_CONFIG, "),
         ("its version", ("--version",), 0, r"^\d+\.\d+\.\d+"),
+        ("an alias", (*good, "check", "--pre", "--scheduler", "/none"), 2, r"^wattle: doctor: /none: No such file"),
+        ("no such key in a path", (*good, "nodes", "-o", "jsonpath={.nodes[*].nmae}"), 1, r'^wattle: nodes: -o jsonpath: column 11: unknown key "nmae" \(did you mean "name"\?'),
+        ("a mistake in a path", (*good, "nodes", "-o", "jsonpath={.nodes[*}"), 2, r'^wattle: nodes: -o jsonpath: column 10: "\]" is missing'),
+        ("names of what is no list", (*good, "status", "-o", "name"), 2, r"^wattle: status: -o name: only lists and `place` have this output"),
+        ("no such sort key", (*good, "nodes", "--sort-by", "nmae"), 1, r'^wattle: nodes: --sort-by: column 1: unknown key "nmae" \(did you mean "name"\?'),
     ]
     for what, words, code, pattern in cases:
         look_at(world, what, words, code, pattern)

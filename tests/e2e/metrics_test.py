@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every /metrics page of the house passes `promtool check metrics`: agent, controller and shim, after a decision was asked for.
+"""Every /metrics page of the house passes `promtool check metrics`, and as OpenMetrics its parser: agent, controller and shim, after a decision was asked for.
 
 Each name has one owner but process_*, every program exports its build and its process, quantiles are histograms, and a state is one series
 for each value of which one is 1.
@@ -9,6 +9,12 @@ import shutil
 import subprocess
 import sys
 import time
+import urllib.request
+
+try:
+    from prometheus_client.openmetrics.parser import text_string_to_metric_families
+except ImportError:
+    text_string_to_metric_families = None
 
 from house import SKIPPED, House, binaries_from, extender_args, fetch, wait_until
 from patience import AGES_S, SOON_S
@@ -67,6 +73,25 @@ def check_names(pages):
         check(f"{name} has more than one {label}", all(len(values) > 1 for values in groups.values()), str(series))
 
 
+def check_open_metrics(program, url, found):
+    """The page in OpenMetrics, by the parser of Prometheus' client library, has the same families and series."""
+    if text_string_to_metric_families is None:
+        print("skipped: OpenMetrics, without the parser (Debian package python3-prometheus-client; scripts/setup installs it)")
+        return
+    request = urllib.request.Request(f"{url}/metrics", headers={"Accept": "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5"})
+    with urllib.request.urlopen(request, timeout=SOON_S) as answer:
+        kind, page = answer.headers["Content-Type"], answer.read().decode()
+    check(f"the {program} answers with OpenMetrics to a client that prefers it", kind == "application/openmetrics-text; version=1.0.0; charset=utf-8", kind)
+    try:
+        parsed = {family.name + ("_total" if family.type == "counter" else ""): family for family in text_string_to_metric_families(page)}
+    except ValueError as error:
+        check(f"the {program}'s OpenMetrics is parsed", False, repr(error))
+        return
+    check(f"the {program}'s OpenMetrics has the same {len(found)} families", parsed.keys() == found.keys(), str(parsed.keys() ^ found.keys()))
+    differing = [name for name, (kind, series) in found.items() if name in parsed and (parsed[name].type != kind or bool(parsed[name].samples) != bool(series))]
+    check(f"the {program}'s OpenMetrics has the same types, and samples of the same families", not differing, str(differing))
+
+
 def main():
     binaries = binaries_from(sys.argv)
     promtool = shutil.which("promtool")
@@ -89,6 +114,7 @@ def main():
             check(f"promtool finds nothing in /metrics of the {name}", done.returncode == 0 and not done.stderr.strip(),
                   f"exit {done.returncode}: {done.stderr or done.stdout}")
             pages[name] = families(page)
+            check_open_metrics(name, url, pages[name])
         check_names(pages)
     return 1 if failures else 0
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`wattle watch`: decisions come over the feed as they are made, nodes are drawn anew when they change; Ctrl-C ends it well, and who may not
+"""`wattle nodes -w`, `wattle decisions -w`: decisions come over the feed as they are made, nodes are drawn anew when they change; Ctrl-C ends it well, and who may not
 listen is reported so."""
 import json
 import signal
@@ -19,7 +19,7 @@ def check(claim, truth, detail=""):
 
 def watching(house, name, *words, key="reader"):
     house.start(name, house.binary("wattle"), "--server", f"tcp://127.0.0.1:{house.ask}", "--feed", f"tcp://127.0.0.1:{house.feed}",
-                "--key", str(house.dir / f"{key}.key"), "--server-key", str(house.dir / "controller.key.pub"), "watch", *words)
+                "--key", str(house.dir / f"{key}.key"), "--server-key", str(house.dir / "controller.key.pub"), *words, "-w")
 
 
 def main():
@@ -31,7 +31,7 @@ def main():
         wait_until("this machine is a node", house.connected)
         watching(house, "decisions", "decisions")
         watching(house, "json", "decisions", "-o", "json")
-        watching(house, "nodes")
+        watching(house, "nodes", "nodes")
         watching(house, "stranger", "nodes", key="stranger")
         asked = 0
 

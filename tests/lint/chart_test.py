@@ -383,8 +383,8 @@ def check_digests():
 
 
 def check_rendering():
-    for name in render.differences(render.base_files()):
-        manifests.breach(f"k8s/base/{name}: is not what the chart renders (run k8s/render.py)")
+    for name in render.differences(render.all_files()):
+        manifests.breach(f"k8s/{name}: is not what the chart renders (run k8s/render.py)")
     linted = subprocess.run([str(assets.helm(may_build=False)), "lint", "--strict", "--kube-version", render.KUBE, "--set", "images.registry=registry.example", str(CHART)],
                             capture_output=True, text=True, check=False)
     if linted.returncode != 0 or "[INFO]" in linted.stdout:

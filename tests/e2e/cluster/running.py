@@ -95,6 +95,12 @@ def check_access(claims, cluster):
         cluster.kubectl("create", "rolebinding", "wattle-readers", "--namespace", "wattle", "--role=wattle-reader", "--serviceaccount=default:reader")
         code, said = wait_until("the Role is in force", lambda: (answer := wattle("nodes", "-o", "json"))[0] == 0 and answer)
         claims.check("with the Role wattle-reader it shows the nodes", sorted(node["name"] for node in json.loads(said)["nodes"]) == sorted(cluster.names), said)
+        page = subprocess.Popen([str(cluster.binaries / "wattle"), "--context", "as-reader", "dashboard"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env)
+        url = page.stdout.readline().strip()
+        with urllib.request.urlopen(url + "page/pass", timeout=LATE_S) as answer:
+            claims.check("wattle dashboard forwards the page, which asks for a token", json.load(answer)["token_needed"], url)
+        page.terminate()
+        claims.check("and reports where a reader finds the token", "get secret wattle-metrics" in page.communicate(timeout=LATE_S)[1] and page.returncode == 0)
         code, said = wattle("policy", "set", "--mode", "off", "--why", "a test")
         claims.check("a reader changes nothing", code != 0 and "operator" in said, said)
         code, said = wattle("--as-operator", "nodes")

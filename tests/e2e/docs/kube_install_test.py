@@ -37,8 +37,8 @@ ALIKE = {"skopeo copy": "tests/e2e/images makes the images, copies them and runs
 FORWARD = {"port-forward svc/wattle-controller": (":", "without a kubelet nothing is forwarded, and the controller is on this very network")}
 LOOKS = {"doctor --kubeconfig": PATIENCE}
 WAYS = {
-    "helm": ALIKE | {way: "that is the other way" for way in ("kubectl apply -k", "kubectl delete -k")},
-    "kustomize": ALIKE | {way: "that is the other way" for way in ("helm install", "helm upgrade", "helm rollback", "helm uninstall")},
+    "helm": ALIKE | {way: "that is the other way" for way in ("kubectl apply -k", "kubectl delete -k", "wattle install")},
+    "kustomize": ALIKE | {way: "that is the other way" for way in ("helm install", "helm upgrade", "helm rollback", "helm uninstall", "wattle install")},
 }
 
 

@@ -56,7 +56,7 @@ def o2(world):
     if pathlib.Path(world.house.binary("kubectl-wattle")).exists() and shutil.which("kubectl"):
         claim("the plugin asks the same controller", json.loads(shell("kubectl wattle status -o json"))["nodes"] == len(world.nodes))
     shell.typed[:] = ["wattle nodes|node|pods|top|decisions|policy|model|status -o table|wide|json|yaml", "wattle completion bash"]
-    return f"{len(asked)} commands in four formats; watch, explain and doctor in every state: " + shown_by("tests/e2e/cli_states_test.py", "tests/e2e/watch_test.py")
+    return f"{len(asked)} commands in four formats; lists with -w, explain and doctor in every state: " + shown_by("tests/e2e/cli_states_test.py", "tests/e2e/watch_test.py")
 
 
 def _shape(document):

@@ -279,12 +279,12 @@ TEST_CASE("the ports of kubectl port-forward are read from its output, in any or
   const std::string both =
       "Forwarding from 127.0.0.1:40001 -> 7462\nForwarding from [::1]:40001 -> 7462\n"
       "Forwarding from 127.0.0.1:40002 -> 7461\n";
-  CHECK(forwarded_ports(both).ask == "40001");
-  CHECK(forwarded_ports(both).feed == "40002");
-  CHECK(forwarded_ports("Handling connection for 40001\n" + both).feed == "40002");
-  CHECK(forwarded_ports("").ask.empty());
-  CHECK(forwarded_ports("Forwarding from 127.0.0.1:40001 -> 7462\n").feed.empty());
-  CHECK(forwarded_ports("error: Forwarding from 127.0.0.1:1 -> 7462\n").ask.empty());
+  CHECK(forwarded_port(both, 7462) == "40001");
+  CHECK(forwarded_port(both, 7461) == "40002");
+  CHECK(forwarded_port("Handling connection for 40001\n" + both, 7461) == "40002");
+  CHECK(forwarded_port("", 7462).empty());
+  CHECK(forwarded_port("Forwarding from 127.0.0.1:40001 -> 7462\n", 7461).empty());
+  CHECK(forwarded_port("error: Forwarding from 127.0.0.1:1 -> 7462\n", 7462).empty());
 }
 
 TEST_CASE("a way to a cluster that does not exist is an error that names the file") {

@@ -17,11 +17,11 @@ TEST_CASE("a budget says whose its limit is, what is measured, and its price") {
       {"limit", 0.012}, {"set", false}, {"measured", 0.008}, {"under_default", 0.007}, {"price_w", 14.2}};
   CHECK(
       waiting_cell(View(waiting)).text ==
-      "at most 1.2% of pods' time, the share under the default scheduler; measured 0.8%, default scheduler 0.7%, price "
+      "at most 1.2% of pods' time, the share under the default scheduler; measured 0.8%; default scheduler 0.7%; price "
       "14.2 W per core");
   const Json late = {{"limit", 0.02}, {"set", true}, {"measured", 0.013}, {"under_default", nullptr}, {"price", 1.0}};
   CHECK(late_cell(View(late)).text ==
-        "at most 2.0% of pods' time; measured 1.3%, default scheduler -, price 1.0 times");
+        "at most 2.0% of pods' time; measured 1.3%; default scheduler -; price 1.0 times");
 }
 
 TEST_CASE("a budget that is not in force has no limit, and one that is exceeded says by how much and is marked") {
@@ -36,7 +36,7 @@ TEST_CASE("a budget that is not in force has no limit, and one that is exceeded 
       {"exceeded", true}, {"under_default", nullptr}, {"price_w", 30.0}};
   CHECK(waiting_cell(View(over)).text ==
         "at most 1.0% of pods' time, the minimum, because the default scheduler's share is unknown; measured 6.2%, 6.2 "
-        "times the budget, default scheduler -, price 30.0 W per core");
+        "times the budget; default scheduler -; price 30.0 W per core");
   CHECK(waiting_cell(View(over)).tone == Tone::bad);
   over["used_ratio"] = 0.9;
   over["exceeded"] = false;

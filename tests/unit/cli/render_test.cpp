@@ -7,7 +7,9 @@
 
 #include "cli/commands.hpp"
 #include "cli/power_states.hpp"
+#include "cli/table.hpp"
 #include "common/json/value.hpp"
+#include "common/parse.hpp"
 #include "common/printable.hpp"
 #include "tests/places.hpp"
 
@@ -62,10 +64,7 @@ struct Page {
 std::vector<Page> pages() {
   return {{"nodes", example("nodes"), render_nodes},
           {"node", node_example(), render_node},
-          {"pods", example("pods"),
-           [](const Json& document, const Style& style) {
-             return render_pods(document, {{"worker-1", "estimated"}}, style);
-           }},
+          {"pods", example("pods"), render_pods},
           {"pod", example("pod"), render_pod},
           {"top", top_example(), render_top},
           {"decisions", example("decisions"), render_decisions},
@@ -206,8 +205,7 @@ TEST_CASE("stale and disconnected nodes are red, pressure yellow, and only with 
 }
 
 TEST_CASE("pods carry the energy source of their node") {
-  const auto sources = energy_sources(example("nodes"));
-  const std::string text = render_pods(example("pods"), sources, {}).value();
+  const std::string text = render_pods(example("pods"), {}).value();
   CHECK(has(text, "default/web-5d9-x2x"));
   CHECK(has(text, "5.1 W rapl"));
   CHECK(has(text, "70.0 MiB"));
@@ -218,7 +216,7 @@ TEST_CASE("a pod whose name nobody told is shown by its UID") {
   Json document = example("pods");
   document["pods"][0]["name"] = nullptr;
   document["pods"][0]["namespace"] = nullptr;
-  CHECK(has(render_pods(document, {}, {}).value(), "0f7c6a52-3c55-4c6f-9d0e-0b2a5f7a3c11"));
+  CHECK(has(render_pods(document, {}).value(), "0f7c6a52-3c55-4c6f-9d0e-0b2a5f7a3c11"));
 }
 
 TEST_CASE("rewards of two presets are not figures of one column") {
@@ -257,7 +255,7 @@ TEST_CASE("explain tells winner, runner-up, masks, features and what became of i
   CHECK_FALSE(has(text, "PRIOR"));
   const std::string wide = render_explain(document, {.wide = true}).value();
   CHECK(has(wide, "\nWaiting now: at most 1.2% of pods' time, the share under the default scheduler; measured 0.8%"));
-  CHECK(has(wide, ", price 14.2 W per core.\nLateness now: at most 2.0% of pods' time; measured 1.3%"));
+  CHECK(has(wide, "; price 14.2 W per core.\nLateness now: at most 2.0% of pods' time; measured 1.3%"));
   CHECK(has(wide, "Best:      worker-1, q -0.210 = prior -0.250 + residual 0.040, adds 4.2 W est."));
   CHECK(has(wide, "Runner-up: worker-3, q -0.400 = prior -0.300 + residual -0.100, adds 6.0 W est."));
   CHECK(has(wide, "network of step 1200, sha256 9b1f..."));
@@ -356,9 +354,9 @@ TEST_CASE("energy has its money and CO2 beside it where the controller has a tar
   CHECK_FALSE(has(text, "COST"));
   CHECK_FALSE(has(text, "CO2"));
   Json status = example("status");
-  CHECK(has(render_status(status, style).value(), "22.3 W est: 5.85 EUR, 7.4 kg CO2 per day"));
+  CHECK(has(render_status(status, style).value(), "22.3 W est\n            5.85 EUR, 7.4 kg CO2 per day\n"));
   for (const char* key : {"cost_per_day", "co2_g_per_day"}) status[key] = nullptr;
-  CHECK_FALSE(has(render_status(status, style).value(), "22.3 W est: "));
+  CHECK_FALSE(has(render_status(status, style).value(), "EUR, 7.4 kg CO2 per day"));
   CHECK(has(render_pod(example("pod"), style).value(), " since first seen: 0.0000 EUR, 0.03 g CO2"));
   CHECK(has(render_provision(example("provision"), style).value(), "0.2246 EUR, 285 g CO2 per day"));
 }
@@ -392,8 +390,9 @@ TEST_CASE("confirm reports the unit and what ends the workload; done reports who
 TEST_CASE("the saving is the first line of status, followed by the alarms with their commands") {
   Json policy = example("policy"), status = example("status");
   CHECK(has(render_policy(policy, {}).value(),
-            "at most 2.0% of pods' time; measured 1.3%, default scheduler -, price 1.0 times"));
-  const std::string text = "would save 67 W (17%) [14, 20], modelled; pods would wait 0.3% instead of 0.2%";
+            "at most 2.0% of pods' time\n            measured 1.3%\n            default scheduler -\n            price "
+            "1.0 times"));
+  const std::string text = "would save 67 W (17%) [14, 20], modelled";
   policy["modelled"] = status["modelled"] = {{"text", text}};
   status["alarms"] =
       Json::array({{{"what", "nodes"}, {"text", "1 of 8 nodes is silent"}, {"command", "wattle doctor"}}});
@@ -406,6 +405,30 @@ TEST_CASE("the saving is the first line of status, followed by the alarms with t
   CHECK(alarm < shown.find("version"));
   status["alarms"] = Json::array();
   CHECK_FALSE(has(render_status(status, {}).value(), "alarm"));
+}
+
+TEST_CASE("status and policy fit in 100 columns, one thought per line") {
+  Json policy = example("policy"), status = example("status");
+  const auto fits = [](const std::string& text) {
+    parse::for_each_line(text, [](std::string_view line) {
+      CAPTURE(line);
+      CHECK(display_width(line) <= kWrap);
+      CHECK(line.find("; ") == std::string_view::npos);
+    });
+  };
+  fits(render_status(status, {}).value());
+  fits(render_policy(policy, {}).value());
+  const std::string because =
+      "because of many long reasons that a person typed; and of one more, which is longer still: ";
+  policy["changes"].push_back(policy["changes"][0]);
+  policy["changes"][0]["what"] = policy["changes"][1]["why"] = because + because;
+  policy["unwritten"] = {{"changes", 2}, {"error", because + because}};
+  status["mode_reason"] = status["alarms"][0]["text"] = status["who_serves"][0]["text"] = because + because + because;
+  fits(render_status(status, {}).value());
+  const std::string shown = render_policy(policy, {}).value();
+  fits(shown.substr(0, shown.find("CHANGE")));
+  parse::for_each_line(shown, [](std::string_view line) { CHECK(display_width(line) <= kWrap); });
+  CHECK(has(shown, "\n     7  2024-11-21 05:20:00Z  operator/ann  mode shadow -> canary:10%\n"));
 }
 
 TEST_CASE("doctor is well unless something has failed or a node is away") {

@@ -31,9 +31,9 @@ Json fleet_of(std::vector<Json> nodes) {
 Json three() { return fleet_of({node_of("a", 50, 1, 3), node_of("b", 90, 2, 1), node_of("c", 70, 7, 2)}); }
 
 Json workload_of(const Json& name, const std::string& uid, double power_w, double energy_j) {
-  return {{"uid", uid},         {"name", name},        {"namespace", "default"},
-          {"kind", "pod"},      {"node", "b"},         {"cpu_cores", power_w / 10},
-          {"power_w", power_w}, {"energy_j", energy_j}};
+  return {{"uid", uid},         {"name", name},         {"namespace", "default"},
+          {"kind", "pod"},      {"node", "b"},          {"cpu_cores", power_w / 10},
+          {"power_w", power_w}, {"energy_j", energy_j}, {"energy_source", "rapl"}};
 }
 
 std::string text_of(const Line& line) {
