@@ -24,10 +24,10 @@ std::string text_of(placement::Preset preset) { return std::string(placement::to
 // Equal to the digest in a checkpoint of the same network.
 std::string digest_of(const models::QTrainer& network) { return models::network_digest(network.weights()); }
 
-// Under such a reward a learned network serves once its choices cost less on copies of the cluster
-// (placement/decide/decision_engine). Anchored to the trusted network it could hardly leave choices that its rewards
+// Under such a reward a learned network serves once measured blocks show that it costs less
+// (placement/judge/candidate_trials). Anchored to the trusted network it could hardly leave choices that its rewards
 // contradict.
-bool gate_judges(const placement::RewardConfig& reward) {
+bool joules_judge(const placement::RewardConfig& reward) {
   return reward.preset == placement::Preset::weighted && reward.weights.energy > 0;
 }
 
@@ -226,7 +226,7 @@ void NetworkStore::trust_promoted() {
 }
 
 Status NetworkStore::stepped(std::span<const models::Transition> batch) {
-  if (gate_judges(reward_)) return {};
+  if (joules_judge(reward_)) return {};
   return anchor_.stepped(batch);
 }
 
