@@ -36,7 +36,6 @@ constexpr std::array kRights{
     Right{Channel::ask, Kind::query, "model-save", kOperator},
     Right{Channel::ask, Kind::query, "model-add", kOperator},
     Right{Channel::ask, Kind::query, "model-load", kOperator},
-    Right{Channel::ask, Kind::query, "model-eval", kOperator},
     Right{Channel::ask, Kind::query, "sleep-exclude", kOperator},
     Right{Channel::ask, Kind::query, "backup", kOperator},
     Right{Channel::ask, Kind::query, {}, kLookers},

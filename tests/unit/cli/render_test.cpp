@@ -84,7 +84,6 @@ std::vector<Page> pages() {
           {"sleep plan", example("sleep"), render_sleep_plan},
           {"policy", example("policy"), render_policy},
           {"models", example("models"), render_models},
-          {"model-eval", example("model-eval"), render_models},
           {"status", example("status"), render_status}};
 }
 
