@@ -112,12 +112,6 @@ void Trainer::resume() {
   if (const auto restored = learner_.restore(models::with_prefix(loaded->tensors, models::kLearnerPrefix)); !restored)
     log_.error("replay.lost", "the network was restored without its replay buffer", {{"error", restored.error()}});
   if (fits) networks_.resumed(*loaded);
-  if (fits && loaded->manifest.reward.empty() && networks_.shut(learner_.chain())) {
-    log_.warn("checkpoint.other_preset",
-              "the checkpoint was trained with another reward preset; learning starts from scratch",
-              {{"file", loaded->file}});
-    begin_preset();
-  }
   // Outcomes that were awaited died with the process that awaited them; the chain must not wait for them.
   learner_.expire(clock_.mono() + std::chrono::hours(24));
   const auto last = loaded->manifest.figures.find("last_decision");
