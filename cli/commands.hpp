@@ -72,7 +72,7 @@ Result<std::string> render_doctor(const Json& document, const Style& style);
 Result<std::string> render_pre(const Json& document, const Style& style);
 Result<std::string> render_gaps(const Json& document, const Style& style);
 Result<std::string> render_policy(const Json& document, const Style& style);
-// Renders the document `models` or the answer to model-eval.
+// Renders the document `models`.
 Result<std::string> render_models(const Json& document, const Style& style);
 // Renders the output of `version -o json`.
 Result<std::string> render_version(const Json& document, const Style& style);

@@ -1,4 +1,4 @@
-// `wattle model list|save|load|eval|record|add`: shows the stored networks and the serving one, and changes them.
+// `wattle model list|save|load|record|add`: shows the stored networks and the serving one, and changes them.
 #include <array>
 
 #include "cli/declare.hpp"
@@ -18,36 +18,6 @@ std::string shortened(const View& digest) {
   return text ? text->substr(0, 12) : std::string(kAbsent);
 }
 
-std::string side_text(const View& side) {
-  return "reward " + number(side["mean_reward"], 3) + " over the " + count(side["taken"]) +
-         " decisions that match its own choice; residual " + number(side["max_abs_residual"], 3) + " at most";
-}
-
-std::string serving_label(const View& serving) {
-  return "in use: " + serving["name"].text_or("learned here") + ", step " + count(serving["step"]);
-}
-
-std::string difference_text(const View& difference) {
-  if (!difference.present()) return "unknown: needs 20 outcomes of each network where the two differ";
-  return number(difference["mean"], 3) + " per decision, 95% interval " + number(difference["low"], 3) + " to " +
-         number(difference["high"], 3) + ", where the two differ";
-}
-
-Result<std::string> render_eval(const View& eval, const Style& style) {
-  const View serving = eval["serving"], model = eval["model"];
-  const auto ratio = eval["same_choice_ratio"].number();
-  std::vector<std::pair<std::string, Cell>> pairs{
-      {"decisions", count(eval["decisions"]) + ", " + count(eval["outcomes"]) + " with an outcome; the two differ in " +
-                        count(eval["differ"])},
-      {"same choice", ratio ? number(100 * *ratio, 1) + "%" : std::string(kAbsent)},
-      {"Q difference", number(eval["mean_abs_q_difference"], 4) + " on average, chosen node relative to the others"},
-      {serving_label(serving), side_text(serving)},
-      {model["name"].text_or() + ", step " + count(model["step"]), side_text(model)},
-      {"reward gained", difference_text(eval["reward_difference"]) + ", preset " + eval["preset"].text_or()}};
-  if (const auto gated = serving["gated"].text()) pairs.emplace_back("not in use", *gated);
-  return printable_lines(pairs_text(pairs, style.colour));
-}
-
 // Describes the progress of learning; empty if nothing has been learned.
 std::string learning_text(const View& learning) {
   if (!learning["reward_centre"].number()) return {};
@@ -60,7 +30,6 @@ std::string learning_text(const View& learning) {
 
 Result<std::string> render_models(const Json& document, const Style& style) {
   const View view(document);
-  if (view["eval"].present()) return render_eval(view["eval"], style);
   WATTLE_TRY(const std::vector<View> models, view.list("models"));
   Table table{{"NAME", ">STEP", "SAVED", "SERVES", ">SIZE", "SHA-256", "SCHEMA", "FAULT"}, {}};
   for (const View& model : models) {
@@ -123,18 +92,10 @@ void declare_model_load(CLI::App& command, Run& chosen) {
   command.add_option("--why", declare_model_name(command, options).why, kWhyOfModel);
 }
 
-void declare_model_eval(CLI::App& command, Run& chosen) {
-  declare_model_name(command,
-                     runs<ModelOptions>(command, chosen, [](const Invocation& invocation, const ModelOptions& given) {
-                       return ask_about(invocation, "model-eval", given);
-                     }));
-}
-
 constexpr std::array kModelCommands{
     Command{"list", "List the stored networks and the network in use", declare_model_list},
     Command{"save", "Store the current network under a name", declare_model_save},
     Command{"load", "Use another network, and continue learning from it", declare_model_load},
-    Command{"eval", "Compare a network with the one in use on recorded decisions", declare_model_eval},
     Command{"record", "Write the cluster's history to a file for wattle-sim improve", declare_model_record},
     Command{"add", "Store a network from a file under a name; `load` puts it in use", declare_model_add}};
 }  // namespace

@@ -89,10 +89,7 @@ Draft<std::vector<wire::Message>> Answers::answer(const transport::Incoming& inc
   }
   if (auto* ask = std::get_if<wire::Ask>(&*message)) return ready(answer_ask(std::move(*ask), who, waited));
   if (query->what.starts_with("model-")) {
-    Decider::InUse in_use = parts_.decider.in_use();
-    models_.take(
-        *query, who.user_id(), incoming.route,
-        {std::move(in_use.network), std::move(in_use.version.loaded_from), parts_.decider.network_gated_why()});
+    models_.take(*query, who.user_id(), incoming.route);
     return ready(Messages());
   }
   if (is_of_store(query->what, query->arguments)) return answer_from_store(*query, incoming);

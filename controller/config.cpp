@@ -84,7 +84,6 @@ void read_owner_share(config::Section share, placement::OwnerShare& out) {
 
 void read_decide(config::Section decide, ControllerConfig& out) {
   decide.read("epsilon", out.decide.epsilon, {.min = 0, .max = 1});
-  decide.read("require_evidence", out.require_evidence);
   decide.read("measure_candidates", out.measure_candidates);
   decide.read("stale_after", out.decide.mask.stale_after_s, {.min = 0.5, .max = 3600, .unit = config::Unit::seconds});
   read_start_cap(decide.section("start_cap"), out.decide.mask.start_cap);
@@ -223,7 +222,6 @@ Result<ControllerConfig> read(config::Document document) {
   read_name(root, "mode", out.mode, parse_mode, out.mode.text());
   read_canary(root.section("canary"), out.blocks);
   root.section("shadow").read("block", out.modelled.block_s, {.min = 1, .max = 86'400, .unit = config::Unit::seconds});
-  out.require_evidence = true;
   out.measure_candidates = true;
   placement::PolicyInfo policy;
   read_name(root, "policy", policy, placement::parse_policy, out.policy);

@@ -86,11 +86,8 @@ enum class ProvisionLevel {
 struct ControllerConfig {
   ModeSetting mode;
   placement::NetworkOptions network;  // not from the file
-  // If true, a learned network serves after it has cost fewer joules than the plan on this cluster
-  // (docs/reference/rollout.md, The network gate). The configuration file's default is true.
-  bool require_evidence = false;
-  // If true, measured blocks decide in mode live which candidate serves (docs/reference/rollout.md, Candidates). The
-  // configuration file's default is true.
+  // If true, measured blocks decide which candidate serves (docs/reference/rollout.md, Candidates). The configuration
+  // file's default is true.
   bool measure_candidates = false;
   std::string data_dir = "/var/lib/wattle-controller";
   std::string key_file;    // this controller's key pair

@@ -117,10 +117,6 @@ Loop::Loop(const ControllerParts& parts, Provisioning& provisioning, TaskQueue& 
     feed_.changed();
     keep_monitors();  // a row of another experiment does not apply
   });
-  decider_.on_event([this](const MonitorEvent& event) {
-    parts_.rollout.take(event);
-    keep_monitors();
-  });
   decider_.placements().on_placed(
       [this](const placement::PodSpec& pod, const std::string& node) { owners_.placed(pod, node); });
   decider_.placements().on_left([this](const placement::PodSpec& pod) {
@@ -227,7 +223,7 @@ void Loop::keep_monitors() { parts_.rollout.keep(decider_.monitor_states()); }
 
 void Loop::restore_monitors() {
   std::vector<MonitorState> states;
-  for (const std::string_view name : {kNetworkGateRow, kLearnedGateRow, kSavingRow, kCandidatesRow}) {
+  for (const std::string_view name : {kSavingRow, kCandidatesRow}) {
     const std::string* text = parts_.rollout.kept(name);
     if (text != nullptr) states.push_back({std::string(name), *text});
   }

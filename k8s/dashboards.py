@@ -136,8 +136,6 @@ DECISIONS = [
     graph("Reward of the last outcome", "none", ("reward", "wattle_controller_last_reward"), ("mean Q", "wattle_controller_mean_q")),
     graph("Loss", "none", ("loss", "wattle_controller_loss")),
     graph("Learning", "ops", ("gradient steps", rate("wattle_controller_gradient_steps_total"))),
-    graph("Network against planner", "percentunit", ("predicted joules beyond the planner's", "wattle_controller_network_gate_difference_ratio")),
-    graph("Evidence of the network gate, and its limit", "none", ("evidence", "wattle_controller_network_gate_evidence"), ("limit", "wattle_controller_network_gate_limit")),
     graph("Saving measured by the canary", "percentunit", ("{{bound}}", "wattle_controller_saving_ratio")),
     graph("Blocks of the canary", "short", ("treated", "wattle_controller_blocks_treated"), ("control", "wattle_controller_blocks_control")),
     graph("Budgets of waiting and lateness", "percentunit", ("{{budget}}", "wattle_controller_budget_ratio"), ("{{budget}} limit", "wattle_controller_budget_limit_ratio")),

@@ -37,7 +37,6 @@ constexpr std::array kRights{
     Right{Channel::ask, Kind::query, "model-save", kOperator},
     Right{Channel::ask, Kind::query, "model-add", kOperator},
     Right{Channel::ask, Kind::query, "model-load", kOperator},
-    Right{Channel::ask, Kind::query, "model-eval", kOperator},
     Right{Channel::ask, Kind::query, "sleep-exclude", kOperator},
     Right{Channel::ask, Kind::query, "sleep-now", kOperator},
     Right{Channel::ask, Kind::query, "sleep-wake", kOperator},

@@ -126,7 +126,6 @@ wire::Suggestion Asks::decide(wire::Ask ask, MonoTime now) {
                                                                .random = core_.random(),
                                                                .rows = rows,
                                                                .ahead = ahead});
-  const bool takes_it = advice.top.has_value();  // some node of the cluster as it is
   std::optional<OpenDecision> open = core_.go_by_copy(advice, view, spec, network, core_.epsilon(), rows, ahead);
   wire::Decision decision = std::move(advice.record);
   decision.id = id;
@@ -165,7 +164,6 @@ wire::Suggestion Asks::decide(wire::Ask ask, MonoTime now) {
   if (learned) entry.model = in_use.version;
   if (entry.winner_terms) entry.winner_terms->uncertainty = core_.monitors().uncertainty(entry.winner);
   if (entry.runner_up_terms) entry.runner_up_terms->uncertainty = core_.monitors().uncertainty(entry.runner_up);
-  if (takes_it && spec.node_name.empty()) core_.monitors().offer(spec, advice.candidates);
   if (!spec.uid.empty()) {
     core_.engine().reserve_default(view, spec, advice.node, hold);
     state_.ask(spec, id, advice.top.has_value(), now);

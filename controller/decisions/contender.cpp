@@ -15,21 +15,6 @@ std::string beside(double ratio) {
   return text + std::string(ratio > 0 ? " more" : " less");
 }
 
-std::string ago(double age_s) {
-  constexpr double kMinute_s = 60, kHour_s = 3600;
-  const auto whole = [](double value) { return std::to_string(std::llround(value)); };
-  if (age_s < 2 * kMinute_s) return whole(age_s) + " s ago";
-  if (age_s < 2 * kHour_s) return whole(age_s / kMinute_s) + " min ago";
-  return whole(age_s / kHour_s) + " h ago";
-}
-
-std::string figures_text(const ComparedWith& one) {
-  return "its choices cost " + beside(one.difference_ratio) + " predicted energy than those of " + one.with +
-         " on copies of this cluster (mean of " + std::to_string(one.blocks) +
-         (one.blocks == 1 ? " block" : " blocks") + " of decisions, newest " +
-         (one.age_s ? ago(*one.age_s) : std::string("before the last start")) + ")";
-}
-
 // "3.1% less energy per unit of work than node-order [-4.4, -1.8], measured in 12 groups of blocks"
 std::string measured_text(const MeasuredDifference& one) {
   std::string text = beside(one.ratio) + " energy per unit of work than " + one.floor;
@@ -51,7 +36,6 @@ std::string contender_text(const Contender& one) {
   };
   add(one.certificate);
   add(one.why);
-  for (const ComparedWith& each : one.compared) add(figures_text(each));
   if (one.measured) add(measured_text(*one.measured));
   const std::string_view state = one.state ? stats::words(*one.state) : one.serves ? "is in use" : "is not in use";
   return one.who + " " + std::string(state) + text;

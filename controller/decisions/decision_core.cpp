@@ -2,7 +2,6 @@
 
 #include <cassert>
 #include <cmath>
-#include <string_view>
 #include <utility>
 
 #include "common/json/value.hpp"
@@ -28,16 +27,15 @@ DecisionCore::DecisionCore(const ControllerConfig& config, ClusterState& state, 
       learn_(std::move(learn)),
       random_(static_cast<std::uint64_t>(config.seed)),
       engine_({config.decide,
-               config.require_evidence,
                config.network,
                {.unseen = config.in_flight_expiry, .start_window = config.decide.mask.start_cap.window},
                config.modelled,
-               {.on = config.measure_candidates && config.require_evidence,
+               {.on = config.measure_candidates,
                 .length = config.blocks.length,
                 .washout = config.blocks.washout,
                 .seed = static_cast<std::uint64_t>(config.seed)}},
               std::move(cluster_model)),
-      monitors_(engine_, clock_),
+      monitors_(engine_),
       log_(static_cast<std::size_t>(config.decision_ring)),
       next_id_(first_decision_id) {
   take(configured_spec(config));
@@ -54,7 +52,7 @@ void DecisionCore::take(const RolloutSpec& spec) {
   const auto other = engine_.set_policy(spec.policy, spec.reward);
   assert(other);  // callers check the spec
   ++edition_;     // an answer of before is no answer now
-  monitors_.changed(*other);
+  if (*other) monitors_.ranking_changed();
   engine_.shadow().set_modelled(modelled_in(spec.mode.mode), *other);
   follow_block();
   engine_.set_acting_for_trials(spec.mode.mode == Mode::live);
@@ -103,10 +101,7 @@ void DecisionCore::refresh(MonoTime now) {
   const placement::Candidate served = engine_.trials().serves();
   engine_.refresh(view);
   if (engine_.trials().serves() != served) ++edition_;
-  if (predicted().network != nullptr && monitors_.look_at(networks_.serving())) ++edition_;
-  if (!monitors_.due(now)) return;
-  const InUse in_use = predicted();
-  if (monitors_.compare(state_, networks_.serving(), in_use.network.get())) ++edition_;
+  if (monitors_.look_at(networks_.serving())) ++edition_;
 }
 
 void DecisionCore::recall_advice(const wire::Decision& decision) {
@@ -118,9 +113,10 @@ void DecisionCore::recall_advice(const wire::Decision& decision) {
 std::vector<MonitorState> DecisionCore::monitor_states() const { return monitors_.rows(ranking_of(spec_)); }
 
 Status DecisionCore::restore(const MonitorState& state) {
-  WATTLE_TRY(const bool verdict_changed, monitors_.restore(state, ranking_of(spec_)));
-  if (verdict_changed) ++edition_;
-  return {};
+  const placement::Candidate served = engine_.trials().serves();
+  const Status restored = monitors_.restore(state, ranking_of(spec_));
+  if (engine_.trials().serves() != served) ++edition_;
+  return restored;
 }
 
 void DecisionCore::follow_recalled(MonoTime now) {
@@ -135,51 +131,39 @@ void DecisionCore::follow_recalled(MonoTime now) {
 }
 
 DecisionCore::InUse DecisionCore::in_use() const {
-  if (!engine_.trials().active() || !placement::is_network(engine_.trials().serves())) return predicted();
-  ServingModel::Serving serving = networks_.serving();
-  const bool learned = engine_.trials().serves() == placement::Candidate::learned;
-  if (learned && fits(serving.network, serving.version))
-    return {std::move(serving.network), std::move(serving.version), true};
-  if (!learned && fits(serving.trusted, serving.trusted_version))
-    return {std::move(serving.trusted), std::move(serving.trusted_version), false};
-  return predicted();
-}
-
-void DecisionCore::offer_networks() {
-  if (!engine_.trials().active()) return;
-  const ServingModel::Serving serving = networks_.serving();
-  const bool held = fits(serving.trusted, serving.trusted_version);
-  const bool learns =
-      fits(serving.network, serving.version) && !(held && serving.version.sha256 == serving.trusted_version.sha256);
-  const bool by_learned = learns && (!held || !engine_.learned_gated());
-  // The gate compares the network that it would use with the planner, and the learned one with the initial one.
-  const bool worth = !engine_.gates().network_gated();
-  engine_.trials().offer(placement::Candidate::baseline, held && (by_learned || worth));
-  engine_.trials().offer(placement::Candidate::learned, by_learned && worth);
-}
-
-DecisionCore::InUse DecisionCore::predicted() const {
   ServingModel::Serving serving = networks_.serving();
   const bool learned = fits(serving.network, serving.version);
-  if (fits(serving.trusted, serving.trusted_version) && (engine_.learned_gated() || !learned))
+  const bool by_baseline = engine_.measured() && engine_.trials().serves() != placement::Candidate::learned;
+  if (fits(serving.trusted, serving.trusted_version) && (by_baseline || !learned))
     return {std::move(serving.trusted), std::move(serving.trusted_version), false};
   if (!learned) return {};
   return {std::move(serving.network), std::move(serving.version), true};
 }
 
-DecisionCore::NetworkStates DecisionCore::network_states() const {
+DecisionCore::Present DecisionCore::present() const {
   const ServingModel::Serving serving = networks_.serving();
-  const bool held = fits(serving.trusted, serving.trusted_version);
-  const bool learns =
-      fits(serving.network, serving.version) && !(held && serving.version.sha256 == serving.trusted_version.sha256);
-  const bool applies = engine_.network_gate_applies(), by_learned = learns && (!held || !engine_.learned_gated());
-  const auto of_server = applies ? engine_.gates().network_test().state() : stats::NetworkState::in_use;
+  const bool baseline = fits(serving.trusted, serving.trusted_version);
+  const bool same = baseline && serving.version.sha256 == serving.trusted_version.sha256;
+  return {baseline, fits(serving.network, serving.version) && !same};
+}
+
+void DecisionCore::offer_networks() {
+  const Present present = this->present();
+  const bool active = engine_.trials().active();
+  engine_.trials().offer(placement::Candidate::baseline, active && present.baseline);
+  engine_.trials().offer(placement::Candidate::learned, active && present.learned);
+}
+
+DecisionCore::NetworkStates DecisionCore::network_states() const {
+  const Present present = this->present();
+  const bool measured = engine_.measured();
   NetworkStates states;
-  if (held) states.baseline = by_learned ? stats::NetworkState::candidate : of_server;
-  if (learns) states.learned = by_learned ? of_server : engine_.gates().learned_test().state();
-  if (!engine_.trials().active()) return states;
-  if (held) states.baseline = engine_.trials().state(placement::Candidate::baseline);
-  if (learns) states.learned = engine_.trials().state(placement::Candidate::learned);
+  if (present.baseline)
+    states.baseline = measured          ? engine_.trials().state(placement::Candidate::baseline)
+                      : present.learned ? stats::NetworkState::candidate
+                                        : stats::NetworkState::in_use;
+  if (present.learned)
+    states.learned = measured ? engine_.trials().state(placement::Candidate::learned) : stats::NetworkState::in_use;
   return states;
 }
 
@@ -191,6 +175,7 @@ std::vector<Contender> DecisionCore::measured_contenders() const {
     Contender one{(placement::is_network(each) ? "the network " : "the policy ") + std::string(trials.name(each)),
                   in_use,
                   each == trials.serves() && !in_use ? "it has the present block" : "",
+                  {},
                   {},
                   {}};
     if (each != placement::Candidate::floor || in_use) one.state = trials.state(each);
@@ -211,65 +196,20 @@ std::vector<Contender> DecisionCore::measured_contenders() const {
 }
 
 std::vector<Contender> DecisionCore::contenders() const {
-  if (engine_.trials().active()) return measured_contenders();
+  if (engine_.measured()) return measured_contenders();
   const InUse in_use = this->in_use();
   if (in_use.network == nullptr || !engine_.policy().learns) return {};
-  const ServingModel::Serving serving = networks_.serving();
-  const bool held = fits(serving.trusted, serving.trusted_version);
-  const bool learns =
-      fits(serving.network, serving.version) && !(held && serving.version.sha256 == serving.trusted_version.sha256);
-  const auto name_of = [](bool learned, const ModelVersion& version) {
-    return learned || version.loaded_from.empty() ? std::string("the network learned on this cluster")
-                                                  : "the network " + version.loaded_from;
-  };
-  const auto compared = [this](Contender& one, const char* with, const placement::RecentBlocks& recent) {
-    if (recent.at())
-      one.compared.push_back({with, recent.mean(), recent.blocks(), seconds(clock_.mono() - *recent.at())});
-  };
-  const bool applies = engine_.network_gate_applies(), gated = network_gated();
-
+  const bool learned = in_use.learned || in_use.version.loaded_from.empty();
   const NetworkStates states = network_states();
-  const auto in_charge = in_use.learned && learns ? states.learned : states.baseline;
-  Contender network{name_of(in_use.learned, in_use.version), !gated, {}, in_use.version.certificate, {}, in_charge};
-  if (applies && !gated) network.why = "the plan replaces it if its choices cost more than the plan's";
-  if (applies && engine_.gates().recent_is_of_learned() == (in_use.learned && held))
-    compared(network, "the plan", engine_.gates().recent());
-  if (in_use.learned && held && learns) compared(network, "the initial network", engine_.gates().recent_learned());
-
-  std::vector<Contender> all;
-  if (applies) {
-    Contender plan{"the plan", gated, {}, {}, {}};
-    if (gated) {
-      static constexpr std::string_view kOfDecision = "the plan's choice: ";  // as a decision's reason begins
-      std::string_view why = network_gated_why();
-      if (why.starts_with(kOfDecision)) why.remove_prefix(kOfDecision.size());
-      // A verdict may be about the network that was asked before: it is named, as its figures are in the text.
-      static constexpr std::string_view kWithdrawn = "the network is withdrawn";
-      plan.why = held && why.starts_with(kWithdrawn)
-                     ? name_of(false, serving.trusted_version) + std::string(why.substr(kWithdrawn.find(" is ")))
-                     : std::string(why);
-    }
-    all.push_back(std::move(plan));
-  }
-  all.insert(gated ? all.end() : all.begin(), std::move(network));
-  if (applies && held && learns) {
-    const bool other_learned = !in_use.learned;
-    Contender other{name_of(other_learned, serving.trusted_version),
-                    false,
-                    {},
-                    other_learned ? std::string() : serving.trusted_version.certificate,
-                    {},
-                    other_learned ? states.learned : states.baseline};
-    if (other_learned) {
-      other.why = "it replaces the initial network once its choices cost less";
-      compared(other, "the initial network", engine_.gates().recent_learned());
-    }
-    all.push_back(std::move(other));
-  }
-  return all;
+  return {{learned ? "the network learned on this cluster" : "the network " + in_use.version.loaded_from,
+           true,
+           {},
+           in_use.version.certificate,
+           in_use.learned ? states.learned : states.baseline,
+           {}}};
 }
 
-// Zero for a gated network, and for the initial one, which was judged elsewhere.
+// Zero while another candidate serves, and for the initial network, which was judged elsewhere.
 double DecisionCore::epsilon() const {
   const InUse in_use = this->in_use();
   const bool began_with = in_use.network != nullptr && !in_use.learned;

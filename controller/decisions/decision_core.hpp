@@ -67,38 +67,30 @@ class DecisionCore {
   ArmNow arm() const { return arm_at(spec_, clock_.wall()); }
   const std::string& policy() const { return spec_.policy; }
   const placement::PolicyInfo& policy_info() const { return engine_.policy(); }
-  // Changes when earlier answers are no answers any more: with the spec, or a verdict on the network.
+  // Changes when earlier answers are no answers any more: with the spec, or another candidate.
   std::uint64_t edition() const { return edition_; }
-  // `report` is called when a gate of the network changes its verdict.
-  void on_event(std::function<void(const MonitorEvent&)> report) { monitors_.on_event(std::move(report)); }
-  const stats::NetworkTrial& network_gate() const { return engine_.gates().network_test(); }
+  bool measured() const { return engine_.measured(); }
   const placement::CandidateTrials& trials() const { return engine_.trials(); }
-  const stats::NetworkTrial& learned_network_gate() const { return engine_.gates().learned_test(); }
-  // The recent blocks that contenders() shows.
-  const placement::RecentBlocks& recent() const { return engine_.gates().recent(); }
-  const placement::RecentBlocks& recent_learned() const { return engine_.gates().recent_learned(); }
-  // The network that serves the policy at present, or null; its gates may still exclude it (see below).
+  // The network that serves the policy at present, or null; another candidate may serve instead (see below).
   struct InUse {
     ServingModel::Network network;
     ModelVersion version;
     bool learned = false;  // learned here, unlike the initial network
   };
   InUse in_use() const;
-  // The network that serves if the copies of the cluster decide.
-  InUse predicted() const;
   // States of the network that learning began with and of the one learned on this cluster; no value: there is none.
   struct NetworkStates {
     std::optional<stats::NetworkState> baseline, learned;
   };
   NetworkStates network_states() const;
-  // The policy or network that serves, followed by those that might; empty if no network is consulted. In mode live
-  // with their measured differences.
+  // The policy or network that serves, followed by those that might, with their measured differences; empty if no
+  // network is consulted.
   std::vector<Contender> contenders() const;
   // Returns whether the network is gated, and why; the reason is empty if it is not gated.
   bool network_gated() const { return engine_.gated(); }
   const std::string& network_gated_why() const { return engine_.gated_why(); }
-  // Saves and restores monitors over a restart. State of another policy or reward is ignored, so that its network gate
-  // and comparison start from scratch. restore() ignores unknown names.
+  // Saves and restores monitors over a restart. State of another policy or reward is ignored. restore() ignores unknown
+  // names.
   std::vector<MonitorState> monitor_states() const;
   Status restore(const MonitorState& state);
   // Exploration of decisions made now: zero while the network is excluded.
@@ -128,8 +120,13 @@ class DecisionCore {
   void forget_advice(const std::string& pod_uid) { recalled_.erase(pod_uid); }
 
  private:
+  // The networks that exist and fit the policy.
+  struct Present {
+    bool baseline = false, learned = false;  // learned: it differs from the baseline
+  };
+  Present present() const;
   std::vector<Contender> measured_contenders() const;
-  // Offers the networks that the copies of the cluster recommend for a trial.
+  // Offers the networks that exist for a trial.
   void offer_networks();
   // Restores the reservations of shadow's advice from before a restart, for running pods whose nodes are known.
   void follow_recalled(MonoTime now);

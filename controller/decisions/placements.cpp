@@ -187,7 +187,6 @@ std::uint64_t Placements::observe(placement::PodSpec pod, const std::string& nod
                                                                .network = network,
                                                                .turn = core_.figures().decisions,
                                                                .random = core_.random()});
-  const bool fits_somewhere = advice.top.has_value();  // of the cluster as it is
   std::optional<OpenDecision> open = core_.go_by_copy(advice, view, pod, network, 0, {}, {});
   wire::Decision decision = advice.record;
   decision.id = id;
@@ -200,7 +199,6 @@ std::uint64_t Placements::observe(placement::PodSpec pod, const std::string& nod
   decision.reason = "placed by its scheduler without a request; Wattle would have chosen: " + decision.reason;
   decision.decide_us = seconds(clock_.mono() - now) * 1e6;
   state_.decided(pod.uid, id);
-  if (fits_somewhere && pod.node_name.empty()) core_.monitors().offer(pod, advice.candidates);
   LoggedDecision entry = log_entry(advice, std::move(decision));
   entry.demand_cores = placement::demand_cores(pod);
   entry.asked = pod;

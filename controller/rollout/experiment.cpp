@@ -17,29 +17,25 @@ std::optional<std::string> Experiment::decided(const ArmNow& arm, double max_abs
   return output_check_.judge(max_abs_residual);
 }
 
-std::optional<MonitorEvent> Experiment::judged(const ArmNow& arm, double reward) {
+std::optional<std::string> Experiment::judged(const ArmNow& arm, double reward) {
   if (!arm.measured) return std::nullopt;
   if (!acts(arm.arm)) {
     regression_.control(reward);
     return std::nullopt;
   }
   if (!regression_.acting(reward)) return std::nullopt;
-  return MonitorEvent{Monitor::regression, Verdict::worse,
-                      "rewards of treated placements are worse than those of control placements"};
+  return "rewards of treated placements are worse than those of control placements";
 }
 
-std::optional<MonitorEvent> Experiment::measured(const ArmNow& arm, const BudgetsNow& budgets, MonoTime now) {
+std::optional<std::string> Experiment::measured(const ArmNow& arm, const BudgetsNow& budgets, MonoTime now) {
   budgets_ = budgets;
   const double passed_s = measured_at_ ? seconds(now - *measured_at_) : 0;
   measured_at_ = now;
   if (!acts(arm.arm)) return std::nullopt;
   const bool waited = budgets.waiting && waiting_.acting(*budgets.waiting, passed_s);
   const bool late = budgets.late && late_.acting(*budgets.late, passed_s);
-  if (waited)
-    return MonitorEvent{Monitor::waiting, Verdict::over_budget,
-                        waiting_words(budgets.waiting->lately, budgets.waiting->limit)};
-  if (late)
-    return MonitorEvent{Monitor::late, Verdict::over_budget, late_words(budgets.late->lately, budgets.late->limit)};
+  if (waited) return waiting_words(budgets.waiting->lately, budgets.waiting->limit);
+  if (late) return late_words(budgets.late->lately, budgets.late->limit);
   return std::nullopt;
 }
 

@@ -19,7 +19,6 @@
 #include "controller/rollout/budget_monitor.hpp"
 #include "controller/rollout/canary_measurement.hpp"
 #include "controller/rollout/gates.hpp"
-#include "controller/rollout/monitor_event.hpp"
 #include "controller/rollout/monitor_state.hpp"
 #include "controller/rollout/output_check.hpp"
 #include "controller/rollout/regression_monitor.hpp"
@@ -44,9 +43,9 @@ class Experiment {
   bool nonsense() const { return output_check_.failed(); }
   void nonsense_found() { output_check_.set_failed(true); }
   // Call for each outcome. Returns an event if placements do worse while acting.
-  std::optional<MonitorEvent> judged(const ArmNow& arm, double reward);
+  std::optional<std::string> judged(const ArmNow& arm, double reward);
   // Call about once a second. Returns an event if pods wait or are late beyond their budget while acting.
-  std::optional<MonitorEvent> measured(const ArmNow& arm, const BudgetsNow& budgets, MonoTime now);
+  std::optional<std::string> measured(const ArmNow& arm, const BudgetsNow& budgets, MonoTime now);
   // Call about once a second. Returns a block of a canary when it ends.
   std::optional<BlockResult> watch(const RolloutSpec& spec, const ClusterNow& now, MonoTime at, WallTime wall) {
     return measurement_.watch(spec, now, at, wall);

@@ -121,43 +121,6 @@ Result<RegressionMonitor::State> parse_regression(std::string_view text) {
   return state;
 }
 
-std::string network_gate_text(const NetworkGateState& kept) {
-  const stats::SavedTrial& state = kept.state;
-  return row_text({{"format", kFormat},
-                   {"of", kept.of.substr(0, kMostStateText)},
-                   {"network", kept.network},
-                   {"why", kept.why},
-                   {"network_gated", state.network_gated},
-                   {"evidence", state.evidence},
-                   {"mean", state.mean},
-                   {"mean_square", state.mean_square},
-                   {"blocks", state.blocks},
-                   {"changes", state.changes},
-                   {"on_trial", state.on_trial},
-                   {"trial_s", state.trial_s},
-                   {"behind_s", state.behind_s},
-                   {"rest_s", state.rest_s},
-                   {"recent_blocks", kept.recent.blocks},
-                   {"recent_mean", kept.recent.mean},
-                   {"recent_wall_ns", kept.recent.wall_ns},
-                   {"recent_of_learned", kept.recent.of_learned}});
-}
-
-Result<NetworkGateState> parse_network_gate(std::string_view text) {
-  WATTLE_TRY(Fields fields, Fields::of(kNetworkGateRow, text));
-  NetworkGateState kept;
-  stats::SavedTrial& state = kept.state;
-  fields.take("of", kept.of).take("network", kept.network).take("why", kept.why);
-  fields.take("network_gated", state.network_gated).take("evidence", state.evidence).take("mean", state.mean);
-  fields.take("mean_square", state.mean_square).take("on_trial", state.on_trial).take("trial_s", state.trial_s);
-  fields.take("behind_s", state.behind_s).take("rest_s", state.rest_s).take("recent_blocks", kept.recent.blocks);
-  fields.take("recent_mean", kept.recent.mean).take("recent_wall_ns", kept.recent.wall_ns);
-  fields.take("recent_of_learned", kept.recent.of_learned);
-  WATTLE_CHECK(fields.take("blocks", state.blocks).take("changes", state.changes).whole());
-  if (!stats::NetworkTrial().restore(state)) return wrong_state(kNetworkGateRow, "contains an impossible state");
-  return kept;
-}
-
 std::string saving_text(const SavingState& kept) {
   json blocks = json::array();
   for (const placement::ModelledBlock& each : kept.state.blocks) blocks.push_back(block_numbers(each));
@@ -238,6 +201,7 @@ std::string candidates_text(const CandidatesState& kept) {
     floor.insert(floor.end(), {static_cast<double>(each.number), each.outcome.log_cost, each.outcome.log_expected});
   return row_text({{"format", kFormat},
                    {"of", kept.of.substr(0, kMostStateText)},
+                   {"network", kept.network.substr(0, kMostStateText)},
                    {"in_use", static_cast<std::uint64_t>(state.serving)},
                    {"blocks", state.blocks},
                    {"groups", state.groups},
@@ -254,7 +218,11 @@ Result<CandidatesState> parse_candidates(std::string_view text) {
   stats::BestArm::State& state = kept.state.arms;
   std::uint64_t in_use = 0;
   std::vector<double> spent, floor;
-  fields.take("of", kept.of).take("in_use", in_use).take("blocks", state.blocks).take("groups", state.groups);
+  fields.take("of", kept.of)
+      .take("network", kept.network)
+      .take("in_use", in_use)
+      .take("blocks", state.blocks)
+      .take("groups", state.groups);
   fields.take("products", state.products).take("squares", state.squares).take("day", spent).take("floor", floor);
   const json* arms = fields.array("candidates");
   for (const json& each : arms != nullptr ? *arms : json::array()) {

@@ -11,15 +11,13 @@
 #include <vector>
 
 #include "common/result.hpp"
-#include "common/stats/network_trial.hpp"
 #include "controller/rollout/regression_monitor.hpp"
 #include "placement/judge/candidate_trials.hpp"
 #include "placement/judge/modelled_saving.hpp"
 
 namespace wattle::controller {
 
-inline constexpr std::string_view kGateRow = "gate", kRegressionRow = "regression", kNetworkGateRow = "network_gate",
-                                  kLearnedGateRow = "learned_gate", kSavingRow = "saving",
+inline constexpr std::string_view kGateRow = "gate", kRegressionRow = "regression", kSavingRow = "saving",
                                   kCandidatesRow = "candidates", kWaitingRow = "waiting", kLateRow = "late";
 inline constexpr std::size_t kMaxStateBytes = 4 << 20;
 
@@ -43,22 +41,6 @@ Result<RegressionMonitor::State> parse_regression(std::string_view text);
 std::string over_budget_text(double over_s);
 Result<double> parse_over_budget(std::string_view row, std::string_view text);
 
-struct NetworkGateState {
-  std::string of, network, why;  // policy and reward that it is about; the file that the network was loaded from
-  stats::SavedTrial state;
-  // Recent blocks: their number and mean, the time of the last one, and whether they judge the candidate.
-  struct Recent {
-    std::uint64_t blocks = 0;
-    double mean = 0;
-    std::uint64_t wall_ns = 0;
-    bool of_learned = false;
-    bool operator==(const Recent&) const = default;
-  };
-  Recent recent = {};
-};
-std::string network_gate_text(const NetworkGateState& kept);
-Result<NetworkGateState> parse_network_gate(std::string_view text);
-
 // `of`: the ranking whose advice was modelled.
 struct SavingState {
   std::string of;
@@ -67,9 +49,9 @@ struct SavingState {
 std::string saving_text(const SavingState& state);
 Result<SavingState> parse_saving(std::string_view text);
 
-// `of`: the ranking whose candidates were measured.
+// `of`: the ranking whose candidates were measured. `network`: the file that their baseline was loaded from.
 struct CandidatesState {
-  std::string of;
+  std::string of, network;
   placement::CandidateTrials::State state;
 };
 std::string candidates_text(const CandidatesState& kept);

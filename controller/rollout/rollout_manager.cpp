@@ -187,49 +187,30 @@ void RolloutManager::go_to_shadow(const std::string& why) {
     log_->error("policy.rollback_failed", "a rollback failed", {{"why", why}, {"error", done.error()}});
 }
 
-void RolloutManager::perform(Action action, const std::string& evidence) {
-  switch (action) {
-    case Action::proceed:
-    case Action::use_planner:  // the decision engine does not hear the network, live and simulated alike
-      return;
-    case Action::shadow:
-      ++figures_.rollbacks;
-      go_to_shadow(evidence);
-      log_->error("policy.rolled_back", "the controller rolled back the settings", {{"why", evidence}});
-      return;
-    case Action::restore_model:
-      if (network_) network_(false);
-      return;
-  }
-}
-
-void RolloutManager::take(const MonitorEvent& event, bool acting) {
-  const Guardrail& rule = guardrail_of(event);
-  const std::string who(rule.who);
-  if (!rule.what.empty())
-    audit(who, std::string(rule.what), event.evidence);
-  else if (!acting)
-    return audit(who, "no rollback needed in mode " + spec_.mode.text(), event.evidence);
-  for (const Action action : rule.actions) perform(action, event.evidence);
+void RolloutManager::withdraw(const std::string& evidence, bool acting) {
+  if (!acting) return audit("guard", "no rollback needed in mode " + spec_.mode.text(), evidence);
+  ++figures_.rollbacks;
+  go_to_shadow(evidence);
+  log_->error("policy.rolled_back", "the controller rolled back the settings", {{"why", evidence}});
+  if (network_) network_(false);
 }
 
 bool RolloutManager::decided(const ArmNow& arm, double max_abs_residual) {
   const auto nonsense = experiment_.decided(arm, max_abs_residual);
   if (!nonsense) return true;
   // Reported once if the arm does not act.
-  if (acts(arm.arm) || !experiment_.nonsense())
-    take({Monitor::output_check, Verdict::nonsense, *nonsense}, acts(arm.arm));
+  if (acts(arm.arm) || !experiment_.nonsense()) withdraw(*nonsense, acts(arm.arm));
   experiment_.nonsense_found();
   return false;
 }
 
 void RolloutManager::judged(const ArmNow& arm, double reward) {
-  if (const auto found = experiment_.judged(arm, reward)) take(*found, true);
+  if (const auto found = experiment_.judged(arm, reward)) withdraw(*found, true);
 }
 
 void RolloutManager::watch(const ClusterNow& now, const BudgetsNow& budgets) {
   static_cast<void>(changes_.write_late());  // the document lists unwritten changes
-  if (const auto found = experiment_.measured(arm(), budgets, clock_->mono())) take(*found, true);
+  if (const auto found = experiment_.measured(arm(), budgets, clock_->mono())) withdraw(*found, true);
   const auto over = experiment_.watch(spec_, now, clock_->mono(), clock_->wall());
   if (!over || changes_.file() == nullptr) return;
   if (const Status kept = changes_.file()->add(experiment_id_, *over); !kept)

@@ -3,8 +3,9 @@
 // Restart  a change at run time stays in force until the configuration file changes; gates and monitors continue from
 //          the state of keep(). After an unreadable row an acting mode becomes shadow until an operator orders
 //          otherwise
-// Events   monitor_event.hpp defines the actions. Manual rollback returns to the previous spec, or to that of a named
-//          change. Both also restore the network of the last promotion
+// Monitors a finding sets mode shadow
+// Rollback returns to the previous spec, or to that of a named change. Both also restore the network of the last
+//          promotion
 // Gates    gates.hpp. Every order to a further mode moves one mode at a time and through its gate; `force` with a
 //          reason skips the gate. The configuration file's spec needs no gate, and the audit log says so
 // Audit    the control file has every change and every refused promotion, with time, author, text and reason
@@ -60,7 +61,7 @@ class RolloutManager {
   void audit(const std::string& who, const std::string& what, const std::string& why);
 
   // Handles a monitor's finding. `acting`: the cause has acted; otherwise a rollback is not needed, which is noted.
-  void take(const MonitorEvent& event, bool acting = false);
+  void withdraw(const std::string& evidence, bool acting);
 
   // Call about once a second.
   void watch(const ClusterNow& now, const BudgetsNow& budgets = {});
@@ -107,7 +108,6 @@ class RolloutManager {
   Status enter(RolloutSpec to, const std::string& closed, bool force, const std::string& who, const std::string& what,
                const std::string& why, bool anyway = false);
   Status rollback(const std::map<std::string, std::string>& arguments, const std::string& who, const std::string& why);
-  void perform(Action action, const std::string& evidence);
   void go_to_shadow(const std::string& why);
   Gate gate() const;
   // Returns why `to` may not be entered from here; empty if it may.

@@ -4,38 +4,27 @@
 #pragma once
 
 #include <future>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "common/result.hpp"
 #include "models/frozen/checkpoint.hpp"
-#include "models/frozen/q_network.hpp"
 #include "placement/worth/reward.hpp"
 
 namespace wattle::controller {
-
-// The network in use for decisions, which may differ from the one that learns.
-struct ServingNow {
-  std::shared_ptr<const models::QNetwork> network;  // null: none serves
-  std::string name;                                 // a file's or checkpoint's; empty: it was learned here
-  std::string gated;                                // why the planner serves instead; empty: the network serves
-};
 
 struct ModelOrder {
   enum class What {
     save,        // the network as it is now, under a name
     add,         // one from outside, under a name; nothing else changes
     load,        // another network serves, and learning continues from it
-    eval,        // compare one with the network that serves, on replayed decisions
     promoted,    // keep the serving network, so that a rollback can restore it
     bring_back,  // what was kept at the last promotion serves again
   };
   What what = What::save;
-  std::string name;          // of save, add, load and eval
+  std::string name;          // of save, add and load
   std::string network = {};  // of add: a safetensors file, as models/frozen/pretrained has it
   bool of_trusted = false;   // promoted: the baseline serves, not the candidate
-  ServingNow serving = {};   // of eval: what to compare with
 };
 // Name of the checkpoint of the last promotion.
 inline constexpr const char* kPromotedModel = "promoted";
@@ -54,7 +43,7 @@ struct ModelList {
   std::vector<models::ListedCheckpoint> checkpoints;
   std::string serving_network;  // SHA-256 of it; empty: none serves
   std::string serving_from;     // the checkpoint that it was loaded from; empty: learned since the start
-  std::string gated;            // why the planner serves instead; empty: the network serves
+  std::string gated;            // why another candidate serves instead; empty: the network serves
 };
 
 }  // namespace wattle::controller

@@ -14,8 +14,8 @@ namespace {
 
 using What = ModelOrder::What;
 constexpr std::size_t kMaxWhy = 500;
-constexpr std::array<std::pair<std::string_view, What>, 4> kQueries{
-    {{"model-save", What::save}, {"model-add", What::add}, {"model-load", What::load}, {"model-eval", What::eval}}};
+constexpr std::array<std::pair<std::string_view, What>, 3> kQueries{
+    {{"model-save", What::save}, {"model-add", What::add}, {"model-load", What::load}}};
 
 struct Given {
   ModelOrder order;
@@ -25,10 +25,9 @@ struct Given {
 Result<Given> read(const wire::Query& query) {
   std::optional<Given> given;
   for (const auto& [name, what] : kQueries)
-    if (name == query.what) given = Given{{what, {}, {}}, {}};
+    if (name == query.what) given = Given{{what, {}}, {}};
   if (!given)
-    return fail(Errc::not_found, query.what, "is not a command for models",
-                "use model-save, model-add, model-load or model-eval");
+    return fail(Errc::not_found, query.what, "is not a command for models", "use model-save, model-add or model-load");
   std::string encoded;
   for (const auto& [name, value] : query.arguments) {
     if (name == "name") {
@@ -64,16 +63,14 @@ std::string_view said(What what) {
     case What::promoted:
       return "promoted model saved";
     case What::bring_back:
-      return "promoted model restored";
-    case What::eval:
       break;
   }
-  return "model compared";
+  return "promoted model restored";
 }
 
 }  // namespace
 
-void ModelService::take(const wire::Query& query, const std::string& who, std::string route, ServingNow serving) {
+void ModelService::take(const wire::Query& query, const std::string& who, std::string route) {
   const auto refuse = [&](const Error& why) {
     refused_.push_back(
         {std::move(route), transport::Role::operator_, reply_of(query.request_id, tl::unexpected<Error>(why))});
@@ -81,7 +78,6 @@ void ModelService::take(const wire::Query& query, const std::string& who, std::s
   auto given = read(query);
   if (!given) return refuse(given.error());
   if (!learning_.on()) return refuse({Errc::unavailable, query.what, "learning is off", "set learn.enabled: true"});
-  if (given->order.what == What::eval) given->order.serving = std::move(serving);
   auto answer = learning_.order(given->order);
   waiting_.push_back({std::move(route), who, given->why, query.request_id, given->order, std::move(answer), true});
 }
@@ -115,12 +111,11 @@ LateReply ModelService::finish(Waiting& waiting) {
     }
   }();
   audit(waiting, answer);
-  if (answer && waiting.order.what != What::eval) answer = models_text(learning_.models());
+  if (answer) answer = models_text(learning_.models());
   return {std::move(waiting.route), transport::Role::operator_, reply_of(waiting.request_id, std::move(answer))};
 }
 
 void ModelService::audit(const Waiting& waiting, const Result<std::string>& answer) {
-  if (waiting.order.what == What::eval) return;
   // A rollback without an earlier promotion is not reported.
   if (waiting.order.what == What::bring_back && !answer && answer.error().code == Errc::not_found) return;
   std::string what(said(waiting.order.what));

@@ -1,6 +1,5 @@
 #include "controller/trainer/network_store.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -13,21 +12,18 @@
 namespace wattle::controller {
 namespace {
 
-// Certificate of a network that was learned here: after a change of the preset and back it is tried again, not excluded
-// for ever.
+// Certificate of a network that was promoted here.
 constexpr const char* kPromotedHere = "promoted on this cluster";
-
-constexpr std::size_t kLookedAt = 64;  // kept decisions that show whether a network is shut
 
 std::string text_of(placement::Preset preset) { return std::string(placement::to_string(preset)); }
 
 // Equal to the digest in a checkpoint of the same network.
 std::string digest_of(const models::QTrainer& network) { return models::network_digest(network.weights()); }
 
-// Under such a reward a learned network serves once its choices cost less on copies of the cluster
-// (placement/decide/decision_engine). Anchored to the trusted network it could hardly leave choices that its rewards
+// Under such a reward a learned network serves once measured blocks show that it costs less
+// (placement/judge/candidate_trials). Anchored to the trusted network it could hardly leave choices that its rewards
 // contradict.
-bool gate_judges(const placement::RewardConfig& reward) {
+bool joules_judge(const placement::RewardConfig& reward) {
   return reward.preset == placement::Preset::weighted && reward.weights.energy > 0;
 }
 
@@ -226,24 +222,8 @@ void NetworkStore::trust_promoted() {
 }
 
 Status NetworkStore::stepped(std::span<const models::Transition> batch) {
-  if (gate_judges(reward_)) return {};
+  if (joules_judge(reward_)) return {};
   return anchor_.stepped(batch);
-}
-
-// Earlier checkpoints do not name their preset, and a network of another preset may be shut here: it values all nodes
-// alike, and since its heads are shut, gradients change only the common level, so that it would stay shut for ever. The
-// network of `weighted` may be shut by intent.
-bool NetworkStore::shut(const Decisions& chain) const {
-  if (reward_.preset == placement::Preset::weighted || network_.steps() == 0 || chain.empty()) return false;
-  const auto network = placement::network_of(network_.weights(), network_.steps(), "network");
-  if (!network) return false;
-  std::vector<float> said;
-  return std::all_of(chain.end() - static_cast<std::ptrdiff_t>(std::min(chain.size(), kLookedAt)), chain.end(),
-                     [&](const placement::Experience& each) {
-                       said.assign(each.observation.nodes, 0.0F);
-                       (*network)->residual(each.observation, said);
-                       return models::is_flat(each.observation, said);
-                     });
 }
 
 Status NetworkStore::serve(const std::deque<models::Observation>& recent) {

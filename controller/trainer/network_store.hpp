@@ -36,7 +36,6 @@ Result<ServingModel::Network> freeze_checked(const models::QTrainer& trainer, do
 class NetworkStore {
  public:
   using Figures = std::map<std::string, double>;  // of a manifest
-  using Decisions = std::deque<placement::Experience>;
 
   // `origin`: origin of the weights of `network`, which outlives this. `begin`: makes the initial network of another
   // preset that has none here; without it, the network as given.
@@ -51,8 +50,6 @@ class NetworkStore {
   bool fits_preset(const models::Manifest& manifest) const;
   // Pulls the network towards the trusted one after a training step on this batch.
   Status stepped(std::span<const models::Transition> batch);
-  // True if the network of the preset in force values all nodes of these decisions alike and can learn nothing else.
-  bool shut(const Decisions& chain) const;
 
   // Loads the newest checkpoint; no value if there is none or it is not usable, which is logged.
   std::optional<models::LoadedCheckpoint> newest() const;

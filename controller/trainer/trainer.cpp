@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "controller/trainer/learner_options.hpp"
-#include "controller/trainer/model_comparison.hpp"
 #include "models/frozen/prefixed.hpp"
 #include "placement/learn/tabular.hpp"
 #include "placement/worth/features.hpp"
@@ -29,7 +28,6 @@ Trainer::Trainer(const LearnConfig& config, const placement::RewardConfig& rewar
       network_(std::move(network)),
       networks_(config_, reward, std::move(checkpoints), *network_, slot, origin, std::move(begin), clock, log),
       learner_(learner_options(config), reward, *network_),
-      slot_(slot),
       clock_(clock),
       log_(log),
       curves_(data_dir + "/events") {}
@@ -114,12 +112,6 @@ void Trainer::resume() {
   if (const auto restored = learner_.restore(models::with_prefix(loaded->tensors, models::kLearnerPrefix)); !restored)
     log_.error("replay.lost", "the network was restored without its replay buffer", {{"error", restored.error()}});
   if (fits) networks_.resumed(*loaded);
-  if (fits && loaded->manifest.reward.empty() && networks_.shut(learner_.chain())) {
-    log_.warn("checkpoint.other_preset",
-              "the checkpoint was trained with another reward preset; learning starts from scratch",
-              {{"file", loaded->file}});
-    begin_preset();
-  }
   // Outcomes that were awaited died with the process that awaited them; the chain must not wait for them.
   learner_.expire(clock_.mono() + std::chrono::hours(24));
   const auto last = loaded->manifest.figures.find("last_decision");
@@ -300,11 +292,6 @@ void Trainer::failed(const Status& done) {
 
 Result<std::string> Trainer::do_order(const ModelOrder& order) {
   using What = ModelOrder::What;
-  if (order.what == What::eval) {
-    WATTLE_TRY(const models::LoadedCheckpoint loaded, networks_.load_named(order.name));
-    const auto serving = order.serving.network ? order.serving.network : slot_.get();
-    return compare_models(order.name, loaded, networks_.on_prior(loaded.manifest), order.serving, serving, learner_);
-  }
   if (order.what == What::load) return load(order.name);
   if (order.what == What::bring_back) return load(kPromotedModel);
   if (order.what == What::promoted) {

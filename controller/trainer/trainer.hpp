@@ -88,7 +88,6 @@ class Trainer final : public Learning {
   NetworkStore networks_;
   placement::Learner learner_;
   ReplayBudget budget_;
-  ServingModel& slot_;
   const Clock& clock_;
   const Log& log_;
   std::deque<models::Observation> recent_;

@@ -53,12 +53,6 @@ std::string dump(const json& object) { return object.dump(); }
 json contenders_json(const std::vector<Contender>& contenders) {
   json list = json::array();
   for (const Contender& one : contenders) {
-    json compared = json::array();
-    for (const ComparedWith& each : one.compared)
-      compared.push_back({{"with", each.with},
-                          {"difference_ratio", each.difference_ratio},
-                          {"blocks", each.blocks},
-                          {"age_s", or_null(each.age_s)}});
     json measured = nullptr;
     if (one.measured)
       measured = {{"floor", one.measured->floor},      {"difference_ratio", one.measured->ratio},
@@ -69,7 +63,6 @@ json contenders_json(const std::vector<Contender>& contenders) {
                     {"state", one.state ? json(stats::to_string(*one.state)) : json(nullptr)},
                     {"why", text_or_null(one.why)},
                     {"certificate", text_or_null(one.certificate)},
-                    {"compared", std::move(compared)},
                     {"measured", std::move(measured)},
                     {"text", contender_text(one)}});
   }
@@ -239,13 +232,12 @@ Document doctor(const Parts& from) {
 std::string ranked_by(const Decider& decider) {
   const std::string preset(placement::to_string(decider.spec().reward.preset));
   if (!decider.policy_info().learns) return "the policy " + decider.policy() + ", which uses no network";
-  if (decider.trials().active()) return std::string(decider.trials().why());
+  if (decider.measured()) return decider.trials().why();
   const Decider::InUse in_use = decider.in_use();
   if (in_use.network == nullptr) return "the prior of " + preset + ": no network for that preset is in use";
   const std::string step = ", at step " + std::to_string(in_use.network->step());
   const std::string network = "a network for " + preset + " trained from " +
                               (in_use.version.began.empty() ? "the prior only" : in_use.version.began) + step;
-  if (decider.network_gated()) return "the plan; not in use yet: " + network;
   return network + (in_use.network->on_prior() ? "" : ", without the prior");
 }
 

@@ -269,16 +269,7 @@ void add_candidates(Families& families, const placement::CandidateTrials& trials
 
 void add_gates(Families& families, const Parts& from) {
   add_network_states(families, from);
-  if (from.decider.trials().active()) add_candidates(families, from.decider.trials());
-  const Decider& decider = from.decider;
-  const stats::NetworkTrial& gate = decider.network_gate();
-  families.gauge("wattle_controller_network_gate_difference_ratio",
-                 "Predicted energy of the network's choices minus the planner's, mean of the newest 50 blocks.",
-                 decider.recent().blocks() > 0 ? std::optional(decider.recent().mean()) : std::nullopt);
-  families.gauge("wattle_controller_network_gate_evidence",
-                 "Log odds that the network is worse, or that it is better while the planner decides.",
-                 gate.evidence());
-  families.gauge("wattle_controller_network_gate_limit", "Log odds at which the network in use changes.", gate.limit());
+  if (from.decider.measured()) add_candidates(families, from.decider.trials());
 }
 
 void add_learning(Families& families, const Learning& learning) {

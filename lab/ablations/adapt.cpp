@@ -32,7 +32,7 @@ class Adapt {
     const Episode taught =
         make_episode(data_, episode_of(cluster), cluster * kDaysOfCluster + 2 * (options_.online.episodes - 1));
     Contestant contestant{row.name, Binding::advised, network ? "dqn" : "planner", network.get()};
-    contestant.gate = row.name == "guarded";
+    contestant.measured = row.name == "guarded";
     double energy_j = 0, work_core_s = 0, waiting = 0, limit = 0;
     for (std::size_t day = 0; day < options_.judged_days; ++day) {
       const Episode episode = make_episode(data_, episode_of(cluster), cluster * kDaysOfCluster + 1 + 2 * day);

@@ -5,7 +5,7 @@
 // Known    days run and are evaluated in a World, and each contestant has the knowledge of the last day of learning (or
 //          none: cold)
 // Recorded the result of wattle-sim improve for the days as a record (sim/improve/improve), by its own verdict;
-//          guarded: with the network gate
+//          guarded: judged by measured blocks
 // Errors   forwards the trainers'; out_of_range: not churn, or one demand day only
 // Threads  single owner; the same options give the same bytes
 #pragma once

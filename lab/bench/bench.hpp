@@ -48,7 +48,7 @@ struct RunFigures {
   double wait_limit = 0;                  // final limit of the share that pods may wait; in a World
   double requests_set = 0, given_up_cores = 0,
          given_up_bytes = 0;  // writes; mean reduction of the pods' requests
-  double network_gated = 0;   // share of choices for which a gated network was ignored
+  double network_gated = 0;   // share of choices for which another candidate served than the network
   Placement placement;        // for a fill; cluster::kNowhere: no place
 };
 

@@ -188,7 +188,7 @@ std::string to_table(const BenchResult& result) {
              padded(over_half(rule), 26);
       if (result.options.episode.shift.pairs > 0)
         out += "  lived " + number(100 * (mean_of(rule, &RunFigures::life_stretch) - 1), 2) + "% longer";
-      if (rule.name == "dqn-gated")
+      if (rule.name == "dqn-measured")
         out += "  left out " + number(100 * mean_of(rule, &RunFigures::network_gated), 1) + "%";
       if (rule.name.ends_with("requests"))
         out += "  set " + number(mean_of(rule, &RunFigures::requests_set), 0) + " times, " +

@@ -156,9 +156,10 @@ class Held final : public LivePlayer {
   std::unique_ptr<LiveEngine> engine_;
 };
 
-// `verdicts`: no value: the gates start fresh.
+// `candidates`: evidence of before; no value: none.
 Result<LivePlayed> judge(const Episode& episode, const Contestant& contestant, std::string known,
-                         std::optional<KeptVerdicts> verdicts, const LiveRunOptions& live, RequestSetter& requests) {
+                         std::optional<placement::CandidateTrials::State> candidates, const LiveRunOptions& live,
+                         RequestSetter& requests) {
   ChooserOptions options;
   options.cluster_model.idle_nodes_sleep = episode.options.sleep;
   // Reports that come on time are not stale.
@@ -168,7 +169,7 @@ Result<LivePlayed> judge(const Episode& episode, const Contestant& contestant, s
     options.cluster_model.known = [&episode](const placement::PodSpec& pod) { return real_demand(episode, pod); };
   options.mask.owner_share = {episode.options.owner_share, episode.options.owner_share};
   options.known = std::move(known);
-  options.verdicts = std::move(verdicts);
+  options.candidates = std::move(candidates);
   options.network = live.network;
   options.scheduler = live.scheduler;
   WATTLE_TRY(Chooser chooser, Chooser::make(contestant, options, episode.seed));
@@ -299,7 +300,7 @@ Result<LivePlayed> play_live(const Episode& episode, LivePlayer& player, const p
   }
   figures.network_gated = gated / std::max(1.0, asked);
   played.known = player.engine().cluster_model().save(world.view({}));
-  played.verdicts = verdicts_of(player.engine());
+  played.candidates = player.engine().trials().saved();
   return played;
 }
 
@@ -325,7 +326,7 @@ Result<RunFigures> run_live(const Episode& episode, const Episode* before, const
   RequestSetter requests(options.set_requests == SetWhat::cpu_and_memory);
   WATTLE_TRY(LivePlayed taught, judge(*before, contestant, {}, {}, options, requests));
   WATTLE_TRY(const LivePlayed played,
-             judge(episode, contestant, std::move(taught.known), std::move(taught.verdicts), options, requests));
+             judge(episode, contestant, std::move(taught.known), std::move(taught.candidates), options, requests));
   return played.figures;
 }
 

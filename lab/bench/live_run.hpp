@@ -3,7 +3,7 @@
 // Truth    with the knowledge `truth` the engine knows the nodes' real curves, and each pod's mean demand and life
 // Known    watts, demand, lives and the number of pods to come only as far as telemetry and bindings have shown them.
 //          `cold` begins without knowledge. Warm begins with the result of an earlier episode of the same servers and
-//          applications: knowledge and gate verdicts, as a controller keeps them over a restart
+//          applications: knowledge and measured evidence, as a controller keeps them over a restart
 // Binding  kube-scheduler's, through extender scores
 // Errors   unknown policies; a LivePlayer's
 // Threads  single owner; the same options give the same bytes
@@ -52,7 +52,7 @@ class LivePlayer {
 struct LivePlayed {
   RunFigures figures;
   std::string known;  // the engine's cluster model
-  KeptVerdicts verdicts;
+  placement::CandidateTrials::State candidates;
 };
 // `requests`: sets requests and is restarted here; null: requests stay.
 Result<LivePlayed> play_live(const Episode& episode, LivePlayer& player, const placement::RewardConfig& reward,

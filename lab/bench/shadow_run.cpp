@@ -29,7 +29,6 @@ class ShadowPlayer final : public LivePlayer {
     live.policy = contestant.policy;
     live.engine.decide.reward = reward;
     live.engine.network = options.network;
-    live.gate = contestant.gate;
     live.acting = acting;
     live.modelled = acting ? placement::Modelled::default_scheduler : placement::Modelled::advice;
     WATTLE_TRY(auto engine, LiveEngine::make(std::move(live), std::move(cluster_model)));

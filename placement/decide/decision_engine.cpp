@@ -1,7 +1,6 @@
 #include "placement/decide/decision_engine.hpp"
 
-#include <algorithm>
-#include <cmath>
+#include <functional>
 #include <numeric>
 #include <utility>
 
@@ -16,6 +15,8 @@ namespace {
 
 double on_the_clock(MonoTime now) { return seconds(now.time_since_epoch()); }
 
+std::uint64_t pod_key(const std::string& uid) { return std::hash<std::string>()(uid); }
+
 }  // namespace
 
 DecisionEngine::DecisionEngine(EngineOptions options, ClusterModel model)
@@ -25,7 +26,6 @@ DecisionEngine::DecisionEngine(EngineOptions options, ClusterModel model)
       floor_(make_policy(kFloorPolicy, options_.network).value()),
       planner_(make_policy("planner", options_.network).value()),
       trials_(options_.trials),
-      gates_({options_.require_evidence, options_.trials.on, options_.network.margin, options_.network.shortlist}),
       shadow_(options_.advised, options_.modelled) {}
 
 Result<bool> DecisionEngine::set_policy(const std::string& policy, const RewardConfig& reward) {
@@ -38,7 +38,6 @@ bool DecisionEngine::set_policy(std::unique_ptr<Policy> made, const RewardConfig
   policy_ = std::move(made);
   policy_->plan_with(maker_);
   options_.decide.reward = reward;
-  gates_.reset("another policy or reward");
   for (const Candidate each : kCandidates) trials_.forget(each);
   set_acting_for_trials(acting_for_trials_);
   return true;
@@ -47,7 +46,6 @@ bool DecisionEngine::set_policy(std::unique_ptr<Policy> made, const RewardConfig
 void DecisionEngine::plan_with(PlanMaker* maker) {
   maker_ = maker;
   for (Policy* each : all_policies()) each->plan_with(maker);
-  gates_.plan_with(maker);
 }
 
 PodSpec DecisionEngine::expected(PodSpec pod) const {
@@ -91,6 +89,10 @@ PlacementDecision DecisionEngine::decide_on(const ClusterView& view, Fleet* copy
   inputs.rows = question.rows;
   inputs.ahead = question.ahead;
   inputs.copy = copy;
+  if (!(options.reward == options_.decide.reward)) {  // candidates were measured under the reward in force
+    inputs.chooser = nullptr;
+    inputs.gate = {};
+  }
   return placement::decide(view, question.pod, std::move(question.candidates), inputs, options, question.turn,
                            question.random);
 }
@@ -133,7 +135,6 @@ PodHandle DecisionEngine::on_pod_started(const PodSpec& pod, const std::string& 
   shadow_.on_pod_started(pod, {row, node}, now);
   const PodEstimate ask = model_.ask(pod);
   for (Policy* each : all_policies()) each->placed({pod_key(pod.uid), ask, row, node, on_the_clock(now)});
-  if (!pod.daemonset) gates_.on_pod_started(pod_key(pod.uid), row, ask, on_the_clock(now));
   return known;
 }
 
@@ -145,12 +146,10 @@ void DecisionEngine::on_usage(std::span<const PodReading> readings, double inter
 void DecisionEngine::on_pod_ended(const std::string& uid, const PodSpec* pod, std::optional<std::size_t> row,
                                   MonoTime now) {
   shadow_.on_pod_ended(uid);
-  std::optional<PodEstimate> ask;
   if (pod != nullptr) {
-    ask = model_.ask(*pod);
-    for (Policy* each : all_policies()) each->ended({pod_key(uid), *ask, row, {}, on_the_clock(now)});
+    const PodEstimate ask = model_.ask(*pod);
+    for (Policy* each : all_policies()) each->ended({pod_key(uid), ask, row, {}, on_the_clock(now)});
   }
-  gates_.on_pod_ended(pod_key(uid), row, ask && !pod->daemonset ? &*ask : nullptr, on_the_clock(now));
   model_.gone(uid, now);
 }
 
@@ -158,7 +157,7 @@ const Fleet& DecisionEngine::refresh(const ClusterView& view) {
   const Fleet& fleet = model_.refresh(view);
   policy_->prepare(fleet);
   shadow_.refresh(view, fleet);
-  if (!trials_.active()) return fleet;
+  if (!measured()) return fleet;
   if (trials_.state(Candidate::planner) != stats::NetworkState::candidate) planner_->prepare(fleet);
   trials_.offer(Candidate::planner, model_.forecast().known() && !model_.forecast().pods_stay());
   const Budget& wait = model_.cpu_wait();
@@ -172,44 +171,19 @@ const Fleet& DecisionEngine::refresh(const ClusterView& view) {
 
 void DecisionEngine::set_acting_for_trials(bool acting) {
   acting_for_trials_ = acting;
-  trials_.set_active(acting && network_gate_applies());
-  if (!trials_.active()) model_.set_plan_trust(0);
+  trials_.set_active(acting && measured());
+  if (!measured()) model_.set_plan_trust(0);
 }
 
 Policy* DecisionEngine::chooser() const {
-  if (!trials_.active() || is_network(trials_.serves())) return nullptr;
+  if (!gated()) return nullptr;
   return trials_.serves() == Candidate::planner ? planner_.get() : floor_.get();
 }
 
-// The planner handles energy rewards and the policy dqn only.
-bool DecisionEngine::network_gate_applies() const {
+// Joules judge energy rewards and the policy dqn only.
+bool DecisionEngine::measured() const {
   const RewardConfig& reward = options_.decide.reward;
-  return reward.preset == Preset::weighted && reward.weights.energy > 0 && policy_->name() == "dqn";
-}
-
-bool DecisionEngine::network_gate_applies(const PodSpec& pod) const { return network_gate_applies() && !pod.daemonset; }
-
-std::vector<std::size_t> DecisionEngine::rows_of(const ClusterView& view, std::span<const std::string> candidates) {
-  std::vector<std::size_t> rows;
-  for (const std::size_t row : index_.find(view, candidates))
-    if (row != RowIndex::kNoRow) rows.push_back(row);
-  std::sort(rows.begin(), rows.end());
-  rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
-  return rows;
-}
-
-bool DecisionEngine::compare(const ClusterView& view, const PodSpec& pod, std::span<const std::string> candidates,
-                             const models::QNetwork& network, bool learned) {
-  const std::vector<std::size_t> rows = rows_of(view, candidates);
-  return gates_.compare({view, pod, rows, model_, options_.decide.mask, options_.decide.reward}, network, learned);
-}
-
-bool DecisionEngine::compare_learned(const ClusterView& view, const PodSpec& pod,
-                                     std::span<const std::string> candidates, const models::QNetwork& learned,
-                                     const models::QNetwork& baseline) {
-  const std::vector<std::size_t> rows = rows_of(view, candidates);
-  return gates_.compare_learned({view, pod, rows, model_, options_.decide.mask, options_.decide.reward}, learned,
-                                baseline);
+  return trials_.on() && reward.preset == Preset::weighted && reward.weights.energy > 0 && policy_->name() == "dqn";
 }
 
 }  // namespace wattle::placement

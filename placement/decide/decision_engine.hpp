@@ -1,11 +1,9 @@
-// decision_engine: combines a policy, the cluster model and the gates on the network. It makes all decisions, live and
+// decision_engine: combines a policy, the cluster model and the trials of candidates. It makes all decisions, live and
 // simulated.
 // Input    which pods run where, their usage and their ends (on_pod_started, on_usage, on_pod_ended), and the view
 //          about once a second (refresh)
-// Gates    predict on copies of the cluster whether a network costs less (placement/judge/network_gates), for policy
-//          "dqn" and rewards with energy only
-// Trials   where decisions act, measured blocks decide which candidate serves (placement/judge/candidate_trials). The
-//          gates then only say which network is worth a trial. Without trials, the gates decide
+// Trials   measured blocks decide which candidate serves (placement/judge/candidate_trials), for policy "dqn" and
+//          rewards with energy only. Where decisions do not act, the candidate in use serves and nothing is measured
 // Shadow   if the scheduler does not follow the advice, the advice accumulates on a copy of the cluster; while it
 //          follows it, the default scheduler's choices do (placement/judge/shadow_cluster)
 // Record   decide() fills all of it except id, wall_ns, mode, model_step and decide_us
@@ -29,14 +27,12 @@
 #include "placement/decide/policies/kube_scoring.hpp"
 #include "placement/decide/policies/policy.hpp"
 #include "placement/judge/candidate_trials.hpp"
-#include "placement/judge/network_gates.hpp"
 #include "placement/judge/shadow_cluster.hpp"
 
 namespace wattle::placement {
 
 struct EngineOptions {
-  DecideOptions decide;           // its reward is the one last given to set_policy()
-  bool require_evidence = false;  // as in NetworkGatesOptions
+  DecideOptions decide;  // its reward is the one last given to set_policy()
   NetworkOptions network;
   AdvisedOptions advised;
   ModelledOptions modelled;
@@ -48,7 +44,7 @@ struct Question {
   const ClusterView& view;
   const PodSpec& pod;
   std::vector<std::string> candidates;        // node names; may contain nodes that the view does not know
-  const models::QNetwork* network = nullptr;  // serves the policy; ignored while it is gated
+  const models::QNetwork* network = nullptr;  // serves the policy; ignored while another candidate serves
   double epsilon = 0;                         // exploration rate
   std::uint64_t turn = 0;                     // number of the decision; breaks ties
   std::mt19937_64& random;
@@ -60,7 +56,8 @@ class DecisionEngine {
  public:
   explicit DecisionEngine(EngineOptions options, ClusterModel model = ClusterModel());
 
-  // Sets policy and reward from the next decision on. Returns true if the ranking changed; the gates then restart.
+  // Sets policy and reward from the next decision on. Returns true if the ranking changed; the trials then
+  // restart.
   Result<bool> set_policy(const std::string& policy, const RewardConfig& reward);
   bool set_policy(std::unique_ptr<Policy> policy, const RewardConfig& reward);
   // Sets the maker of plans, which outlives the engine. Null: each decision waits for its own plan.
@@ -102,31 +99,18 @@ class DecisionEngine {
   // Updates the cluster model and the plans from the view.
   const Fleet& refresh(const ClusterView& view);
 
-  // Comparisons of the gates for a pod just placed; true if a verdict changed.
-  bool compare(const ClusterView& view, const PodSpec& pod, std::span<const std::string> candidates,
-               const models::QNetwork& network, bool learned = false);
-  bool compare_learned(const ClusterView& view, const PodSpec& pod, std::span<const std::string> candidates,
-                       const models::QNetwork& learned, const models::QNetwork& baseline);
-  // Returns whether policy and reward allow a comparison of networks with the planner; the second form also checks the
-  // pod.
-  bool network_gate_applies() const;
-  bool network_gate_applies(const PodSpec& pod) const;
+  // True if measured evidence decides which candidate serves under this policy and reward. Otherwise the policy does.
+  bool measured() const;
   // True while another candidate serves in place of a network.
-  bool gated() const {
-    return trials_.active() ? !is_network(trials_.serves()) : gates_.network_gated() && network_gate_applies();
-  }
+  bool gated() const { return measured() && !is_network(trials_.serves()); }
   // Reason; empty if not gated.
-  const std::string& gated_why() const { return !gated() ? none_ : trials_.active() ? trials_.why() : gates_.why(); }
-  // True while the baseline serves in place of the candidate.
-  bool learned_gated() const { return network_gate_applies() && gates_.learned_gated(); }
+  const std::string& gated_why() const { return gated() ? trials_.why() : none_; }
   const models::QNetwork* usable(const models::QNetwork* network) const { return gated() ? nullptr : network; }
 
   // Sets that decisions act, so that candidates can be measured, or that they do not.
   void set_acting_for_trials(bool acting);
   const CandidateTrials& trials() const { return trials_; }
   CandidateTrials& trials() { return trials_; }
-  NetworkGates& gates() { return gates_; }
-  const NetworkGates& gates() const { return gates_; }
   ShadowCluster& shadow() { return shadow_; }
   const ShadowCluster& shadow() const { return shadow_; }
   const PolicyInfo& policy() const { return policy_->info(); }
@@ -141,8 +125,6 @@ class DecisionEngine {
   // The policy and the policies that may stand in for it.
   std::array<Policy*, 3> all_policies() const { return {policy_.get(), floor_.get(), planner_.get()}; }
   PlacementDecision decide_on(const ClusterView& view, Fleet* copy, Question question, const DecideOptions& options);
-  // Returns the distinct rows of the candidates, ascending.
-  std::vector<std::size_t> rows_of(const ClusterView& view, std::span<const std::string> candidates);
 
   EngineOptions options_;
   ClusterModel model_;
@@ -151,7 +133,6 @@ class DecisionEngine {
   std::unique_ptr<Policy> policy_, floor_, planner_;
   CandidateTrials trials_;
   bool acting_for_trials_ = false;
-  NetworkGates gates_;
   ShadowCluster shadow_;
   std::mt19937_64 default_ties_;
   const std::string none_;

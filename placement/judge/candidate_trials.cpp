@@ -63,6 +63,7 @@ void CandidateTrials::set_active(bool active) {
   active = active && options_.on;
   if (active != active_) began_.reset();
   active_ = active;
+  explain();
 }
 
 void CandidateTrials::forget(Candidate candidate) {

@@ -1,7 +1,6 @@
 // candidate_trials: measures in blocks of time which candidate costs the least energy per unit of work, and chooses the
 // one that serves (common/stats/best_arm). Live and simulated alike; it runs where decisions act.
-// Candidates, the floor first; kCandidates. The copies of the cluster (placement/judge/network_gates) only say which of
-//          them are worth a trial
+// Candidates, the floor first; kCandidates. The caller offers those that exist
 // Block    `length` of the view's clock; its first part, the washout, does not count
 // Cost     joules of all nodes per core-second that workloads used. Expected: the same with the energy that the models
 //          predict for this demand if nodes were filled in a fixed order (packed_w). It depends on the load, but on no
@@ -38,7 +37,7 @@ inline bool is_network(Candidate candidate) { return candidate >= Candidate::bas
 double packed_w(const Fleet& fleet);
 
 struct TrialOptions {
-  bool on = false;  // false: predictions on copies decide
+  bool on = false;  // false: the policy decides without a trial
   Duration length = std::chrono::minutes(30), washout = std::chrono::minutes(5);
   std::uint64_t seed = 1;
 };
@@ -68,6 +67,7 @@ class CandidateTrials {
   // While inactive no time passes and nothing is measured.
   void set_active(bool active);
   bool active() const { return active_; }
+  bool on() const { return options_.on; }
 
   void offer(Candidate candidate, bool worth_a_trial) { arms_.offer(index(candidate), worth_a_trial); }
   // Drops the evidence of a network that another one replaces.
@@ -77,8 +77,8 @@ class CandidateTrials {
 
   // The floor's policy, "planner", "baseline" or "learned".
   std::string_view name(Candidate candidate) const;
-  // The candidate of the present block.
-  Candidate serves() const { return kCandidates[arms_.arm()]; }
+  // The candidate of the present block; while inactive, the one in use.
+  Candidate serves() const { return active_ ? kCandidates[arms_.arm()] : in_use(); }
   // The candidate that serves between trials.
   Candidate in_use() const { return kCandidates[arms_.serving()]; }
   stats::NetworkState state(Candidate candidate) const { return arms_.state(index(candidate)); }

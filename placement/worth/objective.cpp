@@ -1,15 +1,8 @@
 #include "placement/worth/objective.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace wattle::placement {
-
-namespace {
-
-constexpr double kLeastPaidLife_s = 1;
-
-}  // namespace
 
 double node_cost_w(const FleetNode& node, double used_cores, double variance, double cpu_wait_price_w) {
   const double watts = node.watts_at(used_cores);
@@ -49,14 +42,6 @@ void price_waiting(const RewardConfig& config, const ClusterView& view, const Fl
 void price_latency(double latency_price, std::span<Prediction> predictions) {
   if (!(latency_price > 1)) return;
   for (Prediction& prediction : predictions) prediction.latency_price = latency_price;
-}
-
-double latency_price_w(const RewardConfig& config, double life_s) {
-  const RewardWeights& weights = config.weights;
-  if (config.preset != Preset::weighted || !(weights.latency > 0) || !(weights.energy > 0)) return 0;
-  const double horizon_s = std::max(config.horizon_s, kLeastPaidLife_s);
-  const double paid_s = std::isfinite(life_s) ? std::clamp(life_s, kLeastPaidLife_s, horizon_s) : horizon_s;
-  return weights.latency / weights.energy * std::max(config.reference_w, 1e-3) * 3600 / paid_s;
 }
 
 }  // namespace wattle::placement

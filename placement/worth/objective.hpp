@@ -41,8 +41,4 @@ void price_waiting(const RewardConfig& config, const ClusterView& view, const Fl
 // Sets the price of the prior's latency term.
 void price_latency(double latency_price, std::span<Prediction> predictions);
 
-// Returns the watts per missing point of the latency term for a pod with this expected lifetime. 0 if the reward has no
-// weight for latency or energy.
-double latency_price_w(const RewardConfig& config, double life_s);
-
 }  // namespace wattle::placement

@@ -21,15 +21,13 @@ Result<Chooser> Chooser::make(const Contestant& contestant, const ChooserOptions
   cluster_model.set_limits(options.limits);
   const bool ranks = contestant.binding != Binding::unadvised && contestant.binding != Binding::truth;
   LiveEngineOptions live{ranks ? contestant.policy : "kube-default",
-                         {chooser.options_, contestant.gate, options.network},
-                         contestant.gate,
+                         {chooser.options_, options.network},
                          contestant.binding == Binding::advised || contestant.binding == Binding::pairs};
   live.engine.trials.on = contestant.measured;
   live.engine.trials.seed = seed;
   live.made_by = contestant.made_by;
   WATTLE_TRY(chooser.engine_, LiveEngine::make(std::move(live), std::move(cluster_model)));
-  if (contestant.gate) chooser.engine_->certified();
-  if (options.verdicts) WATTLE_CHECK(chooser.engine_->restore(*options.verdicts));
+  if (options.candidates && contestant.measured) WATTLE_CHECK(chooser.engine_->restore(*options.candidates));
   return chooser;
 }
 
@@ -111,10 +109,10 @@ Result<Contestant> contestant_named(std::string_view asked, const models::QNetwo
   }
   if (name == "pairs-oracle") return Contestant{name, Binding::pairs, "planner"};
   if (name == "kube-default") return Contestant{name, Binding::unadvised, name};
-  const bool measured = name == "dqn-measured", gated = name == "dqn-gated" || measured;
-  auto policy = placement::parse_policy(gated ? "dqn" : name);
+  const bool measured = name == "dqn-measured";
+  auto policy = placement::parse_policy(measured ? "dqn" : name);
   if (!policy) {
-    policy.error().fix += "; or dqn-gated, dqn-measured, true-greedy, true-budget, pairs-oracle";
+    policy.error().fix += "; or dqn-measured, true-greedy, true-budget, pairs-oracle";
     return forward_error(policy);
   }
   if (policy->learns && network != nullptr && placement::policy_of(*network) != policy->name)
@@ -125,7 +123,6 @@ Result<Contestant> contestant_named(std::string_view asked, const models::QNetwo
     return fail(Errc::not_found, "policy " + name, "has no network", "pass --model FILE");
   Contestant made{name, Binding::advised, std::string(policy->name)};
   if (policy->learns) made.network = network;
-  made.gate = gated;
   made.measured = measured;
   return made;
 }

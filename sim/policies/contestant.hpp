@@ -33,17 +33,16 @@ struct Contestant {
   std::string policy = "dqn";                      // of placement/policies, or of made_by
   const models::QNetwork* network = nullptr;       // for a policy that learns
   std::optional<placement::RewardConfig> reward;   // reward of the policy; unset: the environment's
-  bool gate = false;                               // for a network: the planner serves while the network is behind
-  bool measured = false;                           // with the gate: measured blocks decide which candidate serves
+  bool measured = false;                           // for a network: measured blocks decide which candidate serves
   double wait_price_w = 0;                         // for truth: price of a pod that waits all the time
   const placement::PolicyInfo* made_by = nullptr;  // a policy that is in no registry (lab/policies); must outlive it
   bool within_budget = false;  // for truth: finds the price at which pods wait no longer than allowed
 };
 
 // Finds a contestant by its name in tables and on command lines: a policy, played as it would serve; "kube-default"
-// without advice; "dqn-gated", which is dqn with the gate; "dqn-measured", which measured blocks also judge, as in
-// mode live (placement/judge/candidate_trials); "true-greedy"; "true-budget", which keeps pods' waiting
-// within its limit; "pairs-oracle". `network` is that of dqn or tabular-q.
+// without advice; "dqn-measured", which is dqn judged by measured blocks, as in mode live
+// (placement/judge/candidate_trials); "true-greedy"; "true-budget", which keeps pods' waiting within its limit;
+// "pairs-oracle". `network` is that of dqn or tabular-q.
 // Errors: not_found, with the names; a learning policy without a network; conflict if the network is of another policy.
 Result<Contestant> contestant_named(std::string_view name, const models::QNetwork* network = nullptr);
 
@@ -56,7 +55,7 @@ struct ChooserOptions {
   placement::NetworkOptions network;
   SchedulerOptions scheduler;
   placement::BudgetLimits limits;
-  std::optional<KeptVerdicts> verdicts;  // of the gates of that earlier run; unset: the gates start fresh
+  std::optional<placement::CandidateTrials::State> candidates;  // evidence of that earlier run; unset: none
 };
 
 // Returns the scheduler's choice, given scores of each node (empty: no extender) and the view of the pod.

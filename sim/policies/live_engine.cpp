@@ -17,13 +17,8 @@ Result<std::unique_ptr<LiveEngine>> LiveEngine::make(LiveEngineOptions options, 
   return made;
 }
 
-KeptVerdicts verdicts_of(const placement::DecisionEngine& engine) {
-  return {engine.gates().network_test().saved(), engine.gates().why()};
-}
-
-Status LiveEngine::restore(const KeptVerdicts& kept) {
-  if (options_.gate && !engine_.gates().restore(kept.network, kept.network_why))
-    return fail(Errc::malformed, "verdicts", "are none that a gate can have");
+Status LiveEngine::restore(const placement::CandidateTrials::State& kept) {
+  if (!engine_.trials().restore(kept)) return fail(Errc::malformed, "candidates", "their state is impossible");
   return {};
 }
 
@@ -47,8 +42,7 @@ placement::PlacementDecision LiveEngine::decide(const placement::ClusterView& vi
   if (auto on_copy = engine_.decide_on_copy(std::move(question))) advice = std::move(*on_copy);
   engine_.reserve(pod, advice, view.now);
   engine_.reserve_default(view, pod, advice.node);
-  network_ = network;
-  if (!to_compare_ && advice.top && pod.node_name.empty()) to_compare_ = pod;
+  engine_.trials().offer(placement::Candidate::baseline, network != nullptr);
   return advice;
 }
 
@@ -68,19 +62,8 @@ void LiveEngine::ended(const placement::PodSpec& pod, std::size_t row, MonoTime 
   engine_.on_pod_ended(pod.uid, &pod, row, now);
 }
 
-void LiveEngine::refresh(const ViewFor& view_for) {
-  engine_.refresh(view_for({}));
-  const auto pod = std::exchange(to_compare_, std::nullopt);
-  if (!pod) return;
-  const placement::ClusterView& view = view_for(*pod);
-  if (options_.gate && network_ != nullptr && engine_.network_gate_applies(*pod)) {
-    engine_.compare(view, *pod, names_, *network_);
-    engine_.trials().offer(placement::Candidate::baseline, !engine_.gates().network_gated());
-  }
-}
+void LiveEngine::refresh(const placement::ClusterView& view) { engine_.refresh(view); }
 
-void LiveEngine::reported(const World& world) {
-  refresh([&world](const placement::PodSpec& pod) -> const placement::ClusterView& { return world.view(pod); });
-}
+void LiveEngine::reported(const World& world) { refresh(world.view({})); }
 
 }  // namespace wattle::sim

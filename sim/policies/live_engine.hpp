@@ -2,7 +2,6 @@
 // from a cluster.
 // Input    bindings and ends at once, as from an API server; pods' usage and the view with each delivery of telemetry
 // Shadow   as in the controller's shadow mode: its choices are advice that the scheduler does not follow
-// Gate     compares one decision per refresh, as the controller does; optional
 // Threads  single owner
 #pragma once
 
@@ -23,19 +22,11 @@ namespace wattle::sim {
 struct LiveEngineOptions {
   std::string policy = "dqn";
   placement::EngineOptions engine;
-  bool gate = false;   // false: a network serves regardless of its cost
   bool acting = true;  // its choices are executed, so that waiting is attributed to it
   // whose choices are modelled beside the actual cluster
   placement::Modelled modelled = placement::Modelled::none;
   const placement::PolicyInfo* made_by = nullptr;  // makes the policy in place of the registry
 };
-
-// State that a controller keeps over a restart beside the cluster model (controller/decisions/decision_monitors).
-struct KeptVerdicts {
-  stats::SavedTrial network;
-  std::string network_why;
-};
-KeptVerdicts verdicts_of(const placement::DecisionEngine& engine);
 
 class LiveEngine final : public WorldObserver {
  public:
@@ -44,8 +35,7 @@ class LiveEngine final : public WorldObserver {
 
   // Returns the pod with its expectations; make the view of its decision with it.
   placement::PodSpec expected(const placement::PodSpec& pod) const { return engine_.expected(pod); }
-  // Decides among all nodes of the view. `network` serves a policy that learns; with the gate it must live until the
-  // next decision.
+  // Decides among all nodes of the view. `network` serves a policy that learns.
   placement::PlacementDecision decide(const placement::ClusterView& view, const placement::PodSpec& pod,
                                       const models::QNetwork* network, double epsilon, std::mt19937_64& random,
                                       const placement::Ahead& ahead = {});
@@ -54,13 +44,10 @@ class LiveEngine final : public WorldObserver {
                              std::span<const std::size_t> feasible, std::span<const placement::KubeNode> scheduler) {
     return engine_.values(view, pod, feasible, scheduler, decisions_++);
   }
-  // Marks the network as certified, like the networks that are installed with the programs: it starts on trial.
-  void certified() { engine_.gates().reset("the start", "held-out fleets speak for it"); }
-  // Continues from kept verdicts; copies of the cluster restart. The network's verdict applies with the gate only.
-  Status restore(const KeptVerdicts& kept);
-  // Does the controller's periodic work (about once a second). A view is read before the next one is requested.
-  using ViewFor = std::function<const placement::ClusterView&(const placement::PodSpec&)>;
-  void refresh(const ViewFor& view_for);
+  // Continues from measured evidence of before. Errors: malformed.
+  Status restore(const placement::CandidateTrials::State& kept);
+  // Does the controller's periodic work (about once a second).
+  void refresh(const placement::ClusterView& view);
   const placement::DecisionEngine& engine() const { return engine_; }
 
   void placed(cluster::PodId id, const placement::PodSpec& pod, const std::string& node, std::size_t row,
@@ -82,8 +69,6 @@ class LiveEngine final : public WorldObserver {
   std::vector<placement::PodHandle> known_as_;  // by the world's pod number
   std::vector<placement::PodReading> readings_;
   std::uint64_t decisions_ = 0;
-  const models::QNetwork* network_ = nullptr;
-  std::optional<placement::PodSpec> to_compare_;
 };
 
 }  // namespace wattle::sim

@@ -179,9 +179,6 @@ COMMANDS = {
     "model load": Command(once=True, asks="operator", states=[
         ("unknown", "fleet", ("nobody",), 1, r'^wattle: [a-z ]+: (model )?"nobody" not found: no stored network has that name \(list networks with `wattle model list`\)'),
         ("loaded", "fleet", ("kept", "--why", "a test"), 0, r"In use: \w+, loaded from kept")]),
-    "model eval": Command(asks="operator", states=[
-        ("unknown", "fleet", ("nobody",), 1, r'^wattle: [a-z ]+: (model )?"nobody" not found: no stored network has that name \(list networks with `wattle model list`\)'),
-        ("compared", "fleet", ("kept",), 0, r"decisions +\d+, .*same choice")]),
     "model record": Command(once=True, asks="reader", states=[
         ("no folder", "fleet", ("{dir}/none/record",), 1, r"/none/record: No such file or directory"),
         ("there already", "fleet", ("{dir}/controller.yaml",), 1, r"controller\.yaml: already exists"),

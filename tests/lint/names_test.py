@@ -14,9 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 KEPT = ("tests/fixtures/", "tests/lint/names_test.py")
 FORMER = {
     "Mind": "PolicyInputs",
-    "Twins": "PairedSimulation",
     "Contest": "NetworkTrial",
-    "prove_first": "require_evidence",
     "Standing": "RolloutSpec",
     "BlockPlan": "SwitchbackSchedule",
     "dropped_s": "washout_s",

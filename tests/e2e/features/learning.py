@@ -84,11 +84,10 @@ def l5(world):
     judged = world.shell.json("wattle-sim eval --model network.safetensors --seeds 5 --policies planner,kube-default -o json")
     claim("the trained network is judged beside the rules", "planner" in json.dumps(judged) and "kube-default" in json.dumps(judged), str(judged)[:300])
     world.shell("wattle model save kept --why 'in case'")
-    world.shell("wattle model eval kept")
     world.shell("wattle model load kept --why 'back to it'")
     serving = world.shell.json("wattle model list -o json")["serving"]
     claim("what was loaded serves", serving["loaded_from"] == "kept", serving)
-    return "200 decisions, resumed to 300, judged on five seeds; saved, compared and loaded live"
+    return "200 decisions, resumed to 300, judged on five seeds; saved and loaded live"
 
 
 @row("L6", "TensorBoard")

@@ -26,7 +26,7 @@ MOST_MIB = 192  # what a session of 4,096 workloads, decisions that are kept and
 EDGES = [0, 1, -1, 127, 128, 255, 256, 65535, 65536, 2**31 - 1, 2**31, 2**32, 2**53, 2**63 - 1, -2**63, 2**64 - 1, 0.0, -0.0, 0.5, 1e308, -1e308, 5e-324,
          float("inf"), float("-inf"), float("nan"), None, True, False, "", "x", b"", b"x", "\0", "\u202e\u200b", "../../etc/passwd", [], {}, [[]], [None]]
 QUERIES = ["status", "nodes", "node", "pods", "decisions", "explain", "doctor", "policy", "snapshot", "latency", "energy", "models", "shim", "metrics", "none"]
-ORDERS = ["policy-set", "policy-promote", "policy-rollback", "provision-mode", "provision-report", "model-save", "model-load", "model-eval", "confirm"]  # an operator alone may
+ORDERS = ["policy-set", "policy-promote", "policy-rollback", "provision-mode", "provision-report", "model-save", "model-load", "confirm"]  # an operator alone may
 
 
 class Fuzz:

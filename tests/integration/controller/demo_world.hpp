@@ -60,7 +60,7 @@ class DemoWorld {
         "}\nseed: " + std::to_string(options.seed) + "\n";
     WATTLE_TRY(controller::ControllerConfig config, controller::parse_config(text, "the demo's configuration"));
     config.learn.tau_s = 30;            // placements follow each other twice a second
-    config.measure_candidates = false;  // the gates of the networks are judged here, not what serves in mode live
+    config.measure_candidates = false;  // networks serve without a trial
     config.models_dir = options.models_dir;
     config.data_dir = options.data_dir;
     std::unique_ptr<DemoWorld> world(new DemoWorld(options, std::move(config)));

@@ -1,4 +1,4 @@
-// The demo's world in simulated time (demo_world.hpp): what ships is heard there, judged by pods with latency limits, and learning goes down.
+// The demo's world in simulated time (demo_world.hpp): a network decides there, and learning goes on.
 #include <doctest/doctest.h>
 
 #include <stdlib.h>
@@ -17,9 +17,6 @@ constexpr double kRun_s = 150, kMinute_s = 60;
 
 struct Lived {
   stats::Moments received, first_loss, last_loss;  // after the first minute; of the first and last fifth
-  std::uint64_t blocks = 0, learned_blocks = 0;
-  bool gated = false;
-  double behind = 0;
 };
 
 Lived live(std::uint64_t seed) {
@@ -45,27 +42,18 @@ Lived live(std::uint64_t seed) {
       if (world.now_s() < kRun_s / 5) lived.first_loss.add(*learned->loss);
       if (world.now_s() >= 4 * kRun_s / 5) lived.last_loss.add(*learned->loss);
     }
-    lived.blocks = world.decider().network_gate().blocks();
-    lived.learned_blocks = world.decider().learned_network_gate().blocks();
-    lived.gated = world.decider().network_gated();
-    lived.behind = world.decider().network_gate().mean();
   }
   std::filesystem::remove_all(folder);
   return lived;
 }
 
-TEST_CASE(
-    "in the demo's world the shipped network is heard after the first minute, its gates judge, and the loss falls") {
+TEST_CASE("in the demo's world a network decides after the first minute, and the loss falls") {
   if (cannot_learn()) return;
   for (const std::uint64_t seed : {1U, 2U, 3U}) {
     CAPTURE(seed);
     const Lived lived = live(seed);
     REQUIRE(lived.received.count() > 100);
     CHECK(lived.received.mean() > 0.5);
-    CHECK_FALSE(lived.gated);
-    // Each pod of it has latency limits, and one a second is compared.
-    CHECK(lived.blocks >= 10);
-    CHECK(lived.learned_blocks >= 10);
     REQUIRE(lived.first_loss.count() > 0);
     CHECK(lived.last_loss.mean() < lived.first_loss.mean());
   }

@@ -30,7 +30,7 @@ TEST_CASE("an operator saves, lists, loads and compares networks; a reader may o
   world.start();
   auto reader = world.ask_client(world.reader), shim = world.ask_client(world.shim),
        operator_client = world.ask_client(world.operator_key);
-  for (const char* what : {"model-save", "model-load", "model-eval"})
+  for (const char* what : {"model-save", "model-load"})
     for (transport::AskClient* client : {&reader, &shim}) {
       const auto refused = query(*client, what, {{"name", "mine"}});
       REQUIRE_FALSE(refused);
@@ -50,7 +50,6 @@ TEST_CASE("an operator saves, lists, loads and compares networks; a reader may o
   const auto missing = query(operator_client, "model-load", {{"name", "nobody"}});
   REQUIRE_FALSE(missing);
   CHECK(missing.error().message().find("nobody") != std::string::npos);
-  CHECK_FALSE(query(operator_client, "model-eval", {{"name", "mine"}}));  // nothing to replay yet
   const auto policy = query(reader, "policy");
   REQUIRE(policy);
   const json& changes = (*policy)["changes"];

@@ -296,7 +296,7 @@ TEST_CASE("a restart keeps what gates and monitors have seen; a damaged row is n
     auto client = world.ask_client(world.operator_key);
     answer(client, "policy-set", {{"mode", "live"}, {"force", "yes"}, {"why", "a test"}});
   }
-  for (const char* row : {"regression", "network_gate", "candidates", "gate"}) {
+  for (const char* row : {"regression", "candidates", "gate"}) {
     CAPTURE(row);
     edit_control_file(world, "UPDATE monitor SET state = '' WHERE name = '" + std::string(row) + "'");
     world.start();

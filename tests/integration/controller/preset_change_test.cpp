@@ -91,12 +91,12 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "another preset and back, by orders to a whole controller: the shipped network is tried again as after a start") {
+    "another preset and back, by orders to a whole controller: the shipped network is a candidate as after a start") {
   if (cannot_learn()) return;
   World world(2);
   world.config.mode = Mode::shadow;
   world.config.models_dir = kShipped;
-  world.config.require_evidence = true;
+  world.config.measure_candidates = true;
   world.start();
   Agents agents = connect_agents(world, 2);
   auto client = world.ask_client(world.operator_key);
@@ -104,8 +104,8 @@ TEST_CASE(
     const json text = answer(client, "status")["network_serves"];
     return text.is_string() ? text.get<std::string>() : std::string();
   };
-  const std::string on_trial = "is used once thirty compared decisions";
-  REQUIRE(run_until(world, agents, [&] { return serves().find(on_trial) != std::string::npos; }));
+  const std::string candidate = "the network baseline is a candidate";
+  REQUIRE(run_until(world, agents, [&] { return serves().find(candidate) != std::string::npos; }));
   const std::string before = serves();
   for (const Pairs& away : {Pairs{{"reward", "ee"}}, Pairs{{"reward", "power"}}, Pairs{{"policy", "amortised"}},
                             Pairs{{"reward", "weighted"}, {"weight.energy", "2"}}}) {

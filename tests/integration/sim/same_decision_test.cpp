@@ -46,7 +46,7 @@ struct BothReported : DeciderRig {
   std::vector<Ran> running;
   std::uint64_t decided = 0, neutral = 0, gated = 0;
 
-  BothReported(const std::string& policy, bool require_evidence, const placement::NetworkOptions& network_options = {},
+  BothReported(const std::string& policy, bool measured, const placement::NetworkOptions& network_options = {},
                std::shared_ptr<const models::QNetwork> other = nullptr)
       : DeciderRig(Mode::live) {
     if (other) network = std::move(other);
@@ -54,12 +54,19 @@ struct BothReported : DeciderRig {
     config.policy = policy;
     config.learn.tabular = policy == "tabular-q";
     config.decide.epsilon = 0;
-    config.require_evidence = require_evidence;
+    config.measure_candidates = measured;
+    config.blocks = {.length = std::chrono::seconds(20), .washout = std::chrono::seconds(3)};
     decider.emplace(
         config, state, networks, clock, [](LearningNews) {}, 1);
     networks.set(network, {"digest", "a-file"});
+    if (measured) networks.trust(network, {"digest", "a-file"});
     ties.seed(static_cast<std::uint64_t>(config.seed));
-    engine = sim::LiveEngine::make({policy, {config.decide, require_evidence, network_options}, true}).value();
+    sim::LiveEngineOptions options{policy, {config.decide, network_options}};
+    options.engine.trials = {.on = measured,
+                             .length = config.blocks.length,
+                             .washout = config.blocks.washout,
+                             .seed = static_cast<std::uint64_t>(config.seed)};
+    engine = sim::LiveEngine::make(std::move(options)).value();
     for (std::size_t i = 0; i < kNodes; ++i) {
       names.push_back("n" + std::to_string(i));
       state.greet(hello_of(names.back()));
@@ -94,9 +101,7 @@ struct BothReported : DeciderRig {
         engine->used(std::array{sim::PodUse{each.id, *ran.cpu_cores, 0, waited}}, 1);
       }
     }
-    engine->refresh([this](const placement::PodSpec& pod) -> const placement::ClusterView& {
-      return state.view(pod, clock.mono());
-    });
+    engine->refresh(state.view({}, clock.mono()));
     decider->expire();
   }
 
@@ -164,8 +169,10 @@ struct BothReported : DeciderRig {
     if (!simulated.top) ++neutral;
     if (engine->engine().gated()) ++gated;
     CHECK(engine->engine().gated() == decider->network_gated());
-    CHECK(engine->engine().gates().network_test().blocks() == decider->network_gate().blocks());
-    CHECK(engine->engine().gates().network_test().evidence() == decider->network_gate().evidence());
+    CHECK(engine->engine().trials().serves() == decider->trials().serves());
+    CHECK(engine->engine().trials().groups(placement::Candidate::baseline) ==
+          decider->trials().groups(placement::Candidate::baseline));
+    CHECK(engine->engine().trials().day_excess() == doctest::Approx(decider->trials().day_excess()));
     if (!simulated.top && simulated.predictions.empty()) return;
     // Where it goes is for a scheduler to say: mostly the advice.
     const std::size_t row = !simulated.top || dice() % 4 == 0 ? dice() % kNodes : simulated.row_of[*simulated.top];
@@ -187,12 +194,12 @@ struct BothReported : DeciderRig {
 
 }  // namespace
 
-TEST_CASE("simulator and controller decide the same, by every policy, network and gate included") {
+TEST_CASE("simulator and controller decide the same, by every policy, network and candidates included") {
   for (const placement::PolicyInfo& policy : placement::policies()) {
-    for (const bool require_evidence : {false, true}) {
+    for (const bool measured : {false, true}) {
       CAPTURE(policy.name);
-      CAPTURE(require_evidence);
-      BothReported both(std::string(policy.name), require_evidence);
+      CAPTURE(measured);
+      BothReported both(std::string(policy.name), measured);
       for (int turn = 0; turn < 400; ++turn) {
         both.second();
         both.decide_one();

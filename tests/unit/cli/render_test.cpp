@@ -87,7 +87,6 @@ std::vector<Page> pages() {
           {"sleep wake", {{"woken", {"worker-1", "worker-2"}}}, render_sleep_wake},
           {"policy", example("policy"), render_policy},
           {"models", example("models"), render_models},
-          {"model-eval", example("model-eval"), render_models},
           {"status", example("status"), render_status}};
 }
 

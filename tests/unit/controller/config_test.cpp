@@ -81,10 +81,10 @@ TEST_CASE("the start cap is read") {
   CHECK_FALSE(parse_config(keys + "decide: {start_cap: {per_cores: 1}}\n", "test"));
 }
 
-TEST_CASE("what is learned must prove itself first, unless the file says otherwise") {
+TEST_CASE("measured blocks decide which candidate serves, unless the file says otherwise") {
   const std::string keys = "key: k\nallow_list: a\n";
-  CHECK(parse_config(keys, "test")->require_evidence);
-  CHECK_FALSE(parse_config(keys + "decide: {require_evidence: false}\n", "test")->require_evidence);
+  CHECK(parse_config(keys, "test")->measure_candidates);
+  CHECK_FALSE(parse_config(keys + "decide: {measure_candidates: false}\n", "test")->measure_candidates);
 }
 
 TEST_CASE("a limit of waiting is read; without one, or with 0, it is learned") {

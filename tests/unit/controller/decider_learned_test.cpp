@@ -1,10 +1,9 @@
-// The decider's use of outcomes: lives that rewards are computed with, errors of predictions, and the network gates.
+// The decider's use of outcomes: lives that rewards are computed with, and errors of predictions.
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <span>
 
-#include "common/json/value.hpp"
 #include "controller/web/documents.hpp"
 #include "tests/unit/controller/decider_rig.hpp"
 
@@ -93,124 +92,6 @@ TEST_CASE("a policy that another kind of network learns for goes by the predicte
   const auto answer = rig.decider->asks().ask(ask_for("p", {"n1", "n2"}));
   CHECK(answer.reason == "highest predicted reward: no network is in use yet");
   CHECK(answer.policy == "tabular-q");
-}
-
-TEST_CASE("a network that wants the dearest nodes is left out for the plan's choice, which every decision then says") {
-  struct Opposite final : models::QNetwork {
-    void residual(const models::Observation& seen, std::span<float> out) const override {
-      for (std::size_t i = 0; i < seen.nodes; ++i) out[i] = 10 * seen.node[i * models::kNodeFeatures + 17];
-    }
-    std::uint64_t step() const override { return 5; }
-  };
-  LearnedRig rig(Mode::shadow, {.mask = {.start_cap = {.least = 100}}});  // one node takes a pod each second
-  std::vector<std::string> reported;
-  rig.decider->on_event([&](const MonitorEvent& event) {
-    const Guardrail& rule = guardrail_of(event);
-    reported.push_back(std::string(rule.who) + ": " + std::string(rule.what) + ": " + event.evidence);
-  });
-  const std::vector<std::string> nodes{"dear", "cheap"};
-  for (const std::string& name : nodes) {
-    std::array<double, placement::kCurvePoints> watts{};
-    for (std::size_t k = 0; k < watts.size(); ++k)
-      watts[k] = (name == "dear" ? 4 : 1) * (50 + 20 * static_cast<double>(k));
-    rig.state.greet(hello_of(name));
-    rig.state.adopt_curve(name, placement::PowerCurve::known(watts));
-  }
-  const auto tick = [&] {
-    for (const std::string& name : nodes) rig.state.apply(name, record_at(rig.seq + 1), rig.clock.mono());
-    rig.tick({});
-  };
-  tick();
-  rig.networks.set(std::make_shared<Opposite>(), {"digest", ""});
-  rig.decider->asks().ask(ask_for("before", nodes));
-  CHECK(rig.decider->log().newest("before")->decision.advice == "dear");
-  for (int i = 0; i < 3000 && rig.decider->network_gate().in_use(); ++i) {
-    wire::Ask small = ask_for("p" + std::to_string(i), nodes);
-    small.cpu_request_cores = 0.1;
-    small.memory_request_bytes = 1e6;
-    rig.decider->asks().ask(small);
-    tick();
-    // As advised, and for a minute.
-    rig.decider->placements().placed("p" + std::to_string(i), "dear", false);
-    if (i >= 60) rig.decider->placements().gone("p" + std::to_string(i - 60), "dear");
-  }
-  REQUIRE_FALSE(rig.decider->network_gate().in_use());
-  REQUIRE(reported.size() == 1);
-  CHECK(reported[0].starts_with("guard: the network is withdrawn; the planner is in use: "));
-  rig.decider->asks().ask(ask_for("after", nodes));
-  const LoggedDecision* after = rig.decider->log().newest("after");
-  CHECK(after->decision.advice == "cheap");
-  CHECK(after->decision.reason.find("the network is withdrawn") != std::string::npos);
-  CHECK(after->decision.model_step == 0);
-  CHECK(after->model.sha256.empty());
-  CHECK(rig.decider->epsilon() == 0);
-  // A restart does not let it back: the next process reads what this one kept.
-  const auto row_of = [](const Decider& decider) {
-    for (MonitorState& state : decider.monitor_states())
-      if (state.name == kNetworkGateRow) return std::move(state.text);
-    return std::string();
-  };
-  const auto restore = [](Decider& decider, const std::string& text) {
-    return decider.restore({std::string(kNetworkGateRow), text});
-  };
-  const std::string kept = row_of(*rig.decider);
-  Decider next(
-      rig.config, rig.state, rig.networks, rig.clock, [](LearningNews) {}, 1);
-  REQUIRE(restore(next, kept));
-  CHECK_FALSE(next.network_gate().in_use());
-  CHECK(next.network_gated_why() == rig.decider->network_gated_why());
-  CHECK(next.network_gate().blocks() == rig.decider->network_gate().blocks());
-  next.asks().ask(ask_for("restarted", nodes));
-  CHECK(next.log().newest("restarted")->decision.advice == "cheap");
-  CHECK(row_of(next) == kept);
-  // Nor does it when decisions are compared again: the network is the checkpoint of its own that the restart went on from.
-  rig.networks.set(std::make_shared<Opposite>(), {"digest", "0000000007"});
-  next.asks().ask(ask_for("compared", nodes));
-  rig.clock.advance(1s);
-  next.expire();
-  CHECK_FALSE(next.network_gate().in_use());
-  CHECK(next.network_gate().blocks() >= rig.decider->network_gate().blocks());
-  rig.networks.set(std::make_shared<Opposite>(), {"digest", ""});
-  // Of another reward it says nothing.
-  Decider changed(
-      rig.config, rig.state, rig.networks, rig.clock, [](LearningNews) {}, 1);
-  RolloutSpec spec = changed.spec();
-  spec.reward.weights.energy = 2;
-  changed.take(spec);
-  REQUIRE(restore(changed, kept));
-  CHECK(changed.network_gate().in_use());
-  // Where a network must prove itself first it is not heard from the start; of a reward that the gate does not know it is.
-  ControllerConfig strict = rig.config;
-  strict.require_evidence = true;
-  Decider unproven(
-      strict, rig.state, rig.networks, rig.clock, [](LearningNews) {}, 1);
-  CHECK(unproven.network_gated());
-  CHECK(unproven.network_gated_why().find("has not yet been shown") != std::string::npos);
-  CHECK(unproven.epsilon() == 0);
-  unproven.asks().ask(ask_for("unproven", nodes));
-  CHECK(unproven.log().newest("unproven")->decision.advice == "cheap");
-  CHECK(unproven.log().newest("unproven")->decision.reason == unproven.network_gated_why());
-  RolloutSpec by_users = unproven.spec();
-  by_users.reward.weights.energy = 0;
-  unproven.take(by_users);
-  CHECK_FALSE(unproven.network_gated());
-  CHECK(unproven.network_gated_why().empty());
-  // What is cut off or damaged is refused, and changes nothing.
-  for (std::size_t length = 0; length + 2 < kept.size(); ++length) {
-    const auto refused = restore(changed, kept.substr(0, length));
-    REQUIRE_FALSE(refused);
-    CHECK(refused.error().code == Errc::malformed);
-  }
-  wattle::SortedJson wrong = wattle::SortedJson::parse(kept);
-  wrong["evidence"] = 1e9;
-  CHECK(restore(changed, wrong.dump()).error().message().find("contains an impossible state") != std::string::npos);
-  CHECK(changed.network_gate().in_use());
-  // Another network begins another test.
-  rig.networks.set(std::make_shared<Opposite>(), {"other", "promoted"});
-  rig.decider->asks().ask(ask_for("loaded", nodes));
-  tick();
-  CHECK(rig.decider->network_gate().in_use());
-  CHECK(reported.back() == "guard: the network is in use: network promoted was loaded");
 }
 
 TEST_CASE("the guard is not told of what was explored, for it would be blamed on the ranking") {

@@ -260,5 +260,4 @@ TEST_CASE("metrics are Prometheus text with one sample per node") {
   CHECK(text.find("wattle_controller_reward{preset=\"weighted\"} 1\n") != std::string::npos);
   CHECK(text.find("wattle_node_") == std::string::npos);  // those names are the agents'
   CHECK(text.find("wattle_controller_decisions_total{decided_by=\"network\"} 0") != std::string::npos);
-  CHECK(text.find("\nwattle_controller_network_gate_limit ") != std::string::npos);
 }

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <random>
 
 #include "controller/provision/margin_trial.hpp"
 #include "controller/rollout/rollout_manager.hpp"
 #include "provision/student/student_trial.hpp"
-#include "tests/unit/controller/network_rig.hpp"
 
 namespace wattle::controller {
 namespace {
@@ -36,30 +36,6 @@ struct GuardRig {
   }
   bool acting() const { return acts(rollout->arm().arm); }
 };
-
-// Pods of 300 that an advice sends to the dear node, with a network that prefers it. Without gates another preset is in
-// force, whose networks have none.
-int on_dear_node(std::uint64_t seed, bool gates, bool learned) {
-  test::NetworkRig rig(learned ? 0 : 10, "it was better elsewhere", 10);
-  std::mt19937_64 random(seed);
-  std::array<double, placement::kCurvePoints> watts{};
-  const double times = std::uniform_real_distribution(2.0, 5.0)(random);
-  for (std::size_t k = 0; k < watts.size(); ++k) watts[k] = times * (50 + 20 * static_cast<double>(k));
-  rig.state.adopt_curve("dear", placement::PowerCurve::known(watts));
-  if (!gates) {
-    RolloutSpec other = rig.decider->spec();
-    other.reward.preset = placement::Preset::lb;
-    rig.networks.trust(nullptr, {});
-    rig.networks.set(std::make_shared<test::Wants>(10.0F), {"learned", "", "lb"});
-    rig.decider->take(other);
-  }
-  int dear = 0;
-  for (int i = 0; i < 300; ++i) {
-    rig.pod();
-    dear += rig.advice() == "dear" ? 1 : 0;
-  }
-  return dear;
-}
 
 TEST_CASE("ablation: output check") {
   int with = 0, without = 0;
@@ -155,20 +131,6 @@ TEST_CASE("ablation: measured effect of a canary") {
           " that save 10%");
   CHECK(worse == 0);
   CHECK(better >= 8);
-}
-
-TEST_CASE("ablation: gates of networks on copies") {
-  for (const bool learned : {false, true}) {
-    double with = 0, without = 0;
-    for (std::uint64_t seed = kAblationSeed; seed < kAblationSeed + 5; ++seed) {
-      with += on_dear_node(seed, true, learned);
-      without += on_dear_node(seed, false, learned);
-    }
-    MESSAGE(std::string(learned ? "learned gate" : "network gate"),
-            ": pods of 300 on a node with two to five times the watts: ", with / 5, " with, ", without / 5, " without");
-    CHECK(with == 0);
-    CHECK(without > 0);
-  }
 }
 
 // A teacher has a tenth of its requests late in a quarter of its minutes; half of a student's periods are throttled.

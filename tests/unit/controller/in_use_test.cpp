@@ -1,143 +1,166 @@
-// Which side serves: the plan, the network that learning began with, or the one learned here since.
+// Which candidate serves: the floor until measured evidence says otherwise, in every mode, over restarts and new networks.
 #include <doctest/doctest.h>
 
-#include "tests/unit/controller/network_rig.hpp"
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "common/json/value.hpp"
+#include "tests/unit/controller/decider_rig.hpp"
 
 using namespace wattle;
 using namespace wattle::controller;
 using namespace wattle::controller::test;
 using namespace std::chrono_literals;
 
-TEST_CASE("a network with a certificate is heard when thirty compared decisions have cost no more, and says why") {
-  NetworkRig rig(0, "regret -0.016 [-0.025, -0.009] W0 a placement", 0);
-  rig.pod();
-  CHECK(rig.decider->network_gated());
-  CHECK(rig.text(0).starts_with(
-      "the plan is in use: the network is on trial and is used once thirty compared decisions"));
-  CHECK(rig.text(1).starts_with("the network shipped:weighted is on trial: regret -0.016"));
-  int pods = 1;
-  for (; pods < 100 && rig.decider->network_gated(); ++pods) rig.pod();
-  CHECK(pods >= 30);
-  CHECK(pods <= 35);
+namespace {
+
+using placement::Candidate;
+
+struct Silent final : models::QNetwork {
+  void residual(const models::Observation&, std::span<float> out) const override {
+    std::fill(out.begin(), out.end(), 0.0F);
+  }
+  std::uint64_t step() const override { return 5; }
+};
+
+struct CandidateRig : DeciderRig {
+  std::shared_ptr<const models::QNetwork> network = std::make_shared<Silent>();
+
+  explicit CandidateRig(ModeSetting mode, bool measure = true) : DeciderRig(mode) {
+    config.measure_candidates = measure;
+    emplace();
+    for (const char* node : {"n1", "n2"}) {
+      std::array<double, placement::kCurvePoints> watts{};
+      for (std::size_t k = 0; k < watts.size(); ++k)
+        watts[k] = (node == std::string_view("n2") ? 4 : 1) * (50 + 20 * static_cast<double>(k));
+      state.greet(hello_of(node));
+      state.adopt_curve(node, placement::PowerCurve::known(watts));
+    }
+    networks.trust(network, {"trusted", "shipped:weighted", "weighted", "shipped:weighted", "it was better elsewhere"});
+    second();
+  }
+  void emplace() {
+    decider.emplace(
+        config, state, networks, clock, [](LearningNews) {}, 1);
+  }
+  void second() {
+    clock.advance(1s);
+    for (const char* node : {"n1", "n2"}) state.apply(node, record_at(seq + 1), clock.mono());
+    ++seq;
+    decider->expire();
+  }
+  std::string row() const {
+    for (MonitorState& each : decider->monitor_states())
+      if (each.name == kCandidatesRow) return std::move(each.text);
+    return {};
+  }
+  // What is kept once a network is in use.
+  std::string row_with(Candidate in_use) const {
+    CandidatesState kept = *parse_candidates(row());
+    kept.state.arms.serving = static_cast<std::size_t>(in_use);
+    kept.network = "shipped:weighted";
+    return candidates_text(kept);
+  }
+  Status restore(const std::string& text) { return decider->restore({std::string(kCandidatesRow), text}); }
+};
+
+}  // namespace
+
+TEST_CASE("the floor serves until measured blocks show that another candidate costs less, in every mode that decides") {
+  for (const Mode mode : {Mode::shadow, Mode::live}) {
+    CandidateRig rig(mode);
+    CHECK(rig.decider->trials().active() == (mode == Mode::live));
+    const std::vector<Contender> all = rig.decider->contenders();
+    REQUIRE(all.size() == placement::kCandidates.size());
+    CHECK(all[0].who == "the policy " + std::string(rig.decider->trials().name(Candidate::floor)));
+    CHECK(all[0].serves);
+    CHECK(rig.decider->network_gated());
+    CHECK(rig.decider->epsilon() == 0);
+    CHECK(rig.decider->network_states().baseline ==
+          (mode == Mode::live ? stats::NetworkState::on_trial : stats::NetworkState::candidate));
+    rig.decider->asks().ask(ask_for("p", {"n1", "n2"}));
+    CHECK(rig.decider->log().newest("p")->model.sha256.empty());
+  }
+}
+
+TEST_CASE("a what-if under another reward is ranked by that reward, not by the floor") {
+  CandidateRig rig(Mode::shadow);
+  placement::PodSpec pod;
+  pod.uid = "p";
+  pod.request = {1, 1e9};
+  placement::RewardConfig reward = rig.decider->spec().reward;
+  const auto decided_by = [&] { return rig.decider->asks().what_if(pod, {"n1", "n2"}, reward).decision.decided_by; };
+  CHECK(decided_by() == "rule");
+  reward.weights.balance = 1;
+  CHECK(decided_by() != "rule");
+}
+
+TEST_CASE("a network serves without a trial where candidates are not measured, and under a reward without energy") {
+  CandidateRig rig(Mode::shadow, false);
   CHECK_FALSE(rig.decider->network_gated());
-  CHECK(rig.reported.back().find("regret -0.016") != std::string::npos);
   CHECK(rig.decider->in_use().version.sha256 == "trusted");
-  CHECK_FALSE(rig.decider->in_use().learned);
-  CHECK(rig.text(0).starts_with("the network shipped:weighted is in use: regret -0.016"));
-  const std::vector<Contender> all = rig.decider->contenders();
-  REQUIRE(all.size() == 3);
-  CHECK(all[0].serves);
-  REQUIRE(all[0].compared.size() == 1);
-  CHECK(all[0].compared[0].with == "the plan");
-  CHECK(all[0].compared[0].difference_ratio == rig.decider->recent().mean());
-  CHECK(all[0].compared[0].blocks == rig.decider->recent().blocks());
-  CHECK(all[0].compared[0].age_s.value() < 10);
-  CHECK(all[1].who == "the plan");
-  CHECK_FALSE(all[1].serves);
-  CHECK(all[1].why.empty());
-  CHECK(all[2].who == "the network learned on this cluster");
-  CHECK(all[2].certificate.empty());  // it speaks for the shipped one alone
-  CHECK(all[2].why.find("replaces the initial network") != std::string::npos);
-  CHECK(rig.decider->epsilon() == 0);  // it is not made to err
-  rig.pod();
-  CHECK(rig.last().model.loaded_from == "shipped:weighted");
+  CHECK(rig.decider->contenders().size() == 1);
+  CHECK(contender_text(rig.decider->contenders()[0]) ==
+        "the network shipped:weighted is in use: it was better elsewhere");
+  CandidateRig measured(Mode::live);
+  CHECK(measured.decider->network_gated());
+  RolloutSpec by_users = measured.decider->spec();
+  by_users.reward.weights.energy = 0;
+  measured.decider->take(by_users);
+  CHECK_FALSE(measured.decider->network_gated());
+  CHECK(measured.decider->network_gated_why().empty());
 }
 
-TEST_CASE("a network with no certificate is not heard before it has shown that it is ahead") {
-  NetworkRig rig(0, "", 0);
-  for (int i = 0; i < 30; ++i) rig.pod();
-  CHECK(rig.decider->network_gated());
-  CHECK(rig.text(0).starts_with("the plan is in use: the network is a candidate and has not yet been shown"));
-}
-
-TEST_CASE("a certificate does not save a network that costs more here") {
-  NetworkRig rig(10, "regret -0.016 [-0.025, -0.009] W0 a placement", 10);
-  for (int i = 0; i < 300; ++i) {
-    rig.pod();
-    REQUIRE(rig.advice() == "cheap");
-  }
-  CHECK(rig.decider->network_gated());
-  // A restart goes on with the trial.
-  Decider next(
-      rig.config, rig.state, rig.networks, rig.clock, [](LearningNews) {}, 1);
-  for (const MonitorState& state : rig.decider->monitor_states()) REQUIRE(next.restore(state));
-  CHECK(next.network_gated());
-  CHECK(next.network_gate().state() == stats::NetworkState::on_trial);
-  CHECK(next.network_gate().saved().behind_s == rig.decider->network_gate().saved().behind_s);
-}
-
-TEST_CASE("what was learned is kept out while it costs more than what it is held to, which goes on serving") {
-  NetworkRig rig(0, "it was better elsewhere", 10);
-  for (int i = 0; i < 300; ++i) {
-    rig.pod();
-    REQUIRE(rig.advice() == "cheap");
-  }
+TEST_CASE("evidence outlives a restart and a change of mode, but not another network or another reward") {
+  CandidateRig rig(Mode::shadow);
+  const std::string kept = rig.row_with(Candidate::baseline);
+  const std::uint64_t edition = rig.decider->edition();
+  REQUIRE(rig.restore(kept));
+  CHECK(rig.decider->edition() != edition);
+  rig.second();
   CHECK_FALSE(rig.decider->network_gated());
-  CHECK_FALSE(rig.decider->learned_network_gate().in_use());
-  CHECK(rig.decider->learned_network_gate().mean() > 0);
-}
-
-TEST_CASE("what was learned is heard once it costs less than what it is held to, and a restart does not forget it") {
-  NetworkRig rig(10, "it was better elsewhere", 0);
-  int pods = 0;
-  while (pods < 3000 && !rig.decider->learned_network_gate().in_use()) {
-    rig.pod();
-    ++pods;
-  }
-  REQUIRE(rig.decider->learned_network_gate().in_use());
-  CHECK(rig.decider->in_use().learned);
-  CHECK(rig.decider->in_use().version.sha256 == "learned");
-  rig.pod();
-  CHECK(rig.advice() == "cheap");
-  Decider next(
-      rig.config, rig.state, rig.networks, rig.clock, [](LearningNews) {}, 1);
-  for (const MonitorState& state : rig.decider->monitor_states()) REQUIRE(next.restore(state));
-  CHECK(next.in_use().learned);
-  CHECK(next.learned_network_gate().blocks() == rig.decider->learned_network_gate().blocks());
-  // The one that was learned here has its own figures, none of those that speak for the shipped one, and a restart keeps them.
-  for (int i = 0; i < 30; ++i) rig.pod();
-  const std::vector<Contender> all = rig.decider->contenders();
-  REQUIRE(all.size() == 3);
-  // The verdict is about the network that was asked before, and names it.
-  CHECK(all[0].who == "the plan");
-  CHECK(all[0].serves);
-  CHECK(all[0].why.starts_with("the network "));
-  CHECK(all[1].who == "the network learned on this cluster");
-  CHECK(all[1].certificate.empty());
-  CHECK(rig.text(1).find("it was better elsewhere") == std::string::npos);
-  REQUIRE(all[1].compared.size() == 2);
-  CHECK(all[1].compared[0].with == "the plan");
-  CHECK(all[1].compared[0].blocks < rig.decider->network_gate().blocks());  // those of the other are not counted
-  CHECK(all[1].compared[1].with == "the initial network");
-  CHECK(all[1].compared[1].difference_ratio < 0);
-  CHECK(all[2].who == "the network shipped:weighted");
-  CHECK(all[2].certificate == "it was better elsewhere");
-  CHECK(all[2].compared.empty());
-  Decider later(
-      rig.config, rig.state, rig.networks, rig.clock, [](LearningNews) {}, 1);
-  for (const MonitorState& state : rig.decider->monitor_states()) REQUIRE(later.restore(state));
-  const std::vector<Contender> restored = later.contenders();
-  REQUIRE(restored.size() == all.size());
-  for (std::size_t i = 0; i < all.size(); ++i) CHECK(contender_text(restored[i]) == contender_text(all[i]));
-}
-
-TEST_CASE("in mode live the floor serves until measured blocks show that another candidate costs less") {
-  DeciderRig rig(Mode::live);
-  rig.config.require_evidence = rig.config.measure_candidates = true;
-  rig.decider.emplace(
-      rig.config, rig.state, rig.networks, rig.clock, [](LearningNews) {}, 1);
-  REQUIRE(rig.decider->trials().active());
-  const std::vector<Contender> all = rig.decider->contenders();
-  REQUIRE(all.size() == placement::kCandidates.size());
-  CHECK(all[0].who == "the policy " + std::string(rig.decider->trials().name(placement::Candidate::floor)));
-  CHECK(all[0].serves);
+  CHECK(rig.row() == kept);
+  RolloutSpec live = rig.decider->spec();
+  live.mode = Mode::live;
+  rig.decider->take(live);
+  CHECK(rig.decider->trials().in_use() == Candidate::baseline);
+  // The restart goes on from a checkpoint of its own.
+  rig.networks.trust(rig.network, {"trusted", "0000000007"});
+  rig.emplace();
+  REQUIRE(rig.restore(kept));
+  rig.second();
+  CHECK(rig.decider->trials().in_use() == Candidate::baseline);
+  rig.networks.trust(rig.network, {"other", "mine"});
+  rig.second();
   CHECK(rig.decider->network_gated());
-  rig.config.require_evidence = false;
-  rig.decider.emplace(
-      rig.config, rig.state, rig.networks, rig.clock, [](LearningNews) {}, 1);
-  CHECK_FALSE(rig.decider->trials().active());
+  // Evidence about another reward does not apply.
+  RolloutSpec other = rig.decider->spec();
+  other.reward.weights.energy = 2;
+  rig.decider->take(other);
+  REQUIRE(rig.restore(kept));
+  CHECK(rig.decider->network_gated());
+}
 
-  Contender planner{"the policy planner", true, {}, {}, {}, stats::NetworkState::in_use};
+TEST_CASE("evidence that is cut off or impossible is refused, and changes nothing") {
+  CandidateRig rig(Mode::shadow);
+  const std::string kept = rig.row_with(Candidate::baseline);
+  for (std::size_t length = 0; length + 2 < kept.size(); ++length) {
+    const Status refused = rig.restore(kept.substr(0, length));
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == Errc::malformed);
+  }
+  wattle::SortedJson wrong = wattle::SortedJson::parse(kept);
+  wrong["in_use"] = 9;
+  CHECK(rig.restore(wrong.dump()).error().message().find("contains an impossible state") != std::string::npos);
+  CHECK(rig.decider->network_gated());
+}
+
+TEST_CASE("a candidate's sentence has its measured difference") {
+  Contender planner{"the policy planner", true, {}, {}, stats::NetworkState::in_use, {}};
   planner.measured = MeasuredDifference{"node-order", -0.031, -0.044, -0.018, 22, {}};
   CHECK(contender_text(planner) ==
         "the policy planner is in use: 3.1% less energy per unit of work than node-order [-4.4, -1.8], measured in 22 "

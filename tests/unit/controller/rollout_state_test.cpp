@@ -103,8 +103,7 @@ TEST_CASE("what is cut off, lacks a field or has one of another kind is refused,
   for (const std::string_view row : {kWaitingRow, kLateRow})
     refuses_damage(row, over_budget_text(90), [row](std::string_view text) { return parse_over_budget(row, text); });
   const placement::CandidateTrials::State begun = placement::CandidateTrials().saved();
-  refuses_damage(kCandidatesRow, candidates_text({"dqn", begun}), parse_candidates);
-  refuses_damage(kNetworkGateRow, network_gate_text({"dqn", "n", "w", {true, 1, 0.1, 0.2, 8, 1}}), parse_network_gate);
+  refuses_damage(kCandidatesRow, candidates_text({"dqn", "", begun}), parse_candidates);
   CHECK_FALSE(parse_regression(regression_text({11, 0, {}})));  // it would have alarmed
 }
 
@@ -176,41 +175,25 @@ TEST_CASE("a monitor that cannot be read is told where nothing acts, too, until 
   CHECK(rig.manager->lost().empty());
 }
 
-TEST_CASE("what a monitor finds has one row in the table, and its actions are what is done") {
-  for (const Guardrail& rule : kGuardrails) {
-    const auto& again = guardrail_of({rule.monitor, rule.verdict, ""});
-    CHECK(&again == &rule);
+TEST_CASE("a finding of a monitor sets mode shadow and restores the network of the last promotion") {
+  for (const bool acting : {true, false}) {
+    CAPTURE(acting);
     RestartRig rig;
-    rig.open(Mode::live);
+    rig.open(acting ? Mode::live : Mode::shadow);
     std::vector<std::string> done;
     rig.manager->on_change([&](const RolloutSpec& spec) { done.push_back(spec.mode.text()); });
     rig.manager->on_network([&](bool promoted) { done.emplace_back(promoted ? "kept" : "restored"); });
-    rig.manager->take({rule.monitor, rule.verdict, "the evidence"}, true);
-    std::vector<std::string> expected;
-    for (const Action action : rule.actions) {
-      if (action == Action::shadow) expected.emplace_back("shadow");
-      if (action == Action::restore_model) expected.emplace_back("restored");
-    }
-    CHECK(done == expected);
+    rig.manager->withdraw("the evidence", acting);
+    CHECK(done == (acting ? std::vector<std::string>{"shadow", "restored"} : std::vector<std::string>{}));
     const wattle::SortedJson newest = rig.manager->document()["changes"][0];
-    CHECK(newest["who"] == std::string(rule.who));
+    CHECK(newest["who"] == "guard");
     CHECK(newest["why"] == "the evidence");
   }
 }
 
-TEST_CASE("the pages of rollout have each monitor with its actions, each gate and each row that is kept") {
+TEST_CASE("the pages of rollout have each gate and each row that is kept") {
   const std::string text = page();
   REQUIRE_FALSE(text.empty());
-  for (const Guardrail& rule : kGuardrails) {
-    std::string row =
-        "| `" + std::string(to_string(rule.monitor)) + "` | `" + std::string(to_string(rule.verdict)) + "` | ";
-    std::string actions;
-    for (const Action action : rule.actions)
-      if (action != Action::proceed || actions.empty())
-        actions += (actions.empty() ? "" : ", ") + std::string(to_string(action));
-    row += actions + " | " + std::string(rule.who) + " |";
-    CHECK_MESSAGE(text.find(row) != std::string::npos, row);
-  }
   for (const GateCheck& check : kGateChecks) {
     const std::string row = "| `" + std::string(to_string(check.to)) + "` | `" + std::string(check.name) + "` |";
     CHECK_MESSAGE(text.find(row) != std::string::npos, row);
@@ -218,8 +201,7 @@ TEST_CASE("the pages of rollout have each monitor with its actions, each gate an
   const std::vector<std::pair<std::string_view, std::string>> rows{
       {kGateRow, gate_text({})},
       {kRegressionRow, regression_text({})},
-      {kNetworkGateRow, network_gate_text({})},
-      {kCandidatesRow, candidates_text({"dqn", placement::CandidateTrials().saved()})},
+      {kCandidatesRow, candidates_text({"dqn", "", placement::CandidateTrials().saved()})},
       {kWaitingRow, over_budget_text(0)},
       {kLateRow, over_budget_text(0)}};
   for (const auto& kept : rows) {

@@ -76,15 +76,16 @@ Result<BegunNetwork> begin_with_certificates(const placement::RewardConfig& rewa
 // What serves a decision, and why.
 struct Outcome {
   std::string preset, learned, trusted, certificate, serving;
-  bool from_learned = false, gated = false, on_trial = false, learned_gated = false;
+  bool from_learned = false, gated = false;
+  std::optional<stats::NetworkState> baseline, of_learned;
   std::string why;
   bool operator==(const Outcome&) const = default;
 };
 std::ostream& operator<<(std::ostream& out, const Outcome& it) {
   return out << "preset " << it.preset << ", learned " << it.learned.substr(0, 8) << ", trusted "
              << it.trusted.substr(0, 8) << " (" << it.certificate << "), serving " << it.serving.substr(0, 8)
-             << (it.from_learned ? " learned" : " trusted") << (it.gated ? ", gated" : "")
-             << (it.on_trial ? ", on trial" : "") << (it.learned_gated ? ", learned gated" : "") << ": " << it.why;
+             << (it.from_learned ? " learned" : " trusted") << (it.gated ? ", gated" : "") << ", baseline "
+             << (it.baseline ? stats::to_string(*it.baseline) : "none") << ": " << it.why;
 }
 
 struct SettingsRig {
@@ -102,7 +103,7 @@ struct SettingsRig {
 
   SettingsRig() {
     if (mkdtemp(path.data()) == nullptr) throw std::runtime_error("no temporary directory");
-    config.require_evidence = true;
+    config.measure_candidates = true;
     config.learn.warmup = config.learn.n_step = config.learn.freeze_every_steps = 1;
     config.learn.batch = 64;  // as often as two placements are drawn: learn() is one step
     config.learn.steps_per_s = 1000;
@@ -183,8 +184,9 @@ struct SettingsRig {
     out.serving = in_use.version.sha256;
     out.from_learned = in_use.learned;
     out.gated = decider->network_gated();
-    out.on_trial = decider->network_gate().cost_is_bounded();
-    out.learned_gated = !decider->learned_network_gate().in_use();
+    const Decider::NetworkStates states = decider->network_states();
+    out.baseline = states.baseline;
+    out.of_learned = states.learned;
     out.why = decider->network_gated_why();
     return out;
   }
@@ -231,12 +233,12 @@ void play(SettingsRig& rig, Event change, std::size_t drawn) {
 }  // namespace
 
 TEST_CASE(
-    "another preset and back: the shipped network keeps its certificate, and is on trial as after a fresh start") {
+    "another preset and back: the shipped network keeps its certificate, and is a candidate as after a fresh start") {
   for (const Preset other : {Preset::ee, Preset::power}) {
     SettingsRig rig;
     const Outcome before = rig.now();
     CHECK(before.certificate == kCertified);
-    CHECK(before.on_trial);
+    CHECK(before.baseline == stats::NetworkState::candidate);
     RolloutSpec wanted = rig.spec;
     wanted.reward = reward_of(other);
     rig.change(wanted);
@@ -254,7 +256,7 @@ TEST_CASE("other weights, or another policy and back, take no certificate away")
     RolloutSpec wanted = rig.spec;
     wanted.reward.weights.energy = energy;
     rig.change(wanted);
-    if (energy > 0) CHECK(rig.now().on_trial);
+    if (energy > 0) CHECK(rig.now().baseline == stats::NetworkState::candidate);
   }
   for (const char* policy : {"amortised", "dqn"}) {
     RolloutSpec wanted = rig.spec;
@@ -294,7 +296,7 @@ TEST_CASE(
     const Outcome played = rig.now();
     rig.restart();
     const Outcome fresh = rig.now();
-    rig.rows.clear();  // no gate has evidence here, so that a start without its rows is the same, too
+    rig.rows.clear();  // no candidate has evidence here, so that a start without its rows is the same, too
     rig.start();
     const Outcome without_rows = rig.now();
     RC_LOG() << "played: " << played << "\n fresh: " << fresh << "\n fresh, no rows: " << without_rows << "\n";

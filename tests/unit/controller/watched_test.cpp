@@ -80,33 +80,6 @@ TEST_CASE("a pod that is bound without an ask is an observed decision with the f
   }
 }
 
-TEST_CASE("pods that nobody asked for are compared, too: a network's trial ends while the cluster is watched alone") {
-  WatchedRig rig;
-  rig.config.require_evidence = true;
-  rig.decider.emplace(
-      rig.config, rig.state, rig.networks, rig.clock, [](LearningNews) {}, 1);
-  for (const char* node : {"n1", "n2"}) {
-    std::array<double, placement::kCurvePoints> watts{};
-    for (std::size_t k = 0; k < watts.size(); ++k) watts[k] = 50 + 20 * static_cast<double>(k);
-    rig.state.adopt_curve(node, placement::PowerCurve::known(watts));
-  }
-  rig.networks.trust(std::make_shared<SaysNothing>(),
-                     {"trusted", "shipped:weighted", "weighted", "shipped:weighted", "it was better elsewhere"});
-  rig.tick({});
-  CHECK(rig.decider->network_gated());
-  for (int i = 0; i < 40; ++i) {
-    const std::string uid = "p" + std::to_string(i);
-    rig.report(WatchedRig::pod(uid, ""));
-    rig.report(WatchedRig::pod(uid, "n1"));
-    rig.tick({uid});
-    rig.report_gone(uid);
-  }
-  CHECK(rig.decider->last_id() == 40);
-  CHECK(rig.decider->figures().decisions == 0);
-  CHECK(rig.decider->network_gate().blocks() >= 3);
-  CHECK_FALSE(rig.decider->network_gated());
-}
-
 TEST_CASE("what the API server says of a failure is in the outcome, whoever tells first that the pod went") {
   for (const bool agent_first : {false, true}) {
     CAPTURE(agent_first);

@@ -1,4 +1,4 @@
-// What a cluster model learns of who slows whom, what that costs (pair_cost), and what becomes of the network's plan and its copies.
+// What a cluster model learns of who slows whom, what that costs (pair_cost), and what becomes of the network's plan.
 #include "placement/plan/pair_cost.hpp"
 
 #include <doctest/doctest.h>
@@ -10,10 +10,6 @@
 #include <vector>
 
 #include "placement/cluster/cluster_model.hpp"
-#include "placement/judge/paired_choices.hpp"
-#include "placement/judge/paired_simulation.hpp"
-#include "sim/improve/fleet_view.hpp"
-#include "tests/unit/placement/paired_world.hpp"
 #include "tests/unit/placement/views.hpp"
 
 namespace wattle::placement {
@@ -134,61 +130,6 @@ TEST_CASE("what is known of pairs outlives a restart") {
   known.cluster_model.pair_excess().pack(before);
   read.pair_excess().pack(after);
   CHECK(before.take() == after.take());
-}
-
-struct SaysNothing final : models::QNetwork {
-  void residual(const models::Observation&, std::span<float> out) const override {
-    std::fill(out.begin(), out.end(), 0.0F);
-  }
-  std::uint64_t step() const override { return 0; }
-};
-
-// What a network that says nothing costs beyond the planner, on copies to which pods of two applications come by turns.
-double behind_on_copies(const PairExcess* pairs) {
-  std::mt19937_64 random(11);
-  Fleet fleet = draw_fleet(random);
-  fleet.pods_stay = fleet.idle_nodes_sleep = false;
-  fleet.pairs = pairs;
-  for (FleetNode& node : fleet.nodes) {
-    node = fleet.nodes.front();
-    node.sleeps = false;
-  }
-  const std::vector<std::size_t> rows{0, 1, 2, 3, 4};
-  Planner planner({});
-  PairedSimulation copies;
-  ClusterView view;
-  const SaysNothing silent;
-  double sum = 0;
-  live(
-      random, fleet, 200,
-      [&](const Fleet& now, PodEstimate ask, std::uint64_t key) -> std::optional<std::size_t> {
-        sim::fill_view(now, view);
-        ask.app = 1 + key % 2;
-        const PairedQuestion question{view, now, rows, {}, ask, {}, key};
-        sum += copies
-                   .play(question, by_network(question, planner, {}, &silent, 0),
-                         by_network(question, planner, {}, nullptr, 0))
-                   .value_or(0);
-        copies.placed(key, key % 5, ask, now.now_s);
-        return key % 5;
-      },
-      [&](const Running& each) { copies.ended(each.key, each.ends_s); });
-  return sum;
-}
-
-TEST_CASE("a network that has learned nothing equals the planner on copies, with and without known pairs") {
-  CHECK(behind_on_copies(nullptr) == 0);
-  const PairExcess none;
-  CHECK(behind_on_copies(&none) == 0);
-  PairExcess pairs;
-  for (int k = 0; k < 720; ++k)
-    for (const AppId app : {AppId{1}, AppId{2}}) {
-      const std::vector<AppId> other{3 - app};
-      pairs.observe(app, other, kShareLost, kReportedEach_s);
-      pairs.observe(app, {}, 0, kReportedEach_s);
-    }
-  REQUIRE(pairs.expected(1, 2) > 0.2);
-  CHECK(behind_on_copies(&pairs) == 0);
 }
 
 }  // namespace
