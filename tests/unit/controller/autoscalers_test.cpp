@@ -66,7 +66,7 @@ struct BookRig {
     RequestWorkload web;
     web.name_space = "shop";
     web.owner = "Deployment/web";
-    web.pods = web.received = 2;
+    web.pods = web.reporting = 2;
     web.request.cpu_cores = 0.5;
     web.used.cpu_cores = 1;
     workloads[kWeb] = web;
@@ -274,7 +274,7 @@ TEST_CASE("replicas are suggested where nobody owns their number, and nowhere el
 TEST_CASE("fewer replicas than there are need that all pods allow to shrink") {
   BookRig rig;
   rig.owner.by = "";
-  rig.web().pods = rig.web().received = 9;
+  rig.web().pods = rig.web().reporting = 9;
   rig.minutes(60);
   CHECK(rig.state() == ReplicaState::keep);
   CHECK(rig.last_word().find("wattle.dev/shrink: allowed") != std::string::npos);
@@ -288,7 +288,7 @@ TEST_CASE("usage of pods that nobody hears of is that of the others; of most of 
   BookRig rig;
   rig.owner.by = "";
   rig.web().pods = 4;
-  rig.web().received = 2;
+  rig.web().reporting = 2;
   rig.web().used.cpu_cores = 0.5;  // of the two
   rig.minutes(30);
   REQUIRE(rig.book.suggested(kWeb));
@@ -296,7 +296,7 @@ TEST_CASE("usage of pods that nobody hears of is that of the others; of most of 
   BookRig deaf;
   deaf.owner.by = "";
   deaf.web().pods = 4;
-  deaf.web().received = 1;
+  deaf.web().reporting = 1;
   deaf.minutes(30);
   CHECK(deaf.state() == ReplicaState::learning);
   CHECK(deaf.last_word().find("no suggestion yet (needs ten minutes with requests and CPU use)") != std::string::npos);
@@ -307,10 +307,10 @@ TEST_CASE("a workload without pods, or whose rate nobody tells any more, has no 
   rig.owner.by = "";
   rig.minutes(30);
   REQUIRE(rig.book.suggested(kWeb));
-  rig.web().pods = rig.web().received = 0;
+  rig.web().pods = rig.web().reporting = 0;
   rig.minutes(1);
   CHECK_FALSE(rig.book.suggested(kWeb));
-  rig.web().pods = rig.web().received = 2;
+  rig.web().pods = rig.web().reporting = 2;
   rig.minutes(1);
   CHECK(rig.book.suggested(kWeb));
   rig.rates.rate_rps.reset();

@@ -200,7 +200,7 @@ TEST_CASE("from each preset to each: the former's network is not heard, the prio
       if (!gated) CHECK(before.advice == "n2");
       take(to);
       const wire::Decision after = decided();
-      CHECK((rig.decider->received().network != nullptr) == (from == to));
+      CHECK((rig.decider->in_use().network != nullptr) == (from == to));
       if (from != to) {
         const bool weighted = to == Preset::weighted;
         CHECK((after.decided_by == "neutral" ||

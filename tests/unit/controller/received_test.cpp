@@ -21,8 +21,8 @@ TEST_CASE("a network with a certificate is heard when thirty compared decisions 
   CHECK(pods <= 35);
   CHECK_FALSE(rig.decider->network_gated());
   CHECK(rig.reported.back().find("regret -0.016") != std::string::npos);
-  CHECK(rig.decider->received().version.sha256 == "trusted");
-  CHECK_FALSE(rig.decider->received().learned);
+  CHECK(rig.decider->in_use().version.sha256 == "trusted");
+  CHECK_FALSE(rig.decider->in_use().learned);
   CHECK(rig.text(0).starts_with("the network shipped:weighted is in use: regret -0.016"));
   const std::vector<Contender> all = rig.decider->contenders();
   REQUIRE(all.size() == 3);
@@ -85,8 +85,8 @@ TEST_CASE("what was learned is heard once it costs less than what it is held to,
     ++pods;
   }
   REQUIRE(rig.decider->learned_network_gate().in_use());
-  CHECK(rig.decider->received().learned);
-  CHECK(rig.decider->received().version.sha256 == "learned");
+  CHECK(rig.decider->in_use().learned);
+  CHECK(rig.decider->in_use().version.sha256 == "learned");
   rig.pod();
   CHECK(rig.advice() == "cheap");
   Decider next(

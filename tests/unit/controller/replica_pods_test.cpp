@@ -34,7 +34,7 @@ struct PodsRig {
   PodsRig() {
     RequestWorkload& web = workloads[kShop];
     web.owner = "Deployment/web";
-    web.pods = web.received = 2;
+    web.pods = web.reporting = 2;
     web.request.cpu_cores = 1;
     web.used.cpu_cores = 1;
   }

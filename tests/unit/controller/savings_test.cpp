@@ -31,7 +31,7 @@ struct SavingsRig : RequestRig {
     if (node == "n1") pods.push_back(pod);
   }
   // Both nodes report; the book learns from n1.
-  void report() {
+  void report_both() {
     minute(0.5);
     Record record = test::record_at(seq);
     record.mono_ns = to_ns(clock.mono());
@@ -52,7 +52,7 @@ TEST_CASE("a node with pods of DaemonSets alone could sleep; others are listed b
   SavingsRig rig;
   rig.run("a", "n1", 2);
   rig.run("ds", "n2", 0.1, "DaemonSet/proxy");
-  rig.report();
+  rig.report_both();
   const auto sleep = SavingsRig::lever(rig.savings(), "sleep");
   CHECK(sleep.at("nodes") == 1);
   REQUIRE(sleep.at("items").size() == 1);
@@ -68,7 +68,7 @@ TEST_CASE("requests that are twelve times the need keep a second node awake, and
   SavingsRig rig;
   rig.run("a", "n1", 6);
   rig.run("b", "n2", 6, "Deployment/db");
-  for (int i = 0; i < 13 * 60; ++i) rig.report();
+  for (int i = 0; i < 13 * 60; ++i) rig.report_both();
   const auto document = rig.savings();
   const auto requests = SavingsRig::lever(document, "requests");
   CHECK(requests.at("nodes") == 1);
@@ -89,18 +89,18 @@ TEST_CASE("requests that were given up since are shown as measured") {
   SavingsRig rig;
   kube::Pod pod = RequestRig::pod_of("a");
   rig.report(pod);
-  rig.report();
+  rig.report_both();
   pod.requests_set = true;
   pod.cpu_request_cores = 0.5;
   rig.report(pod);
-  rig.report();
+  rig.report_both();
   const auto requests = SavingsRig::lever(rig.savings(), "requests");
   CHECK(requests.at("measured") == "1 pod has requests set by Wattle and gave up 1.500 cores, 0.00 GiB");
 }
 
 TEST_CASE("a saving that is not known has a reason, no sample, and comes last") {
   SavingsRig rig;
-  rig.report();
+  rig.report_both();
   const auto document = rig.savings();
   CHECK(document.at("levers").size() == 4);
   CHECK(document.at("levers")[3].at("saved_w").is_null());
@@ -114,7 +114,7 @@ TEST_CASE("a saving that is not known has a reason, no sample, and comes last") 
 
 TEST_CASE("the limit of items is checked, and what it leaves out is counted") {
   SavingsRig rig;
-  rig.report();
+  rig.report_both();
   CHECK(SavingsRig::lever(rig.savings({{"limit", "1"}}), "sleep").at("more") == 1);
   const auto bad = finished(document(rig.parts(), "savings", {{"limit", "none"}}));
   REQUIRE_FALSE(bad);
@@ -124,7 +124,7 @@ TEST_CASE("the limit of items is checked, and what it leaves out is counted") {
 TEST_CASE("the cluster model counts a pod's request as its API server describes it after a resize") {
   SavingsRig rig;
   rig.run("a", "n1", 6);
-  rig.report();
+  rig.report_both();
   CHECK(rig.decider->cluster_model().running("a").value().request.cpu_cores == 6);
   rig.run("a", "n1", 1.5);
   CHECK(rig.decider->cluster_model().running("a").value().request.cpu_cores == 1.5);
