@@ -27,6 +27,13 @@ Status LiveEngine::restore(const KeptVerdicts& kept) {
   return {};
 }
 
+const models::QNetwork* LiveEngine::in_use(const models::QNetwork* initial) const {
+  if (learned_ == nullptr) return initial;
+  if (engine_.trials().active() && placement::is_network(engine_.trials().serves()))
+    return engine_.trials().serves() == placement::Candidate::learned ? learned_ : initial;
+  return engine_.learned_gated() ? initial : learned_;
+}
+
 placement::PlacementDecision LiveEngine::decide(const placement::ClusterView& view, const placement::PodSpec& pod,
                                                 const models::QNetwork* network, double epsilon,
                                                 std::mt19937_64& random, const placement::Ahead& ahead) {
@@ -37,7 +44,7 @@ placement::PlacementDecision LiveEngine::decide(const placement::ClusterView& vi
   placement::Question question{.view = view,
                                .pod = pod,
                                .candidates = names_,
-                               .network = network,
+                               .network = in_use(network),
                                .epsilon = epsilon,
                                .turn = decisions_++,
                                .random = random,
@@ -74,8 +81,12 @@ void LiveEngine::refresh(const ViewFor& view_for) {
   if (!pod) return;
   const placement::ClusterView& view = view_for(*pod);
   if (options_.gate && network_ != nullptr && engine_.network_gate_applies(*pod)) {
-    engine_.compare(view, *pod, names_, *network_);
-    engine_.trials().offer(placement::Candidate::baseline, !engine_.gates().network_gated());
+    if (learned_ != nullptr) engine_.compare_learned(view, *pod, names_, *learned_, *network_);
+    const bool by_learned = learned_ != nullptr && !engine_.learned_gated();
+    engine_.compare(view, *pod, names_, by_learned ? *learned_ : *network_, by_learned);
+    const bool worth = !engine_.gates().network_gated();
+    engine_.trials().offer(placement::Candidate::baseline, by_learned || worth);
+    engine_.trials().offer(placement::Candidate::learned, by_learned && worth);
   }
 }
 

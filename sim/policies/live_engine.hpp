@@ -3,6 +3,8 @@
 // Input    bindings and ends at once, as from an API server; pods' usage and the view with each delivery of telemetry
 // Shadow   as in the controller's shadow mode: its choices are advice that the scheduler does not follow
 // Gate     compares one decision per refresh, as the controller does; optional
+// Learned  a network that learns on this cluster, beside the initial one; the gates and trials decide which of them
+//          serves, as in the controller (controller/decisions/decision_core)
 // Threads  single owner
 #pragma once
 
@@ -54,6 +56,8 @@ class LiveEngine final : public WorldObserver {
                              std::span<const std::size_t> feasible, std::span<const placement::KubeNode> scheduler) {
     return engine_.values(view, pod, feasible, scheduler, decisions_++);
   }
+  // Sets the network learned so far; null: none. It must live until the next one is set.
+  void set_learned(const models::QNetwork* learned) { learned_ = learned; }
   // Marks the network as certified, like the networks that are installed with the programs: it starts on trial.
   void certified() { engine_.gates().reset("the start", "held-out fleets speak for it"); }
   // Continues from kept verdicts; copies of the cluster restart. The network's verdict applies with the gate only.
@@ -82,7 +86,11 @@ class LiveEngine final : public WorldObserver {
   std::vector<placement::PodHandle> known_as_;  // by the world's pod number
   std::vector<placement::PodReading> readings_;
   std::uint64_t decisions_ = 0;
+  // Returns the network that would serve, given the initial one.
+  const models::QNetwork* in_use(const models::QNetwork* initial) const;
+
   const models::QNetwork* network_ = nullptr;
+  const models::QNetwork* learned_ = nullptr;
   std::optional<placement::PodSpec> to_compare_;
 };
 
