@@ -4,8 +4,8 @@
 //              share of its cores on that depends on the node's kind
 // Interference applications use and suffer from shared resources (sim/cluster/pairs). Pressure shows the waiting for
 //              disk alone; lives show the rest
-// Rack meter   one meter for all nodes. An agent estimates its node's watts from a datasheet, which is wrong for half of
-//              the nodes; the estimates are scaled so that they add up to the meter
+// Rack meter   one meter for all nodes. An agent estimates its node's watts from a datasheet, which is wrong for half
+//              of the nodes; the estimates are scaled so that they add up to the meter
 // Wave         over a day, the rate of arrivals rises and falls, and so does the latency of each node, with a phase of
 //              its own; every second application has a soft limit on latency
 // Draws        from the seed of the cluster, the same on every day
