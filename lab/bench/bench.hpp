@@ -29,6 +29,7 @@ namespace wattle::sim::consolidation {
 struct WaitedTime {
   double pod_s = 0, waited_pod_s = 0;
   double energy_j = 0, work_core_s = 0;
+  double late_pod_s = 0, limited_pod_s = 0;  // of pods with a soft latency limit: while late, and all
 };
 
 struct RunFigures {

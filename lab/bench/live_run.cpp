@@ -34,16 +34,26 @@ WorldOptions world_of(const Episode& episode, const LiveRunOptions& live) {
   world.power_noise_ratio = episode.options.power_noise_ratio;
   world.demand_slot_s = episode.options.crowded ? kDemandSlot_s : kSample_s;
   const Shift& shift = episode.options.shift;
-  if (shift.pairs > 0) {
-    world.pairs = std::make_shared<const cluster::Pairs>(pairs_of(episode.options.apps, shift.pairs));
+  const Experience& experience = episode.options.experience;
+  const std::uint64_t cluster = episode.options.cluster_seed.value_or(episode.seed);
+  if (shift.pairs > 0 || experience.interference) {
+    cluster::Pairs pairs = pairs_of(episode.options.apps, shift.pairs);
+    if (experience.interference) share_resources(pairs, episode.options.apps, cluster);
+    world.pairs = std::make_shared<const cluster::Pairs>(std::move(pairs));
     if (shift.pairs_from_s > 0) world.pairs_from_s = before_first_s(live) + shift.pairs_from_s;
   }
+  const std::size_t nodes = episode.servers.size();
+  if (experience.rack_meter) world.datasheet_times = datasheet_times(nodes, cluster);
+  if (experience.wave) world.trouble.shifts = latency_wave(nodes, before_first_s(live) + episode.end_s, cluster);
+  const std::vector<double> starts =
+      experience.crowding ? waiting_starts(nodes, cluster) : std::vector<double>(nodes, episode.options.crowded_ratio);
   for (const ServerModel& server : episode.servers) {
     NodeSpec node;
     node.server = server;
     if (episode.options.zones > 0) node.zone = "zone-" + std::to_string(world.nodes.size() % episode.options.zones);
     node.waiting_times = shift.odd_waiting;
-    node.crowded_ratio = episode.options.crowded_ratio;
+    node.crowded_ratio = starts[world.nodes.size()];
+    if (experience.wave) node.latency_ms = latency_ms_at(world.nodes.size(), 0, cluster);
     world.nodes.push_back(std::move(node));
   }
   return world;
@@ -74,6 +84,10 @@ SimPod sim_pod(const Episode& episode, std::size_t p) {
   made.memory_used_bytes = 0.7 * pod.request.memory_bytes;
   made.life_s = pod.life_s;
   made.app = pod.app;
+  if (const auto limits = latency_limits_of(pod.app); limits && episode.options.experience.wave) {
+    made.spec.latency_soft_ms = limits->soft_ms;
+    made.spec.latency_hard_ms = limits->hard_ms;
+  }
   made.cores_by_slot = episode.day->cores[pod.machine];
   made.cores_times = pod.times;
   if (episode.options.crowded) {
@@ -207,7 +221,8 @@ Result<LivePlayed> play_live(const Episode& episode, LivePlayer& player, const p
       world.advance_to(hour_s);
       const WorldFigures now = world.figures();
       figures.hours.push_back({now.pod_s - hour.pod_s, now.pressure_pod_s - hour.pressure_pod_s,
-                               now.energy_j - hour.energy_j, now.work_core_s - hour.work_core_s});
+                               now.energy_j - hour.energy_j, now.work_core_s - hour.work_core_s,
+                               now.late_pod_s - hour.late_pod_s, now.constrained_pod_s - hour.constrained_pod_s});
       hour = now;
     }
   };

@@ -21,6 +21,7 @@ constexpr std::array kLabSubcommands {
       Subcommand{"ablate", "measure the value of each part of imitation, omitted one at a time", commands::ablate},
       Subcommand{"adapt", "measure the gain of online learning on consolidation over the initial network, per cluster",
                  commands::adapt},
+      Subcommand{"worlds", "compare policies and online learning in worlds where experience counts", commands::worlds},
 #endif
 };
 

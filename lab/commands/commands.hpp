@@ -10,6 +10,7 @@ std::span<const Subcommand> all_of_lab();  // the subcommands of wattle-lab
 
 int ablate(int argc, char** argv);  // parts of imitation
 int adapt(int argc, char** argv);
+int worlds(int argc, char** argv);
 int bench(int argc, char** argv);
 int bench_suite(int argc, char** argv);  // all scenarios
 int imitate(int argc, char** argv);      // from labels

@@ -46,7 +46,7 @@ void Kernel<Time>::refresh(std::size_t i) {
   double wanted = machine.blocked_cores;
   for (const Pod& pod : node.pods) wanted += pod.wanted_cores;
   node.wanted_cores = wanted;
-  node.used_cores = node.pressure_ratio = node.work_cores = node.crowd_ratio = 0;
+  node.used_cores = node.pressure_ratio = node.work_cores = node.crowd_ratio = node.shown_pressure_ratio = 0;
   switch (node.power) {
     case Power::awake: {
       node.used_cores = std::min(wanted, machine.cores);
@@ -54,6 +54,7 @@ void Kernel<Time>::refresh(std::size_t i) {
           std::min(1.0, machine.waiting_times * pressure_ratio(wanted, machine.cores, machine.crowded_ratio));
       node.power_w = running_w(i);
       node.work_cores = node.used_cores;
+      node.shown_pressure_ratio = node.pressure_ratio;
       if (!node.paces.empty()) slow(node);
       return;
     }
@@ -79,6 +80,7 @@ void Kernel<Time>::slow(Node& node) const {
   if (wanted > 0) node.work_cores = node.used_cores * (work / wanted);
   node.crowd_ratio = node.pressure_ratio;
   if (node.speed < 1) node.pressure_ratio = 1 - (1 - node.crowd_ratio) * node.speed;
+  if (node.shown_speed < 1) node.shown_pressure_ratio = 1 - (1 - node.crowd_ratio) * node.shown_speed;
 }
 
 template <class Time>
@@ -86,20 +88,32 @@ void Kernel<Time>::pace(std::size_t i) {
   if (!pairs_) return;
   Node& node = nodes_[i];
   const bool runs = disturbed_ && node.power == Power::awake;
-  double speeds = 0;
+  double speeds = 0, shown_speeds = 0;
+  ByResource used{};
+  for (std::size_t k = 0; runs && pairs_->shares() && k < node.paces.size(); ++k)
+    for (std::size_t r = 0; r < kResources; ++r) used[r] += pairs_->uses(node.paces[k].app)[r];
   for (std::size_t k = 0; k < node.paces.size(); ++k) {
     Pace& own = node.paces[k];
     double strongest = 0;
     for (std::size_t other = 0; runs && other < node.paces.size(); ++other)
       if (other != k) strongest = std::max(strongest, pairs_->strength(own.app, node.paces[other].app));
-    const double before = std::exchange(own.speed, 1 / (1 + strongest));
+    Slowdown slowed;
+    if (runs && pairs_->shares()) {
+      ByResource others = used;
+      for (std::size_t r = 0; r < kResources; ++r) others[r] -= pairs_->uses(own.app)[r];
+      slowed = pairs_->slowdown(own.app, others, node.machine.cores);
+    }
+    const double before = std::exchange(own.speed, 1 / ((1 + strongest) * slowed.real));
+    own.shown_speed = 1 / ((1 + strongest) * slowed.shown);
     speeds += own.speed;
+    shown_speeds += own.shown_speed;
     if (own.speed == before || own.endless) continue;
     const PodId pod = node.pods[k].id;
     own.ends = later(now_, elapsed_s(now_, own.ends) * (before / own.speed));
     events_.push({own.ends, pod, What::end, ++end_of_[pod]});
   }
   node.speed = node.paces.empty() ? 1 : speeds / static_cast<double>(node.paces.size());
+  node.shown_speed = node.paces.empty() ? 1 : shown_speeds / static_cast<double>(node.paces.size());
 }
 
 template <class Time>
@@ -121,6 +135,7 @@ void Kernel<Time>::settle(std::size_t i, Observer& observer) {
   node.total.energy_j += node.power_w * dt_s;
   node.total.used_core_s += node.used_cores * dt_s;
   node.total.pressure_s += node.pressure_ratio * dt_s;
+  node.total.shown_pressure_s += node.shown_pressure_ratio * dt_s;
   if (node.power == Power::awake || node.power == Power::waking) node.total.awake_s += dt_s;
   const double pods_s = dt_s * static_cast<double>(node.pods.size());
   pod_s_ += pods_s;
@@ -205,7 +220,7 @@ void Kernel<Time>::place(PodId pod, std::size_t i, double wanted_cores, double l
   std::uint32_t generation = 0;
   if (pairs_) {
     const bool endless = !std::isfinite(life_s);
-    node.paces.push_back({app, 1, endless, endless ? now_ : later(now_, life_s)});
+    node.paces.push_back({app, 1, 1, endless, endless ? now_ : later(now_, life_s)});
     if (pod >= end_of_.size()) end_of_.resize(pod + 1);
     generation = end_of_[pod];
   }

@@ -46,6 +46,7 @@ enum class Power { awake, asleep, waking, gone };
 // Sums over time of one machine.
 struct Totals {
   double energy_j = 0, used_core_s = 0, pressure_s = 0, awake_s = 0;
+  double shown_pressure_s = 0;  // the part of the pressure that the machine's own kernel can measure
 };
 
 // Follows a kernel. The kernel makes the calls within its methods. An observer may call only the const methods, refresh
@@ -73,6 +74,7 @@ class Kernel {
   struct Pace {
     std::size_t app = kNoApp;
     double speed = 1;
+    double shown_speed = 1;  // as pressure shows it
     bool endless = false;
     Time ends{};
   };
@@ -83,6 +85,8 @@ class Kernel {
     std::vector<Pace> paces;  // one per pod; empty without pairs
     double wanted_cores = 0, used_cores = 0, pressure_ratio = 0, power_w = 0;
     double speed = 1;        // mean of its pods
+    double shown_speed = 1;  // the same, as pressure shows it
+    double shown_pressure_ratio = 0;
     double work_cores = 0;   // work done by the used cores, in undisturbed cores
     double crowd_ratio = 0;  // pressure without pairs
     Time wakes_at{};         // time of the current wake
@@ -105,6 +109,11 @@ class Kernel {
   bool disturbed() const { return pairs_ && disturbed_; }
   double speed(std::size_t i, std::size_t position) const {
     return nodes_[i].paces.empty() ? 1 : nodes_[i].paces[position].speed;
+  }
+  // Share of its time that a pod waits, as pressure shows it.
+  double shows_waiting(std::size_t i, std::size_t position) const {
+    return nodes_[i].paces.empty() ? nodes_[i].pressure_ratio
+                                   : 1 - (1 - nodes_[i].crowd_ratio) * nodes_[i].paces[position].shown_speed;
   }
   // Share of its time that a pod waits.
   double waits(std::size_t i, std::size_t position) const {

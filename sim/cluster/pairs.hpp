@@ -1,15 +1,19 @@
-// pairs: which applications disturb each other on a shared machine, and how much.
+// pairs: which applications disturb each other on a shared machine, and how much, one by one or through resources.
 // Model    a pod beside at least one pod of a disturbing application runs at 1 / (1 + strength) of its speed; only the
 //          strongest counts. It keeps its cores busy (caches, memory bandwidth and hardware threads are shared, so that
 //          an instruction takes longer) and counts as waiting for the rest of its time. Its work is fixed, so that it
 //          lives, and uses cores, for that much longer
-// Realism  here pressure shows all of the slowdown. On a real node pressure shows the time waited for CPUs; a slowdown
-//          within a CPU shows in latency only
+// Resource a machine has a capacity per core of each resource. A pod slows by what its application suffers times the
+//          excess of the other pods' use over the capacity; the resources add up, and multiply with the strongest pair
+// Realism  here pressure shows all of the slowdown by pairs, and of resources the waiting for disk. On a real node
+//          pressure shows the time waited for CPUs; a slowdown within a CPU shows in latency only
 // Units    strengths: 0.5 means that work takes one and a half times as long
 // Errors   none
 // Threads  values
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -17,6 +21,18 @@
 namespace wattle::sim::cluster {
 
 inline constexpr std::size_t kNoApp = static_cast<std::size_t>(-1);
+
+enum class Resource : std::uint8_t { cache, bandwidth, disk };
+inline constexpr std::size_t kResources = 3;
+using ByResource = std::array<double, kResources>;
+// Of each pod of an application.
+struct ResourceUse {
+  ByResource uses{}, suffers{};
+};
+// Factors of the time that work takes: real, and as pressure shows it.
+struct Slowdown {
+  double real = 1, shown = 1;
+};
 
 class Pairs {
  public:
@@ -26,9 +42,31 @@ class Pairs {
   }
   double strength(std::size_t a, std::size_t b) const { return a < apps_ && b < apps_ ? strengths_[a * apps_ + b] : 0; }
 
+  // Machines have this capacity per core of each resource.
+  void share(double capacity_per_core) {
+    capacity_per_core_ = capacity_per_core;
+    of_app_.resize(apps_);
+  }
+  void use(std::size_t app, const ResourceUse& use) { of_app_[app] = use; }
+  bool shares() const { return !of_app_.empty(); }
+  ByResource uses(std::size_t app) const { return app < of_app_.size() ? of_app_[app].uses : ByResource{}; }
+  // The slowdown of a pod on a machine of that many cores, beside pods that use that much.
+  Slowdown slowdown(std::size_t app, const ByResource& others, double cores) const {
+    Slowdown slowed;
+    if (app >= of_app_.size()) return slowed;
+    for (std::size_t r = 0; r < kResources; ++r) {
+      const double beyond = std::max(0.0, others[r] / (capacity_per_core_ * cores) - 1) * of_app_[app].suffers[r];
+      slowed.real += beyond;
+      if (r == static_cast<std::size_t>(Resource::disk)) slowed.shown += beyond;
+    }
+    return slowed;
+  }
+
  private:
   std::size_t apps_;
-  std::vector<double> strengths_;  // symmetric matrix over applications
+  std::vector<double> strengths_;    // symmetric matrix over applications
+  std::vector<ResourceUse> of_app_;  // empty: no resource is shared
+  double capacity_per_core_ = 1;
 };
 
 }  // namespace wattle::sim::cluster

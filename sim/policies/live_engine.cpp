@@ -22,6 +22,11 @@ Status LiveEngine::restore(const placement::CandidateTrials::State& kept) {
   return {};
 }
 
+const models::QNetwork* LiveEngine::in_use(const models::QNetwork* initial) const {
+  const bool by_initial = engine_.measured() && engine_.trials().serves() != placement::Candidate::learned;
+  return learned_ == nullptr || by_initial ? initial : learned_;
+}
+
 placement::PlacementDecision LiveEngine::decide(const placement::ClusterView& view, const placement::PodSpec& pod,
                                                 const models::QNetwork* network, double epsilon,
                                                 std::mt19937_64& random, const placement::Ahead& ahead) {
@@ -32,7 +37,7 @@ placement::PlacementDecision LiveEngine::decide(const placement::ClusterView& vi
   placement::Question question{.view = view,
                                .pod = pod,
                                .candidates = names_,
-                               .network = network,
+                               .network = in_use(network),
                                .epsilon = epsilon,
                                .turn = decisions_++,
                                .random = random,
@@ -43,6 +48,7 @@ placement::PlacementDecision LiveEngine::decide(const placement::ClusterView& vi
   engine_.reserve(pod, advice, view.now);
   engine_.reserve_default(view, pod, advice.node);
   engine_.trials().offer(placement::Candidate::baseline, network != nullptr);
+  engine_.trials().offer(placement::Candidate::learned, learned_ != nullptr);
   return advice;
 }
 

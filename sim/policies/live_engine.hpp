@@ -2,6 +2,8 @@
 // from a cluster.
 // Input    bindings and ends at once, as from an API server; pods' usage and the view with each delivery of telemetry
 // Shadow   as in the controller's shadow mode: its choices are advice that the scheduler does not follow
+// Learned  a network that learns on this cluster, beside the initial one; the trials decide which of them serves, as in
+//          the controller (controller/decisions/decision_core)
 // Threads  single owner
 #pragma once
 
@@ -44,6 +46,8 @@ class LiveEngine final : public WorldObserver {
                              std::span<const std::size_t> feasible, std::span<const placement::KubeNode> scheduler) {
     return engine_.values(view, pod, feasible, scheduler, decisions_++);
   }
+  // Sets the network learned so far; null: none. It must live until the next one is set.
+  void set_learned(const models::QNetwork* learned) { learned_ = learned; }
   // Continues from measured evidence of before. Errors: malformed.
   Status restore(const placement::CandidateTrials::State& kept);
   // Does the controller's periodic work (about once a second).
@@ -69,6 +73,10 @@ class LiveEngine final : public WorldObserver {
   std::vector<placement::PodHandle> known_as_;  // by the world's pod number
   std::vector<placement::PodReading> readings_;
   std::uint64_t decisions_ = 0;
+  // Returns the network that would serve, given the initial one.
+  const models::QNetwork* in_use(const models::QNetwork* initial) const;
+
+  const models::QNetwork* learned_ = nullptr;
 };
 
 }  // namespace wattle::sim

@@ -272,7 +272,8 @@ Episode make_episode(const Dataset& data, const Options& options, std::uint64_t 
     if (options.sizes != Sizes::one_core) episode.mean_request = mean_request(apps);
     const double core_s = options.sizes == Sizes::one_core ? options.life_s : mean_core_s(apps);
     for (double at_s = 0; at_s < episode.end_s;) {
-      at_s += exponential(random, core_s / concurrent);
+      const double rate = options.experience.wave ? arrivals_at(at_s) : 1;
+      at_s += exponential(random, core_s / concurrent / rate);
       const std::size_t app = draw_app(apps, random);
       const std::size_t machine = draw_machine(apps[app], *episode.day, options.app_spread, random);
       const double life_s = std::max(60.0, exponential(random, apps[app].life_s));

@@ -26,6 +26,7 @@
 #include "placement/cluster/demand.hpp"
 #include "sim/cluster/pairs.hpp"
 #include "sim/scenarios/demand_trace.hpp"
+#include "sim/scenarios/experience.hpp"
 #include "sim/scenarios/pod_sizes.hpp"
 #include "sim/world/power.hpp"
 
@@ -95,6 +96,7 @@ struct Options {
   double owner_share = 0.5;
   std::size_t zones = 3;
   Shift shift;
+  Experience experience;  // worlds only
   std::optional<std::uint64_t>
       cluster_seed;  // fixes servers and applications to this seed in every episode; unset: each episode draws its own
 };
@@ -102,7 +104,8 @@ struct Options {
 // Returns whether to compare energy per work done instead of per time, because contestants complete different amounts
 // of work.
 inline bool compares_by_work(const Options& options) {
-  return options.crowded || options.sizes != Sizes::one_core || options.shift.pairs > 0;
+  return options.crowded || options.sizes != Sizes::one_core || options.shift.pairs > 0 ||
+         options.experience.interference;
 }
 // A tenth of all pairs, the same for every draw. With a quarter nearly every pod would have a disturbing neighbour on
 // any node.

@@ -108,7 +108,7 @@ void World::ran(std::size_t i, double dt_s) {
   const double share = machine.wanted_cores > 0 ? machine.used_cores / machine.wanted_cores : 0;
   for (std::size_t k = 0; k < node.pods.size(); ++k) {
     node.pods[k].cpu_core_s += machine.pods[k].wanted_cores * share * dt_s;
-    if (paired) node.waited[k].s += kernel_.waits(i, k) * dt_s;
+    if (paired) node.waited[k].s += kernel_.shows_waiting(i, k) * dt_s;
     if (machine.power == Power::waking) figures_.waking_pod_s += dt_s;
     if (machine.power == Power::gone) figures_.stranded_pod_s += dt_s;
     if (node.pods[k].plain) continue;

@@ -67,6 +67,9 @@ struct WorldOptions {
   // Applications (SimPod::app) that disturb each other, and the time from which they do; null: none.
   std::shared_ptr<const cluster::Pairs> pairs;
   double pairs_from_s = 0;
+  // Not empty: one meter for all nodes. Agents estimate watts from datasheets, whose watts are this factor of the
+  // node's real ones, and the estimates are scaled to the meter.
+  std::vector<double> datasheet_times;
   bool curves_known = false;  // nodes report their real curves, for comparison with full knowledge
 };
 
@@ -259,6 +262,7 @@ class World : private cluster::Observer {
   void run_slot();
   void sample();
   AgentReport measure(std::size_t node);
+  void split_rack_meter(std::vector<AgentReport>& batch) const;
   const Held& held(Node& node) const;
   void name_nodes();
   void show_reported(std::size_t node) const;

@@ -29,7 +29,7 @@ World::AgentReport World::measure(std::size_t i) {
   reported.power_w =
       std::max(0.0, mean(&cluster::Totals::energy_j) * (1 + options_.power_noise_ratio * normal(random_)));
   reported.used_cores = mean(&cluster::Totals::used_core_s);
-  reported.pressure_ratio = mean(&cluster::Totals::pressure_s);
+  reported.pressure_ratio = mean(&cluster::Totals::shown_pressure_s);
   const double latency_ms = (node.latency_ms_s - node.latency_sampled_ms_s) / dt_s;
   reported.latency_ms = std::max(0.01, latency_ms * (1 + options_.latency_noise_ratio * normal(random_)));
   // A sleeping node does not measure: the last value stays.
@@ -65,10 +65,27 @@ World::AgentReport World::measure(std::size_t i) {
   return reported;
 }
 
+// An agent knows how much its node is used and whether it sleeps.
+void World::split_rack_meter(std::vector<AgentReport>& batch) const {
+  if (options_.datasheet_times.empty()) return;
+  double metered_w = 0, estimated_w = 0;
+  std::vector<double> estimates_w;
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    const ServerModel& server = nodes_[i].spec.server;
+    estimates_w.push_back(batch[i].asleep
+                              ? server.sleep_w
+                              : options_.datasheet_times[i] * server.watts_at(batch[i].used_cores / server.cores));
+    metered_w += batch[i].power_w;
+    estimated_w += estimates_w.back();
+  }
+  for (std::size_t i = 0; i < batch.size(); ++i) batch[i].power_w = metered_w * estimates_w[i] / estimated_w;
+}
+
 void World::sample() {
   std::vector<AgentReport> batch;
   batch.reserve(nodes_.size());
   for (std::size_t i = 0; i < nodes_.size(); ++i) batch.push_back(measure(i));
+  split_rack_meter(batch);
   judge_balance(batch);
   lie(batch);
   for (std::size_t i = 0; i < nodes_.size(); ++i) batch[i].silent = silent(i);
