@@ -47,7 +47,7 @@ class FleetHistory {
     std::int64_t step_s = 0;
     std::size_t capacity = 0;
     std::deque<Slot> slots;  // oldest first
-    // Of the current slot.
+    // Sums in the current slot.
     std::int64_t number = 0;
     std::array<double, kWidth> sums{};
     std::array<std::uint32_t, kWidth> counts{};

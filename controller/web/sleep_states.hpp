@@ -31,7 +31,7 @@ SortedJson power_json(const power::SleepControl& sleep, const std::string& node)
 // All of a record.
 SortedJson power_record_json(const Parts& from, const placement::sleep::NodePowerRecord& record);
 SortedJson sleep_totals_json(const power::SleepControl& sleep);
-// Of one node, or of all if `node` is empty; the newest first, at most `limit`.
+// Transitions of one node, or of all if `node` is empty; the newest first, at most `limit`.
 SortedJson transitions_json(const power::SleepControl& sleep, const std::string& node, std::size_t limit);
 
 void add_sleep_states(Families& families, const power::SleepControl& sleep);

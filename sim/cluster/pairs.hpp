@@ -25,7 +25,7 @@ inline constexpr std::size_t kNoApp = static_cast<std::size_t>(-1);
 enum class Resource : std::uint8_t { cache, bandwidth, disk };
 inline constexpr std::size_t kResources = 3;
 using ByResource = std::array<double, kResources>;
-// Of each pod of an application.
+// Values of each pod of an application.
 struct ResourceUse {
   ByResource uses{}, suffers{};
 };
