@@ -43,7 +43,7 @@ struct Kept {
 std::vector<Kept> kept_files(const ControllerFiles& files) {
   std::vector<Kept> out{{std::string(kStoreName), files.store, true},
                         {std::string(kControlName), files.data_dir + "/" + std::string(kControlName), true},
-                        {"knowledge", files.data_dir + "/knowledge"},
+                        {"cluster-model", files.data_dir + "/cluster-model"},
                         {"allow", files.allow_list},
                         {"enrol-tokens", files.tokens},
                         {"keys/controller.key", files.key},
@@ -168,7 +168,7 @@ class Unpacked {
   Unpacked(const ControllerFiles& files, std::string archive)
       : files_(files),
         archive_(std::move(archive)),
-        old_{files.data_dir + "/checkpoints", files.data_dir + "/knowledge"} {}
+        old_{files.data_dir + "/checkpoints", files.data_dir + "/cluster-model"} {}
   Unpacked(const Unpacked&) = delete;
   Unpacked& operator=(const Unpacked&) = delete;
   ~Unpacked() {

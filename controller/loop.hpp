@@ -43,7 +43,7 @@ namespace wattle::controller {
 class BackgroundWriter;
 
 // File name in data_dir.
-inline constexpr std::string_view kClusterModelFile = "knowledge";
+inline constexpr std::string_view kClusterModelFile = "cluster-model";
 
 // Endpoints with the ports that the system picked.
 struct Endpoints {

@@ -24,7 +24,7 @@ class Decider final : public DecisionCore {
   Asks& asks() { return asks_; }
   Placements& placements() { return placements_; }
   Outcomes& outcomes() { return outcomes_; }
-  // Does what is due: settles outcomes, updates knowledge, plans and comparisons, and forgets.
+  // Does what is due: settles outcomes, updates the cluster model, plans and comparisons, and forgets.
   void expire();
   // Adds a decision from before the restart. Call in the order of ids, before the first decision.
   void recall(LoggedDecision entry);

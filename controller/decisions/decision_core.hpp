@@ -32,7 +32,7 @@ namespace wattle::controller {
 
 class DecisionCore {
  public:
-  static constexpr Duration kRefreshEvery = std::chrono::seconds(1);  // of knowledge, plans and comparisons
+  static constexpr Duration kRefreshEvery = std::chrono::seconds(1);  // of the cluster model, plans and comparisons
   // `cluster_model` was restored from before the restart.
   DecisionCore(const ControllerConfig& config, ClusterState& state, const ServingModel& networks, const Clock& clock,
                std::function<void(LearningNews)> learn, std::uint64_t first_decision_id,
@@ -113,7 +113,7 @@ class DecisionCore {
                                          const placement::PodSpec& spec, const models::QNetwork* network,
                                          double epsilon, std::span<const std::size_t> rows,
                                          const placement::Ahead& ahead);
-  // Updates knowledge, plans and comparisons when they are due.
+  // Updates the cluster model, plans and comparisons when they are due.
   void refresh(MonoTime now);
   // Remembers what shadow advised before a restart, until the pod asks again.
   void recall_advice(const wire::Decision& decision);

@@ -10,7 +10,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 2> kFiles{"knowledge", "control.db-wal"};
+constexpr std::array<std::string_view, 2> kFiles{"cluster-model", "control.db-wal"};
 constexpr std::string_view kDamaged = "control.db.damaged-";
 constexpr std::size_t kReported = 2;
 

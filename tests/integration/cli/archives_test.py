@@ -62,9 +62,9 @@ CASES = {
     "a setuid mode": archive([("allow", b"a")], mode=0o4755),
     "a size beyond the file": archive([("allow", b"a")], size=b"77777777777"),
     "a size in base 256": archive([("allow", b"a")], size=b"\x80\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01"),
-    "a member that is not on the list": archive([("allow", b"a"), ("knowledge", b"b")], listed=[("allow", b"a")]),
-    "a member that is missing": archive([("allow", b"a")], listed=[("allow", b"a"), ("knowledge", b"b")]),
-    "another order than the list's": archive([("knowledge", b"b"), ("allow", b"a")], listed=[("allow", b"a"), ("knowledge", b"b")]),
+    "a member that is not on the list": archive([("allow", b"a"), ("cluster-model", b"b")], listed=[("allow", b"a")]),
+    "a member that is missing": archive([("allow", b"a")], listed=[("allow", b"a"), ("cluster-model", b"b")]),
+    "another order than the list's": archive([("cluster-model", b"b"), ("allow", b"a")], listed=[("allow", b"a"), ("cluster-model", b"b")]),
     "no archive": b"x" * 4096,
     "nothing": b"",
 }

@@ -329,7 +329,7 @@ TEST_CASE("an expression is set while it runs, kept, and refused with the term t
 TEST_CASE(
     "a control file that lost what it held lets nothing act until an operator says so, whatever the configuration asks "
     "for") {
-  const std::string lost = "control.db is empty, but knowledge is from a previous controller";
+  const std::string lost = "control.db is empty, but cluster-model is from a previous controller";
   for (const Mode configured : {Mode::live, Mode::canary, Mode::shadow, Mode::off}) {
     CAPTURE(to_string(configured));
     const Folder folder;
@@ -433,7 +433,7 @@ TEST_CASE("what a controller leaves behind is a trace of it, what was there befo
   CHECK(reported_of(traces()).empty());
   std::filesystem::create_directory(folder.path + "/checkpoints");
   CHECK(traces().empty());
-  for (const char* name : {"checkpoints/1.json", "control.db-wal", "control.db.damaged-7", "knowledge", "store.db"}) {
+  for (const char* name : {"checkpoints/1.json", "control.db-wal", "control.db.damaged-7", "cluster-model", "store.db"}) {
     std::ofstream(folder.path + "/" + name) << "x";
   }
   CHECK(traces().size() == 5);
