@@ -106,9 +106,9 @@ struct AutoRig : SleepRig {
   }
   // Lets nodes sleep, at least that many.
   void nodes_sleep(std::size_t least) {
-    const bool sleep = until([&] { return asleep() >= least; });
+    const bool slept = until([&] { return asleep() >= least; });
     INFO(reasons());
-    REQUIRE(sleep);
+    REQUIRE(slept);
   }
   std::size_t asleep() const {
     return static_cast<std::size_t>(std::count_if(control->records().begin(), control->records().end(),
