@@ -40,7 +40,8 @@ core::NodePowerRecord awake_record(const std::string& name, WallTime now) {
 bool allows_test(core::ExcludedFor cause) {
   using core::ExcludedFor;
   return cause == ExcludedFor::unproven || cause == ExcludedFor::woken_recently || cause == ExcludedFor::spare ||
-         cause == ExcludedFor::gap || cause == ExcludedFor::saving || cause == ExcludedFor::rate;
+         cause == ExcludedFor::gap || cause == ExcludedFor::saving || cause == ExcludedFor::rate ||
+         cause == ExcludedFor::cycles;
 }
 
 }  // namespace

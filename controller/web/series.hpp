@@ -45,7 +45,8 @@ struct FleetSums {
   std::optional<double> measured_w, estimated_w, cpu_used_cores, cpu_cores;
   std::optional<double> idle_w;  // of the nodes that report it
   double could_sleep_w = 0;      // saved by `could_sleep` nodes: a projection, only where sleep.mode is off
-  std::uint64_t nodes = 0, silent = 0, asleep = 0, masked = 0, measured = 0, estimated = 0, pods = 0, could_sleep = 0, with_pods = 0;
+  std::uint64_t nodes = 0, silent = 0, asleep = 0, masked = 0, measured = 0, estimated = 0, pods = 0, could_sleep = 0,
+                with_pods = 0;
   std::optional<double> power_w() const;
 };
 // `sums` is complete after the last step.

@@ -76,10 +76,7 @@ class LearnedPlayer final : public LivePlayer {
   LearnedRun figures(RunFigures run) const {
     const placement::DecisionEngine& engine = engine_->engine();
     constexpr auto kLearned = placement::Candidate::learned;
-    return {std::move(run),
-            learner_.figures(),
-            decisions_,
-            engine.trials().groups(kLearned),
+    return {std::move(run), learner_.figures(), decisions_, engine.trials().groups(kLearned),
             engine.trials().difference(kLearned)};
   }
 

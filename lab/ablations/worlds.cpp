@@ -100,8 +100,10 @@ std::string percent(const std::optional<Interval>& interval) {
 SortedJson to_json(const LearnedRun& learned) {
   SortedJson decisions = SortedJson::array();
   for (const std::uint64_t each : learned.decisions) decisions.push_back(each);
-  SortedJson figures{{"placed", learned.learner.placed},         {"settled", learned.learner.settled},
-                     {"steps", learned.learner.steps},           {"decisions", std::move(decisions)},
+  SortedJson figures{{"placed", learned.learner.placed},
+                     {"settled", learned.learner.settled},
+                     {"steps", learned.learner.steps},
+                     {"decisions", std::move(decisions)},
                      {"measured_groups", learned.learned_groups}};
   if (learned.learned_over_floor) figures["measured_over_floor"] = *learned.learned_over_floor;
   return figures;

@@ -71,6 +71,7 @@ TEXTS = {
         "provisioning.prometheus.url": (["http://prometheus:9090", "https://p/x"], ["prometheus:9090", "ftp://p"]),
         "provisioning.prometheus.rate_query": (["r"], ["r" * 16385]),
         "sleep.drivers": ([""], []),  # the program reads the file, which Helm cannot see
+        "sleep.mode": (["off", "recommend"], ["zzz", False, ""]),  # auto needs drivers: CONTRADICTIONS
     },
     "shim": {"http.address": (["0.0.0.0", "::"], []), "controller.ask": (["tcp://c:7462"], ["c:7462", "http://c:7462", ""]), "controller.feed": (["tcp://c:7461"], ["c:7461"])},
 }

@@ -34,6 +34,8 @@ COMPARES = [
     ("wattle-lab adapt", ["consolidation_churn", "--nodes", "2", "--days", "1", "--judged-days", "1", "--contestants", "planner,start"],
      "--clusters", "--json"),
     ("wattle-lab shadow", ["consolidation_churn", "--nodes", "3"], "--seeds", None),
+    ("wattle-lab worlds", ["consolidation_churn", "--nodes", "2", "--worlds", "plain", "--policies", "node-order,planner", "--days", "1",
+                           "--model", str(ROOT / "models/pretrained/weighted.safetensors")], "--seeds", "--json"),
     ("wattle-lab sleep", ["--nodes", "2", "--rules", "slurm-5", "--days", "1"], "--seeds", None),
 ]
 # improve: its seeds are the days of a record that judge, which no option counts. ablate: needs files of labels.

@@ -433,7 +433,8 @@ TEST_CASE("what a controller leaves behind is a trace of it, what was there befo
   CHECK(reported_of(traces()).empty());
   std::filesystem::create_directory(folder.path + "/checkpoints");
   CHECK(traces().empty());
-  for (const char* name : {"checkpoints/1.json", "control.db-wal", "control.db.damaged-7", "cluster-model", "store.db"}) {
+  for (const char* name :
+       {"checkpoints/1.json", "control.db-wal", "control.db.damaged-7", "cluster-model", "store.db"}) {
     std::ofstream(folder.path + "/" + name) << "x";
   }
   CHECK(traces().size() == 5);
