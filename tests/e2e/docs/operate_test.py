@@ -54,6 +54,11 @@ HERE_SECTIONS = {
                     "wattle sleep allow": ("! wattle sleep allow worker-2", "sleep is off on this host, and the error says so"),
                     "wattle sleep history": ("! wattle sleep history worker-2", "this host has no such node, and the error says so"),
                     "wattle sleep test": ("! wattle sleep test worker-2", "sleep is off on this host, and the error says so")}},
+    ("docs/how-to/prepare-nodes-for-sleep.md", "Prepare a node for sleep"): {
+        "files": {"power: {sleep: true, depths": AGENT},
+        "without": {"50-wake.link": "this host has no such network card", "polkitd": "this host has no logind",
+                    "wattle-agent doctor": "this host has no such account; unit_agent_power checks the findings", "rtcwake": "this host has no clock that wakes it",
+                    "extraVolumes": "there is no cluster"}},
     ("docs/how-to/back-up.md", "Back up and restore"): {"again": {"wattle nodes": PATIENCE}},
 }
 # Sections that other tests run; those of Kubernetes need programs of a control plane (ctest -C kube -L kube).

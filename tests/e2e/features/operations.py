@@ -175,7 +175,7 @@ def n1(world):
 
 @row("N2", "a state machine of sleeping nodes that survives crashes")
 def n2(_):
-    return missing("nothing puts a node to sleep yet")
+    return missing("no node slept for these figures")
 
 
 @row("N3", "nodes sleep only where that pays")
