@@ -131,7 +131,8 @@ TEST_CASE("who has learned nothing is its start, warm and cold") {
       REQUIRE(each.waiting.size() == 1);
       CHECK(each.waiting[0] >= 0);
       CHECK(each.wait_limit[0] > 0);
-      if (each.name != "planner") CHECK(each.energy_j == start.energy_j);
+      // Measured blocks let other candidates serve in turns.
+      if (each.name != "planner" && each.name != "guarded") CHECK(each.energy_j == start.energy_j);
     }
   }
   CHECK(of_start[0] != of_start[1]);

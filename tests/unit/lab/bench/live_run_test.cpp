@@ -26,7 +26,7 @@ TEST_CASE("measured evidence of before is in force where candidates are measured
     REQUIRE(chooser);
     const placement::DecisionEngine& engine = chooser->engine().engine();
     CHECK((engine.trials().in_use() == placement::Candidate::baseline) == contestant.measured);
-    CHECK_FALSE(engine.gated());
+    if (!contestant.measured) CHECK_FALSE(engine.gated());
   }
   options.candidates->waited.clear();
   CHECK(Chooser::make(contestant_named("dqn-measured", network.get()).value(), options, 1).error().code ==
