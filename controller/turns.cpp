@@ -20,7 +20,6 @@ constexpr milliseconds kPoll{50};
 constexpr Duration kAskWhetherThere = std::chrono::seconds(1);
 // Retry interval for an answer that finds no room.
 constexpr Duration kUnreadPause = milliseconds(20);
-constexpr Duration kQueryAtMost = std::chrono::seconds(10);  // its client gives up after this time
 constexpr Duration kAsksLast = milliseconds(1);
 
 // Returns when work that has a share of the time may run again, after it ran from `begun`.

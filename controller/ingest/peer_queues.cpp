@@ -6,8 +6,6 @@
 namespace wattle::controller {
 namespace {
 
-// Upper limit of a debt, so that no peer waits indefinitely.
-constexpr Duration kMostOwed = std::chrono::seconds(30);
 constexpr double kMemory_s = 10;
 constexpr double kForgotten_s = 1e-6;
 
@@ -107,7 +105,7 @@ void PeerQueues::charge(const transport::Identity& who, Duration used, MonoTime 
   const std::string name = who.user_id();
   Peer& peer = peers_[name];
   const auto paid = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds(used) / limits_.share));
-  peer.paid_at = std::min(std::max(peer.paid_at, now) + paid, now + kMostOwed);
+  peer.paid_at = std::min(std::max(peer.paid_at, now) + paid, now + limits_.most_owed);
   if (used > Duration{0}) peer.used = log_of_sum(peer.used, std::log(seconds(used)) + since_the_beginning(now));
   queue_up(name, peer);
 }

@@ -29,6 +29,7 @@ struct PeerLimits {
   std::size_t all_bytes = 0;
   double share = 1;
   Duration tolerance{};
+  Duration most_owed = std::chrono::seconds(30);  // debt beyond it is forgotten
 };
 
 class PeerQueues {

@@ -86,6 +86,17 @@ TEST_CASE("who used more than his tolerance waits, and has his share in the long
   CHECK(seconds(used) >= 60 * kTelemetryLimits.share);
 }
 
+TEST_CASE("one query of any length delays the same peer's next one by five seconds at most") {
+  for (const Duration takes : {Duration(1500ms), Duration(10s), Duration(10min)}) {
+    QueuesRig rig(kQueryLimits);
+    REQUIRE(rig.push("operator"));
+    CHECK(rig.serve(takes) == "operator");
+    REQUIRE(rig.push("operator"));
+    rig.clock.advance(5s);
+    CHECK(rig.serve(1ms) == "operator");
+  }
+}
+
 TEST_CASE("an agent that tells what agents tell never waits for its own sake") {
   QueuesRig rig(kTelemetryLimits);
   for (int s = 0; s < 600; ++s) {
