@@ -15,8 +15,8 @@ inline constexpr PeerLimits kAskLimits{256, 8 * kMiB, 64 * kMiB, 0.25, std::chro
 // that asks without pause would prolong that work many times.
 inline constexpr Duration kOwesLittle = std::chrono::seconds(1);
 // A query of 100 ms costs 2 s. A peer can send ten of them at once without a delay. Debt is limited, so that one slow
-// query, or an order that waits for the disk, delays the peer's next one by five seconds at most: after kQueryAtMost its
-// client gives up.
+// query, or an order that waits for the disk, delays the peer's next one by five seconds at most: after kQueryAtMost
+// its client gives up.
 inline constexpr PeerLimits kQueryLimits{32, kMiB, 16 * kMiB, 0.05, std::chrono::seconds(20), std::chrono::seconds(25)};
 inline constexpr Duration kQueryAtMost = std::chrono::seconds(10);
 static_assert(kQueryLimits.most_owed - kQueryLimits.tolerance <= kQueryAtMost / 2);

@@ -237,17 +237,20 @@ class Sleepers:
                 self.cycle(node, "none", random)
         asleep = wait_until("an idle node sleeps by itself", lambda: [node for node in self.names if self.state(node) == "asleep"], AGES_S)
         self.claims.check("an idle node sleeps by itself", True)
-        awake = [name for name in self.cluster.names if name not in asleep]
-        free = max(self.free_milli(name) for name in awake)
+        size = min(self.free_milli(name) for name in asleep) - 50
+        # A spare node that stays awake has as much room as a sleeper: fill what is awake.
+        fillers = {f"fills-{name}": (name, room - size + 50) for name in self.cluster.names if name not in asleep and (room := self.free_milli(name)) >= size}
+        for filler, (name, cpu) in fillers.items():
+            self.cluster.plane.add_pod(filler, cpu=f"{cpu}m", memory="16Mi", image=real_cluster.TOOLS, spec={"nodeName": name})
         begun = time.monotonic()
-        self.cluster.plane.add_pod("wakes", cpu=f"{free + 100}m", memory="16Mi", scheduler="wattle", image=real_cluster.TOOLS)
+        self.cluster.plane.add_pod("wakes", cpu=f"{size}m", memory="16Mi", scheduler="wattle", image=real_cluster.TOOLS)
         woken = self.runs_pod("wakes")
         waited = time.monotonic() - begun
         trips = [each for each in self.cluster.wattle("sleep", "history", woken)["transitions"] if each["node"] == woken]
         wake = max((each["at_wall_s"] for each in trips if each["to"] == "awake"), default=0) - max((each["at_wall_s"] for each in trips if each["to"] == "waking"), default=0)
         self.claims.check("a pod that fits on no awake node wakes one, and runs there", woken in asleep, woken)
         print(f"     the pod runs {waited:.1f} s after it was created; its node took {wake:.1f} s to wake", flush=True)
-        self.cluster.delete("wakes")
+        self.cluster.delete("wakes", *fillers)
 
     def runs_pod(self, name):
         return wait_until(f"pod {name} runs", lambda: next((pod["spec"]["nodeName"] for pod in self.cluster.plane.pods() if pod["metadata"]["name"] == name and is_ready(pod)), None))
