@@ -231,7 +231,7 @@ COMMANDS = {
     "dashboard": Command(states=[
         ("the page", "empty", ("--server", "tcp://no.such.host.invalid:7462", "--timeout", "300ms"), 1, r"^wattle: dashboard: .*http\.port of the controller"),
         ("no browser", "empty", ("--context", "there", "--kubeconfig", "{dir}/none"), 1, r"^wattle: dashboard: ")], elsewhere="tests/e2e/dashboard_and_completion_test.py"),
-    "install": Command(elsewhere="tests/e2e/kube/install_test.py", states=[
+    "install": Command(once=True, elsewhere="tests/e2e/kube/install_test.py", states=[  # longer than a terminal
         ("the manifests", "empty", ("--registry", "registry.example/team", "--kubernetes", "v1.35.4"), 0, r"^# Made by .*kind: Namespace\n.*image: registry\.example/team/wattle-agent:"),
         ("no registry", "empty", ("--registry", "a b", "--kubernetes", "v1.35.4"), 2, r"--registry: invalid value 'a b' \(use the registry with its path"),
         ("no cluster", "empty", ("--registry", "registry.example", "--kubeconfig", "{dir}/none"), 1, r"/none: .*pass --kubernetes VERSION")]),

@@ -187,7 +187,7 @@ await reads('cost again', page, /Rows .*namespace Measured Estimated Cost, CO2 S
 
 // Learning
 await open(page, 'learning');
-await reads('learning: each contender with its own reason', page, /Network in use (The network .* is in use|The plan is in use)[^.]*\..*is not in use/);
+await reads('learning: each contender with its own reason', page, /Network in use The (network|policy) .*is in use/);
 await reads('learning: who serves, what was learned, gates', page, /Decided by .*Gradient steps [\d,]+ .*Gates .*To canary:10% .*(open|closed).*Regression monitor/);
 
 // Silent since a while
@@ -363,6 +363,36 @@ await altered(page, 'pod', ({ pod }) => {
 });
 await open(page, 'pod/went');
 await reads('the containers of a pod, and what is none of theirs', page, /Container Power Energy Share Cores web 3\.0 W .*60.*% 0\.300 bbbbbbbbbbbb 1\.0 W .*20.*% 0\.100 \(rest\) 1\.0 W/i);
+await unaltered(page);
+// Nodes that sleep, which no simulated node does
+const power = (name, state, more) => ({ name, state, presumed: false, since_wall_s: 1e9, last_slept_wall_s: 1e9, last_woken_wall_s: null, round_trips: 1, round_trips_needed: 3, cycles_today: 1, cycles_per_day: 6, reason: `reason of ${state}`, ...more });
+const sleeping = (more) => altered(page, 'sleep', (body) => Object.assign(body, {
+  mode: 'auto', age_s: 1, saved_j_per_day: 2e6, sleep: [{ name: 'sim-00', moves: [{}, {}] }], awake: [{ name: 'sim-01' }],
+  nodes: [power('sim-00', 'asleep', { presumed: true }), power('sim-01', 'suspending'), power('sim-02', 'waking'), power('sim-03', 'probation'), power('sim-04', 'failed'), power('sim-05', 'blocked')],
+  totals: { saved_j: 3e6, cycles: 4, failures: [{ cause: 'no_wake', count: 2 }], waited_pods: 2, waited_s: 6 },
+  transitions: [{ at_wall_s: 1e9, node: 'sim-00', from: 'idle', to: 'asleep', reason: 'observed off' }], ...more }));
+await sleeping({});
+await altered(page, 'fleet', (body) => { body.nodes_asleep = 1; });
+await open(page, 'fleet');
+await reads('sleep: the plan', page, /By the plan, 1 nodes could sleep: sim-00 \(2 pods move\)\. It saves 2\.0. MJ/);
+await reads('sleep: what was saved', page, /Saved 3\.0. MJ net of transitions in 4 round trips\. Failures: 2 no_wake\. 2 pods waited for a wake, 3\.?0? ?s on average\./);
+await reads('sleep: states', page, /asleep presumed .*1 of 3 1 of 6 reason of asleep.*suspending.*waking.*probation.*failed.*blocked/);
+await reads('sleep: transitions', page, /From To Reason .*sim-00 idle asleep observed off/);
+await reads('sleep: the tile', page, /silent, 1 asleep, /);
+await unaltered(page);
+await sleeping({ sleep: [], nodes: [], transitions: [] });
+await open(page, 'cost');
+await open(page, 'fleet');
+await reads('sleep: a plan without nodes', page, 'The plan puts no node to sleep; 1 stay awake.');
+await unaltered(page);
+await sleeping({ age_s: null, sleep: [], awake: [], nodes: [], transitions: [] });
+await open(page, 'cost');
+await open(page, 'fleet');
+await reads('sleep: before the first plan', page, 'No sleep plan yet.');
+await unaltered(page);
+await altered(page, 'status', (body) => { Object.assign(body, { who_serves: [], policy: 'planner' }); });
+await open(page, 'learning');
+await reads('a policy that no network serves', page, 'Policy planner decides without a network.');
 await unaltered(page);
 const doctor = (nodes) => altered(page, 'doctor', (body) => { body.nodes = nodes; });
 await doctor([{ name: 'a', connected: false, age_ms: null, findings: [] }]);
