@@ -27,6 +27,7 @@ from packages import Missing, run
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TRIPLET = "x86_64-linux-gnu"
 USER = "64460:64460"
+KEYS = "image-keys"  # a store's file that lists its images
 KEPT = 2  # older stores: of other builds, and of clusters that copy from them at this moment
 TOOLS = "wattle.demo/tools:1"
 APPS = "wattle.demo/apps:1"
@@ -259,7 +260,7 @@ kill -TERM %1; wait %1 || true
 
 def store(images, tree, cache):
     """The containerd root with these images."""
-    key = hashlib.sha256(" ".join(sorted(image.key for image in images)).encode()).hexdigest()[:16]
+    key = hashlib.sha256(" ".join([KEYS, *sorted(image.key for image in images)]).encode()).hexdigest()[:16]
     made = cache / f"store-{key}"
     if made.is_dir():
         return made
@@ -269,14 +270,16 @@ def store(images, tree, cache):
     known = set()
     if older:
         clone(older[-1], fresh)
-        known = set((fresh / "images").read_text(encoding="utf-8").split())
+        listed = fresh / KEYS
+        known = set(listed.read_text(encoding="utf-8").split()) if listed.exists() else known
+        listed.unlink(missing_ok=True)  # a link to the older store's file, which must not change
     fresh.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=cache) as folder:
         for number, image in enumerate(image for image in images if image.key not in known):
             image.write(pathlib.Path(folder) / f"{number}.tar")
         run("setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--net", "--pid", "--fork", "--kill-child=KILL", "--mount-proc",
             "bash", "-c", IMPORT, "import", fresh, folder, tree)
-    (fresh / "images").write_text("\n".join(image.key for image in images) + "\n", encoding="utf-8")
+    (fresh / KEYS).write_text("\n".join(image.key for image in images) + "\n", encoding="utf-8")
     fresh.rename(made)
     for path in older[:-KEPT]:
         shutil.rmtree(path, ignore_errors=True)
