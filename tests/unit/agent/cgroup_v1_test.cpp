@@ -140,7 +140,7 @@ TEST_CASE("pods of a hybrid machine are throttled by the limits of cgroup v1, of
     return std::nullopt;
   };
   CHECK_FALSE(throttled(pod).has_value());
-  for (int i = 1; i <= 3; ++i) {
+  for (std::uint64_t i = 1; i <= 3; ++i) {
     throttle(path, 1'000'000 + i * 2'000'000);
     throttle(path + "/" + container, 5'000'000 + i * 30'000'000);
     clock.advance(1s);
