@@ -149,8 +149,8 @@ def exit_codes(fleet):
     done = fleet.sh("NODE=$(wattle place huge --cpu 100000 -o name) || exit\necho started on $NODE")
     check("a script stops where no node is advised, with its exit code and the reason",
           done.returncode == 1 and done.stdout == "" and "cpu does not fit" in done.stderr, done)
-    other = fleet.sh("wattle nodes -o name")
-    check("other commands have no such output", other.returncode == 2 and "nodes" in other.stderr, other)
+    other = fleet.sh("wattle status -o name")
+    check("commands without a list have no such output", other.returncode == 2 and "status" in other.stderr, other)
 
 
 def main():

@@ -39,7 +39,7 @@ class Help:
         self.path = path
         text = run(program, *path, "--help").stdout
         part = re.search(r"^Subcommands:\n((?:^ .*\n?)+)", text, re.M)
-        self.commands = re.findall(r"^  ([a-z]+)(?:, [a-z]+)?(?: |$)", part.group(1), re.M)  # without aliases if part else []
+        self.commands = re.findall(r"^  ([a-z]+)(?:, [a-z]+)?(?: |$)", part.group(1), re.M) if part else []  # without aliases
         self.options = {}  # of all groups
         for names, takes in re.findall(r"^  (-[-a-zA-Z,]+)(.*)$", text, re.M):
             self.options |= {name: takes.split("  ")[0].strip() for name in names.split(",")}
