@@ -37,11 +37,13 @@ void add_pending(SleepSnapshot& snapshot, const ClusterState& state, bool watche
   };
   for (const placement::PodSpec& pod : state.queue(kMostPending, ""))
     if (!pod.daemonset) add(pod);
-  if (watched) return;
-  for (const auto& [uid, pod] : state.pods())
-    if (pod.asked && !pod.advised && pod.node.empty() && pod.in_flight_to.empty() && !pod.spec.daemonset &&
+  // Those that found no node are not in the queue, and need a sleeper most.
+  for (const auto& [uid, pod] : state.pods()) {
+    const bool refused = watched ? pod.unschedulable : pod.asked && !pod.advised;
+    if (refused && pod.node.empty() && pod.in_flight_to.empty() && !pod.spec.daemonset &&
         snapshot.pending.size() < kMostPending)
       add(pod.spec);
+  }
 }
 
 void reserve(SleepSnapshot& snapshot, const std::vector<core::Move>& moves) {

@@ -182,6 +182,18 @@ TEST_CASE("auto: proven nodes sleep, others see it, and pods that wait wake them
   CHECK(rig.control->totals().waited_pods <= 1);
 }
 
+TEST_CASE("auto: pods of an API server wake nodes, whether they wait or kube-scheduler found no node for them") {
+  AutoRig rig;
+  for (const bool unschedulable : {false, true}) {
+    placement::PodSpec pod;
+    pod.uid = pod.name = unschedulable ? "refused" : "waits";
+    rig.state.describe(pod, unschedulable);
+  }
+  SleepSnapshot snapshot;
+  add_pending(snapshot, rig.state, true);
+  CHECK(snapshot.pending.size() == 2);
+}
+
 TEST_CASE("auto: sleep-wake wakes one node or all, also in mode recommend, and mode off wakes all at once") {
   AutoRig rig;
   rig.prove();
