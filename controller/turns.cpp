@@ -21,10 +21,15 @@ constexpr Duration kAskWhetherThere = std::chrono::seconds(1);
 // Retry interval for an answer that finds no room.
 constexpr Duration kUnreadPause = milliseconds(20);
 constexpr Duration kAsksLast = milliseconds(1);
+constexpr Duration kLongestPause = std::chrono::seconds(2);
 
 // Returns when work that has a share of the time may run again, after it ran from `begun`.
+// One slow query, such as an order that waits for the disk, delays those of all peers by kLongestPause at most: clients
+// give up after kQueryAtMost.
 MonoTime after(MonoTime begun, Duration used) {
-  return begun + std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds(used) / kQueriesShare));
+  const auto shared =
+      std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds(used) / kQueriesShare));
+  return begun + std::min(shared, used + kLongestPause);
 }
 
 }  // namespace
