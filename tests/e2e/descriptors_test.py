@@ -167,7 +167,8 @@ def table_full(binaries):
                     links.callback(one.close)
                     one.sendall(b"GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
                 if name == "agent":
-                    wait_until("the agent says that it cannot probe", lambda: "Too many open files" in house.log("agent") or table.fill())
+                    # Asks meanwhile, because an idle connection is closed.
+                    wait_until("the agent says that it cannot probe", lambda link=kept: get(link, "/livez") and "Too many open files" in house.log("agent") or table.fill())
                 answers_and_rests(f"the {name}", process, lambda link=kept: check(f"the {name}'s open connection is answered", get(link, "/livez")[0] in ALIVE, quietly=True))
                 house.alive(name)
             said = [one.recv(4096).decode() for one in waiting]
