@@ -4,6 +4,8 @@
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
+#include <algorithm>
+
 #include "tests/unit/controller/power/node_merge.hpp"
 
 namespace wattle::controller::power {
@@ -28,8 +30,10 @@ json bare_node() { return json::parse(R"({"metadata": {"name": "n1", "resourceVe
 // Taints, labels and annotations that Wattle does not own; some have keys close to its own.
 json foreign_taints() {
   json out = json::array();
-  for (const auto& key : *rc::gen::unique<std::vector<std::string>>(rc::gen::element<std::string>(
-           "wattle.dev/other", "node.kubernetes.io/unschedulable", "gpu", "wattle.dev/sleep"))) {
+  std::vector<std::string> keys{"wattle.dev/other", "node.kubernetes.io/unschedulable", "gpu", "wattle.dev/sleep"};
+  if (*rc::gen::arbitrary<bool>()) std::reverse(keys.begin(), keys.end());
+  for (const std::string& key : keys) {
+    if (*rc::gen::arbitrary<bool>()) continue;
     // The key alone does not make a taint Wattle's.
     const std::string effect =
         key == kSleepTaint ? "NoExecute" : *rc::gen::element<std::string>("NoSchedule", "NoExecute");
