@@ -10,13 +10,11 @@
 #include <string>
 
 #include "actuator/unit_manager.hpp"
+#include "common/bus_address.hpp"
 
 struct sd_bus;
 
 namespace wattle::actuator {
-
-// Address of a bus that listens at this path, "/run/dbus/system_bus_socket".
-std::string bus_address(const std::string& socket_path);
 
 class UnitBus final : public UnitManager {
  public:

@@ -23,8 +23,8 @@ std::string failures_text(const View& totals) {
 
 std::string totals_text(const View& totals) {
   const auto pods = totals["waited_pods"].number().value_or(0), waited_s = totals["waited_s"].number().value_or(0);
-  std::string text = "Saved " + joules(totals["saved_j"]) + " net of transitions in " + count(totals["cycles"]) +
-                     " round trips. Failures: " + failures_text(totals) +
+  std::string text = "Saved " + joules(totals["saved_j"]) + " (modelled) net of transitions in " +
+                     count(totals["cycles"]) + " round trips. Failures: " + failures_text(totals) +
                      ". Pods that waited for a wake: " + count(totals["waited_pods"]);
   if (pods > 0) text += ", " + age_s(waited_s / pods) + " on average";
   return printable_lines(wrapped(text + ".", 0));

@@ -2,10 +2,11 @@
 
 #include <systemd/sd-bus.h>
 
-#include <cctype>
 #include <memory>
 #include <string_view>
 #include <utility>
+
+#include "common/bus_address.hpp"
 
 namespace wattle::agent {
 
@@ -35,25 +36,11 @@ struct UnrefReply {
 };
 using Reply = std::unique_ptr<sd_bus_message, UnrefReply>;
 
-// Percent-encodes the path, as addresses of D-Bus do.
-std::string address_of(const std::string& socket) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string out = "unix:path=";
-  for (const char c : socket) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (std::isalnum(byte) != 0 || std::string_view("-_/.").find(c) != std::string_view::npos)
-      out += c;
-    else
-      out += std::string("%") + kDigits[byte / 16U] + kDigits[byte % 16U];
-  }
-  return out;
-}
-
 Result<Bus> connect(const std::string& socket) {
   sd_bus* opened = nullptr;
   int failed = sd_bus_new(&opened);
   Bus bus(opened);
-  if (failed >= 0) failed = sd_bus_set_address(opened, address_of(socket).c_str());
+  if (failed >= 0) failed = sd_bus_set_address(opened, bus_address(socket).c_str());
   if (failed >= 0) failed = sd_bus_set_bus_client(opened, 1);
   if (failed >= 0) failed = sd_bus_start(opened);
   if (failed >= 0) return bus;

@@ -98,11 +98,17 @@ Result<Evicted> KubeMarks::evict(const placement::sleep::Move& pod) {
   if (reply.evicted != Evicted::accepted) return reply.evicted;
   WATTLE_TRY(const PodName name, parse_pod_name(pod));
   if (const Status written = events_.on_eviction(pod, name); !written)
-    log_.warn("sleep.event_failed", "an Event about an evicted pod was not written",
+    log_.warn("sleep.event_failed", "an Event about a node or an evicted pod was not written",
               {{"pod", pod.name}, {"error", written.error()}});
   return reply.evicted;
 }
 
-Status KubeMarks::event(const std::string& node, const NodeEvent& event) { return events_.on_node(node, event); }
+Status KubeMarks::event(const std::string& node, const NodeEvent& event) {
+  Status written = events_.on_node(node, event);
+  if (!written)
+    log_.warn("sleep.event_failed", "an Event about a node or an evicted pod was not written",
+              {{"node", node}, {"error", written.error()}});
+  return written;
+}
 
 }  // namespace wattle::controller::power

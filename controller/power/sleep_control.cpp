@@ -15,6 +15,7 @@
 #include "controller/power/sleep_orders.hpp"
 #include "controller/rollout/rollout_manager.hpp"
 #include "controller/state/cluster_state.hpp"
+#include "controller/state/node_labels.hpp"
 #include "controller/store/store.hpp"
 
 namespace wattle::controller::power {
@@ -178,8 +179,7 @@ void SleepControl::look(ClusterState& state, const ClockOffsets* clocks, const s
     now.managed = std::min(mode, around_.settings.mode) == core::SleepMode::automatic;
     now.forbidden = mode != core::SleepMode::automatic && (node->kube != nullptr || !around_.api);
     now.sampled_at = node->sampled_at;
-    now.fresh = node->connected && node->sampled_at &&
-                seconds(around_.clock.mono() - *node->sampled_at) <= around_.stale_after_s;
+    now.fresh = reports(*node, around_.clock.mono(), around_.stale_after_s);
     const core::NodePowerRecord* record = record_of(name);
     const bool slept = record != nullptr && record->ours;  // its clock may be wrong
     const double ahead_s = slept && clocks != nullptr ? clocks->ahead_s(name).value_or(0) : 0;
@@ -203,8 +203,7 @@ Steps SleepControl::look_at_all(ClusterState& state, const ClockOffsets* clocks)
     const auto& [name, node] = item;
     const core::NodePowerRecord* record = record_of(name);
     if (record == nullptr && asked_mode(node) != core::SleepMode::automatic) return;
-    const bool fresh =
-        node.connected && node.sampled_at && seconds(around_.clock.mono() - *node.sampled_at) <= around_.stale_after_s;
+    const bool fresh = reports(node, around_.clock.mono(), around_.stale_after_s);
     const bool shown = record != nullptr && node.sleep == shown_of(*record, 0);
     if (shown && fresh && record->state == core::PowerState::awake && !record->marked && cycles_->reports(name)) return;
     look(state, clocks, name, &node);
@@ -267,8 +266,7 @@ Steps SleepControl::ask(const ClusterState& state) {
     const auto& [name, node] = item;
     const core::NodePowerRecord* record = record_of(name);
     const bool sleeps = record != nullptr && !takes_pods(*record);
-    const bool fresh =
-        node.connected && node.sampled_at && seconds(around_.clock.mono() - *node.sampled_at) <= around_.stale_after_s;
+    const bool fresh = reports(node, around_.clock.mono(), around_.stale_after_s);
     if (around_.settings.drivers && asked_mode(node) != core::SleepMode::off)
       nodes->push_back({{name, labels_of(node)}, !fresh && !sleeps});
   });
@@ -290,7 +288,7 @@ Steps SleepControl::make(ClusterState& state) {
   if (cycles_) snapshot->ledger = cycles_->records().ledger();
   Steps nodes = each_of(state.nodes(), [this, snapshot, now = *planned_, &state](const auto& item) {
     const auto& [name, node] = item;
-    const bool fresh = node.connected && node.sampled_at && seconds(now - *node.sampled_at) <= around_.stale_after_s;
+    const bool fresh = reports(node, now, around_.stale_after_s);
     const core::NodePowerRecord* record = record_of(name);
     add_node(*snapshot, state, node, facts_of(name, node),
              record != nullptr ? *record : awake_record(name, snapshot->now), fresh && state.view_of(node).ready);

@@ -26,11 +26,8 @@ std::optional<std::string> label_of(const controller::Node& node, const char* ke
 
 }  // namespace
 
-std::map<std::string, std::string> labels_of(const controller::Node& node) {
-  std::map<std::string, std::string> labels;
-  if (node.kube != nullptr) labels = node.kube->labels;
-  labels.insert(node.hello.labels.begin(), node.hello.labels.end());
-  return labels;
+bool reports(const controller::Node& node, MonoTime now, double stale_after_s) {
+  return node.connected && node.sampled_at && seconds(now - *node.sampled_at) <= stale_after_s;
 }
 
 core::SleepMode asked_mode(const controller::Node& node) {

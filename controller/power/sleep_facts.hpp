@@ -4,7 +4,6 @@
 // Threads  pure functions
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,7 +16,8 @@
 
 namespace wattle::controller::power {
 
-std::map<std::string, std::string> labels_of(const controller::Node& node);
+// True if its agent is connected and its last sample is not older.
+bool reports(const controller::Node& node, MonoTime now, double stale_after_s);
 // The mode that the label wattle.dev/sleep asks for; off without one.
 placement::sleep::SleepMode asked_mode(const controller::Node& node);
 // Role, device class and hold of the node.

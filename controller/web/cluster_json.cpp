@@ -7,6 +7,7 @@
 #include "common/kube/pod.hpp"
 #include "controller/decisions/decider.hpp"
 #include "controller/state/cluster_state.hpp"
+#include "controller/state/node_labels.hpp"
 #include "controller/web/decision_json.hpp"
 #include "controller/web/documents.hpp"
 #include "controller/web/sleep_states.hpp"
@@ -213,9 +214,7 @@ json findings_json(const Node& node) {
 
 json node_details_json(const Parts& from, const std::string& name, const Node& node) {
   json object = node_json(from, name, node);
-  auto labels = node.hello.labels;
-  if (node.kube != nullptr) labels.insert(node.kube->labels.begin(), node.kube->labels.end());
-  object["labels"] = std::move(labels);
+  object["labels"] = labels_of(node);
   object["features"] = node.hello.features;
   object["findings"] = findings_json(node);
   object["unattributed_w"] = or_null(node.unattributed_w);

@@ -13,6 +13,7 @@
 #include "common/nearest.hpp"
 #include "common/parse.hpp"
 #include "controller/state/cluster_state.hpp"
+#include "controller/state/node_labels.hpp"
 #include "controller/web/cluster_json.hpp"
 #include "controller/web/each_workload.hpp"
 #include "controller/web/series.hpp"
@@ -146,12 +147,8 @@ Key node_key(const std::string& sort, const std::string& name, const Node& node,
   return {std::nullopt, name, {}};
 }
 
-// Like the labels of the document `node`.
 bool selected(const kube::LabelSelector& selector, const Node& node) {
-  if (selector.empty()) return true;
-  auto labels = node.hello.labels;
-  if (node.kube != nullptr) labels.insert(node.kube->labels.begin(), node.kube->labels.end());
-  return selector.matches(labels);
+  return selector.empty() || selector.matches(labels_of(node));
 }
 
 bool in_state(const std::string& state, const NodeGlance& now) {

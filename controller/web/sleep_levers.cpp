@@ -60,7 +60,7 @@ void add_kept(SavingLever& lever, const std::vector<core::KeptAwake>& kept) {
 std::string measured_words(const power::SleepTotals& totals) {
   if (totals.cycles == 0) return {};
   return counted(static_cast<std::size_t>(totals.cycles), "round trip") + " saved " +
-         core::joules_text(totals.saved_j) + " net of transitions";
+         core::joules_text(totals.saved_j) + " net of transitions, by their measured times and modelled watts";
 }
 
 // Adds the nodes that sleep now.

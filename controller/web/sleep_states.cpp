@@ -119,7 +119,8 @@ void add_sleep_states(Families& families, const power::SleepControl& sleep) {
   for (const core::PowerState state : core::kPowerStates)
     Families::add(states, {{"state", text_of(state)}}, static_cast<double>(nodes[state]));
   const power::SleepTotals totals = sleep.totals();
-  families.gauge("wattle_controller_sleep_saved_joules", "Energy saved by sleeps, net of transitions.", totals.saved_j);
+  families.gauge("wattle_controller_sleep_saved_joules",
+                 "Energy saved by sleeps, net of transitions, from measured times and modelled watts.", totals.saved_j);
   families.counter("wattle_controller_sleep_cycles_total", "Sleeps from which the node was ready again.",
                    totals.cycles);
   prometheus::MetricFamily& failures = families.family(

@@ -69,7 +69,7 @@ int worlds(int argc, char** argv) {
       ->delimiter(',')
       ->capture_default_str();
   app.add_option("--policies", options.policies,
-                 "as in wattle-sim eval, and dqn-learned (as in mode live) and dqn-online (without gates)")
+                 "as in wattle-sim eval, and dqn-learned (as in mode live) and dqn-online (without trials)")
       ->delimiter(',')
       ->capture_default_str();
   app.add_option("--model", arguments.model_file, "safetensors file of the network that is shipped")->required();

@@ -176,7 +176,7 @@ def asks(world, path, command):
     if command.asks == "operator":
         look_at(world, f"{name}, a key that may not", [*world.options("reader"), *words], 1, r"reader/cli: permission denied: .*\(needs role (shim or )?operator\)")
     away = world.options(command.asks, server=world.nowhere, feed=world.nowhere, timeout="10m")
-    look_at(world, f"{name}, nobody answers", [*away, *words], 1, rf"no answer from {re.escape(world.nowhere)} \(check that the controller is running and that the endpoint is its ask port\)")
+    look_at(world, f"{name}, no answer", [*away, *words], 1, rf"no answer from {re.escape(world.nowhere)} \(check that the controller is running and that the endpoint is its ask port\)")
 
 
 def watched(world):

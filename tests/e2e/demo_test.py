@@ -21,9 +21,9 @@ def main():
         def reported():
             node = demo.nodes()[here]
             return node if node["power_w"] is not None and node["latency"] and node["latency"][0]["p50_ms"] is not None else None
-        mine = wait_until("this machine tells watts and latency", reported)
-        claims.check("this machine tells CPU", mine["cpu_used_cores"] is not None and mine["cpu_used_cores"] <= mine["cpu_cores"])
-        claims.check("this machine tells memory", 0 < mine["memory_used_bytes"] < mine["memory_total_bytes"])
+        mine = wait_until("this machine reports watts and latency", reported)
+        claims.check("this machine reports CPU", mine["cpu_used_cores"] is not None and mine["cpu_used_cores"] <= mine["cpu_cores"])
+        claims.check("this machine reports memory", 0 < mine["memory_used_bytes"] < mine["memory_total_bytes"])
         claims.check("this machine names the source of its watts", mine["energy_source"] in ("rapl", "perf", "pcm", "hwmon", "estimated"),
                      mine["energy_source"])
         claims.check("its latency is that of a loopback", 0 < mine["latency"][0]["p50_ms"] < 1000, mine["latency"])

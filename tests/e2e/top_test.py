@@ -174,7 +174,7 @@ def without_terminal(house):
         with Screen((*words_of(house), *more), lines=100, columns=200, **environment) as screen:
             check(f"{what}: prints once and ends", screen.ended() == 0 and b"\x1b[H" not in screen.raw and has in screen.raw)
     with Screen(words_of(house), TERM="no-such-terminal") as screen:
-        check("a terminal that nobody knows is reported, with the fix", screen.ended() == 1 and "no-such-terminal" in screen.text() and "wattle top | cat" in screen.text(), screen.text())
+        check("an unknown terminal is reported, with the fix", screen.ended() == 1 and "no-such-terminal" in screen.text() and "wattle top | cat" in screen.text(), screen.text())
     with Screen(words_of(house, key="stranger")) as screen:
         check("who is not on the allow list is reported so, and the screen is left alone", screen.ended() == 1 and "does not allow your key" in screen.text(), screen.text())
     silent = subprocess.run(words_of(house), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=SOON_S, check=False)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`wattle nodes -w`, `wattle decisions -w`: decisions come over the feed as they are made, nodes are drawn anew when they change; Ctrl-C ends it well, and who may not
+"""`wattle nodes -w`, `wattle decisions -w`: decisions come over the feed as they are made, nodes are drawn again when they change; Ctrl-C ends it well, and who may not
 listen is reported so."""
 import json
 import signal

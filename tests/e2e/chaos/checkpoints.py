@@ -48,14 +48,14 @@ def reported(text, event):
 
 
 def start_and_read(cluster):
-    """Starts the controller; gives what it said about its checkpoints: (resumed or None, skipped, began anew)."""
+    """Starts the controller; gives what it said about its checkpoints: (resumed or None, skipped, started again)."""
     before = len(cluster.log("controller"))
     cluster.start("controller")
     new = lambda: cluster.log("controller")[before:]  # noqa: E731
     wait_until("the controller runs", lambda: cluster.alive("controller") and reported(new(), "controller.started"))
     resumed = reported(new(), "learning.resumed")
-    anew = reported(new(), "learning.started") + reported(new(), "checkpoint.unusable")
-    return (resumed[0] if resumed else None), reported(new(), "checkpoint.skipped"), anew
+    again = reported(new(), "learning.started") + reported(new(), "checkpoint.unusable")
+    return (resumed[0] if resumed else None), reported(new(), "checkpoint.skipped"), again
 
 
 def begin_learning(cluster):
@@ -100,10 +100,10 @@ def killed_while_saving(cluster, report, dice, kills):
         unfinished += any(path.stem.split(".")[0] not in {m.stem for m in manifests(cluster) if whole(m)} for path in folder(cluster).iterdir())
         expected = newest_whole(cluster)
         begun = time.monotonic()
-        resumed, skipped, anew = start_and_read(cluster)
-        if anew or resumed is None or resumed["file"] != str(expected.with_suffix(".safetensors")):
+        resumed, skipped, again = start_and_read(cluster)
+        if again or resumed is None or resumed["file"] != str(expected.with_suffix(".safetensors")):
             wrong += 1
-            report.check("it goes on with the newest whole one", False, (expected, resumed, skipped, anew))
+            report.check("it goes on with the newest whole one", False, (expected, resumed, skipped, again))
         cluster.wait_ingesting()
         report.recovered("controller killed while saving, samples taken again after", time.monotonic() - begun)
         wait_until("it saves again", lambda: newest_whole(cluster) != expected)
@@ -171,10 +171,10 @@ def damaged_checkpoint(cluster, report, dice, kills):
 
     for manifest in manifests(cluster):
         torn(manifest.with_suffix(".safetensors"), dice)
-    resumed, _, anew = start_and_read(cluster)
+    resumed, _, again = start_and_read(cluster)
     names = [m.stem for m in manifests(cluster)]
-    report.check("all three damaged: learning begins anew, as an error that names each",
-                 resumed is None and len(anew) == 1 and anew[0]["level"] == "error" and all(n in str(anew[0]) for n in names), (resumed, anew))
+    report.check("all three damaged: learning begins again, as an error that names each",
+                 resumed is None and len(again) == 1 and again[0]["level"] == "error" and all(n in str(again[0]) for n in names), (resumed, again))
     report.recovered("no usable checkpoint, samples taken after", cluster.wait_ingesting())
     cluster.start_pods()
     learns_on(cluster, report, "all three damaged")

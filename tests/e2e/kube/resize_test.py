@@ -125,7 +125,7 @@ class Scenario:
         self.eventually("and that it is done", lambda: self.state("web-1") == "in_force")
         self.eventually("the scheduler's view has it", lambda: abs(self.held_cores() - 2) < 1e-6)
         reported = self.reported("web")
-        self.check("the controller tells what was there, and who set it", (reported["request"]["cpu_cores"], reported["original"]["cpu_cores"], reported["resizes"]["set"]) == (2, 1, 1), reported)
+        self.check("the controller reports what was there, and who set it", (reported["request"]["cpu_cores"], reported["original"]["cpu_cores"], reported["resizes"]["set"]) == (2, 1, 1), reported)
         generation = self.pod("web-1")["metadata"]["generation"]
         let_a_moment_pass()
         self.check("nothing is written again", self.pod("web-1")["metadata"]["generation"] == generation)

@@ -374,7 +374,7 @@ const sleeping = (more) => altered(page, 'sleep', (body) => Object.assign(body, 
 await sleeping({});
 await open(page, 'fleet');
 await reads('sleep: the plan', page, /By the plan, 1 nodes could sleep: sim-00 \(2 pods move\)\. It saves [\d.]+ MJ/);
-await reads('sleep: what was saved', page, /Saved [\d.]+ MJ net of transitions in 4 round trips\. Failures: 2 no_wake\. 2 pods waited for a wake, 3.{0,3}s on average\./);
+await reads('sleep: what was saved', page, /Saved [\d.]+ MJ \(modelled\) net of transitions in 4 round trips\. Failures: 2 no_wake\. 2 pods waited for a wake, 3.{0,3}s on average\./);
 await reads('sleep: states', page, /asleep presumed .*1 of 3 1 of 6 reason of asleep.*suspending.*waking.*probation.*failed.*blocked/);
 await reads('sleep: transitions', page, /From To Reason .*sim-00 idle asleep observed off/);
 await unaltered(page);

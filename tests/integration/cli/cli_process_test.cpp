@@ -173,7 +173,7 @@ TEST_CASE("wattle against a controller that answers") {
     CHECK(has(ran.err, world.endpoint() + " rejected the handshake"));
     CHECK(has(ran.err, "other.pub"));
   }
-  SUBCASE("an endpoint where nobody listens is told with its fix") {
+  SUBCASE("an endpoint at which no process listens is reported with its fix") {
     const Ran ran = world.run("nodes --timeout 300ms --server tcp://127.0.0.1:1 --key reader --server-key server.pub");
     CHECK(ran.exit_code == 1);
     CHECK(has(ran.err, "tcp://127.0.0.1:1"));

@@ -509,7 +509,7 @@ TEST_CASE("power states have their time, what proves them and what they saved; a
   CHECK(has(text, "worker-2  asleep"));
   CHECK(has(text, "failed (presumed)"));
   CHECK(has(text, "4 of 3"));
-  CHECK(has(text, "Saved 18.4 MJ net of transitions in 9 round trips. Failures: 1 no_wake."));
+  CHECK(has(text, "Saved 18.4 MJ (modelled) net of transitions in 9 round trips. Failures: 1 no_wake."));
   CHECK(has(text, "2m40s on average."));
   CHECK(has(render_sleep_history(example("sleep"), style).value(), "suspending  asleep"));
   CHECK(has(render_sleep_wake({{"woken", Json::array()}}, style).value(), "no node sleeps"));

@@ -205,12 +205,12 @@ TEST_CASE("a node is looked into and left again") {
 
 TEST_CASE("what a controller does not answer stands on the last line, and what was known stays") {
   Top top;
-  top.model.report("", fail(Errc::unavailable, "tcp://a:1", "nobody answers", "is it running?"));
+  top.model.report("", fail(Errc::unavailable, "tcp://a:1", "no answer", "is it running?"));
   CHECK(top.lines()[0] == "waiting for the controller");
-  CHECK(top.lines().back() == "tcp://a:1: nobody answers (is it running?)");
+  CHECK(top.lines().back() == "tcp://a:1: no answer (is it running?)");
   top.model.report("", three());
   CHECK(top.lines().back().rfind("q quit", 0) == 0);
-  top.model.report("", fail(Errc::unavailable, "tcp://a:1", "nobody answers", "is it running?"));
+  top.model.report("", fail(Errc::unavailable, "tcp://a:1", "no answer", "is it running?"));
   CHECK(top.names().size() == 3);
   CHECK(top.press(Key::enter) == Then::ask);
   CHECK(top.lines().back().rfind("q quit", 0) == 0);
