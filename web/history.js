@@ -18,7 +18,7 @@ export const CHARTS = {
   loss: { title: 'Loss', format: (v) => number(v, 4), lines: [{ name: 'loss', label: 'mean of the last 100 steps', colour: 'loss' }] },
 };
 
-// Charts of `keys` that share a span; `element` has all but those that `charts` gives alone.
+// Charts of `keys` over one span. `panels` has a function for each key that makes its panel; the caller places them.
 export function timeline(keys) {
   const note = problem();
   let span = placed('span', '1h'), until = placed('until'), asked = 0, timer = 0, ended = false, names = '';

@@ -79,8 +79,7 @@ class AgentSession {
 
   // The controller's last sleep order in this conversation that was not taken before.
   std::optional<wire::SleepOrder> take_sleep_order();
-  // Sends no placement, and no record that is newer than those that the outbox has now, until release() or the end of
-  // the conversation.
+  // Until release() or the end of the conversation, sends only records that the outbox has now, and no placement.
   void hold();
   void release() { hold_after_.reset(); }
   // Returns whether the controller has acknowledged all records that hold() lets through.

@@ -4,7 +4,7 @@
 // Conditions  from Kubernetes 1.37 on, mark, unmark and annotate also set the lifecycle conditions
 // Rights   get and patch nodes, patch nodes/status, create pods/eviction, create events: the chart grants them with
 //          sleep.mode auto
-// Errors   those of node_marks.hpp. An Event about an evicted pod that cannot be written is logged
+// Errors   those of node_marks.hpp. An Event that cannot be written is logged
 // Threads  one call at a time; stop() from any
 #pragma once
 

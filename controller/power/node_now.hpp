@@ -31,7 +31,7 @@ struct NodeNow {
   bool fresh = false;      // its agent reports
   std::optional<MonoTime> sampled_at = {};
   bool ready = false;    // its kubelet, if it has one, and its clock
-  std::string pod = {};  // one that is there or expected, other than those of DaemonSets; empty: none
+  std::string pod = {};  // a pod on the node or expected there, of no DaemonSet; empty: none
   double idle_w = 0;
 };
 
