@@ -160,7 +160,11 @@ void CgroupCollector::read_throttled_below(CgroupNode& node) {
 }
 
 bool CgroupCollector::read_usage(CgroupNode& node) {
-  auto text = node.cpu.read_from(node.dir ? *node.dir : tree_.top_dir(), scratch_);
+  const bool top = &node == &tree_.top();
+  // The directory is unset while a sweep is used, and when it cannot be opened for want of descriptors.
+  const Dir* dir = node.dir ? node.dir.get() : top || node.cpu.is_open() ? &tree_.top_dir() : nullptr;
+  auto text = dir != nullptr ? node.cpu.read_from(*dir, scratch_)
+                             : Result<std::string_view>(fail(Errc::exhausted, node.path, "is not open"));
   if (!text) {
     node.usage_us.reset();
     node.usage_delta_us.reset();
@@ -186,8 +190,7 @@ void CgroupCollector::read_node(CgroupNode& node, CgroupNode* parent) {
   }
   if (parent == nullptr) return;
   // Either the kernel has no such file here, or the cgroup ended: ENODEV from an open file, ENOENT from its directory.
-  const auto id = parent->dir->inode_of(std::string(node.name()));
-  node.gone = !id || *id != node.id;
+  node.gone = !tree_.lives(node);
   if (!node.gone) return;
   parent->relist = true;
   if (node.is_root) parent->dead.push_back(CgroupTree::leave(node));
@@ -213,8 +216,7 @@ void CgroupCollector::read_containers(CgroupNode& node, bool ran) {
     }
     const auto last_delta_us = child->usage_delta_us;
     if (read_usage(*child)) continue;
-    const auto id = node.dir ? node.dir->inode_of(std::string(child->name())) : Result<std::uint64_t>(child->id);
-    if (id && *id == child->id) continue;
+    if (tree_.lives(*child)) continue;
     child->gone = node.relist = true;
     child->usage_delta_us = last_delta_us;
     node.dead.push_back(CgroupTree::leave_container(*child));

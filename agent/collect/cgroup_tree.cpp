@@ -21,6 +21,11 @@ Result<Dir> CgroupTree::open_dir_of(const CgroupNode& node) const {
   return dir;
 }
 
+bool CgroupTree::lives(const CgroupNode& node) const {
+  const auto id = top_dir_.inode_of(node.path);
+  return id ? *id == node.id : id.error().code != Errc::not_found;
+}
+
 void CgroupTree::mark() {
   if (!changed_) return;
   assign_overhead();

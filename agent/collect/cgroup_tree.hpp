@@ -70,7 +70,7 @@ struct CgroupNode {
   std::uint64_t links = 0;
   std::uint64_t refresh = 0;                          // the last that found it
   std::vector<std::unique_ptr<CgroupNode>> children;  // by name
-  std::unique_ptr<Dir> dir;                           // unset while a sweep is used
+  std::unique_ptr<Dir> dir;  // unset while a sweep is used, or if it could not be opened
   KeptFile cpu{"cpu.stat"};
   std::optional<std::uint64_t> usage_us;                          // as last read
   std::optional<std::uint64_t> usage_delta_us;                    // over the last interval
@@ -101,6 +101,8 @@ class CgroupTree {
   const Dir& top_dir() const { return top_dir_; }
   // Opens the directory of this cgroup; fails if its path belongs to another cgroup now.
   Result<Dir> open_dir_of(const CgroupNode& node) const;
+  // False once the cgroup has ended or its path belongs to another one. Needs no descriptor.
+  bool lives(const CgroupNode& node) const;
   // After refresh(records): the node of each record, or null.
   std::span<CgroupNode* const> order() const { return order_; }
   std::size_t size() const { return size_; }

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -272,6 +273,47 @@ TEST_CASE(
   const auto by_files = check(filed);
   CHECK(by_files.first > 0);
   CHECK(by_files.second > 0);
+}
+
+TEST_CASE("a sweep that loses its descriptors leaves no workload out for good, and none is taken for the whole machine") {
+  auto top = mount_with_sweep();
+  if (!top) return;
+  Busy slice(top->path() + "/" + own_name(".slice"));
+  if (!slice.made()) {
+    MESSAGE("[skipped] no cgroup can be made below ", top->path());
+    return;
+  }
+  Busy service(slice.path() + "/" + own_name("-full.service"));
+  service.spin();
+  auto sweep = CgroupSweep::open_(*top);
+  REQUIRE(sweep.has_value());
+  CgroupCollector collector(CgroupTree::open_(std::move(*top), {}), std::move(*sweep));
+  const SystemClock clock;
+  std::vector<char> scratch(1 << 16);
+  CgroupReadings readings;
+  const auto counted_us = [&]() -> std::optional<std::uint64_t> {
+    collector.read(readings, clock, 1024, scratch);
+    for (std::size_t i = 0; i < readings.workloads.size(); ++i)
+      if (readings.workloads[i].cgroup_id == service.id()) return readings.counters[i].cpu_usage_us;
+    return std::nullopt;
+  };
+  REQUIRE(counted_us().has_value());
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+  rlimit none = before;
+  for (rlim_t free = 0; free < 8; ++free) {  // with a few descriptors, some cgroups are read and others are not
+    none.rlim_cur = free + static_cast<rlim_t>(std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}));
+    if (free == 0) none.rlim_cur = 0;
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
+    collector.read(readings, clock, 1024, scratch);
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+    CHECK(collector.sweep_lost().has_value());
+  }
+  const auto low_us = files_of(service).usage_us;
+  const auto read_us = counted_us();
+  REQUIRE(read_us.has_value());
+  CHECK(low_us <= *read_us);
+  CHECK(*read_us <= files_of(service).usage_us);
 }
 
 TEST_CASE("a sweeping collector does not wait for the kernel to add pressure up") {
