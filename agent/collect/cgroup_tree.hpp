@@ -70,7 +70,7 @@ struct CgroupNode {
   std::uint64_t links = 0;
   std::uint64_t refresh = 0;                          // the last that found it
   std::vector<std::unique_ptr<CgroupNode>> children;  // by name
-  std::unique_ptr<Dir> dir;  // unset while a sweep is used, or if it could not be opened
+  std::unique_ptr<Dir> dir;                           // unset while a sweep is used, or if it could not be opened
   KeptFile cpu{"cpu.stat"};
   std::optional<std::uint64_t> usage_us;                          // as last read
   std::optional<std::uint64_t> usage_delta_us;                    // over the last interval
