@@ -275,7 +275,8 @@ TEST_CASE(
   CHECK(by_files.second > 0);
 }
 
-TEST_CASE("a sweep that loses its descriptors leaves no workload out for good, and none is taken for the whole machine") {
+TEST_CASE(
+    "a sweep that loses its descriptors leaves no workload out for good, and none is taken for the whole machine") {
   auto top = mount_with_sweep();
   if (!top) return;
   Busy slice(top->path() + "/" + own_name(".slice"));
