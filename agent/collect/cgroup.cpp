@@ -91,9 +91,11 @@ bool CgroupCollector::sweep() {
     }
   if (!records) {
     sweep_lost_ = std::move(records.error());
-    sweep_.reset();
+    // It cannot be opened again without capabilities, so it is kept while only descriptors or memory are short.
+    if (sweep_lost_->code != Errc::exhausted) sweep_.reset();
     return false;
   }
+  sweep_lost_.reset();
   records_ = *records;
   now_ = clock_->mono();
   return true;
