@@ -85,6 +85,8 @@ class SleepControl {
   void gone(const std::string& uid);
   // `state` is the same at each call. Without `clocks` every clock counts as in sync.
   Steps tick(ClusterState& state, const ClockOffsets* clocks = nullptr);
+  // The result of a call, a plan or a write is to come, with a later tick.
+  bool busy() const;
   // Last Hellos of nodes that do not run. A controller greets them at its start, because a node that sleeps does not.
   std::vector<wire::Hello> remembered() const;
   void greeted(const wire::Hello& hello);

@@ -1,7 +1,7 @@
 // task_thread: runs calls that take long or block away from the loop, and returns their results to it. With one thread
 // they run one after the other, with more several at once; without one, post() itself runs them, for tests.
 // Errors   none; a task reports its own
-// Threads  post() and done() of one thread; the destructor calls `cancel`, waits for the running tasks and drops
+// Threads  post(), done() and busy() of one thread; the destructor calls `cancel`, waits for the running tasks and drops
 //          the waiting ones
 #pragma once
 
@@ -28,11 +28,14 @@ class TaskThread {
   void post(Task task);
   // Returns the results of tasks since the last call, in order.
   std::vector<Then> done();
+  // The result of a task is still to come from done().
+  bool busy() const { return posted_ > 0; }
 
  private:
   void run();
 
   const std::function<void()> cancel_;
+  std::size_t posted_ = 0;  // and not yet returned by done()
   std::mutex mutex_;  // of all below
   std::condition_variable wake_;
   bool stop_ = false;
