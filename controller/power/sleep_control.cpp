@@ -150,10 +150,6 @@ const std::deque<SleepTransition>& SleepControl::history() const {
 
 SleepTotals SleepControl::totals() const { return cycles_ ? cycles_->records().totals() : SleepTotals(); }
 
-bool SleepControl::busy() const {
-  return (planner_ && planner_->busy()) || (asker_ && asker_->busy()) || (cycles_ && cycles_->busy());
-}
-
 std::string SleepControl::problem() const { return asker_ ? asker_->problem() : std::string(); }
 
 const core::NodePowerRecord* SleepControl::record_of(const std::string& node) const {
