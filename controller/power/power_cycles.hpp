@@ -60,7 +60,7 @@ class PowerCycles {
   bool reports(const std::string& node);
   // Takes results and begins what is due; at each turn of the loop. `pods`: of the cluster.
   void turn(std::size_t pods);
-  bool busy() const { return actions_.busy() || records_.writing(); }
+  bool busy() const { return actions_.busy() || records_.writing(); }  // a later turn takes a result
   void greeted(const std::string& node, std::string hello) { records_.greeted(node, std::move(hello)); }
   void goodbye(const std::string& node, const wire::Goodbye& message);
   void bound(const std::string& uid, const std::string& name, const std::string& owner, const std::string& node) {

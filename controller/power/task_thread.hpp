@@ -28,14 +28,14 @@ class TaskThread {
   void post(Task task);
   // Returns the results of tasks since the last call, in order.
   std::vector<Then> done();
-  // The result of a task is still to come from done().
+  // Returns whether done() has yet to return the result of a task.
   bool busy() const { return posted_ > 0; }
 
  private:
   void run();
 
   const std::function<void()> cancel_;
-  std::size_t posted_ = 0;  // and not yet returned by done()
+  std::size_t posted_ = 0;  // tasks whose results done() has not returned
   std::mutex mutex_;        // of all below
   std::condition_variable wake_;
   bool stop_ = false;

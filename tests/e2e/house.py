@@ -59,7 +59,7 @@ def free_ports(count):
 
 
 def check_crashes():
-    """No wait may last longer than a process that it waits for, whatever its condition looks at."""
+    """Raises ProcessEnded if a process of any House has crashed: the condition that a test waits for may then never become true."""
     for name, process in [each for processes in STARTED for each in processes.items()]:
         if process.poll() in CRASHES:
             raise ProcessEnded(f"{name} crashed with signal {-process.returncode}")
