@@ -31,6 +31,8 @@ struct Part {
   Sizes has, set;  // `set`: what changes
 };
 
+// Amount to which quantity_text() rounds up.
+double unit_of(const char* resource) { return resource == kResources[0] ? 1e-3 : 1 << 20; }
 std::string what_of(const char* resource) { return resource == kResources[0] ? "CPU" : "memory"; }
 
 Result<std::vector<Part>> parts_of(const View& pod, const std::string& workload) {
@@ -108,7 +110,7 @@ Status divide(std::vector<Part>& parts, const char* resource, double wanted, boo
                     ", so the pod's need cannot be divided among them",
                 "add requests to the template first");
   // An earlier patch has rounded each container's request up by less than a unit.
-  const double rounding = static_cast<double>(parts.size()) * (resource == kResources[0] ? 1e-3 : 1 << 20);
+  const double rounding = static_cast<double>(parts.size()) * unit_of(resource);
   if (sum > 0 && (std::abs(wanted - sum) <= kUnchanged * sum || (sum > wanted && sum - wanted < rounding))) return {};
   const std::vector<double> shares = shares_of(parts, resource, wanted, guaranteed);
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -122,6 +124,31 @@ Status divide(std::vector<Part>& parts, const char* resource, double wanted, boo
     set_request(part, resource, shares[i], guaranteed);
   }
   return {};
+}
+
+bool equals_limit(const Part& part, const char* resource) {
+  const auto limit = amount_of(part.has.limits, resource), set = amount_of(part.set.requests, resource);
+  return limit && set.value_or(request_of(part, resource)) == *limit;
+}
+
+// Keeps the QoS class of a template whose requests would all equal their limits: as Guaranteed, its limits would change
+// with its requests from then on.
+void keep_class(std::vector<Part>& parts, std::vector<std::string>& notes) {
+  for (const Part& part : parts)
+    for (const char* resource : kResources)
+      if (!equals_limit(part, resource)) return;
+  for (Part& part : parts)
+    for (const char* resource : kResources) {
+      if (!part.set.requests.contains(resource)) continue;
+      const std::string text = quantity_text(resource, *amount_of(part.has.limits, resource) - unit_of(resource));
+      if (amount_of({{resource, text}}, resource) <= 0.0) continue;
+      part.set.requests[resource] = text;
+      if (amount_of(part.has.requests, resource) == amount_of(part.set.requests, resource))
+        part.set.requests.erase(resource);
+      notes.push_back("Container " + part.name + " requests a unit less " + what_of(resource) +
+                      " than its limit, so that the QoS class stays the same.");
+      return;
+    }
 }
 
 // An object with one member. Written without nested braces, which compilers read in different ways.
@@ -210,6 +237,7 @@ Result<OwnerPatch> owner_patch(const OrderedJson& owner, const OwnerAdvice& advi
   const std::array wanted{advice.cpu_cores, advice.memory_bytes};
   for (std::size_t i = 0; i < kResources.size(); ++i)
     if (wanted[i]) WATTLE_CHECK(divide(parts, kResources[i], *wanted[i], guaranteed, advice.workload, made.notes));
+  if (!guaranteed) keep_class(parts, made.notes);
   OrderedJson template_spec = OrderedJson::object();
   for (const bool sidecars : {false, true})
     if (OrderedJson list = containers_json(parts, sidecars); !list.empty())

@@ -3,9 +3,11 @@
 a controller writes to its folder, except what docs/reference/files.md says may be lost.
 
 Real     controller, agent, `wattle`; no API server, so that no owner has a state of its own
+Played   a network of the teacher, which has none before its first training
 Usage    backup_test.py FOLDER-OF-BINARIES
 Exit     0 fine, 1 a claim failed
 """
+import contextlib
 import pathlib
 import re
 import shutil
@@ -30,11 +32,11 @@ def documented():
 
 def written(folder):
     """The names of what a run has left in the folder; the log of a database belongs to it."""
-    return {path.name.removesuffix("-wal") for path in folder.iterdir()}
+    return {path.name.removesuffix("-wal") for path in folder.iterdir() if path.is_file() or any(path.iterdir())}
 
 
 def rows(path, table):
-    with sqlite3.connect(path) as connection:
+    with contextlib.closing(sqlite3.connect(path)) as connection:
         return connection.execute(f"SELECT * FROM {table} ORDER BY 1").fetchall()
 
 
@@ -49,7 +51,7 @@ class Backup:
 
     def state(self):
         """What an operator reads of right sizes and of the audit."""
-        mode = self.house.query("provision", "mode")
+        mode = self.house.query("provision", "mode")["sizing"]
         audit = [(one["who"], one["what"], one["why"]) for one in self.house.query("policy", "get")["changes"]]
         return {key: mode[key] for key in ("mode", "since_s", "who", "why")}, audit
 
@@ -63,6 +65,8 @@ class Backup:
         wait_until("this machine is a node", self.house.connected)
         self.house.cli("provision", "mode", "shadow", "--why", WHY, key="operator")
         self.house.cli("policy", "set", "--mode", "shadow", "--why", WHY, "--force", key="operator")
+        self.house.cli("model", "save", "kept", key="operator")
+        (self.data / "provisioning/7.json").write_text("a network of the teacher", encoding="utf-8")
         self.stop()  # which writes what is otherwise written every few minutes
         self.house.start_controller()
 
@@ -85,7 +89,7 @@ class Backup:
         self.check("no copy stays behind", not list((self.data / "backup").iterdir()), list((self.data / "backup").iterdir()))
         for name in ("store.db", "control.db", "right-sizes.db"):
             path = self.house.dir / "looked-at" / name
-            with sqlite3.connect(path) as connection:
+            with contextlib.closing(sqlite3.connect(path)) as connection:
                 self.check(f"the copy of {name} is whole", connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)])
 
     def restored(self, before):

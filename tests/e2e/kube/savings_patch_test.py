@@ -66,6 +66,7 @@ def without_sizes(thing):
     thing = copy.deepcopy(thing)
     for key in ("resourceVersion", "generation", "managedFields"):
         thing["metadata"].pop(key, None)
+    thing["metadata"]["annotations"].pop("deprecated.daemonset.template.generation", None)
     thing.pop("status", None)
     thing["spec"].pop("replicas", None)
     pod = template_of(thing)
@@ -203,12 +204,12 @@ class Patches:
         self.suggest(equal, 0.5, 300)
         self.accepted(equal)
         self.check("limits that equal the requests change with them", self.sizes(equal)["main"]["limits"] == {"cpu": "500m", "memory": "300Mi"}, self.sizes(equal))
-        # Limits between two units of a patch: a request that is rounded up would be above them.
-        odd = self.make("Deployment", "odd", [container("main", "50m", "50M", limits={"cpu": "100500u", "memory": "100M"})])
+        # A limit between two units of a patch: a request that is rounded up would be above it.
+        odd = self.make("Deployment", "odd", [container("main", "50m", "50M", limits={"cpu": "100m", "memory": "100M"})])
         self.suggest(odd, 0.3, 300)
         notes = self.accepted(odd)
-        self.check("a limit caps its request, in its own unit", self.sizes(odd)["main"]["requests"] == {"cpu": "100500u", "memory": "100M"} and "caps its memory" in notes,
-                   (self.sizes(odd), notes))
+        self.check("limits cap requests in their own unit, and the QoS class stays the same",
+                   self.sizes(odd)["main"]["requests"] == {"cpu": "99m", "memory": "100M"} and "caps its memory" in notes and "QoS class" in notes, (self.sizes(odd), notes))
         near = self.make("Deployment", "near", [container("main", "50m", "50M", limits={"memory": "100M"})])
         self.suggest(near, 0.05, 95.2)
         self.accepted(near)

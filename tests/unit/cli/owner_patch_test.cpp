@@ -137,6 +137,19 @@ TEST_CASE("a limit between two units caps its request in its own unit, and the o
   CHECK(container_at(near, 0)["resources"]["requests"]["memory"].text() == "100M");
 }
 
+TEST_CASE("a template whose requests would all equal their limits keeps its QoS class, and then gets no second patch") {
+  OrderedJson one = container_json("web", "100m", "100Mi");
+  one["resources"]["limits"] = {{"cpu", "1"}, {"memory", "1Gi"}};
+  OrderedJson object = owner_json("Deployment", {one});
+  const OwnerPatch made = owner_patch(object, advice_for(3, 3072 * kMebi)).value();
+  CHECK(container_at(made, 0)["resources"]["requests"]["cpu"].text() == "999m");
+  CHECK(container_at(made, 0)["resources"]["requests"]["memory"].text() == "1024Mi");
+  CHECK_FALSE(container_at(made, 0)["resources"]["limits"].present());
+  CHECK(made.notes.back().find("so that the QoS class stays the same") != std::string::npos);
+  object["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"] = {{"cpu", "999m"}, {"memory", "1Gi"}};
+  CHECK(owner_patch(object, advice_for(3, 3072 * kMebi)).error().code == Errc::not_found);
+}
+
 TEST_CASE("a template with pod-level resources gets no patch, and a note names the controller that manages an owner") {
   OrderedJson object = owner_json("Deployment", {container_json("web", "2", "1Gi")});
   OrderedJson manager = OrderedJson::object();
@@ -209,15 +222,20 @@ TEST_CASE("any containers: the patched requests add up to the need, rounded up b
 TEST_CASE("any containers and limits: a patched template has nothing left to patch, and keeps to its limits") {
   CHECK(rc::check([] {
     const auto n = *rc::gen::inRange<std::size_t>(1, 6);
+    const bool limited = *rc::gen::arbitrary<bool>();  // all of them
     std::vector<OrderedJson> containers;
     for (std::size_t i = 0; i < n; ++i) {
-      const int milli = *rc::gen::inRange(1, 400);
-      containers.push_back(container_json("c" + std::to_string(i), std::to_string(milli) + "m", ""));
-      if (*rc::gen::arbitrary<bool>())
-        containers.back()["resources"]["limits"] =
-            within("cpu", std::to_string(1000 * milli + *rc::gen::inRange(0, 90'000)) + "u");
+      const int milli = *rc::gen::inRange(2, 400), kilo = *rc::gen::inRange(3000, 400'000);  // above a unit
+      containers.push_back(
+          container_json("c" + std::to_string(i), std::to_string(milli) + "m", std::to_string(kilo) + "k"));
+      if (!limited && *rc::gen::arbitrary<bool>()) continue;
+      OrderedJson limits = OrderedJson::object();
+      limits["cpu"] = std::to_string(milli + *rc::gen::inRange(0, 90)) + "m";
+      limits["memory"] = std::to_string(kilo + *rc::gen::inRange(0, 90'000)) + "k";
+      containers.back()["resources"]["limits"] = std::move(limits);
     }
-    const OwnerAdvice advice = advice_for(*rc::gen::inRange(1, 20'000) / 10'000.0, {});
+    const OwnerAdvice advice =
+        advice_for(*rc::gen::inRange(1, 20'000) / 10'000.0, 1000.0 * *rc::gen::inRange(1, 2'000'000));
     OrderedJson object = owner_json("StatefulSet", containers);
     const auto made = owner_patch(object, advice);
     RC_PRE(made.has_value());
@@ -226,11 +244,13 @@ TEST_CASE("any containers and limits: a patched template has nothing left to pat
       for (OrderedJson& one : all)
         if (View(one)["name"].text() == each["name"].text())
           for (const auto& [part, sizes] : each["resources"].members())
-            one["resources"][part]["cpu"] = sizes["cpu"].any();
+            for (const auto& [resource, amount] : sizes.members()) one["resources"][part][resource] = amount.any();
     for (const View& one : View(all).items()) {
       const Sizes sizes = Sizes::of(one["resources"]);
-      const auto limit = amount_of(sizes.limits, "cpu");
-      RC_ASSERT(!limit || amount_of(sizes.requests, "cpu").value() <= *limit);
+      for (const char* resource : {"cpu", "memory"}) {
+        const auto limit = amount_of(sizes.limits, resource);
+        RC_ASSERT(!limit || amount_of(sizes.requests, resource).value() <= *limit);
+      }
     }
     const auto again = owner_patch(object, advice);
     RC_ASSERT(!again.has_value());
