@@ -86,7 +86,7 @@ void PowerCycles::look(NodeNow now) {
          events_of(*records_.find(node), lane.now, lane.times, drained, at, around_.rules.lost_after))
       event(node, each);
     const Record& record = *records_.find(node);
-    const bool test = lane.test || record.round_trips < around_.rules.proven_round_trips;
+    const bool test = record.test || record.round_trips < around_.rules.proven_round_trips;
     if (record.state == State::asleep && test && at - lane.times.entered >= kTestSleeps)
       event(node, event_of(Kind::wake_wanted, 0, "the end of its test"));
   }
@@ -161,7 +161,9 @@ Status PowerCycles::test(const std::string& node, Depth depth, bool observable, 
   choose(choice, observable);
   if (records_.find(node)->state == State::awake)
     return fail(Errc::conflict, node, "cannot be chosen now", "try again in a moment");
-  lane.test = true;
+  Record tested = *records_.find(node);
+  tested.test = true;
+  records_.put(std::move(tested));
   return {};
 }
 
@@ -202,7 +204,6 @@ void PowerCycles::apply(const std::string& node, Lane& lane, core::PowerStep ste
     lane.asked.reset();
     if (after.attempts < 2) lane.not_before = {};
     if (after.state == State::idle || after.state == State::draining) lane.times.marked.reset();
-    if (runs(after)) lane.test = false;
     count(lane, before, after);
     announce(lane, before, after);
   }
@@ -277,7 +278,8 @@ void PowerCycles::pump(const std::string& node, Lane& lane) {
     case Action::sleep:
       return sleep(record, lane);
     case Action::wake:
-      if (lane.woken != record.operation) start(PowerCall::wake, record, lane);
+      if (lane.woken != record.operation) return start(PowerCall::wake, record, lane);
+      if (record.observable) start(PowerCall::observe, record, lane);
       return;
     case Action::observe:
       return start(PowerCall::observe, record, lane);
@@ -331,6 +333,8 @@ void PowerCycles::take(const PowerOutcome& outcome) {
       return;
     case PowerCall::wake:
       lane.woken = outcome.operation;
+      lane.woken_at = around_.clock.mono();
+      lane.not_before = lane.woken_at + kObserveSoon;
       return;
     case PowerCall::observe:
       return observed(outcome, lane);
@@ -343,6 +347,9 @@ void PowerCycles::observed(const PowerOutcome& outcome, Lane& lane) {
   core::PowerEvent seen = event_of(Kind::observed, 0);
   seen.observed = observed_of(outcome);
   const bool was_asleep = record.state == State::asleep;
+  const bool had_no_effect = record.state == State::waking && seen.observed == core::Observed::off &&
+                             around_.clock.mono() - lane.woken_at >= kWakeAgain;
+  if (had_no_effect) lane.woken = 0;  // the order is repeated
   event(outcome.node, seen);
   const Record& now = *records_.find(outcome.node);
   if (!was_asleep || now.state != State::asleep || !outcome.seen.power_w) return;

@@ -36,6 +36,7 @@ class Transition {
  private:
   void enter(PowerState state, std::string reason) {
     record_.state = state;
+    if (state == PowerState::awake || state == PowerState::blocked) record_.test = false;
     record_.since = now_;
     record_.reason = std::move(reason);
     action_ = action_of(record_);

@@ -64,7 +64,8 @@ void NodePowerRecord::pack(PackWriter& out) const {
   out.word(operation);
   out.word(static_cast<std::uint64_t>(depth));
   out.text(reason);
-  for (const bool flag : {marked, ours, goodbye, slept, observable, presumed, wake_pending}) out.word(flag ? 1 : 0);
+  for (const bool flag : {marked, ours, goodbye, slept, observable, presumed, wake_pending, test})
+    out.word(flag ? 1 : 0);
   for (const std::uint32_t count : {attempts, failures, round_trips, cycles_today}) out.word(count);
   out.word(static_cast<std::uint64_t>(day));
   for (const auto& time : {ordered, last_slept, last_woken}) pack_time(out, time);
@@ -80,8 +81,8 @@ void NodePowerRecord::unpack(PackReader& in) {
   read.operation = in.word();
   read.depth = unpack_enum(in, kDepths);
   read.reason = in.text();
-  for (bool* flag :
-       {&read.marked, &read.ours, &read.goodbye, &read.slept, &read.observable, &read.presumed, &read.wake_pending})
+  for (bool* flag : {&read.marked, &read.ours, &read.goodbye, &read.slept, &read.observable, &read.presumed,
+                     &read.wake_pending, &read.test})
     *flag = in.word() != 0;
   for (std::uint32_t* number : {&read.attempts, &read.failures, &read.round_trips, &read.cycles_today})
     *number = unpack_count(in);

@@ -83,6 +83,7 @@ struct NodePowerRecord {
   void pack(PackWriter& out) const;
   void unpack(PackReader& in);
   bool operator==(const NodePowerRecord&) const = default;
+  bool test = false;                // a round trip by order: the caller wakes it once it is asleep
 };
 
 // Days since the epoch, UTC.
