@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "placement/sleep/transition_cost.hpp"
+#include "controller/power/transition_energy.hpp"
 
 namespace wattle::controller::power {
 
@@ -78,6 +78,10 @@ void PowerCycles::look(NodeNow now) {
   Lane& lane = lane_of(node);
   const MonoTime at = around_.clock.mono();
   if (now.fresh) lane.times.contact = at;
+  if (now.reading)
+    lane.meter.add(*now.reading);
+  else
+    lane.meter.gap();
   lane.now = std::move(now);
   lane.looked = true;
   if (!lane.recovering) {
@@ -204,6 +208,7 @@ void PowerCycles::apply(const std::string& node, Lane& lane, core::PowerStep ste
     lane.asked.reset();
     if (after.attempts < 2) lane.not_before = {};
     if (after.state == State::idle || after.state == State::draining) lane.times.marked.reset();
+    meter_transition(lane.meter, before, step.record, around_.clock.mono());
     count(lane, before, after);
     announce(lane, before, after);
   }
@@ -213,13 +218,8 @@ void PowerCycles::apply(const std::string& node, Lane& lane, core::PowerStep ste
 void PowerCycles::count(const Lane& lane, const Record& before, const Record& after) {
   if (const std::string_view cause = failure_of(before, after); !cause.empty())
     ++records_.change_totals().failures[std::string(cause)];
-  if (after.round_trips == before.round_trips) return;
-  const core::TransitionCost cost = core::cost_of(after, after.depth, lane.now.idle_w);
-  SleepTotals& totals = records_.change_totals();
-  ++totals.cycles;
-  if (after.last_slept)
-    totals.saved_j +=
-        core::saved_j(cost, lane.now.idle_w, seconds(around_.clock.wall() - *after.last_slept) + cost.sleep_s);
+  if (after.round_trips != before.round_trips)
+    add_trip(records_.change_totals(), before, after, lane.now.idle_w, around_.clock.wall());
 }
 
 void PowerCycles::announce(const Lane& lane, const Record& before, const Record& after) {
@@ -347,6 +347,7 @@ void PowerCycles::observed(const PowerOutcome& outcome, Lane& lane) {
   core::PowerEvent seen = event_of(Kind::observed, 0);
   seen.observed = observed_of(outcome);
   const bool was_asleep = record.state == State::asleep;
+  if (seen.observed == core::Observed::on && outcome.seen.power_w) lane.meter.observe(*outcome.seen.power_w);
   const bool had_no_effect = record.state == State::waking && seen.observed == core::Observed::off &&
                              around_.clock.mono() - lane.woken_at >= kWakeAgain;
   if (had_no_effect) lane.woken = 0;  // the order is repeated

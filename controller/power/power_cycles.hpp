@@ -7,6 +7,7 @@
 // Goodbye    the order to sleep goes to the agent, every kAskAgain until it says goodbye. Once that is stored, the
 //            agent gets the grant, and a driver of the controller its order
 // Wake       the order is repeated every kWakeAgain while a driver observes the node off
+// Energy     readings around each sleep and wake become the joules in the record (transition_meter)
 // Errors     a call that fails is logged as sleep.call_failed with driver and fix. It is repeated, or becomes an event
 // Threads    the loop's
 #pragma once
@@ -88,8 +89,9 @@ class PowerCycles {
     MonoTime not_before{};
     std::optional<MonoTime> asked;
     std::uint64_t annotated = 0, granting = 0, woken = 0;  // operations
-  };
     MonoTime woken_at{};
+    placement::sleep::TransitionMeter meter;
+  };
   Lane& lane_of(const std::string& node);
   void event(const std::string& node, const placement::sleep::PowerEvent& event);
   void apply(const std::string& node, Lane& lane, placement::sleep::PowerStep step);

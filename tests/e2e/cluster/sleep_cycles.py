@@ -229,6 +229,8 @@ class Sleepers:
             thread.join()
         took = {fault: f"{len(seconds)} of {statistics.median(seconds):.0f} s" for fault, seconds in self.done.items() if seconds}
         print(f"     {1 + sum(map(len, self.done.values()))} cycles in {time.monotonic() - begun:.0f} s, with the median by fault {json.dumps(took)}; {self.blocked} times blocked after three failures", flush=True)
+        trips = {each["name"]: f"{each['transitions_j']:.0f} J, {'measured' if each['transitions_measured'] else 'published'}" for each in self.status()}
+        print(f"     energy of a sleep and a wake: {json.dumps(trips)}", flush=True)
         self.claims.check(f"after {count} cycles with faults (seed {seed}) no node is stuck", not self.stuck and all(map(self.is_back, self.names)), self.status())
         self.claims.check("and no pod is lost", guarded == {pod["metadata"]["uid"] for pod in self.runs("guarded", 3)})
         wait_until("the DaemonSet runs again", lambda: len(pods := self.cluster.pods("each")) == len(self.cluster.names) and all(map(is_ready, pods)))
