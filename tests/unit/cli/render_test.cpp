@@ -509,7 +509,9 @@ TEST_CASE("power states have their time, what proves them and what they saved; a
   CHECK(has(text, "worker-2  asleep"));
   CHECK(has(text, "failed (presumed)"));
   CHECK(has(text, "4 of 3"));
-  CHECK(has(text, "Saved 18.4 MJ (modelled) net of transitions in 9 round trips. Failures: 1 no_wake."));
+  CHECK(has(text, "9.4 kJ measured"));
+  CHECK(has(text, " kJ published"));
+  CHECK(has(text, "Saved 18.4 MJ (modelled) in 9 round trips, net of 102.0 kJ in transitions and 1.9 MJ asleep."));
   CHECK(has(text, "2m40s on average."));
   CHECK(has(render_sleep_history(example("sleep"), style).value(), "suspending  asleep"));
   CHECK(has(render_sleep_wake({{"woken", Json::array()}}, style).value(), "no node sleeps"));
