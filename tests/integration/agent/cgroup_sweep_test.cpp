@@ -147,9 +147,7 @@ TEST_CASE("every value of the sweep lies between the files' before and after it,
   CHECK(last_us > 0);
 }
 
-TEST_CASE(
-    "a sweeping collector reports the same as one that reads files, also for workloads that begin or end between "
-    "ticks") {
+TEST_CASE("a sweeping collector tells what one of files tells; a workload born and one gone between ticks included") {
   auto top = mount_with_sweep();
   if (!top) return;
   const auto service = [&](const char* suffix) {
@@ -277,8 +275,7 @@ TEST_CASE(
   CHECK(by_files.second > 0);
 }
 
-TEST_CASE(
-    "a sweep that loses its descriptors leaves no workload out for good, and none is taken for the whole machine") {
+TEST_CASE("a sweep that loses its descriptors leaves no workload out for good, and none is taken for the whole machine") {
   auto top = mount_with_sweep();
   if (!top) return;
   Busy slice(top->path() + "/" + own_name(".slice"));
