@@ -136,7 +136,7 @@ def hung_loop(house):
     wait_until("the loop hangs: /livez is 503", lambda: fetch(f"{house.api()}/livez")[0] == 503)
     check("/livez of a hung loop says so", "the main loop has been stuck for " in fetch(f"{house.api()}/livez")[1])
     check("/readyz of a hung loop is 503", fetch(f"{house.api()}/readyz")[0] == 503)
-    check("a hung loop tells systemd nothing, though its other threads live", house.silent("controller"))
+    check("a hung loop sends systemd nothing, though its other threads live", house.silent("controller"))
     loop.release()
     wait_until("the loop turns again", lambda: fetch(f"{house.api()}/livez")[0] == 200)
     return check("a loop that turns again reports", house.pings("controller"))
@@ -161,7 +161,7 @@ def breaker(house):
         prioritize(house, f"open-{pod}")
     print(f"        100 answers while it is open took {time.monotonic() - began:.3f} s (each would wait 0.500 s)", flush=True)
     check("all hundred were counted", metric(house, f'wattle_shim_request_duration_seconds_count{{verb="prioritize"}}') == timed_out[0] + 100)
-    check("/readyz of the shim is 200 all the while, and tells of it", fetch(f"{house.shim()}/readyz") [0] == 200 and "breaker: " in fetch(f"{house.shim()}/readyz")[1])
+    check("/readyz of the shim is 200 all the while, and shows it", fetch(f"{house.shim()}/readyz") [0] == 200 and "breaker: " in fetch(f"{house.shim()}/readyz")[1])
     house.signal("controller", signal.SIGCONT)
     wait_until("the breaker closes", lambda: metric(house, 'wattle_shim_breaker_state{state="closed"}') == 1)
     # The log has it at most once a minute, and not for each of a hundred answers.
