@@ -7,7 +7,7 @@ namespace wattle::controller::power {
 namespace core = placement::sleep;
 
 void SleepTotals::pack(placement::PackWriter& out) const {
-  for (const double joules : {saved_j, transitions_j, asleep_j}) out.real(joules);
+  out.real(saved_j);
   out.word(cycles);
   out.word(failures.size());
   for (const auto& [cause, count] : failures) {
@@ -15,12 +15,12 @@ void SleepTotals::pack(placement::PackWriter& out) const {
     out.word(count);
   }
   out.word(waited_pods);
-  out.real(waited_s);
+  for (const double last : {waited_s, transitions_j, asleep_j}) out.real(last);
 }
 
 void SleepTotals::unpack(placement::PackReader& in) {
   SleepTotals read;
-  for (double* joules : {&read.saved_j, &read.transitions_j, &read.asleep_j}) *joules = in.real();
+  read.saved_j = in.real();
   read.cycles = in.word();
   for (std::size_t n = in.count(16); n > 0; --n) {
     std::string cause = in.text();
@@ -28,6 +28,8 @@ void SleepTotals::unpack(placement::PackReader& in) {
   }
   read.waited_pods = in.word();
   read.waited_s = in.real();
+  if (!in.done())  // sums of a version without these two end here
+    for (double* joules : {&read.transitions_j, &read.asleep_j}) *joules = in.real();
   if (in.ok()) *this = std::move(read);
 }
 

@@ -64,13 +64,13 @@ void NodePowerRecord::pack(PackWriter& out) const {
   out.word(operation);
   out.word(static_cast<std::uint64_t>(depth));
   out.text(reason);
-  for (const bool flag : {marked, ours, goodbye, slept, observable, presumed, wake_pending, test})
-    out.word(flag ? 1 : 0);
+  for (const bool flag : {marked, ours, goodbye, slept, observable, presumed, wake_pending}) out.word(flag ? 1 : 0);
   for (const std::uint32_t count : {attempts, failures, round_trips, cycles_today}) out.word(count);
   out.word(static_cast<std::uint64_t>(day));
   for (const auto& time : {ordered, last_slept, last_woken}) pack_time(out, time);
   for (const auto& value : {measured.sleep_s, measured.sleep_j, measured.wake_s, measured.wake_j, measured.asleep_w})
     pack_value(out, value);
+  out.word(test ? 1 : 0);
   for (const MeteredTransitions* metered : {&sleeps, &wakes}) {
     pack_value(out, metered->mean_j);
     out.word(metered->count);
@@ -85,8 +85,8 @@ void NodePowerRecord::unpack(PackReader& in) {
   read.operation = in.word();
   read.depth = unpack_enum(in, kDepths);
   read.reason = in.text();
-  for (bool* flag : {&read.marked, &read.ours, &read.goodbye, &read.slept, &read.observable, &read.presumed,
-                     &read.wake_pending, &read.test})
+  for (bool* flag :
+       {&read.marked, &read.ours, &read.goodbye, &read.slept, &read.observable, &read.presumed, &read.wake_pending})
     *flag = in.word() != 0;
   for (std::uint32_t* number : {&read.attempts, &read.failures, &read.round_trips, &read.cycles_today})
     *number = unpack_count(in);
@@ -95,9 +95,12 @@ void NodePowerRecord::unpack(PackReader& in) {
   Transitions& mean = read.measured;
   for (auto* value : {&mean.sleep_s, &mean.sleep_j, &mean.wake_s, &mean.wake_j, &mean.asleep_w})
     *value = unpack_value(in);
-  for (MeteredTransitions* metered : {&read.sleeps, &read.wakes}) {
-    metered->mean_j = unpack_value(in);
-    metered->count = unpack_count(in);
+  if (!in.done()) {  // a record of a version without metered transitions ends here
+    read.test = in.word() != 0;
+    for (MeteredTransitions* metered : {&read.sleeps, &read.wakes}) {
+      metered->mean_j = unpack_value(in);
+      metered->count = unpack_count(in);
+    }
   }
   if (in.ok()) *this = std::move(read);
 }

@@ -74,6 +74,27 @@ TEST_CASE("cycles: a node sleeps and wakes, with its marks around it, and the to
   CHECK(rig.marks->events.back() == "n1 WattleAwake");
 }
 
+TEST_CASE("cycles: sums of a version that metered no transitions keep everything else after an upgrade") {
+  const SleepTotals totals{1e6, 2e4, 3e3, 7, {{"no_wake", 2}}, 5, 61.5};
+  placement::PackWriter out;
+  totals.pack(out);
+  const std::string bytes = out.take();
+  SleepTotals whole, older, cut;
+  placement::PackReader all(bytes), before(std::string_view(bytes).substr(0, bytes.size() - 16));
+  placement::PackReader broken(std::string_view(bytes).substr(0, bytes.size() - 8));
+  whole.unpack(all);
+  older.unpack(before);
+  cut.unpack(broken);
+  CHECK(whole.asleep_j == 3e3);
+  CHECK(before.done());
+  CHECK(older.saved_j == 1e6);
+  CHECK(older.failures == totals.failures);
+  CHECK(older.waited_s == 61.5);
+  CHECK(older.transitions_j == 0);
+  CHECK_FALSE(broken.ok());
+  CHECK(cut.cycles == 0);
+}
+
 TEST_CASE("cycles: an order to wake that had no effect is repeated while a driver observes the node off") {
   for (const bool observable : {true, false}) {
     CAPTURE(observable);

@@ -411,6 +411,9 @@ TEST_CASE("cycles are counted per day, and the day ends at midnight UTC") {
   CHECK(day_of(wall_from_ns(-1)) == -1);
 }
 
+// At the end of a packed record: `test`, and a mean and a count of both transitions.
+constexpr std::size_t kMeteredBytes = 8 + 2 * (16 + 8);
+
 TEST_CASE("a packed record is the same record, and a cut one is refused as a whole") {
   CHECK(rc::check([] {
     const auto& all = reachable();
@@ -428,11 +431,28 @@ TEST_CASE("a packed record is the same record, and a cut one is refused as a who
     RC_ASSERT(whole.done());
     RC_ASSERT(read == record);
     NodePowerRecord kept = awake_node();
-    PackReader cut(std::string_view(bytes).substr(0, *rc::gen::inRange<std::size_t>(0, bytes.size())));
+    const auto length = *rc::gen::inRange<std::size_t>(0, bytes.size());
+    RC_PRE(length != bytes.size() - kMeteredBytes);
+    PackReader cut(std::string_view(bytes).substr(0, length));
     kept.unpack(cut);
     RC_ASSERT(!cut.ok());
     RC_ASSERT(kept == awake_node());
   }));
+}
+
+TEST_CASE("a record of a version that metered no transitions keeps everything else after an upgrade") {
+  for (const NodePowerRecord& record : reachable()) {
+    PackWriter out;
+    record.pack(out);
+    const std::string bytes = out.take();
+    PackReader older(std::string_view(bytes).substr(0, bytes.size() - kMeteredBytes));
+    NodePowerRecord read, expected = record;
+    expected.test = false;
+    expected.sleeps = expected.wakes = {};
+    read.unpack(older);
+    CHECK(older.done());
+    CHECK(read == expected);
+  }
 }
 
 }  // namespace
