@@ -32,6 +32,7 @@ KUBELET = {
     "failSwapOn": False, "containerRuntimeEndpoint": "unix:///run/containerd/containerd.sock",
     "clusterDomain": "cluster.local", "authorization": {"mode": "Webhook"}, "imageGCHighThresholdPercent": 100,
     "evictionHard": {"memory.available": "50Mi", "nodefs.available": "1%", "imagefs.available": "1%", "nodefs.inodesFree": "1%"}}
+GANGS = ("--feature-gates=GenericWorkload=true", "--runtime-config=scheduling.k8s.io/v1alpha1=true")
 # Pods name it to be packed by kube-scheduler alone
 MOST_ALLOCATED = {"schedulerName": "most-allocated", "pluginConfig": [{"name": "NodeResourcesFit", "args": {"scoringStrategy": {
     "type": "MostAllocated", "resources": [{"name": "cpu", "weight": 1}, {"name": "memory", "weight": 1}]}}}]}
@@ -56,7 +57,8 @@ class Plane(NodePlane):
         front, front_key = self.authority.issue("front-proxy", "/CN=front-proxy-client")
         return [*super().as_clusters_are(words), "--kubelet-client-certificate", str(certificate),
                 "--kubelet-client-key", str(key), "--kubelet-preferred-address-types", "InternalIP",
-                "--enable-aggregator-routing", "--proxy-client-cert-file", str(front), "--proxy-client-key-file", str(front_key)]
+                "--enable-aggregator-routing", "--proxy-client-cert-file", str(front), "--proxy-client-key-file", str(front_key),
+                *(GANGS if os.environ.get("DEMO_GANGS") else ())]
 
     def start_again(self, name):
         with open(self.dir / f"{name}.log", "ab") as log:

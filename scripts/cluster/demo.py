@@ -8,6 +8,7 @@ Units    DEMO_BIN: folder with built programs; the demo then builds nothing
          DEMO_BARE=1: no services and jobs, but the images of lab/real; DEMO_VALUES: file with further values of the chart
          DEMO_GRACE: silence after which a node is not Ready (default 15m)
          DEMO_IP: addresses of nodes, pods and Services: ipv4 (default), ipv6 or dual
+         DEMO_GANGS=1: with the alpha API of gangs, scheduling.k8s.io/v1alpha1
          WATTLE_CLUSTER_CACHE (default ~/.cache/wattle/cluster): unpacked packages, images and the state of running nodes
          WATTLE_KUBE_CACHE, WATTLE_KUBE_VERSION: as in tests/e2e/kube/assets.py
 Errors   names what is missing and the fix; exit 1

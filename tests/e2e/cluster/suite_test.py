@@ -25,11 +25,12 @@ import releases  # noqa: E402
 import resizes  # noqa: E402
 import right_sizes  # noqa: E402
 import running  # noqa: E402
+import waiting  # noqa: E402
 from demo_run import Claims  # noqa: E402
 from house import HouseError, SKIPPED  # noqa: E402
 
-PARTS = {"running": running, "resizes": resizes, "right-sizes": right_sizes, "objects": objects, "beside": beside,
-         "faults": faults, "releases": releases}
+PARTS = {"running": running, "resizes": resizes, "right-sizes": right_sizes, "objects": objects, "waiting": waiting,
+         "beside": beside, "faults": faults, "releases": releases}
 
 
 def check_parts(claims, cluster, names):
@@ -56,7 +57,7 @@ def main():
         print(f"skipped: {reason}")
         return SKIPPED
     if names := [name for name in PARTS if name in options.only]:
-        with real_cluster.RealCluster(binaries, options.cluster and options.cluster.resolve()) as cluster:
+        with real_cluster.RealCluster(binaries, options.cluster and options.cluster.resolve(), DEMO_GANGS="1") as cluster:
             check_parts(claims, cluster, names)
             if options.cluster is None:
                 claims.check("the demo ends with 0", cluster.end() == 0, cluster.demo.output()[-1000:])
