@@ -17,6 +17,7 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 import real_cluster  # noqa: E402
+import autoscaling  # noqa: E402
 import beside  # noqa: E402
 import faults  # noqa: E402
 import kills  # noqa: E402
@@ -30,7 +31,7 @@ from demo_run import Claims  # noqa: E402
 from house import HouseError, SKIPPED  # noqa: E402
 
 PARTS = {"running": running, "resizes": resizes, "right-sizes": right_sizes, "objects": objects, "waiting": waiting,
-         "beside": beside, "faults": faults, "releases": releases}
+         "autoscaling": autoscaling, "beside": beside, "faults": faults, "releases": releases}
 
 
 def check_parts(claims, cluster, names):
