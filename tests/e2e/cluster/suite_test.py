@@ -20,6 +20,7 @@ import real_cluster  # noqa: E402
 import autoscaling  # noqa: E402
 import beside  # noqa: E402
 import faults  # noqa: E402
+import howtos  # noqa: E402
 import kills  # noqa: E402
 import objects  # noqa: E402
 import releases  # noqa: E402
@@ -30,8 +31,8 @@ import waiting  # noqa: E402
 from demo_run import Claims  # noqa: E402
 from house import HouseError, SKIPPED  # noqa: E402
 
-PARTS = {"running": running, "resizes": resizes, "right-sizes": right_sizes, "objects": objects, "waiting": waiting,
-         "autoscaling": autoscaling, "beside": beside, "faults": faults, "releases": releases}
+PARTS = {"running": running, "how-tos": howtos, "resizes": resizes, "right-sizes": right_sizes, "objects": objects,
+         "waiting": waiting, "autoscaling": autoscaling, "beside": beside, "faults": faults, "releases": releases}
 
 
 def check_parts(claims, cluster, names):
