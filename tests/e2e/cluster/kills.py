@@ -4,6 +4,7 @@ running.
 Kills    the script; its guard; or both at once, after which the next start or `--clean` removes what is left
 Claims   no process, namespace, cgroup, mount or folder of the cluster is left, and the machine's bridges and nftables
          rules are those of before. A process of a namespace is found by the namespace's number in /proc
+Alone    no other cluster of the same cache may start meanwhile: it would count as left behind
 """
 import contextlib
 import os
