@@ -29,25 +29,36 @@ HERE = pathlib.Path(__file__).resolve().parent
 TAIL_LINES = 15
 KUBELET = {
     "apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration", "cgroupDriver": "cgroupfs", "failCgroupV1": False,
-    "failSwapOn": False, "containerRuntimeEndpoint": "unix:///run/containerd/containerd.sock", "clusterDNS": [network.HOST],
+    "failSwapOn": False, "containerRuntimeEndpoint": "unix:///run/containerd/containerd.sock",
     "clusterDomain": "cluster.local", "authorization": {"mode": "Webhook"}, "imageGCHighThresholdPercent": 100,
     "evictionHard": {"memory.available": "50Mi", "nodefs.available": "1%", "imagefs.available": "1%", "nodefs.inodesFree": "1%"}}
+GANGS = ("--feature-gates=GenericWorkload=true", "--runtime-config=scheduling.k8s.io/v1alpha1=true")
 # Pods name it to be packed by kube-scheduler alone
 MOST_ALLOCATED = {"schedulerName": "most-allocated", "pluginConfig": [{"name": "NodeResourcesFit", "args": {"scoringStrategy": {
     "type": "MostAllocated", "resources": [{"name": "cpu", "weight": 1}, {"name": "memory", "weight": 1}]}}}]}
 
 
 class Plane(NodePlane):
-    """A control plane that the nodes reach at network.HOST, and that may call their kubelets."""
-    host = network.HOST
+    """A control plane that the nodes reach at the host of each family, and that may call their kubelets and the servers
+    of aggregated APIs, whose Services have no address in its network. Its own programs talk over 127.0.0.1."""
     grace = os.environ.get("DEMO_GRACE", NodePlane.grace)
 
+    def __init__(self, programs, families):
+        super().__init__(programs)
+        self.families, self.host = families, families[0].host
+        self.addresses = [address for family in families for address in (family.host, family.first_service)]
+
     def as_clusters_are(self, command):
-        instead = {"--bind-address": "0.0.0.0", "--advertise-address": self.host}
+        instead = {"--bind-address": "::" if network.V6 in self.families else "0.0.0.0",
+                   "--advertise-address": self.host,
+                   "--service-cluster-ip-range": ",".join(family.services for family in self.families)}
         words = [instead.get(before, word) for before, word in zip(("", *command), command)]
         certificate, key = self.authority.issue("to-kubelets", "/O=system:masters/CN=kube-apiserver")
-        return [*super().as_clusters_are(words), "--kubelet-client-certificate", str(certificate), "--kubelet-client-key", str(key),
-                "--kubelet-preferred-address-types", "InternalIP"]
+        front, front_key = self.authority.issue("front-proxy", "/CN=front-proxy-client")
+        return [*super().as_clusters_are(words), "--kubelet-client-certificate", str(certificate),
+                "--kubelet-client-key", str(key), "--kubelet-preferred-address-types", "InternalIP",
+                "--enable-aggregator-routing", "--proxy-client-cert-file", str(front), "--proxy-client-key-file", str(front_key),
+                *(GANGS if os.environ.get("DEMO_GANGS") else ())]
 
     def start_again(self, name):
         with open(self.dir / f"{name}.log", "ab") as log:
@@ -60,6 +71,7 @@ class Cluster:
         self.settings = json.loads((run / "settings.json").read_text(encoding="utf-8"))
         self.begun = time.monotonic() - (time.time() - self.settings["begun"])
         self.names = [f"node-{number}" for number in range(1, self.settings["nodes"] + 1)]
+        self.families = network.FAMILIES[self.settings["ip"]]
         self.kube = pathlib.Path(self.settings["kube"])
         self.listeners = {name: socket.socket(fileno=fd) for name, fd in self.settings["sockets"].items()}
         self.nodes = {}
@@ -77,14 +89,23 @@ class Cluster:
         (folder / "kubelet").mkdir(parents=True)
         images.clone(self.settings["store"], folder / "containerd")
         memory_kib = int(next(line.split()[1] for line in open("/proc/meminfo", encoding="utf-8") if line.startswith("MemTotal:")))
-        kubelet = KUBELET | {"resolvConf": str(folder / "resolv.conf"), "authentication": {"anonymous": {"enabled": False}, "webhook": {"enabled": True},
-                                                                                          "x509": {"clientCAFile": str(self.plane.ca)}},
+        first = self.families[0]
+        kubelet = KUBELET | {"clusterDNS": [first.host], "resolvConf": str(folder / "resolv.conf"),
+                             "authentication": {"anonymous": {"enabled": False}, "webhook": {"enabled": True},
+                                                "x509": {"clientCAFile": str(self.plane.ca)}},
                              # Every kubelet sees the whole memory: it offers its share
                              "systemReserved": {"memory": f"{memory_kib * (len(self.names) - 1) // len(self.names)}Ki"}}
         proxy = {"apiVersion": "kubeproxy.config.k8s.io/v1alpha1", "kind": "KubeProxyConfiguration", "mode": "nftables", "hostnameOverride": name,
-                 "clusterCIDR": "10.244.0.0/16", "clientConnection": {"kubeconfig": str(folder / "kube-proxy.kubeconfig")},
+                 "clusterCIDR": ",".join(family.all_pods for family in self.families), "bindAddress": first.address(number),
+                 "clientConnection": {"kubeconfig": str(folder / "kube-proxy.kubeconfig")},
                  "conntrack": {"maxPerCore": 0, "min": 0, "tcpEstablishedTimeout": "0s", "tcpCloseWaitTimeout": "0s"}}
-        for file, text in (("resolv.conf", f"nameserver {network.HOST}\n"), ("kubelet.yaml", json.dumps(kubelet)), ("kube-proxy.yaml", json.dumps(proxy)),
+        ipam = {"type": "host-local", "dataDir": "/run/cni/addresses",
+                "ranges": [[{"subnet": family.pods(number)}] for family in self.families],
+                "routes": [{"dst": "::/0" if family is network.V6 else "0.0.0.0/0"} for family in self.families]}
+        bridge = {"type": "bridge", "bridge": "pods0", "isGateway": True, "hairpinMode": True, "ipam": ipam}
+        pods = {"cniVersion": "1.0.0", "name": "pods", "plugins": [bridge]}
+        for file, text in (("resolv.conf", f"nameserver {first.host}\n"), ("10-pods.conflist", json.dumps(pods)),
+                           ("kubelet.yaml", json.dumps(kubelet)), ("kube-proxy.yaml", json.dumps(proxy)),
                            ("kubelet.kubeconfig", self.plane.kubeconfig_for_guest(f"kubelet-{number}", f"/O=system:nodes/CN=system:node:{name}")),
                            ("kube-proxy.kubeconfig", self.plane.kubeconfig_for_guest(f"kube-proxy-{number}", "/CN=system:kube-proxy"))):
             (folder / file).write_text(text, encoding="utf-8")
@@ -93,7 +114,8 @@ class Cluster:
     def boot_node(self, number):
         name = self.names[number - 1]
         folder = self.run / name
-        env = os.environ | {"NODE": name, "ADDRESS": network.address(number), "PODS": network.pods(number), "RUN": str(folder),
+        addresses = ",".join(family.address(number) for family in self.families)
+        env = os.environ | {"NODE": name, "ADDRESSES": addresses, "RUN": str(folder),
                             "TREE": self.settings["tree"], "KUBE": str(self.kube), "PAUSE": images.TOOLS,
                             "CGROUP": f"{guard.PREFIX}{self.run.name[4:]}/{name}", "HIERARCHIES": str(self.run / "hierarchies")}
         with open(folder / "node.log", "ab") as log:
@@ -158,8 +180,8 @@ class Cluster:
 
     def resolve(self, name, space):
         status, text = self.plane.raw("GET", f"/api/v1/namespaces/{space}/services/{name}")
-        address = json.loads(text)["spec"].get("clusterIP") if status == 200 else None
-        return address if address != "None" else None
+        found = json.loads(text)["spec"].get("clusterIPs", []) if status == 200 else []
+        return [address for address in found if address != "None"]
 
     def follow_controller(self):
         """Keeps the address of the controller's pod and the token of its page; services have no address in this namespace.
@@ -218,9 +240,9 @@ class Cluster:
         return sorted({pod["spec"]["nodeName"] for pod in found}) if len(found) >= 3 else None
 
     def start(self):
-        network.make(self.names)
+        network.make(self.names, self.families)
         (self.run / "hierarchies").write_text("\n".join(self.settings["hierarchies"]) + "\n", encoding="utf-8")
-        self.plane = Plane(self.kube)
+        self.plane = Plane(self.kube, self.families)
         with concurrent.futures.ThreadPoolExecutor() as starters:
             starting = [starters.submit(self.start_node, number) for number in range(1, len(self.names) + 1)]
             self.plane.start_etcd()
@@ -231,7 +253,7 @@ class Cluster:
         self.plane.start_controller_manager()
         self.plane.start_scheduler(more_profiles=[MOST_ALLOCATED])
         self.plane.show_api_to_pods()
-        network.serve_names(self.resolve)
+        network.serve_names(self.families[0].host, self.resolve)
         network.relay(self.listeners["api"], lambda: ("127.0.0.1", self.plane.port))
         config = json.loads(self.plane.kubeconfig().read_text(encoding="utf-8"))
         config["clusters"][0]["cluster"] = {"server": f"https://127.0.0.1:{self.port('api')}", "certificate-authority-data": base64.b64encode(self.plane.ca.read_bytes()).decode()}
@@ -245,7 +267,9 @@ class Cluster:
         network.relay(self.listeners["page"], lambda: (self.controller, 8050), lambda: self.token)
         network.relay(self.listeners["ask"], lambda: (self.controller, 7462))
         self.command_line()
-        (self.run / "inside.yaml").write_text(f'server: "tcp://{self.controller}:7462"\nkey: {self.run}/operator.key\nserver_key: {self.run}/controller.pub\n', encoding="utf-8")
+        inside = (f'server: "tcp://{network.bracketed(self.controller)}:7462"', f"key: {self.run}/operator.key",
+                  f"server_key: {self.run}/controller.pub", "")
+        (self.run / "inside.yaml").write_text("\n".join(inside), encoding="utf-8")
         self.wait("every agent reports watts", self.agents_report)
         nodes = self.names
         if not os.environ.get("DEMO_BARE"):

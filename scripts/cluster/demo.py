@@ -7,20 +7,23 @@ Units    DEMO_BIN: folder with built programs; the demo then builds nothing
          DEMO_LOGS: folder that receives the logs
          DEMO_BARE=1: no services and jobs, but the images of lab/real; DEMO_VALUES: file with further values of the chart
          DEMO_GRACE: silence after which a node is not Ready (default 15m)
+         DEMO_IP: addresses of nodes, pods and Services: ipv4 (default), ipv6 or dual
+         DEMO_GANGS=1: with the alpha API of gangs, scheduling.k8s.io/v1alpha1
          WATTLE_CLUSTER_CACHE (default ~/.cache/wattle/cluster): unpacked packages, images and the state of running nodes
          WATTLE_KUBE_CACHE, WATTLE_KUBE_VERSION: as in tests/e2e/kube/assets.py
 Errors   names what is missing and the fix; exit 1
-Locks    one demo at a time changes the cache; several clusters run at the same time
+Locks    one demo at a time changes the cache, and another one names it while it waits; several clusters run at the same
+         time
 Leaves   no process, namespace, mount, cgroup or file outside the cache, also after kill -9 (guard.py)
 """
 import argparse
 import json
 import os
 import pathlib
-import secrets
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -28,6 +31,7 @@ sys.path[:0] = [str(ROOT / "tests/e2e/kube"), str(ROOT / "k8s/images")]
 import assets  # noqa: E402
 import guard  # noqa: E402
 import images  # noqa: E402
+import network  # noqa: E402
 import packages  # noqa: E402
 from closure import ImageError  # noqa: E402
 
@@ -47,51 +51,47 @@ def version_of_chart():
 def binaries():
     if given := os.environ.get("DEMO_BIN"):
         return pathlib.Path(given).resolve()
+    # Not contained: a killed apt-get leaves half a package.
     subprocess.run([ROOT / "scripts/setup", "--build"], check=True)
-    subprocess.run([ROOT / "scripts/build", "release", *PROGRAMS], check=True)
+    subprocess.run([*packages.CONTAINED, ROOT / "scripts/build", "release", *PROGRAMS], check=True)
     return ROOT / "build/release/bin"
+
+
+def made(cache, only):
+    """The path that assets.py prints; its builds end with this process."""
+    with tempfile.TemporaryDirectory(dir=cache) as folder:
+        env = os.environ | {"TMPDIR": folder}
+        return packages.run(sys.executable, "-B", assets.__file__, "--only", only, env=env).strip()
 
 
 def prepare(cache):
     """Programs and packages that a later start finds in the cache."""
     packages.check_tools()
-    if not all((assets.cache_folder() / assets.VERSION / program).exists() for program in assets.REAL_NODE):
-        say("building Kubernetes from its Go modules, once: 15 minutes of processor time")
-    kube = assets.assets(assets.VERSION, assets.REAL_NODE)
-    helm = assets.helm()
     with guard.exclusive(cache):
+        if not all((assets.cache_folder() / assets.VERSION / program).exists() for program in assets.REAL_NODE):
+            say("building Kubernetes from its Go modules, once: 15 minutes of processor time")
+        kube, helm = (made(cache, only) for only in (",".join(assets.REAL_NODE), "helm"))
         tree = packages.tree(cache)
     return {"kube": str(kube), "version": assets.VERSION, "helm": str(helm), "tree": str(tree)}
 
 
-def make_run(cache, settings):
-    """(folder of this cluster's state, the lock on it)."""
+def run(cache, settings):
     built, tree = binaries(), settings["tree"]
     with guard.exclusive(cache):
         say("images")
         store = images.store(images.all_images(built, pathlib.Path(tree), pathlib.Path(settings["kube"]), assets.VERSION, version_of_chart(), cache), tree, cache)
-        folder = cache / f"run-{guard.mark(cache)}{secrets.token_hex(4)}"
-        folder.mkdir(mode=0o700)
-        held = guard.lock(folder)
-        say(f"state in {folder}")
-    (folder / "settings.json").write_text(json.dumps(settings | {"bin": str(built), "store": str(store)}), encoding="utf-8")
-    return folder, held
-
-
-def run(cache, settings):
-    folder, held = make_run(cache, settings)
-    keeper = subprocess.Popen([sys.executable, "-B", str(pathlib.Path(guard.__file__)), str(folder), str(held.fileno())], stdin=subprocess.PIPE,
-                              start_new_session=True, pass_fds=[held.fileno()])
-    held.close()
+    given = json.dumps(settings | {"bin": str(built), "store": str(store)})
+    keeper = subprocess.Popen([sys.executable, "-B", guard.__file__, str(cache), given],
+                              stdin=subprocess.PIPE, start_new_session=True)
 
     def stop(*_):
         keeper.stdin.close()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, stop)
-    code = keeper.wait()
-    if folder.exists():  # the guard was killed
+    if (code := keeper.wait()) < 0:  # a guard that was killed leaves something
         with guard.exclusive(cache):
             guard.clean(cache)
+        return 1
     return code
 
 
@@ -111,7 +111,10 @@ def main():
             say(f"removed {name}, which a killed demo left")
     if options.clean:
         return 0
-    settings = prepare(cache)
+    ip = os.environ.get("DEMO_IP", "ipv4")
+    if ip not in network.FAMILIES:
+        raise packages.Missing(f"DEMO_IP is '{ip}': use {', '.join(network.FAMILIES)}")
+    settings = prepare(cache) | {"ip": ip}
     return 0 if options.prepare else run(cache, settings | {"nodes": options.nodes, "begun": begun})
 
 

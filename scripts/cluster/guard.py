@@ -4,9 +4,11 @@ Runs       in a session of its own, started by demo.py. Its standard input is a 
            file means that demo.py has ended
 Contains   cluster.py and all of its processes, in network, mount and process namespaces that end with their first process.
            The kernel kills that process if the guard is killed
-Removes    the cgroups wattle-demo-ID of each hierarchy and the folder run-ID. A guard that is killed leaves these; the
-           next start removes them, and so does `scripts/demo cluster --clean`
-Usage      guard.py RUN-FOLDER FD    FD: the lock that demo.py took on the folder
+Makes      the folder run-ID, the cgroups wattle-demo-ID of each hierarchy, and the rest of a cluster: no part of a
+           cluster exists before its guard
+Removes    these cgroups and the folder. A guard that is killed leaves them; demo.py removes them. If both are killed, the
+           next start does, and so does `scripts/demo cluster --clean`
+Usage      guard.py CACHE SETTINGS    SETTINGS: of the cluster, as JSON
 """
 import contextlib
 import fcntl
@@ -14,6 +16,7 @@ import hashlib
 import json
 import os
 import pathlib
+import secrets
 import shutil
 import signal
 import socket
@@ -52,17 +55,22 @@ def hierarchies():
 
 
 def switch(run, sign):
-    """Turns the controllers of the root of cgroup v2 on, or those off again that were off before."""
+    """Turns the controllers of the root of cgroup v2 on, or those off again that were off before the first of the
+    clusters that run. The kernel refuses (EBUSY) to turn off those that another cluster uses."""
     for hierarchy in hierarchies():
         if hierarchy.kind != "cgroup2":
             continue
         file, record = hierarchy.point / "cgroup.subtree_control", run / "controllers"
         if sign == "+":
             available = (hierarchy.point / "cgroup.controllers").read_text(encoding="utf-8").split()
-            on = file.read_text(encoding="utf-8").split()
-            record.write_text(" ".join(name for name in CONTROLLERS if name in available and name not in on), encoding="utf-8")
-        with contextlib.suppress(OSError):
-            for name in record.read_text(encoding="utf-8").split():
+            on = set(file.read_text(encoding="utf-8").split())
+            for other in run.parent.glob("run-*/controllers"):
+                with contextlib.suppress(OSError):
+                    on -= set(other.read_text(encoding="utf-8").split())
+            mine = [name for name in CONTROLLERS if name in available and name not in on]
+            record.write_text(" ".join(mine), encoding="utf-8")
+        for name in record.read_text(encoding="utf-8").split() if record.exists() else ():
+            with contextlib.suppress(OSError):
                 file.write_text(f"{sign}{name}", encoding="utf-8")
 
 
@@ -127,9 +135,18 @@ def lock(folder):
 
 @contextlib.contextmanager
 def exclusive(cache):
-    """No other demo changes this cache or makes or removes folders of runs in it."""
-    with open(cache / "lock", "w", encoding="utf-8") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    """No other demo changes this cache or makes or removes folders of runs in it. Names the other one while it
+    waits."""
+    with open(cache / "lock", "a+", encoding="utf-8") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            other = file.read() or "(unknown)"
+            print(f"cluster: waiting for process {other}, another demo that changes {cache}", flush=True)
+            fcntl.flock(file, fcntl.LOCK_EX)
+        file.truncate(0)
+        print(os.getpid(), end="", file=file, flush=True)
         yield
 
 
@@ -139,8 +156,12 @@ def mark(cache):
 
 
 def clean(cache):
-    """Removes what killed guards of this cache left. Returns the names of what was removed."""
+    """Removes what killed demos and guards of this cache left; the caller has the cache for itself. Returns the names
+    of what was removed."""
     removed = []
+    for path in (*cache.glob("tmp*"), *cache.glob("*.new")):  # temporary folders, and a store that is not complete
+        shutil.rmtree(path, ignore_errors=True)
+        removed.append(path.name)
     for folder in cache.glob("run-*"):
         if held := lock(folder):
             remove_cgroups(folder.name[4:])
@@ -201,12 +222,21 @@ def keep_logs(run):
                 shutil.copyfile(path, pathlib.Path(to) / name)
 
 
+def make_run(cache):
+    """(folder of a new cluster's state, the lock on it)."""
+    with exclusive(cache):
+        folder = cache / f"run-{mark(cache)}{secrets.token_hex(4)}"
+        folder.mkdir(mode=0o700)
+        return folder, lock(folder)
+
+
 def main():
-    run = pathlib.Path(sys.argv[1])
-    settings = json.loads((run / "settings.json").read_text(encoding="utf-8"))
+    cache, settings = pathlib.Path(sys.argv[1]), json.loads(sys.argv[2])
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # the end of demo.py ends the guard
-    held = os.fdopen(int(sys.argv[2]), "w")
+    run, held = make_run(cache)
+    with contextlib.suppress(OSError):  # the terminal may be gone
+        print(f"cluster: state in {run}", flush=True)
     identity, nodes = run.name[4:], [f"node-{number}" for number in range(1, settings["nodes"] + 1)]
     code, asked = 1, threading.Event()
     try:

@@ -251,6 +251,7 @@ printf 'version = 2\nroot = "%s"\nstate = "%s/state"\ndisabled_plugins = ["io.co
 printf '[plugins."io.containerd.gc.v1.scheduler"]\n  startup_delay = "1h"\n  mutation_threshold = 1000000\n' >> "$at/config.toml"
 containerd --config "$at/config.toml" > "$at/log" 2>&1 &
 for _ in $(seq 300); do ctr --address "$at/socket" version > /dev/null 2>&1 && break; sleep 0.1; done
+shopt -s nullglob  # no archive: an older store has all images
 for archive in "$archives"/*.tar; do ctr --address "$at/socket" --namespace k8s.io images import "$archive" || { cat "$at/log"; exit 1; }; done
 ctr --address "$at/socket" --namespace k8s.io leases create --id collect > /dev/null
 ctr --address "$at/socket" --namespace k8s.io leases delete --sync collect > /dev/null
@@ -263,6 +264,7 @@ def store(images, tree, cache):
     key = hashlib.sha256(" ".join([KEYS, *sorted(image.key for image in images)]).encode()).hexdigest()[:16]
     made = cache / f"store-{key}"
     if made.is_dir():
+        os.utime(made)  # the oldest stores are removed first
         return made
     older = sorted((path for path in cache.glob("store-????????????????") if path.is_dir()), key=lambda path: path.stat().st_mtime)
     fresh = cache / f"{made.name}.new"
@@ -277,8 +279,7 @@ def store(images, tree, cache):
     with tempfile.TemporaryDirectory(dir=cache) as folder:
         for number, image in enumerate(image for image in images if image.key not in known):
             image.write(pathlib.Path(folder) / f"{number}.tar")
-        run("setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--net", "--pid", "--fork", "--kill-child=KILL", "--mount-proc",
-            "bash", "-c", IMPORT, "import", fresh, folder, tree)
+        run("unshare", "--net", "bash", "-c", IMPORT, "import", fresh, folder, tree)
     (fresh / KEYS).write_text("\n".join(image.key for image in images) + "\n", encoding="utf-8")
     fresh.rename(made)
     for path in older[:-KEPT]:

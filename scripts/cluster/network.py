@@ -1,40 +1,71 @@
 """network: the cluster's network inside its own network namespace, a DNS server, and relays to loopback outside.
 
-Addresses   10.88.0.0/16 for nodes, 10.244.N.0/24 for the pods of node N; none of them exists outside the namespace
+Addresses   10.88.0.0/16 and fd00:88::/64 for nodes, 10.244.N.0/24 and fd00:244:N::/64 for the pods of node N; none of
+            them exists outside the namespace. A cluster has one family or both
 Threads     each server has its own, which end with the process
 """
 import contextlib
+import dataclasses
 import socket
 import struct
 import subprocess
 import threading
 
-HOST = "10.88.0.1"
 DOMAIN = ["svc", "cluster", "local"]
 HEAD_BYTES = 65536
 
 
-def address(number):
-    return f"10.88.1.{number}"
+@dataclasses.dataclass(frozen=True)
+class Family:
+    """The addresses of one IP family. `host`: the control plane, as nodes and pods reach it."""
+    record: int  # type of its DNS records
+    host: str
+    node: str
+    bits: int  # of a node's network
+    pods_of: str
+    all_pods: str
+    services: str
+    first_service: str
+    forwarding: str
+
+    def address(self, number):
+        return self.node.format(number)
+
+    def pods(self, number):
+        return self.pods_of.format(number)
 
 
-def pods(number):
-    return f"10.244.{number}.0/24"
+V4 = Family(record=1, host="10.88.0.1", node="10.88.1.{}", bits=16, pods_of="10.244.{}.0/24", all_pods="10.244.0.0/16",
+            services="10.96.0.0/24", first_service="10.96.0.1", forwarding="ipv4/ip_forward")
+V6 = Family(record=28, host="fd00:88::1", node="fd00:88::1:{}", bits=64, pods_of="fd00:244:{}::/64",
+            all_pods="fd00:244::/32", services="fd00:96::/112", first_service="fd00:96::1",
+            forwarding="ipv6/conf/all/forwarding")
+# The first family of a cluster is that of Services that ask for none
+FAMILIES = {"ipv4": (V4,), "ipv6": (V6,), "dual": (V4, V6)}
 
 
-def make(names):
+def bracketed(host):
+    """The host as a URL has it."""
+    return f"[{host}]" if ":" in host else host
+
+
+def make(names, families):
     """A bridge, and a network namespace with a link to it for each node."""
-    commands = ["mount -t tmpfs tmpfs /run", "mkdir /run/netns", "ip link set lo up", "ip link add name nodes0 type bridge",
-                f"ip address add {HOST}/16 dev nodes0", "ip link set nodes0 up", "echo 1 > /proc/sys/net/ipv4/ip_forward"]
+    commands = ["mount -t tmpfs tmpfs /run", "mkdir /run/netns", "ip link set lo up",
+                "ip link add name nodes0 type bridge", "ip link set nodes0 up"]
     for number, name in enumerate(names, 1):
         commands += [f"ip netns add {name}", f"ip link add name link{number} type veth peer name eth0 netns {name}",
-                     f"ip link set link{number} master nodes0 up", f"ip -n {name} address add {address(number)}/16 dev eth0",
-                     f"ip -n {name} link set eth0 up", f"ip -n {name} route add default via {HOST}",
-                     f"ip route add {pods(number)} via {address(number)}"]
-    for name in names:
-        for other in range(1, len(names) + 1):
-            if names[other - 1] != name:
-                commands.append(f"ip -n {name} route add {pods(other)} via {address(other)}")
+                     f"ip link set link{number} master nodes0 up", f"ip -n {name} link set eth0 up"]
+    for family in families:
+        nodad = " nodad" if family is V6 else ""  # each address is unique: no second for the detection of duplicates
+        commands += [f"echo 1 > /proc/sys/net/{family.forwarding}",
+                     f"ip address add {family.host}/{family.bits} dev nodes0{nodad}"]
+        for number, name in enumerate(names, 1):
+            commands += [f"ip -n {name} address add {family.address(number)}/{family.bits} dev eth0{nodad}",
+                         f"ip -n {name} route add default via {family.host}",
+                         f"ip route add {family.pods(number)} via {family.address(number)}"]
+            commands += [f"ip -n {name} route add {family.pods(other)} via {family.address(other)}"
+                         for other in range(1, len(names) + 1) if other != number]
     subprocess.run(["bash", "-ec", "\n".join(commands)], check=True)
 
 
@@ -43,22 +74,23 @@ def thread(target, *arguments):
 
 
 def answer(question, resolve):
-    """The answer to one DNS query: the address of SERVICE.NAMESPACE.svc.cluster.local, else NXDOMAIN."""
+    """The answer to one DNS query: the addresses of SERVICE.NAMESPACE.svc.cluster.local, else NXDOMAIN."""
     at, labels = 12, []
     while question[at]:
         labels.append(question[at + 1:at + 1 + question[at]].decode())
         at += question[at] + 1
     kind, = struct.unpack(">H", question[at + 1:at + 3])
     found = resolve(*labels[:2]) if labels[2:] == DOMAIN else None
-    given = [found] if found and kind == 1 else []
+    given = [each for each in found or () if kind == (V6 if ":" in each else V4).record]
     head = question[:2] + struct.pack(">HHHHH", 0x8580 | (0 if found else 3), 1, len(given), 0, 0)
-    records = [b"\xc0\x0c" + struct.pack(">HHIH", 1, 1, 5, 4) + socket.inet_aton(each) for each in given]
+    packed = [socket.inet_pton(socket.AF_INET6 if ":" in each else socket.AF_INET, each) for each in given]
+    records = [b"\xc0\x0c" + struct.pack(">HHIH", kind, 1, 5, len(each)) + each for each in packed]
     return head + question[12:at + 5] + b"".join(records)
 
 
-def serve_names(resolve):
-    server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    server.bind((HOST, 53))
+def serve_names(host, resolve):
+    server = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_DGRAM)
+    server.bind((host, 53))
 
     def serve():
         while True:

@@ -2,7 +2,7 @@
 # node.sh: one Kubernetes node in namespaces: containerd, kube-proxy and a kubelet.
 # Usage    node.sh enter, in the network namespace of the cluster; it joins the node's cgroups and namespaces and runs
 #          `node.sh run` there
-# Units    NODE name, ADDRESS, PODS network of the pods, RUN folder of the node's state and logs, TREE unpacked packages,
+# Units    NODE name, ADDRESSES with commas, RUN folder of the node's state, configuration and logs, TREE unpacked packages,
 #          KUBE folder of the programs, CGROUP name of the node's cgroup, HIERARCHIES file with a line for each:
 #          type, mount point, options
 # Ends     with its first process, and all of its processes with it
@@ -60,13 +60,10 @@ for setting in vm/overcommit_memory=1 vm/panic_on_oom=0 kernel/panic=10 kernel/p
   mount --bind "$file" "/proc/sys/${setting%=*}"
 done
 ip link set lo up
-echo 1 >/proc/sys/net/ipv4/ip_forward
+for setting in ipv4/ip_forward ipv6/conf/all/forwarding; do [[ ! -e "/proc/sys/net/$setting" ]] || echo 1 >"/proc/sys/net/$setting"; done
 
 export PATH=$TREE/usr/bin:$TREE/usr/sbin:$PATH
-cat >/run/cni/10-pods.conflist <<JSON
-{"cniVersion": "1.0.0", "name": "pods", "plugins": [{"type": "bridge", "bridge": "pods0", "isGateway": true, "hairpinMode": true,
-  "ipam": {"type": "host-local", "dataDir": "/run/cni/addresses", "ranges": [[{"subnet": "$PODS"}]], "routes": [{"dst": "0.0.0.0/0"}]}}]}
-JSON
+cp "$RUN/10-pods.conflist" /run/cni/
 # restrict_oom_score_adj: a process without CAP_SYS_RESOURCE cannot lower its score.
 cat >/run/containerd.toml <<TOML
 version = 2
@@ -96,7 +93,7 @@ keep() {
 }
 keep containerd containerd --config /run/containerd.toml &
 keep kube-proxy "$KUBE/kube-proxy" --config "$RUN/kube-proxy.yaml" &
-keep kubelet "$KUBE/kubelet" --config "$RUN/kubelet.yaml" --kubeconfig "$RUN/kubelet.kubeconfig" --hostname-override "$NODE" --node-ip "$ADDRESS" &
+keep kubelet "$KUBE/kubelet" --config "$RUN/kubelet.yaml" --kubeconfig "$RUN/kubelet.kubeconfig" --hostname-override "$NODE" --node-ip "$ADDRESSES" &
 # As the first process of the namespace, this shell also reaps orphans.
 wait -n || true
 echo "node.sh: a program of $NODE ends again and again" >&2

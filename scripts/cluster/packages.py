@@ -17,6 +17,10 @@ TOOLS = {"ip": "iproute2", "nft": "nftables", "openssl": "openssl", "unshare": "
          "apt-get": "apt", "dpkg": "dpkg", "ldd": "libc-bin", "strip": "binutils", "clang": "clang", "stress-ng": "stress-ng"}
 
 
+# Before a command: its processes end with this process, also by kill -9, in a process namespace of their own
+CONTAINED = ("setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--pid", "--fork", "--kill-child=KILL", "--mount-proc")
+
+
 class Missing(Exception):
     pass
 
@@ -27,8 +31,8 @@ def check_tools():
         raise Missing(f"packages are missing: apt-get install {' '.join(missing)}")
 
 
-def run(*words, cwd=None):
-    done = subprocess.run(list(map(str, words)), cwd=cwd, capture_output=True, text=True, check=False)
+def run(*words, cwd=None, env=None):
+    done = subprocess.run([*CONTAINED, *map(str, words)], cwd=cwd, env=env, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise Missing(f"{' '.join(map(str, words))}: exit {done.returncode}: {(done.stderr or done.stdout)[-1000:]}")
     return done.stdout

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""All claims about a real cluster, on one that starts once: running, resizes, right-sizes, objects, faults, releases. Then clusters
-that are ended by kill -9 at random moments.
+"""All claims about a real cluster, on one that starts once, in parts. Then clusters that are ended by kill -9 at random
+moments.
 
 Usage    suite_test.py BINARY-FOLDER [--only PART...] [--kills N] [--seed N] [--cluster RUN-FOLDER]
-           --only       running, resizes, right-sizes, objects, faults, releases or kills; default: all
+           --only       parts, of those in PARTS, or kills; default: all
            --kills      clusters that are killed; default 2
            --cluster    uses a cluster that runs, and leaves it running
 Skips    where the machine cannot run a cluster, with the reason (real_cluster.missing)
@@ -17,35 +17,22 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 import real_cluster  # noqa: E402
+import autoscaling  # noqa: E402
+import beside  # noqa: E402
 import faults  # noqa: E402
+import howtos  # noqa: E402
+import kills  # noqa: E402
 import objects  # noqa: E402
 import releases  # noqa: E402
 import resizes  # noqa: E402
 import right_sizes  # noqa: E402
 import running  # noqa: E402
-from demo_run import Claims, Demo  # noqa: E402
-from house import HouseError, SKIPPED, wait_until  # noqa: E402
-from patience import AGES_S, pace  # noqa: E402
+import waiting  # noqa: E402
+from demo_run import Claims  # noqa: E402
+from house import HouseError, SKIPPED  # noqa: E402
 
-PARTS = {"running": running, "resizes": resizes, "right-sizes": right_sizes, "objects": objects, "faults": faults, "releases": releases}
-RISE_S = 40  # about the time of a start
-
-
-def check_kills(claims, binaries, count, seed):
-    moments = random.Random(seed)
-    for number in range(count):
-        moment = moments.uniform(0, RISE_S)
-        with Demo(binaries, 0, "cluster", str(real_cluster.NODES)) as demo:
-            run = pathlib.Path(demo.wait_for(r"cluster: state in (\S+)", AGES_S)[0])
-            pace(moment)
-            demo.process.kill()
-            demo.process.wait()
-            claim = f"kill -9 {number + 1} of {count} (seed {seed}), after {moment:.1f} s: nothing is left behind"
-            try:
-                wait_until("everything is gone", lambda run=run: not real_cluster.left(run))
-                claims.check(claim, True)
-            except HouseError:
-                claims.check(claim, False, real_cluster.left(run))
+PARTS = {"running": running, "how-tos": howtos, "resizes": resizes, "right-sizes": right_sizes, "objects": objects,
+         "waiting": waiting, "autoscaling": autoscaling, "beside": beside, "faults": faults, "releases": releases}
 
 
 def check_parts(claims, cluster, names):
@@ -72,13 +59,13 @@ def main():
         print(f"skipped: {reason}")
         return SKIPPED
     if names := [name for name in PARTS if name in options.only]:
-        with real_cluster.RealCluster(binaries, options.cluster and options.cluster.resolve()) as cluster:
+        with real_cluster.RealCluster(binaries, options.cluster and options.cluster.resolve(), DEMO_GANGS="1") as cluster:
             check_parts(claims, cluster, names)
             if options.cluster is None:
                 claims.check("the demo ends with 0", cluster.end() == 0, cluster.demo.output()[-1000:])
                 claims.check("nothing is left behind", not real_cluster.left(cluster.run_folder), real_cluster.left(cluster.run_folder))
     if "kills" in options.only:
-        check_kills(claims, binaries, options.kills, options.seed)
+        kills.check(claims, binaries, options.kills, options.seed)
     print("cluster: every claim holds" if claims.failed == 0 else f"cluster: {claims.failed} claims failed")
     return 1 if claims.failed else 0
 

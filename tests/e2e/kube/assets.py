@@ -4,6 +4,7 @@ from their Go modules.
 
 Usage    assets.py [--version V] [--only PROGRAM,...]     prints their folder; V: default WATTLE_KUBE_VERSION or 1.35.4
          assets.py --only helm                            prints the path of helm, which renders the chart
+         assets.py --only metrics-server                  prints the path of metrics-server
          assets.py --only wattle-kube-scheduler           prints the path of the scheduler with our plugin (scheduler/);
                                                           with [--arch A] FOLDER: writes it there (scripts/scheduler)
 Source   KUBEBUILDER_ASSETS, if set, is used unchanged; otherwise WATTLE_KUBE_CACHE (default ~/.cache/wattle/kube), one
@@ -28,6 +29,7 @@ VERSION = os.environ.get("WATTLE_KUBE_VERSION", "1.35.4")
 ETCD = "v3.6.5"
 KWOK = "v0.7.0"
 HELM = "v3.19.5"
+METRICS_SERVER = "v0.8.0"
 KEDA = "v2.18.1"
 PROGRAMS = ("etcd", "kube-apiserver", "kube-scheduler", "kubectl", "kwok")
 CONTROL_PLANE = ("etcd", "kube-apiserver", "kube-scheduler", "kwok")  # all that control_plane.py starts
@@ -185,20 +187,29 @@ def helm(may_build: bool = True) -> pathlib.Path:
     found = shutil.which("helm")
     if found and subprocess.run([found, "version", "--short"], capture_output=True, text=True, check=False).stdout.startswith("v3."):
         return pathlib.Path(found)
-    folder = cache_folder() / f"helm-{HELM}"
-    program = folder / "helm"
+    return alone("helm", HELM, "helm.sh/helm/v3", "helm.sh/helm/v3/cmd/helm", may_build)
+
+
+def metrics_server(may_build: bool = True) -> pathlib.Path:
+    return alone("metrics-server", METRICS_SERVER, "sigs.k8s.io/metrics-server", "sigs.k8s.io/metrics-server/cmd/metrics-server", may_build)
+
+
+def alone(name: str, version: str, module: str, package: str, may_build: bool) -> pathlib.Path:
+    """A program in a folder of the cache of its own, built where it is not there yet."""
+    folder = cache_folder() / f"{name}-{version}"
+    program = folder / name
     if program.exists():
         return program
     if not may_build:
-        raise Missing("there is no helm 3 here (tests/e2e/kube/assets.py --only helm builds it)")
+        raise Missing(f"there is no {name} here (tests/e2e/kube/assets.py --only {name} builds it)")
     if shutil.which("go") is None:
-        raise Missing("there is no Go here to build helm with (package golang-go, or a newer one)")
+        raise Missing(f"there is no Go here to build {name} with (package golang-go, or a newer one)")
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / ".lock", "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not program.exists():
-            build_module("helm.sh/helm/v3", HELM, "helm.sh/helm/v3/cmd/helm", folder / "helm.new")
-            (folder / "helm.new").rename(program)
+            build_module(module, version, package, folder / f"{name}.new")
+            (folder / f"{name}.new").rename(program)
     return program
 
 
@@ -251,8 +262,8 @@ def main() -> int:
             with SchedulerModule(options.version) as module:
                 module.build(options.folder.resolve() / "kube-scheduler", options.arch)
             return 0
-        alone = {"helm": helm, "wattle-kube-scheduler": lambda: scheduler(options.version)}
-        print(alone[options.only]() if options.only in alone else assets(options.version, tuple(options.only.split(","))))
+        single = {"helm": helm, "metrics-server": metrics_server, "wattle-kube-scheduler": lambda: scheduler(options.version)}
+        print(single[options.only]() if options.only in single else assets(options.version, tuple(options.only.split(","))))
     except Missing as missing:
         print(f"[skipped] {missing}", file=sys.stderr)
         return SKIP

@@ -55,7 +55,7 @@ class Authority:
 
 
 class NodePlane(ControlPlane):
-    host = HOST
+    host, addresses = HOST, (HOST, FIRST_SERVICE)  # where nodes reach it, and all addresses of its certificate
     # An emulated kubelet on a busy machine may be silent for a minute; its node must not count as dead
     grace = "15m"
 
@@ -74,7 +74,7 @@ class NodePlane(ControlPlane):
         kept = [word for before, word in zip(("", *command), command) if word not in INSTEAD and before not in INSTEAD]
         reported = [word for flag, _ in pairs if INSTEAD.get(flag) for word in (flag, INSTEAD[flag])]
         certificate, key = self.authority.issue("kube-apiserver", "/CN=kube-apiserver", ",".join(
-            [f"IP:{address}" for address in ("127.0.0.1", self.host, FIRST_SERVICE)] + [f"DNS:kubernetes.default{rest}" for rest in ("", ".svc", ".svc.cluster.local")]))
+            [f"IP:{address}" for address in ("127.0.0.1", *self.addresses)] + [f"DNS:kubernetes.default{rest}" for rest in ("", ".svc", ".svc.cluster.local")]))
         return [*kept, *reported, "--tls-cert-file", str(certificate), "--tls-private-key-file", str(key), "--client-ca-file", str(self.ca),
                 "--enable-admission-plugins", "NodeRestriction", "--requestheader-client-ca-file", str(self.ca),
                 "--requestheader-allowed-names", "front-proxy-client", "--requestheader-username-headers", "X-Remote-User",
@@ -92,9 +92,10 @@ class NodePlane(ControlPlane):
         def text(path):
             return base64.b64encode(pathlib.Path(path).read_bytes()).decode()
         certificate, key = self.authority.issue(name, subject)
+        host = f"[{self.host}]" if ":" in self.host else self.host
         return json.dumps({
             "apiVersion": "v1", "kind": "Config", "current-context": "it",
-            "clusters": [{"name": "it", "cluster": {"server": f"https://{self.host}:{self.port}", "certificate-authority-data": text(self.ca)}}],
+            "clusters": [{"name": "it", "cluster": {"server": f"https://{host}:{self.port}", "certificate-authority-data": text(self.ca)}}],
             "users": [{"name": "it", "user": {"client-certificate-data": text(certificate), "client-key-data": text(key)}}],
             "contexts": [{"name": "it", "context": {"cluster": "it", "user": "it"}}]})
 
@@ -102,6 +103,6 @@ class NodePlane(ControlPlane):
         """Behind the service `kubernetes`, which the API server would put at an address of its own, and here that is
         loopback."""
         self.call("POST", "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices", {
-            "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": "IPv4",
+            "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": "IPv6" if ":" in self.host else "IPv4",
             "metadata": {"name": "kubernetes", "labels": {"kubernetes.io/service-name": "kubernetes"}},
             "endpoints": [{"addresses": [self.host], "conditions": {"ready": True}}], "ports": [{"name": "https", "port": self.port, "protocol": "TCP"}]})

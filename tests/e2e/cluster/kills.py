@@ -1,0 +1,128 @@
+"""kills: `scripts/demo cluster` is ended by kill -9 at random moments, with its images and start still to come or all
+running.
+
+Kills    the script; its guard; or both at once, after which the next start or `--clean` removes what is left
+Claims   no process, namespace, cgroup, mount or folder of the cluster is left, and the machine's bridges and nftables
+         rules are those of before. A process of a namespace is found by the namespace's number in /proc
+Alone    no other cluster of the same cache may start meanwhile: it would count as left behind
+"""
+import contextlib
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import time
+
+import real_cluster
+import guard
+from demo_run import Demo
+from house import HouseError, wait_until
+from patience import LATE_S, pace
+
+RISE_S = 40  # about the time of a start
+VICTIMS = ("the demo", "the demo", "its guard", "both")
+SPACES = ("net", "mnt", "pid", "uts", "ipc", "cgroup")
+
+
+def spaces(pid):
+    """(kind, number) of the namespaces of a process, without those of this one."""
+    found = set()
+    for kind in SPACES:
+        with contextlib.suppress(OSError):
+            found.add((kind, os.readlink(f"/proc/{pid}/ns/{kind}")))
+    return found - {(kind, os.readlink(f"/proc/self/ns/{kind}")) for kind in SPACES}
+
+
+def processes():
+    """{pid: command line}, without this process."""
+    found = {}
+    for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            found[int(path.parent.name)] = path.read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+    found.pop(os.getpid())
+    return found
+
+
+def below(pid):
+    """The process and all of its descendants."""
+    found = [pid]
+    with contextlib.suppress(OSError):
+        for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="utf-8").split():
+            found += below(int(child))
+    return found
+
+
+def network():
+    """Bridges and rules of this machine's own network."""
+    found = []
+    for words in (["ip", "-oneline", "link", "show", "type", "bridge"], ["nft", "list", "ruleset"]):
+        found += subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
+    return found
+
+
+class Killed:
+    """One cluster, and its traces at the moment of the kill."""
+
+    def __init__(self, demo):
+        self.demo, self.before = demo, network()
+        self.traces, self.pids = set(), []
+
+    def guard(self):
+        mine = below(self.demo.process.pid)
+        return [pid for pid, words in processes().items() if pid in mine and "/guard.py " in words]
+
+    def kill(self, victim):
+        guards = self.guard()
+        self.pids = below(self.demo.process.pid)
+        for pid in self.pids:
+            self.traces |= spaces(pid)
+        demo = self.demo.process.pid
+        victims = {"the demo": [demo], "its guard": guards, "both": [demo, *guards]}[victim]
+        for pid in victims:
+            os.kill(pid, signal.SIGKILL)
+        if demo in victims:
+            self.demo.process.wait()
+        return bool(victims)
+
+    def left(self):
+        cache = real_cluster.CACHE
+        # A process that has ended, and that its parent has not waited for yet, has no command line.
+        mine = [(pid, words[:150]) for pid, words in processes().items()
+                if pid in self.pids and words or spaces(pid) & self.traces]
+        mounts = [line for line in pathlib.Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines()
+                  if f"{cache}/run-" in line]
+        groups = [str(path) for each in guard.hierarchies()
+                  for path in each.point.glob(f"{guard.PREFIX}{guard.mark(cache)}*")]
+        return [*mine, *mounts, *groups, *map(str, cache.glob("run-*")), *(set(network()) - set(self.before))]
+
+
+def check_one(claims, binaries, what, moment, victim):
+    with Demo(binaries, 0, "cluster", str(real_cluster.NODES)) as demo:
+        begun = time.monotonic()
+        killed = Killed(demo)
+        pace(moment)
+        if not killed.kill(victim):
+            victim = "the demo (no guard yet)"
+            killed.kill("the demo")
+        ended = (demo.lines or ["nothing yet"])[-1]
+        if victim == "both":
+            subprocess.run([str(real_cluster.ROOT / "scripts/demo"), "cluster", "--clean"], check=True,
+                           capture_output=True, timeout=LATE_S)
+        what = f"{what}, {victim} after {time.monotonic() - begun:.1f} s ({ended[:60].strip()})"
+        try:
+            wait_until("everything is gone", lambda: not killed.left())
+            traces = f"{len(killed.pids)} processes and {len(killed.traces)} namespaces"
+            claims.check(f"{what}: nothing is left behind of {traces}", True)
+        except HouseError:
+            claims.check(f"{what}: nothing is left behind", False, killed.left())
+        if victim == "its guard":
+            claims.check(f"{what}: the demo ends with an error", demo.end() != 0)
+
+
+def check(claims, binaries, count, seed):
+    moments = random.Random(seed)
+    for number in range(count):
+        # Every stretch of a start gets its share of the kills, in random order over several runs of the test.
+        moment = (number + moments.random()) * RISE_S / count
+        check_one(claims, binaries, f"kill -9 {number + 1} of {count} (seed {seed})", moment, moments.choice(VICTIMS))
