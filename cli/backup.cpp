@@ -1,6 +1,6 @@
 // backup: `wattle backup FILE` and `wattle restore FILE`: saves a controller's persistent state in one file. A running
-// controller copies its store and control file itself, because only it may read them; the other files are always
-// replaced as a whole. Restore requires a stopped controller.
+// controller copies its databases itself, because only it may read them; the other files are always replaced as a
+// whole. Restore requires a stopped controller.
 #include <fcntl.h>
 #include <pwd.h>
 #include <sys/stat.h>
@@ -29,8 +29,10 @@ namespace wattle::cli {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr std::string_view kCheckpoints = "checkpoints/", kControlName = "control.db", kStoreName = "store.db",
+constexpr std::string_view kControlName = "control.db", kStoreName = "store.db", kSizesName = "right-sizes.db",
                            kOperatorName = "keys/operator.key";
+// Folders in data_dir with networks, each loaded by its newest file and therefore replaced as a whole.
+constexpr std::array<std::string_view, 3> kFolders{"checkpoints", "provisioning", "provisioning-drpc"};
 constexpr std::chrono::minutes kCopyPatience{30};
 constexpr const char* kControllerUser = "wattle-controller";
 
@@ -39,10 +41,11 @@ struct Kept {
   bool copied = false;  // by the controller: while it runs, no other process may read the file
 };
 
-// Lists the controller's persistent files, existing or not, without checkpoints.
+// Lists the controller's persistent files, existing or not, without those of folders.
 std::vector<Kept> kept_files(const ControllerFiles& files) {
   std::vector<Kept> out{{std::string(kStoreName), files.store, true},
                         {std::string(kControlName), files.data_dir + "/" + std::string(kControlName), true},
+                        {std::string(kSizesName), files.data_dir + "/" + std::string(kSizesName), true},
                         {"cluster-model", files.data_dir + "/cluster-model"},
                         {"allow", files.allow_list},
                         {"enrol-tokens", files.tokens},
@@ -56,9 +59,15 @@ std::vector<Kept> kept_files(const ControllerFiles& files) {
   return out;
 }
 
+// Returns the folder of such a member; empty: it is in none.
+std::string_view folder_of(std::string_view name) {
+  for (const std::string_view folder : kFolders)
+    if (name.starts_with(folder) && name.rfind('/') == folder.size()) return folder;
+  return {};
+}
+
 Result<std::string> path_of(const ControllerFiles& files, const std::string& name, const std::string& archive) {
-  if (name.starts_with(kCheckpoints) && name.find('/', kCheckpoints.size()) == std::string::npos)
-    return files.data_dir + "/" + name;
+  if (!folder_of(name).empty()) return files.data_dir + "/" + name;
   for (const Kept& one : kept_files(files))
     if (one.name == name) return one.path;
   return fail(Errc::conflict, archive, "contains " + name + ", but the configuration sets no path for this file",
@@ -79,12 +88,12 @@ Result<std::vector<Source>> open_sources(const ControllerFiles& files, const std
     if (added.insert(one.path).second) WATTLE_CHECK(add(one.name, one.copied ? copies + "/" + one.name : one.path));
   std::vector<std::string> names;
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(files.data_dir + "/checkpoints", error))
-    if (entry.is_regular_file(error)) names.push_back(entry.path().filename().string());
+  for (const std::string_view folder : kFolders)
+    for (const auto& entry : fs::directory_iterator(files.data_dir + "/" + std::string(folder), error))
+      if (entry.is_regular_file(error)) names.push_back(std::string(folder) + "/" + entry.path().filename().string());
   std::sort(names.begin(), names.end());
   for (const std::string& name : names)
-    if (is_member_name(std::string(kCheckpoints) + name))
-      WATTLE_CHECK(add(std::string(kCheckpoints) + name, files.data_dir + "/checkpoints/" + name));
+    if (is_member_name(name)) WATTLE_CHECK(add(name, files.data_dir + "/" + name));
   return sources;
 }
 
@@ -111,7 +120,8 @@ Result<int> back_up(const Invocation& invocation, Controller& controller, const 
     return write_archive(to, std::string(kVersion), unix_now_s(), sources);
   }();
   std::error_code ignored;
-  for (const std::string_view name : {kStoreName, kControlName}) fs::remove(copies + "/" + std::string(name), ignored);
+  for (const std::string_view name : {kStoreName, kControlName, kSizesName})
+    fs::remove(copies + "/" + std::string(name), ignored);
   if (!written) return tl::unexpected<Error>(written.error());
   std::uint64_t bytes = 0;
   for (const Member& one : written->files) bytes += one.bytes;
@@ -164,11 +174,12 @@ Status make_own_folder(const std::string& folder) {
 // Unpacks files next to their destinations, and renames them one after another once all are complete.
 class Unpacked {
  public:
-  // Learned state is also moved aside, even if the archive has none.
-  Unpacked(const ControllerFiles& files, std::string archive)
-      : files_(files),
-        archive_(std::move(archive)),
-        old_{files.data_dir + "/checkpoints", files.data_dir + "/cluster-model"} {}
+  // Learned state and right sizes are also moved aside, even if the archive has none.
+  Unpacked(const ControllerFiles& files, std::string archive) : files_(files), archive_(std::move(archive)) {
+    const std::string in = files.data_dir + "/", sizes = in + std::string(kSizesName);
+    old_ = {in + "cluster-model", sizes, sizes + "-wal"};
+    for (const std::string_view folder : kFolders) old_.insert(in + std::string(folder));
+  }
   Unpacked(const Unpacked&) = delete;
   Unpacked& operator=(const Unpacked&) = delete;
   ~Unpacked() {
@@ -204,11 +215,11 @@ class Unpacked {
   Status begin(const Member& member) {
     WATTLE_CHECK(settle());
     WATTLE_TRY(const std::string path, path_of(files_, member.name, archive_));
-    const bool checkpoint = member.name.starts_with(kCheckpoints);
-    // The folder of checkpoints is replaced as a whole, because the newest file in it is loaded.
-    const fs::path folder = checkpoint ? fs::path(files_.data_dir) : fs::path(path).parent_path();
+    const std::string_view within = folder_of(member.name);
+    const fs::path folder = within.empty() ? fs::path(path).parent_path() : fs::path(files_.data_dir);
     WATTLE_CHECK(make_own_folder(folder.string()));
-    const std::string part = (folder / fs::path(path).filename()).string() + ".restored";
+    const std::string prefix = within.empty() ? std::string() : std::string(within) + ".";
+    const std::string part = (folder / (prefix + fs::path(path).filename().string())).string() + ".restored";
     if (std::ranges::any_of(places_, [&](const Place& one) { return one.path == path || one.part == part; }))
       return fail(Errc::conflict, archive_,
                   "contains " + member.name + ", but another file of the backup has the same path: " + path,
@@ -218,7 +229,7 @@ class Unpacked {
     if (!to_.valid()) return fail_errno(errno, part);
     places_.push_back({part, path});
     if (member.name != kOperatorName) WATTLE_CHECK(give_away(to_.get(), part));  // the operator's key stays root's
-    if (!checkpoint) old_.insert({path, path + "-wal", path + "-open"});
+    if (within.empty()) old_.insert({path, path + "-wal", path + "-open"});
     return {};
   }
   static unsigned mode_of(const std::string& name) {

@@ -32,7 +32,7 @@ Answers::Answers(const Parts& parts, const Feed& feed, DecisionKeeper& keeper, C
       keeper_(keeper),
       confirmed_(confirmed),
       models_(parts_.learning, parts_.rollout),
-      backups_(parts_.config.data_dir, parts_.store, parts_.rollout) {}
+      backups_(parts_.config.data_dir, parts_.store, parts_.rollout, parts_.sizing) {}
 
 std::vector<LateReply> Answers::late() {
   std::vector<LateReply> late = models_.done();

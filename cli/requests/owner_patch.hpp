@@ -2,10 +2,12 @@
 // for the operator to commit to git. Pure.
 // Source   the owner as its API server describes it, and the controller's advice for its workload
 // Rules    the advice is for all containers of a pod together: they share it in proportion to their present requests,
-//          sidecars included. Limits change along if all equal the requests; otherwise a limit caps its request. An
-//          owner whose requests an autoscaler sets, or that it scales by utilisation, gets no patch
-// Errors   denied (an autoscaler, or the level of the workload), not_found (no suggestion, or the template has it
-//          already), malformed (no containers, or several without requests)
+//          sidecars included. Limits change along if all equal the requests; otherwise a limit caps its request, and
+//          the other containers take the rest. An owner whose requests an autoscaler sets, or that it scales by
+//          utilisation, gets no patch, and neither does a template with pod-level resources
+// Law      a template with the patch applied gets no further patch for the same advice, if its limits exceed a unit
+// Errors   denied (an autoscaler, the level of the workload, or pod-level resources), not_found (no suggestion, or the
+//          template has it already), malformed (no containers, or several without requests)
 // Threads  pure functions
 #pragma once
 

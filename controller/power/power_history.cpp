@@ -15,7 +15,7 @@ void SleepTotals::pack(placement::PackWriter& out) const {
     out.word(count);
   }
   out.word(waited_pods);
-  out.real(waited_s);
+  for (const double last : {waited_s, transitions_j, asleep_j}) out.real(last);
 }
 
 void SleepTotals::unpack(placement::PackReader& in) {
@@ -28,6 +28,8 @@ void SleepTotals::unpack(placement::PackReader& in) {
   }
   read.waited_pods = in.word();
   read.waited_s = in.real();
+  if (!in.done())  // sums of a version without these two end here
+    for (double* joules : {&read.transitions_j, &read.asleep_j}) *joules = in.real();
   if (in.ok()) *this = std::move(read);
 }
 

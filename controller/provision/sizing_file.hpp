@@ -6,10 +6,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "common/sqlite/copy.hpp"
 #include "common/sqlite/database.hpp"
 
 namespace wattle::controller {
@@ -25,6 +27,7 @@ class SizingFile {
   Status put(std::span<const SizingRow> rows);
   // A row with a wrong hash has no body.
   Result<std::vector<SizingRow>> all();
+  Result<std::optional<sqlite::Copy>> copy_to(const std::string& path) { return sqlite::Copy::begin(*database_, path); }
 
  private:
   explicit SizingFile(std::unique_ptr<sqlite::Database> database) : database_(std::move(database)) {}

@@ -50,8 +50,7 @@ double SizingLadder::now_s() const { return static_cast<double>(to_ns(clock_.wal
 
 Status SizingLadder::open_file() {
   if (file_) return {};
-  WATTLE_TRY(auto file, SizingFile::open_(path_));
-  file_.emplace(std::move(file));
+  WATTLE_TRY(file_, SizingFile::open_(path_));
   return {};
 }
 
@@ -374,6 +373,13 @@ Status SizingLadder::report(const std::string& body) {
     owner->second.report.at_s = now_s();
   }
   return {};
+}
+
+Result<std::optional<sqlite::Copy>> SizingLadder::copy_to(const std::string& path) {
+  std::error_code ignored;
+  if (!file_ && (!problem_.empty() || !std::filesystem::exists(path_, ignored))) return std::optional<sqlite::Copy>();
+  WATTLE_CHECK(open_file());
+  return file_->copy_to(path);
 }
 
 std::vector<std::string> SizingLadder::alarms() const {

@@ -91,6 +91,8 @@ class SizingLadder {
   Status set_mode(const Arguments& arguments, const std::string& who);
   // Takes what the client that sets requests has done: {"namespace": ..., "workloads": {NAME: {"state", "why"}}}.
   Status report(const std::string& body);
+  // Copies the file; no value if there is none, or it cannot be read.
+  Result<std::optional<sqlite::Copy>> copy_to(const std::string& path);
 
   const LadderMode& mode() const { return mode_; }
   bool may_set() const { return may_set_; }

@@ -1,6 +1,7 @@
 #include "controller/store/backup_service.hpp"
 
 #include <chrono>
+#include <filesystem>
 #include <utility>
 
 #include "common/dir.hpp"
@@ -9,7 +10,7 @@
 namespace wattle::controller {
 
 namespace {
-constexpr int kControlPages = 256;  // 1 MiB per turn
+constexpr int kPagesPerTurn = 256;  // 1 MiB
 
 }  // namespace
 
@@ -17,7 +18,13 @@ Status BackupService::begin(Making& making) {
   if (!store_.on())
     return fail(Errc::unavailable, "backup", "this controller keeps no state on disk", "set data_dir and store.path");
   WATTLE_CHECK(make_dirs(folder_, 0700));
-  WATTLE_TRY(making.control, rollout_.copy_to(folder_ + "/control.db"));
+  const std::string sizes = folder_ + "/" + std::string(kSizingFile);
+  std::error_code ignored;
+  std::filesystem::remove(sizes, ignored);  // of a backup that was interrupted
+  WATTLE_TRY(auto control, rollout_.copy_to(folder_ + "/control.db"));
+  WATTLE_TRY(auto sizing, sizing_.copy_to(sizes));
+  if (control) making.copies.push_back(std::move(*control));
+  if (sizing) making.copies.push_back(std::move(*sizing));
   making.store = store_.copy_to(folder_ + "/store.db");
   return {};
 }
@@ -36,11 +43,11 @@ std::optional<wire::Reply> BackupService::take(const wire::Query& query, const s
 
 std::optional<LateReply> BackupService::step() {
   if (!making_) return std::nullopt;
-  if (making_->control) {
-    const auto whole = making_->control->step(kControlPages);
+  while (!making_->copies.empty()) {
+    const auto whole = making_->copies.back().step(kPagesPerTurn);
     if (whole && !*whole) return std::nullopt;
     if (!whole) making_->done = tl::unexpected<Error>(whole.error());
-    making_->control.reset();
+    making_->copies.pop_back();
   }
   if (making_->store.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return std::nullopt;
   const Status stored = making_->store.get();

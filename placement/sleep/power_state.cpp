@@ -70,6 +70,11 @@ void NodePowerRecord::pack(PackWriter& out) const {
   for (const auto& time : {ordered, last_slept, last_woken}) pack_time(out, time);
   for (const auto& value : {measured.sleep_s, measured.sleep_j, measured.wake_s, measured.wake_j, measured.asleep_w})
     pack_value(out, value);
+  out.word(test ? 1 : 0);
+  for (const MeteredTransitions* metered : {&sleeps, &wakes}) {
+    pack_value(out, metered->mean_j);
+    out.word(metered->count);
+  }
 }
 
 void NodePowerRecord::unpack(PackReader& in) {
@@ -90,6 +95,13 @@ void NodePowerRecord::unpack(PackReader& in) {
   Transitions& mean = read.measured;
   for (auto* value : {&mean.sleep_s, &mean.sleep_j, &mean.wake_s, &mean.wake_j, &mean.asleep_w})
     *value = unpack_value(in);
+  if (!in.done()) {  // a record of a version without metered transitions ends here
+    read.test = in.word() != 0;
+    for (MeteredTransitions* metered : {&read.sleeps, &read.wakes}) {
+      metered->mean_j = unpack_value(in);
+      metered->count = unpack_count(in);
+    }
+  }
   if (in.ok()) *this = std::move(read);
 }
 
@@ -99,6 +111,12 @@ std::int64_t day_of(WallTime when) {
 
 std::uint32_t cycles_on_day(const NodePowerRecord& record, WallTime now) {
   return record.day == day_of(now) ? record.cycles_today : 0;
+}
+
+void MeteredTransitions::add(double joules) {
+  if (!std::isfinite(joules) || joules < 0) return;
+  follow(mean_j, joules);
+  if (count < UINT32_MAX) ++count;
 }
 
 void follow(std::optional<double>& mean, double value) {

@@ -110,12 +110,59 @@ TEST_CASE("limits that equal requests change along, and another limit caps its r
   CHECK(capped.notes.front().find("caps its CPU") != std::string::npos);
 }
 
-TEST_CASE("fewer replicas are part of the patch") {
+TEST_CASE("fewer replicas are part of the patch; a number that the owner does not exceed, or does not have, is not") {
   OwnerAdvice said = advice_for({}, {});
   said.replicas = 2;
-  const OwnerPatch made = owner_patch(owner_json("Deployment", {container_json("web", "2", "1Gi")}), said).value();
+  OrderedJson object = owner_json("Deployment", {container_json("web", "2", "1Gi")});
+  CHECK(owner_patch(object, said).error().what.find("already requests") != std::string::npos);
+  object["spec"]["replicas"] = 3;
+  const OwnerPatch made = owner_patch(object, said).value();
   CHECK(View(made.patch)["spec"]["replicas"].number() == 2);
   CHECK_FALSE(View(made.patch)["spec"]["template"].present());
+  object["spec"]["replicas"] = 2;
+  CHECK(owner_patch(object, said).error().what.find("already requests") != std::string::npos);
+}
+
+TEST_CASE("a limit between two units caps its request in its own unit, and the others take the rest") {
+  OrderedJson odd = container_json("odd", "50m", "50M");
+  odd["resources"]["limits"] = {{"cpu", "100500u"}, {"memory", "100M"}};
+  const OwnerPatch made =
+      owner_patch(owner_json("Deployment", {odd, container_json("rest", "50m", "50M")}), advice_for(0.4, 300 * kMebi))
+          .value();
+  CHECK(container_at(made, 0)["resources"]["requests"]["cpu"].text() == "100500u");
+  CHECK(container_at(made, 0)["resources"]["requests"]["memory"].text() == "100M");
+  CHECK(container_at(made, 1)["resources"]["requests"]["cpu"].text() == "300m");
+  CHECK(container_at(made, 1)["resources"]["requests"]["memory"].text() == "205Mi");
+  const OwnerPatch near = owner_patch(owner_json("Deployment", {odd}), advice_for({}, 95.2 * kMebi)).value();
+  CHECK(container_at(near, 0)["resources"]["requests"]["memory"].text() == "100M");
+}
+
+TEST_CASE("a template whose requests would all equal their limits keeps its QoS class, and then gets no second patch") {
+  OrderedJson one = container_json("web", "100m", "100Mi");
+  one["resources"]["limits"] = {{"cpu", "1"}, {"memory", "1Gi"}};
+  OrderedJson object = owner_json("Deployment", {one});
+  const OwnerPatch made = owner_patch(object, advice_for(3, 3072 * kMebi)).value();
+  CHECK(container_at(made, 0)["resources"]["requests"]["cpu"].text() == "999m");
+  CHECK(container_at(made, 0)["resources"]["requests"]["memory"].text() == "1024Mi");
+  CHECK_FALSE(container_at(made, 0)["resources"]["limits"].present());
+  CHECK(made.notes.back().find("so that the QoS class stays the same") != std::string::npos);
+  object["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"] = {{"cpu", "999m"}, {"memory", "1Gi"}};
+  CHECK(owner_patch(object, advice_for(3, 3072 * kMebi)).error().code == Errc::not_found);
+}
+
+TEST_CASE("a template with pod-level resources gets no patch, and a note names the controller that manages an owner") {
+  OrderedJson object = owner_json("Deployment", {container_json("web", "2", "1Gi")});
+  OrderedJson manager = OrderedJson::object();
+  manager["kind"] = "Database";
+  manager["name"] = "orders";
+  manager["controller"] = true;
+  object["metadata"]["ownerReferences"] = OrderedJson::array();
+  object["metadata"]["ownerReferences"].push_back(std::move(manager));
+  CHECK(owner_patch(object, advice_for(1, {})).value().notes.back().find("Database orders manages") == 0);
+  object["spec"]["template"]["spec"]["resources"] = within("requests", within("cpu", "3"));
+  const auto made = owner_patch(object, advice_for(1, {}));
+  REQUIRE_FALSE(made);
+  CHECK(made.error().what.find("pod-level resources") != std::string::npos);
 }
 
 TEST_CASE("no patch where an autoscaler or the owner decides, or there is nothing to change; the error says why") {
@@ -169,6 +216,45 @@ TEST_CASE("any containers: the patched requests add up to the need, rounded up b
       sum += amount_of(Sizes::of(each["resources"]).requests, "cpu").value();
     RC_ASSERT(sum >= wanted - 1e-6);
     RC_ASSERT(sum < wanted + 1e-3 * static_cast<double>(n) + 1e-6);
+  }));
+}
+
+TEST_CASE("any containers and limits: a patched template has nothing left to patch, and keeps to its limits") {
+  CHECK(rc::check([] {
+    const auto n = *rc::gen::inRange<std::size_t>(1, 6);
+    const bool limited = *rc::gen::arbitrary<bool>();  // all of them
+    std::vector<OrderedJson> containers;
+    for (std::size_t i = 0; i < n; ++i) {
+      const int milli = *rc::gen::inRange(2, 400), kilo = *rc::gen::inRange(3000, 400'000);  // above a unit
+      containers.push_back(
+          container_json("c" + std::to_string(i), std::to_string(milli) + "m", std::to_string(kilo) + "k"));
+      if (!limited && *rc::gen::arbitrary<bool>()) continue;
+      OrderedJson limits = OrderedJson::object();
+      limits["cpu"] = std::to_string(milli + *rc::gen::inRange(0, 90)) + "m";
+      limits["memory"] = std::to_string(kilo + *rc::gen::inRange(0, 90'000)) + "k";
+      containers.back()["resources"]["limits"] = std::move(limits);
+    }
+    const OwnerAdvice advice =
+        advice_for(*rc::gen::inRange(1, 20'000) / 10'000.0, 1000.0 * *rc::gen::inRange(1, 2'000'000));
+    OrderedJson object = owner_json("StatefulSet", containers);
+    const auto made = owner_patch(object, advice);
+    RC_PRE(made.has_value());
+    OrderedJson& all = object["spec"]["template"]["spec"]["containers"];
+    for (const View& each : View(made->patch)["spec"]["template"]["spec"]["containers"].items())
+      for (OrderedJson& one : all)
+        if (View(one)["name"].text() == each["name"].text())
+          for (const auto& [part, sizes] : each["resources"].members())
+            for (const auto& [resource, amount] : sizes.members()) one["resources"][part][resource] = amount.any();
+    for (const View& one : View(all).items()) {
+      const Sizes sizes = Sizes::of(one["resources"]);
+      for (const char* resource : {"cpu", "memory"}) {
+        const auto limit = amount_of(sizes.limits, resource);
+        RC_ASSERT(!limit || amount_of(sizes.requests, resource).value() <= *limit);
+      }
+    }
+    const auto again = owner_patch(object, advice);
+    RC_ASSERT(!again.has_value());
+    RC_ASSERT(again.error().code == Errc::not_found);
   }));
 }
 

@@ -244,6 +244,28 @@ TEST_CASE("a restart continues from the file: what was lowered is known, and a r
   CHECK(rig.of().state.lowered.empty());
 }
 
+TEST_CASE("a copy of the file has the same mode and the same owners, and there is none before the first order") {
+  SizingRig rig;
+  const std::string path = rig.dir.file("copy.db");
+  CHECK_FALSE(rig.ladder->copy_to(path).value());
+  rig.lower();
+  rig.start_ladder();
+  auto copy = rig.ladder->copy_to(path).value();
+  REQUIRE(copy);
+  while (!copy->step(1).value()) {
+  }
+  copy.reset();
+  const SizingLadder copied(*rig.book, true, 1, path, rig.clock, rig.log);
+  CHECK(copied.mode().mode == rig.ladder->mode().mode);
+  CHECK(copied.mode().since_s == rig.ladder->mode().since_s);
+  CHECK(copied.mode().who == "operator/ada");
+  placement::PackWriter kept, found;
+  rig.of().state.pack(kept);
+  copied.owner("shop/Deployment/web")->state.pack(found);
+  CHECK(rig.of().state.lowered.size() == 1);
+  CHECK(found.take() == kept.take());
+}
+
 TEST_CASE("an order to lower is on disk before it can be read") {
   SizingRig rig;
   rig.learn();

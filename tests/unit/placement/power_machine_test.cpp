@@ -156,6 +156,19 @@ TEST_CASE("a node that is chosen is marked, emptied, put to sleep, woken, and ta
   CHECK(takes_pods(now.record));
 }
 
+TEST_CASE("a node that is chosen at another depth forgets the times and joules of the depth before") {
+  NodePowerRecord record = awake_node();
+  record.depth = Depth::suspend;
+  record.measured.wake_s = 5;
+  record.wakes.add(500);
+  PowerEvent chosen{Kind::chosen, 0, Observed::unknown, Depth::suspend, "idle"};
+  CHECK(step(record, chosen, kNow, kLimits).record.measured.wake_s == 5.0);
+  chosen.depth = Depth::off;
+  const NodePowerRecord other = step(record, chosen, kNow, kLimits).record;
+  CHECK(other.measured == Transitions{});
+  CHECK(other.wakes == MeteredTransitions{});
+}
+
 TEST_CASE("without a way to observe, a goodbye makes a node presumed asleep") {
   const NodePowerRecord record = asleep_node(false);
   CHECK(record.state == PowerState::asleep);
@@ -398,6 +411,9 @@ TEST_CASE("cycles are counted per day, and the day ends at midnight UTC") {
   CHECK(day_of(wall_from_ns(-1)) == -1);
 }
 
+// At the end of a packed record: `test`, and a mean and a count of both transitions.
+constexpr std::size_t kMeteredBytes = 8 + 2 * (16 + 8);
+
 TEST_CASE("a packed record is the same record, and a cut one is refused as a whole") {
   CHECK(rc::check([] {
     const auto& all = reachable();
@@ -405,6 +421,7 @@ TEST_CASE("a packed record is the same record, and a cut one is refused as a who
     record.reason = *rc::gen::arbitrary<std::string>();
     record.operation = *rc::gen::arbitrary<std::uint64_t>();
     if (*rc::gen::arbitrary<bool>()) follow(record.measured.wake_j, 1000.0 * *rc::gen::inRange(0, 50));
+    for (int i = *rc::gen::inRange(0, 5); i > 0; --i) record.wakes.add(1000.0 * *rc::gen::inRange(0, 50));
     PackWriter out;
     record.pack(out);
     const std::string bytes = out.take();
@@ -414,11 +431,28 @@ TEST_CASE("a packed record is the same record, and a cut one is refused as a who
     RC_ASSERT(whole.done());
     RC_ASSERT(read == record);
     NodePowerRecord kept = awake_node();
-    PackReader cut(std::string_view(bytes).substr(0, *rc::gen::inRange<std::size_t>(0, bytes.size())));
+    const auto length = *rc::gen::inRange<std::size_t>(0, bytes.size());
+    RC_PRE(length != bytes.size() - kMeteredBytes);
+    PackReader cut(std::string_view(bytes).substr(0, length));
     kept.unpack(cut);
     RC_ASSERT(!cut.ok());
     RC_ASSERT(kept == awake_node());
   }));
+}
+
+TEST_CASE("a record of a version that metered no transitions keeps everything else after an upgrade") {
+  for (const NodePowerRecord& record : reachable()) {
+    PackWriter out;
+    record.pack(out);
+    const std::string bytes = out.take();
+    PackReader older(std::string_view(bytes).substr(0, bytes.size() - kMeteredBytes));
+    NodePowerRecord read, expected = record;
+    expected.test = false;
+    expected.sleeps = expected.wakes = {};
+    read.unpack(older);
+    CHECK(older.done());
+    CHECK(read == expected);
+  }
 }
 
 }  // namespace
