@@ -189,32 +189,39 @@ void BestArm::judge() {
     apart = (tried.placed[challenger] - served.placed[challenger] + served.placed[state_.serving] -
              tried.placed[state_.serving]) /
             2;
-  if (apart >= kLeastApart) judge(challenger, (corrected(tried) - corrected(served)) / apart);
+  if (apart >= kLeastApart && judge(challenger, (corrected(tried) - corrected(served)) / apart)) return;
+  Arm& one = state_.arms[challenger];
+  if (challenger == 0 || ++one.tried < kTrialGroups) return;
+  one.rests_until = state_.blocks + options_.day_blocks;
+  one.tried = 0;
 }
 
-// `difference`: the challenger's cost over that of the arm in use.
-void BestArm::judge(std::size_t challenger, double difference) {
+// `difference`: the challenger's cost over that of the arm in use. Returns true if an arm was withdrawn or came into use.
+bool BestArm::judge(std::size_t challenger, double difference) {
   const bool with_floor = challenger == 0 || state_.serving == 0;
   const std::size_t judged = challenger == 0 ? state_.serving : challenger;
   Arm& one = state_.arms[judged];
   PairedEvidence& evidence = with_floor ? one.over_floor : one.over_serving;
-  evidence.add(challenger == 0 ? -difference : difference);
+  const double over = challenger == 0 ? -difference : difference;
+  evidence.add(over);
   if (with_floor) {
-    one.newest.push_back(challenger == 0 ? -difference : difference);
+    one.newest.push_back(over);
     if (one.newest.size() > PairedEvidence::kLeast) one.newest.pop_front();
   }
-  ++one.tried;
   const auto found = evidence.interval(level());
-  const bool lately_dear = one.newest.size() == PairedEvidence::kLeast &&
+  const bool dear = found && found->low > 0;
+  const bool lately_dear = challenger == 0 && one.newest.size() == PairedEvidence::kLeast &&
                            std::accumulate(one.newest.begin(), one.newest.end(), 0.0) > 0;
-  if ((found && found->low > 0) || (challenger == 0 && lately_dear)) {
+  if (dear || lately_dear) {
     withdraw(judged);
-  } else if (challenger != 0 && found && found->high < 0) {
-    serve(judged);
-  } else if (challenger != 0 && one.tried >= kTrialGroups) {
-    one.rests_until = state_.blocks + options_.day_blocks;
-    one.tried = 0;
+    if (dear) return true;
+    one.over_floor = {};  // the arm is not what it was
+    one.newest.clear();
+    return true;
   }
+  if (challenger == 0 || !found || found->high >= 0) return false;
+  serve(judged);
+  return true;
 }
 
 void BestArm::begin_block() {
@@ -256,8 +263,7 @@ void BestArm::begin_group() {
 bool BestArm::restore(State state) {
   const auto sane = [](double value) { return std::isfinite(value); };
   if (state.arms.size() != options_.arms || state.serving >= options_.arms) return false;
-  if (!(state.squares >= 0) || !sane(state.squares + state.products))
-    return false;
+  if (!(state.squares >= 0) || !sane(state.squares + state.products)) return false;
   for (const Spent& each : state.spent)
     if (each.arm >= options_.arms || !sane(each.excess)) return false;
   for (const FloorBlock& each : state.floor)
@@ -266,6 +272,7 @@ bool BestArm::restore(State state) {
   order_.clear();
   outcomes_.clear();
   earlier_.reset();
+  serve_left_ = 0;
   begin_block();
   return true;
 }

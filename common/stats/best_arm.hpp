@@ -9,18 +9,23 @@
 //          running pods that each arm placed. The difference of a group's costs is divided by the difference of these
 //          shares, which makes it unbiased where costs are linear in the shares. Groups whose shares differ by less
 //          than kLeastApart are no evidence
-// Evidence the differences, valid at any time (paired_evidence). The probability that an arm that is not favoured is
-//          ever called better without being better is at most `alpha` over all arms
+// Evidence the differences, valid at any time (paired_evidence). While the arm in use stays the same, the probability
+//          that any challenger is ever called better without being better is at most `alpha`. Each change of the arm in
+//          use begins new comparisons, and so does an arm that becomes worse
 // Expected a block's cost is corrected for its load by its expected cost: log cost - slope x log expected. The slope
 //          comes from neighbouring blocks of the same arm, so a wrong expectation costs precision but favours no arm
 // States   as of a network (network_trial). A challenger is in use when its interval lies below the cost of the arm in
 //          use. It is withdrawn when its interval lies above, or when it has cost too much; it rests for a day, then
 //          twice as long each time. An arm in use is withdrawn likewise, and when its newest kLeast groups with the
 //          floor cost more. Without a verdict after kTrialGroups, a challenger rests for a day
-// Bound    an arm is withdrawn, and the floor takes over at once, when its cost over the floor's in the newest day exceeds
-//          its part of `day_loss` and kSure deviations of what chance gives that many blocks. A group begins only if
-//          the challengers of the newest day have cost nothing, or leave room for another such cost within `day_loss`.
-//          The bound is of measured costs; those that a stopped block causes later are outside of it
+// Bound    an arm is withdrawn, and the floor takes over at once, when its cost over the floor's in the newest day
+//          exceeds both its part of `day_loss` and kSure standard errors of that cost. A group begins only if the
+//          challengers of the newest day have cost nothing, or leave room for another such cost within `day_loss`.
+//          `day_loss` is therefore kept only where an arm costs much more than a block's noise: an arm that costs as
+//          little as the noise is withdrawn by its groups, after days
+// Limits   the bound is of measured costs: blocks that are not measured count as no cost, and the pods that an arm
+//          leaves behind show in the floor's blocks, which then understate its cost. Costs that are not linear in the
+//          shares of pods, as those of nodes that one pod keeps awake, bias a difference
 // Units    costs per unit of work in any unit; excess as a share of a block's cost
 // Errors   none: outcomes that are not finite count as not measured
 // Threads  single owner
@@ -142,7 +147,7 @@ class BestArm {
   void serve(std::size_t arm);
   void learn_slope(const std::optional<BlockOutcome>& outcome);
   void judge();
-  void judge(std::size_t challenger, double difference);
+  bool judge(std::size_t challenger, double difference);
   void begin_block();
   void begin_group();
 

@@ -183,8 +183,7 @@ std::vector<Contender> DecisionCore::measured_contenders() const {
                   {}};
     if (each != placement::Candidate::floor || in_use) one.state = trials.state(each);
     if (const auto mean = trials.difference(each)) {
-      MeasuredDifference measured{
-          std::string(trials.name(trials.reference(each))), std::expm1(*mean), {}, {}, 0, {}};
+      MeasuredDifference measured{std::string(trials.name(trials.reference(each))), std::expm1(*mean), {}, {}, 0, {}};
       if (const auto interval = trials.interval(each)) {
         measured.low = std::expm1(interval->low);
         measured.high = std::expm1(interval->high);

@@ -10,8 +10,8 @@ namespace wattle::placement {
 namespace {
 
 constexpr double kLeastSeen = 0.9, kLeastWatched = 0.95, kLeastCores = 0.1;
-constexpr double kLongestGap_s = 10;  // the state during a longer gap is unknown
-constexpr double kOverWait = 1.5;     // as the budget's monitor
+constexpr double kLongestGap_s = 10;                     // the state during a longer gap is unknown
+constexpr double kOverWait = 1.5;                        // as the budget's monitor
 constexpr double kLeastFresh = 0.05, kMostFresh = 0.99;  // of running pods, in a block
 
 std::size_t blocks_of_day(Duration day, Duration length) {
@@ -71,6 +71,9 @@ void CandidateTrials::on_pod_ended(std::uint64_t pod) {
   if (was.by && was.block == block_) fresh_cores_ -= was.cores;
   if (was.by) placed_cores_[*was.by] -= was.cores;
   running_.erase(found);
+  if (!running_.empty()) return;
+  running_cores_ = fresh_cores_ = 0;  // without the sums' rounding errors
+  placed_cores_ = {};
 }
 
 void CandidateTrials::add_placed(Sums& sums, double passed_s) const {
@@ -136,6 +139,8 @@ bool CandidateTrials::watch(const ClusterView& view, const WaitNow& wait) {
   if (!began_) {
     began_ = watched_ = view.now;
     measured_ = whole_ = {};
+    ++block_;
+    fresh_cores_ = 0;
   }
   const double passed_s = std::clamp(seconds(view.now - *watched_), 0.0, kLongestGap_s);
   watched_ = view.now;
@@ -162,10 +167,10 @@ void CandidateTrials::explain() {
     why_ += serves() == Candidate::floor ? ": a block of comparison with the floor" : ": it is on trial in this block";
   else if (in_use() == Candidate::floor)
     why_ += ": no other candidate has been measured to cost less energy per unit of work";
+  else if (const auto over = interval(in_use()); in_use() == Candidate::baseline && !(over && over->high < 0))
+    why_ += ": it was better on other clusters, and measured blocks have not shown that it costs more energy";
   else
-    why_ += interval(in_use()) && interval(in_use())->high < 0
-                ? ": it has been measured to cost less energy per unit of work"
-                : ": it was better on other clusters, and measured blocks have not shown that it costs more energy";
+    why_ += ": it has been measured to cost less energy per unit of work";
 }
 
 bool CandidateTrials::restore(const State& state) {

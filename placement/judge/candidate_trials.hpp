@@ -38,7 +38,7 @@ inline constexpr const char* kFloorPolicy = "node-order";
 inline bool is_network(Candidate candidate) { return candidate >= Candidate::baseline; }
 
 struct TrialOptions {
-  bool on = false;  // false: the policy decides without a trial
+  bool on = false;                             // false: the policy decides without a trial
   Duration length = std::chrono::minutes(30);  // least
   Duration day = std::chrono::hours(24);
   std::uint64_t seed = 1;

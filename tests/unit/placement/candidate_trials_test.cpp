@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kStep_s = 10, kBlock_s = 300, kDayBlocks = 48;
 const TrialOptions kTrials{
-    .on = true, .length = std::chrono::seconds(kBlock_s), .day = std::chrono::seconds(kDayBlocks* kBlock_s)};
+    .on = true, .length = std::chrono::seconds(kBlock_s), .day = std::chrono::seconds(kDayBlocks * kBlock_s)};
 
 // Prefers the nodes with the highest (times > 0) or lowest marginal watts.
 struct ByWatts final : models::QNetwork {

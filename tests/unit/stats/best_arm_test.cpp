@@ -157,19 +157,28 @@ TEST_CASE("a favoured arm serves after the floor's first blocks, and keeps most 
   CHECK(share >= 0.9);
 }
 
-TEST_CASE("a favoured arm that is truly bad is withdrawn within the day, which costs at most 0.6% of a day") {
-  for (const double cost : {0.1, 0.25, 0.7}) {
-    double worst = 0;
-    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
-      BestArm arms({.arms = 2, .seed = seed, .favoured = 1});
-      arms.offer(1, true);
-      const Lived lived = live(arms, {0, cost}, 7 * kDay, seed);
-      worst = std::max(worst, lived.worst_day);
-      CHECK(lived.serving == 0);
-    }
-    MESSAGE("costs " << cost << " more: " << 100 * worst << "% of the worst day");
-    CHECK(worst <= 0.006);
+// The worst day of 20 clusters whose favoured arm costs more.
+double worst_favoured(double cost, double deviation) {
+  double worst = 0;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    BestArm arms({.arms = 2, .seed = seed, .favoured = 1});
+    arms.offer(1, true);
+    const Lived lived = live(arms, {0, cost}, 7 * kDay, seed, deviation);
+    worst = std::max(worst, lived.worst_day);
+    CHECK(lived.serving == 0);
   }
+  MESSAGE("costs " << 100 * cost << "% more, deviation " << deviation << ": " << 100 * worst << "% of the worst day");
+  return worst;
+}
+
+TEST_CASE("a favoured arm that is truly bad is withdrawn within the day, which costs at most 0.6% of a day") {
+  for (const double cost : {0.1, 0.25, 0.7}) CHECK(worst_favoured(cost, 0.02) <= 0.006);
+}
+
+// No bound of half a percent of a day: a difference of the size of the noise takes longer than a day to find.
+TEST_CASE("a favoured arm that costs 1 to 5% more is withdrawn within a week, and costs no more than that a day") {
+  for (const double deviation : {0.02, 0.05})
+    for (const double cost : {0.01, 0.02, 0.05}) CHECK(worst_favoured(cost, deviation) <= std::expm1(cost));
 }
 
 // Lives blocks whose cost depends on which arms placed the running pods, of which `stays` outlive a block.
