@@ -196,7 +196,8 @@ void BestArm::judge() {
   one.tried = 0;
 }
 
-// `difference`: the challenger's cost over that of the arm in use. Returns true if an arm was withdrawn or came into use.
+// `difference`: the challenger's cost over that of the arm in use. Returns true for a verdict: an arm was withdrawn, or
+// came into use.
 bool BestArm::judge(std::size_t challenger, double difference) {
   const bool with_floor = challenger == 0 || state_.serving == 0;
   const std::size_t judged = challenger == 0 ? state_.serving : challenger;

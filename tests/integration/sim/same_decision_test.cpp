@@ -59,7 +59,7 @@ struct BothReported : DeciderRig {
     decider.emplace(
         config, state, networks, clock, [](LearningNews) {}, 1);
     networks.set(network, {"digest", "a-file"});
-    if (measured) networks.trust(network, {"digest", "a-file"});
+    if (measured) networks.trust(network, {"digest", "a-file", {}, {}, "it was better elsewhere"});
     ties.seed(static_cast<std::uint64_t>(config.seed));
     sim::LiveEngineOptions options{policy, {config.decide, network_options}};
     options.engine.trials = {.on = measured,
