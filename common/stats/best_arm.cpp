@@ -11,11 +11,22 @@ namespace wattle::stats {
 
 namespace {
 
-constexpr double kArmShare = 0.5;         // of the allowed loss, for one arm
 constexpr std::size_t kFloorBlocks = 12;  // newest blocks of the floor that give its cost
+constexpr double kFloorDays = 4;          // older ones do not
+constexpr double kPriorDeviation = 0.02;  // of a block's cost
+constexpr double kPriorBlocks = 4;        // that it counts for
 constexpr std::uint64_t kMostRests = 4;   // doublings of a rest
 constexpr double kSlopePrior = 0.2;       // squared changes of the expected cost that a slope of 1 counts for
 constexpr double kMostSlope = 2;
+
+constexpr double kOfMedian = 1.4826, kMedianVariance = 1.5708;  // of normal values
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  if (values.size() % 2 == 1) return *middle;
+  return (*middle + *std::max_element(values.begin(), middle)) / 2;
+}
 
 bool finite(const BlockOutcome& outcome) {
   return std::isfinite(outcome.log_cost) && std::isfinite(outcome.log_expected);
@@ -38,28 +49,45 @@ double BestArm::slope() const {
   return std::clamp((kSlopePrior + state_.products) / (kSlopePrior + state_.squares), 0.0, kMostSlope);
 }
 
+// Medians, because blocks in which a cluster fills up or empties are far from the others.
+BestArm::Usual BestArm::usual() const {
+  std::vector<double> values;
+  for (const FloorBlock& each : state_.floor) values.push_back(corrected(each.outcome));
+  if (values.empty()) return {};
+  const double middle = median(values);
+  for (double& each : values) each = std::abs(each - middle);
+  const double deviation = kOfMedian * median(values), known = static_cast<double>(values.size());
+  return {middle, std::sqrt((kPriorBlocks * kPriorDeviation * kPriorDeviation + known * deviation * deviation) /
+                            (kPriorBlocks + known))};
+}
+
 std::optional<double> BestArm::excess(const BlockOutcome& outcome) const {
   if (state_.floor.size() < options_.floor_blocks) return std::nullopt;
-  double sum = 0;
-  for (const FloorBlock& each : state_.floor) sum += each.outcome.log_cost - slope() * each.outcome.log_expected;
-  const double usual = sum / static_cast<double>(state_.floor.size());
-  return std::expm1(outcome.log_cost - slope() * outcome.log_expected - usual);
+  return std::expm1(corrected(outcome) - usual().cost);
+}
+
+double BestArm::allowed() const {
+  return (1 - options_.reserve) * options_.day_loss * static_cast<double>(options_.day_blocks);
+}
+
+// The floor's median has an error, too, which all blocks share.
+double BestArm::limit(double blocks) const {
+  const auto known = static_cast<double>(std::max<std::size_t>(1, state_.floor.size()));
+  const double chance = usual().deviation * std::sqrt(blocks + kMedianVariance * blocks * blocks / known);
+  return std::max(allowed() / static_cast<double>(std::max<std::size_t>(2, options_.arms - 1)), kSure * chance);
+}
+
+// Would the present arm, with this excess over this share of its block, have cost too much?
+bool BestArm::stops(double more, double share) const {
+  double blocks = share;
+  for (const Spent& each : state_.spent) blocks += each.arm == arm_ ? 1 : 0;
+  return arm_ != 0 && spent(arm_) + more * share > limit(blocks);
 }
 
 double BestArm::spent(std::size_t arm) const {
   double sum = 0;
   for (const Spent& each : state_.spent) sum += each.arm == arm ? each.excess : 0;
   return std::max(0.0, sum);
-}
-
-double BestArm::spent() const {
-  double sum = 0;
-  for (std::size_t arm = 1; arm < options_.arms; ++arm) sum += spent(arm);
-  return sum;
-}
-
-double BestArm::allowed() const {
-  return (1 - options_.reserve) * options_.day_loss * static_cast<double>(options_.day_blocks);
 }
 
 double BestArm::day_excess() const {
@@ -81,13 +109,24 @@ NetworkState BestArm::state(std::size_t arm) const {
 }
 
 std::optional<double> BestArm::difference(std::size_t arm) const {
-  const PairedEvidence& evidence = state_.arms[arm].over_floor;
-  return evidence.pairs() > 0 ? std::optional(evidence.mean()) : std::nullopt;
+  return groups(arm) > 0 ? std::optional(evidence(arm).mean()) : std::nullopt;
+}
+
+std::size_t BestArm::reference(std::size_t arm) const {
+  return arm != state_.serving && state_.arms[arm].over_serving.pairs() > 0 ? state_.serving : 0;
+}
+
+const PairedEvidence& BestArm::evidence(std::size_t arm) const {
+  return reference(arm) == 0 ? state_.arms[arm].over_floor : state_.arms[arm].over_serving;
 }
 
 void BestArm::serve(std::size_t arm) {
   state_.serving = arm;
-  for (Arm& each : state_.arms) each.over_serving = {};
+  order_.clear();
+  for (Arm& each : state_.arms) {
+    each.over_serving = {};
+    each.tried = 0;
+  }
 }
 
 void BestArm::withdraw(std::size_t arm) {
@@ -95,13 +134,14 @@ void BestArm::withdraw(std::size_t arm) {
   one.rests_until = state_.blocks + (options_.day_blocks << std::min(one.withdrawals, kMostRests));
   ++one.withdrawals;
   one.tried = 0;
+  order_.clear();
   if (state_.serving == arm) serve(0);
 }
 
 bool BestArm::so_far(const BlockOutcome& outcome, double share) {
   if (arm() == 0 || !finite(outcome)) return false;
   const auto more = excess(outcome);
-  stopped_ = more && *more * share >= options_.block_loss;
+  stopped_ = more && stops(*more, share);
   return stopped_;
 }
 
@@ -109,114 +149,122 @@ void BestArm::end(const std::optional<BlockOutcome>& outcome) {
   const std::size_t arm = arm_;
   const bool measured = outcome && finite(*outcome);
   ++state_.blocks;
-  const std::optional<double> more = measured ? excess(*outcome) : std::nullopt;
-  double counted = arm == 0 ? 0 : more.value_or(options_.block_loss);
-  if (stopped_) counted = std::max(counted, options_.block_loss);
-  state_.spent.push_back({arm, counted});
-  if (state_.spent.size() > options_.day_blocks) state_.spent.pop_front();
-  while (!state_.floor.empty() &&
-         (state_.floor.size() > kFloorBlocks || state_.blocks - state_.floor.front().number > options_.day_blocks))
-    state_.floor.pop_front();
+  const double more = measured && arm != 0 ? excess(*outcome).value_or(0) : 0;
+  const bool too_dear = arm != 0 && (stopped_ || stops(more, 1));
+  state_.spent.push_back({arm, more});
+  while (state_.spent.size() > options_.day_blocks) state_.spent.pop_front();
+  learn_slope(measured ? outcome : std::nullopt);
   if (arm == 0 && measured) state_.floor.push_back({state_.blocks, *outcome});
+  const double oldest = static_cast<double>(state_.blocks) - kFloorDays * static_cast<double>(options_.day_blocks);
+  while (!state_.floor.empty() &&
+         (state_.floor.size() > kFloorBlocks || static_cast<double>(state_.floor.front().number) < oldest))
+    state_.floor.pop_front();
   if (!order_.empty() && measured) outcomes_.push_back(*outcome);
   if (!order_.empty() && !measured) order_.clear();
   if (!order_.empty() && outcomes_.size() == order_.size()) judge();
-  if (arm != 0 && state_.blocks >= state_.arms[arm].rests_until && spent(arm) > kArmShare * allowed()) withdraw(arm);
+  if (too_dear && state_.blocks >= state_.arms[arm].rests_until) withdraw(arm);
   begin_block();
 }
 
-void BestArm::judge_floor() {
-  const auto at = static_cast<std::size_t>(std::find(order_.begin(), order_.end(), 0U) - order_.begin());
-  const BlockOutcome floor = outcomes_[at];
-  if (earlier_floor_) {
-    const double change = floor.log_expected - earlier_floor_->log_expected;
-    state_.products += change * (floor.log_cost - earlier_floor_->log_cost);
+void BestArm::learn_slope(const std::optional<BlockOutcome>& outcome) {
+  if (outcome && earlier_ && !stopped_ && earlier_arm_ == arm_) {
+    const double change = outcome->log_expected - earlier_->log_expected;
+    state_.products += change * (outcome->log_cost - earlier_->log_cost);
     state_.squares += change * change;
   }
-  earlier_floor_ = floor;
+  earlier_arm_ = arm_;
+  earlier_ = stopped_ ? std::nullopt : outcome;
 }
 
+// Judges the group that has just ended.
 void BestArm::judge() {
   ++state_.groups;
-  std::vector<double> cost(options_.arms, 0.0);
-  for (std::size_t i = 0; i < order_.size(); ++i)
-    cost[order_[i]] = outcomes_[i].log_cost - slope() * outcomes_[i].log_expected;
-  for (const std::size_t arm : order_) {
-    if (arm == 0) continue;
-    Arm& one = state_.arms[arm];
-    one.over_floor.add(cost[arm] - cost[0]);
-    one.newest.push_back(cost[arm] - cost[0]);
-    if (one.newest.size() > PairedEvidence::kLeast) one.newest.pop_front();
-    if (state_.serving != 0 && arm != state_.serving) one.over_serving.add(cost[arm] - cost[state_.serving]);
-    ++one.tried;
-  }
-  judge_floor();
   const std::vector<std::size_t> order = std::exchange(order_, {});
-  const bool tried = std::any_of(order.begin(), order.end(), [this](std::size_t arm) { return on_trial(arm); });
-  serve_left_ = tried ? 0 : options_.serve_blocks;
-  std::optional<std::size_t> best;
-  for (const std::size_t arm : order) {
-    if (arm == 0) continue;
-    Arm& one = state_.arms[arm];
-    const auto found = interval(arm);
-    const double recent = std::accumulate(one.newest.begin(), one.newest.end(), 0.0);
-    if (found && found->low > 0) {
-      withdraw(arm);
-    } else if (arm == state_.serving) {
-      if (one.newest.size() == PairedEvidence::kLeast && recent > 0) {
-        one.over_floor = {};
-        one.newest.clear();
-        serve(0);
-      }
-    } else if (found && found->high < 0) {
-      if (!best || found->mean < state_.arms[*best].over_floor.mean()) best = arm;
-    } else if (one.tried >= kTrialGroups) {
-      one.rests_until = state_.blocks + options_.day_blocks;
-      one.tried = 0;
-    }
+  serve_left_ = options_.serve_blocks;
+  const std::size_t first = order[0] == state_.serving ? 1 : 0;  // the challenger's block
+  const std::size_t challenger = order[first];
+  const BlockOutcome &tried = outcomes_[first], &served = outcomes_[1 - first];
+  double apart = 1;
+  if (!tried.placed.empty() && !served.placed.empty())
+    apart = (tried.placed[challenger] - served.placed[challenger] + served.placed[state_.serving] -
+             tried.placed[state_.serving]) /
+            2;
+  if (apart >= kLeastApart && judge(challenger, (corrected(tried) - corrected(served)) / apart)) return;
+  Arm& one = state_.arms[challenger];
+  if (challenger == 0 || ++one.tried < kTrialGroups) return;
+  one.rests_until = state_.blocks + options_.day_blocks;
+  one.tried = 0;
+}
+
+// `difference`: the challenger's cost over that of the arm in use. Returns true for a verdict: an arm was withdrawn, or
+// came into use.
+bool BestArm::judge(std::size_t challenger, double difference) {
+  const bool with_floor = challenger == 0 || state_.serving == 0;
+  const std::size_t judged = challenger == 0 ? state_.serving : challenger;
+  Arm& one = state_.arms[judged];
+  PairedEvidence& evidence = with_floor ? one.over_floor : one.over_serving;
+  const double over = challenger == 0 ? -difference : difference;
+  evidence.add(over);
+  if (with_floor) {
+    one.newest.push_back(over);
+    if (one.newest.size() > PairedEvidence::kLeast) one.newest.pop_front();
   }
-  if (!best) return;
-  const auto over = state_.arms[*best].over_serving.interval(level());
-  if (state_.serving == 0 || (over && over->high < 0)) serve(*best);
+  const auto found = evidence.interval(level());
+  const bool dear = found && found->low > 0;
+  const bool lately_dear = challenger == 0 && one.newest.size() == PairedEvidence::kLeast &&
+                           std::accumulate(one.newest.begin(), one.newest.end(), 0.0) > 0;
+  if (dear || lately_dear) {
+    withdraw(judged);
+    if (dear) return true;
+    one.over_floor = {};  // the arm is not what it was
+    one.newest.clear();
+    return true;
+  }
+  if (challenger == 0 || !found || found->high >= 0) return false;
+  serve(judged);
+  return true;
 }
 
 void BestArm::begin_block() {
   stopped_ = false;
+  const bool known = state_.floor.size() >= options_.floor_blocks;
+  const Arm& favoured = state_.arms[options_.favoured];
+  if (known && state_.serving == 0 && favoured.worth_a_trial && favoured.withdrawals == 0) serve(options_.favoured);
   if (order_.empty()) begin_group();
   if (!order_.empty()) {
     arm_ = order_[outcomes_.size()];
     return;
   }
-  arm_ = state_.floor.size() < options_.floor_blocks ? 0 : state_.serving;
+  arm_ = known ? state_.serving : 0;
   if (serve_left_ > 0) --serve_left_;
 }
 
-// Opens a group if it is time for one, and the arms may cost as much.
+// Opens a group if it is time for one.
 void BestArm::begin_group() {
   outcomes_.clear();
   if (serve_left_ > 0 || state_.floor.size() < options_.floor_blocks) return;
-  std::vector<std::size_t> tried;
-  for (std::size_t arm = 1; arm < options_.arms; ++arm)
-    if (on_trial(arm)) tried.push_back(arm);
-  // The arm with the fewest groups is next.
-  std::stable_sort(tried.begin(), tried.end(), [this](std::size_t a, std::size_t b) { return groups(a) < groups(b); });
-  const double left = allowed() - spent();
-  const auto most = static_cast<std::size_t>(std::max(0.0, left / options_.block_loss));
-  if (tried.size() > most) tried.resize(most);
-  std::vector<std::size_t> members{0};
-  if (state_.serving != 0) members.push_back(state_.serving);
-  members.insert(members.end(), tried.begin(), tried.end());
-  if (members.size() == 1) return;
-  order_ = std::move(members);
+  double cost = 0;
+  for (std::size_t arm = 1; arm < options_.arms; ++arm) cost += arm == state_.serving ? 0 : spent(arm);
+  const bool room = cost <= 0 || cost + limit(1) <= allowed();
+  std::optional<std::size_t> next;
+  const auto tried = [this](std::size_t arm) {
+    const Arm& one = state_.arms[arm == 0 ? state_.serving : arm];
+    return (arm == 0 || state_.serving == 0 ? one.over_floor : one.over_serving).pairs();
+  };
+  for (std::size_t arm = 0; arm < options_.arms; ++arm) {
+    const bool may = arm == 0 ? state_.serving != 0 : room && on_trial(arm);
+    if (may && (!next || tried(arm) < tried(*next))) next = arm;
+  }
+  if (!next) return;
+  order_ = {state_.serving, *next};
   Random random(options_.seed ^ (state_.groups + 1) * 0x9e3779b97f4a7c15ULL);
-  for (std::size_t i = order_.size(); i > 1; --i) std::swap(order_[i - 1], order_[pick(random, i)]);
+  if (pick(random, 2) == 1) std::swap(order_[0], order_[1]);
 }
 
 bool BestArm::restore(State state) {
   const auto sane = [](double value) { return std::isfinite(value); };
   if (state.arms.size() != options_.arms || state.serving >= options_.arms) return false;
-  if (state.spent.size() > options_.day_blocks || !(state.squares >= 0) || !sane(state.squares + state.products))
-    return false;
+  if (!(state.squares >= 0) || !sane(state.squares + state.products)) return false;
   for (const Spent& each : state.spent)
     if (each.arm >= options_.arms || !sane(each.excess)) return false;
   for (const FloorBlock& each : state.floor)
@@ -224,7 +272,8 @@ bool BestArm::restore(State state) {
   state_ = std::move(state);
   order_.clear();
   outcomes_.clear();
-  earlier_floor_.reset();
+  earlier_.reset();
+  serve_left_ = 0;
   begin_block();
   return true;
 }

@@ -1,19 +1,31 @@
 // best_arm: chooses for each block of time which of several arms serves, by what the blocks cost. Arm 0 is the floor.
 // The cost of trying the others is bounded.
-// Groups   an arm on trial gets one block in each group. A group also has a block of the floor and one of the arm in
-//          use, all in random order. The differences within a group are the evidence (paired_evidence), valid at any
-//          time. The probability that an arm is ever called better than the floor without being better is at most
-//          `alpha` over all arms
-// Expected a block's cost is corrected for its load by its expected cost: log cost - slope x log expected cost. The
-//          slope comes from earlier blocks of the floor, so a wrong expectation costs precision but favours no arm
-// States   as of a network (network_trial). An arm is in use when its interval lies below the floor's cost, and below
-//          that of the arm in use before. It is withdrawn when its interval lies above, or when it has cost too much;
-//          it rests for a day, then twice as long each time. An arm in use returns to its trial when its newest kLeast
-//          groups cost more than the floor. Without a verdict after kTrialGroups, an arm rests for a day
-// Bound    over the newest `day_blocks`, all arms together may cost `day_loss` of a day more than the floor. A group
-//          begins only if the cost so far and block_loss for each arm on trial are within that. The floor takes over
-//          for the rest of a block that has cost block_loss more. An unmeasured block counts as block_loss. The bound
-//          is of measured costs: their error, and costs that a block causes later, are outside of it
+// Start    the floor serves `floor_blocks`, as a reference. Then the arm that prior evidence favours (`favoured`) is in
+//          use, until measured blocks show that it costs more; without one, the floor is
+// Groups   of two blocks in random order: the arm in use, and the challenger with the fewest groups. The floor is a
+//          challenger, too. After a group the arm in use serves `serve_blocks`, so a challenger never gets more than a
+//          share of 1 / (2 + serve_blocks)
+// Carried  pods outlive their block, so a block's cost also shows earlier placements. A block reports the share of
+//          running pods that each arm placed. The difference of a group's costs is divided by the difference of these
+//          shares, which makes it unbiased where costs are linear in the shares. Groups whose shares differ by less
+//          than kLeastApart are no evidence
+// Evidence the differences, valid at any time (paired_evidence). While the arm in use stays the same, the probability
+//          that any challenger is ever called better without being better is at most `alpha`. Each change of the arm in
+//          use begins new comparisons, and so does an arm that becomes worse
+// Expected a block's cost is corrected for its load by its expected cost: log cost - slope x log expected. The slope
+//          comes from neighbouring blocks of the same arm, so a wrong expectation costs precision but favours no arm
+// States   as of a network (network_trial). A challenger is in use when its interval lies below the cost of the arm in
+//          use. It is withdrawn when its interval lies above, or when it has cost too much; it rests for a day, then
+//          twice as long each time. An arm in use is withdrawn likewise, and when its newest kLeast groups with the
+//          floor cost more. Without a verdict after kTrialGroups, a challenger rests for a day
+// Bound    an arm is withdrawn, and the floor takes over at once, when its cost over the floor's in the newest day
+//          exceeds both its part of `day_loss` and kSure standard errors of that cost. A group begins only if the
+//          challengers of the newest day have cost nothing, or leave room for another such cost within `day_loss`.
+//          `day_loss` is therefore kept only where an arm costs much more than a block's noise: an arm that costs as
+//          little as the noise is withdrawn by its groups, after days
+// Limits   the bound is of measured costs: blocks that are not measured count as no cost, and the pods that an arm
+//          leaves behind show in the floor's blocks, which then understate its cost. Costs that are not linear in the
+//          shares of pods, as those of nodes that one pod keeps awake, bias a difference
 // Units    costs per unit of work in any unit; excess as a share of a block's cost
 // Errors   none: outcomes that are not finite count as not measured
 // Threads  single owner
@@ -35,25 +47,27 @@ struct BestArmOptions {
   std::uint64_t seed = 1;
   double alpha = 0.05;
   std::size_t day_blocks = 48;
+  std::size_t favoured = 0;      // by prior evidence; 0: none
   double day_loss = 0.005;       // allowed loss of all arms, as a share of a day's cost
-  double block_loss = 0.05;      // loss that ends an arm's block, as a share of the block's cost
-  double reserve = 0.25;         // part of the day's loss that is kept for the error of measured costs
-  std::size_t floor_blocks = 4;  // measured blocks of the floor before a group, in the newest day
-  std::size_t serve_blocks = 4;  // between groups, while no arm is on trial
+  double reserve = 0.4;          // part of the day's loss that is kept for the error of measured costs
+  std::size_t floor_blocks = 4;  // measured blocks of the floor before another arm
+  std::size_t serve_blocks = 4;  // between groups
 };
 
 struct BlockOutcome {
   double log_cost = 0, log_expected = 0;
+  std::vector<double> placed = {};  // shares of running pods, by the arm that placed them; empty: all by this block's
 };
 
 class BestArm {
  public:
   static constexpr std::size_t kTrialGroups = 24;
+  static constexpr double kLeastApart = 0.1, kSure = 3;
 
   struct Arm {
     bool worth_a_trial = false;
     PairedEvidence over_floor, over_serving;
-    std::deque<double> newest;  // differences from the floor, oldest first, at most PairedEvidence::kLeast
+    std::deque<double> newest;  // over_floor's, oldest first, at most PairedEvidence::kLeast
     std::uint64_t rests_until = 0, withdrawals = 0, tried = 0;  // a block's number; groups since it rested
   };
   struct Spent {
@@ -71,17 +85,21 @@ class BestArm {
     std::uint64_t blocks = 0, groups = 0;
     std::deque<Spent> spent;           // of the newest day, oldest first
     std::deque<FloorBlock> floor;      // oldest first
-    double products = 0, squares = 0;  // of changes between blocks of the floor, for the slope
+    double products = 0, squares = 0;  // of changes between neighbouring blocks, for the slope
   };
 
   explicit BestArm(BestArmOptions options = {});
 
   // The arm is worth a trial, or not. An arm in use stays in use.
   void offer(std::size_t arm, bool worth_a_trial) { state_.arms[arm].worth_a_trial = worth_a_trial; }
+  // Sets the arm that prior evidence favours, from the next block on; 0: none. An arm in use stays in use.
+  void favour(std::size_t arm) { options_.favoured = arm; }
   // Withdraws the arm for another reason than its cost.
   void reject(std::size_t arm) { withdraw(arm); }
   // Drops the evidence of an arm that has become another one.
   void forget(std::size_t arm);
+  // Sets how many blocks a day has from now on.
+  void set_day_blocks(std::size_t blocks) { options_.day_blocks = blocks; }
 
   // Returns the arm of the present block.
   std::size_t arm() const { return stopped_ ? 0 : arm_; }
@@ -92,10 +110,14 @@ class BestArm {
 
   std::size_t serving() const { return state_.serving; }
   NetworkState state(std::size_t arm) const;
-  // Cost over the floor's, as a difference of logarithms; no value before the first group.
+  // The arm that `arm` is compared with: the one in use if there are groups with it, or else the floor.
+  std::size_t reference(std::size_t arm) const;
+  // Cost over the reference's, as a difference of logarithms; no value before the first group.
   std::optional<double> difference(std::size_t arm) const;
-  std::optional<Interval> interval(std::size_t arm) const { return state_.arms[arm].over_floor.interval(level()); }
-  std::uint64_t groups(std::size_t arm) const { return state_.arms[arm].over_floor.pairs(); }
+  std::optional<Interval> interval(std::size_t arm) const { return evidence(arm).interval(level()); }
+  // The cost over the floor's of a block with this outcome, as a share; no value before the floor has served enough.
+  std::optional<double> excess(const BlockOutcome& outcome) const;
+  std::uint64_t groups(std::size_t arm) const { return evidence(arm).pairs(); }
   // Measured cost of all arms over the floor's in the newest day, as a share of a day's cost.
   double day_excess() const;
   std::uint64_t blocks() const { return state_.blocks; }
@@ -107,16 +129,25 @@ class BestArm {
 
  private:
   double level() const { return options_.alpha / static_cast<double>(options_.arms - 1); }
+  const PairedEvidence& evidence(std::size_t arm) const;
+  struct Usual {
+    double cost = 0, deviation = 0;  // of a block of the floor
+  };
+  Usual usual() const;
+  double allowed() const;  // loss in a day
   double slope() const;
-  std::optional<double> excess(const BlockOutcome& outcome) const;
+  double corrected(const BlockOutcome& outcome) const { return outcome.log_cost - slope() * outcome.log_expected; }
+  // Of the newest day.
   double spent(std::size_t arm) const;
-  double spent() const;
-  double allowed() const;
+  // Most that an arm may cost over the floor in a day, given how many blocks of it the newest day has.
+  double limit(double blocks) const;
+  bool stops(double more, double share) const;
   bool on_trial(std::size_t arm) const;
   void withdraw(std::size_t arm);
   void serve(std::size_t arm);
+  void learn_slope(const std::optional<BlockOutcome>& outcome);
   void judge();
-  void judge_floor();
+  bool judge(std::size_t challenger, double difference);
   void begin_block();
   void begin_group();
 
@@ -127,7 +158,8 @@ class BestArm {
   std::vector<std::size_t> order_;      // arms of the open group; empty: none is open
   std::vector<BlockOutcome> outcomes_;  // of its blocks so far
   std::size_t serve_left_ = 0;
-  std::optional<BlockOutcome> earlier_floor_;  // of the previous group
+  std::size_t earlier_arm_ = 0;          // of the previous block
+  std::optional<BlockOutcome> earlier_;  // if it was measured, and not stopped
 };
 
 }  // namespace wattle::stats

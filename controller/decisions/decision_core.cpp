@@ -10,6 +10,8 @@ namespace wattle::controller {
 
 namespace {
 
+constexpr int kBlocksOfDay = 48;  // a day of the candidates' trials: 24 hours with the default canary.block
+
 placement::Modelled modelled_in(Mode mode) {
   if (mode == Mode::off) return placement::Modelled::none;
   return mode == Mode::shadow ? placement::Modelled::advice : placement::Modelled::default_scheduler;
@@ -32,7 +34,7 @@ DecisionCore::DecisionCore(const ControllerConfig& config, ClusterState& state, 
                config.modelled,
                {.on = config.measure_candidates,
                 .length = config.blocks.length,
-                .washout = config.blocks.washout,
+                .day = kBlocksOfDay * config.blocks.length,
                 .seed = static_cast<std::uint64_t>(config.seed)}},
               std::move(cluster_model)),
       monitors_(engine_),
@@ -150,6 +152,7 @@ DecisionCore::Present DecisionCore::present() const {
 void DecisionCore::offer_networks() {
   const Present present = this->present();
   const bool active = engine_.trials().active();
+  engine_.trials().favour_baseline(!networks_.serving().trusted_version.certificate.empty());
   engine_.trials().offer(placement::Candidate::baseline, active && present.baseline);
   engine_.trials().offer(placement::Candidate::learned, active && present.learned);
 }
@@ -180,8 +183,7 @@ std::vector<Contender> DecisionCore::measured_contenders() const {
                   {}};
     if (each != placement::Candidate::floor || in_use) one.state = trials.state(each);
     if (const auto mean = trials.difference(each)) {
-      MeasuredDifference measured{
-          std::string(trials.name(placement::Candidate::floor)), std::expm1(*mean), {}, {}, 0, {}};
+      MeasuredDifference measured{std::string(trials.name(trials.reference(each))), std::expm1(*mean), {}, {}, 0, {}};
       if (const auto interval = trials.interval(each)) {
         measured.low = std::expm1(interval->low);
         measured.high = std::expm1(interval->high);

@@ -12,7 +12,8 @@ namespace wattle::controller {
 namespace {
 
 using json = SortedJson;
-constexpr int kFormat = 1;
+constexpr std::uint64_t kFormat = 1;
+constexpr std::uint64_t kCandidatesFormat = 2;  // 1: blocks had another expected cost
 constexpr std::size_t kMostStateText = 4096;
 
 tl::unexpected<Error> wrong_state(std::string_view row, const char* what) {
@@ -23,13 +24,13 @@ tl::unexpected<Error> wrong_state(std::string_view row, const char* what) {
 // Fields of one row, each of the kind that is asked for.
 class Fields {
  public:
-  static Result<Fields> of(std::string_view row, std::string_view text) {
+  static Result<Fields> of(std::string_view row, std::string_view text, std::uint64_t newest = kFormat) {
     if (text.empty()) return wrong_state(row, "is empty, possibly after a power failure");
     if (text.size() > kMaxStateBytes) return wrong_state(row, "is too long");
     Fields fields(row, json::read(text, {.text_bytes = 16 << 20, .built_bytes = 128 << 20}));
     if (!fields.json_.is_object()) return wrong_state(row, "is not a JSON object");
-    std::uint64_t format = 0;
-    if (!fields.take("format", format).ok_ || format != kFormat) return wrong_state(row, "has another format");
+    fields.take("format", fields.format_);
+    if (!fields.ok_ || fields.format_ < 1 || fields.format_ > newest) return wrong_state(row, "has another format");
     return fields;
   }
   Fields& take(const char* key, std::string& value) { return take(key, value, &json::is_string); }
@@ -53,6 +54,7 @@ class Fields {
     ok_ = ok_ && found != json_.end() && found->is_array();
     return ok_ ? &*found : nullptr;
   }
+  std::uint64_t format() const { return format_; }
   void refuse_unless(bool sane) { ok_ = ok_ && sane; }
   Status whole() const {
     if (!ok_) return wrong_state(row_, "lacks a field or has a field of the wrong type");
@@ -72,6 +74,7 @@ class Fields {
 
   std::string_view row_;
   json json_;
+  std::uint64_t format_ = 0;
   bool ok_ = true;
 };
 
@@ -199,7 +202,7 @@ std::string candidates_text(const CandidatesState& kept) {
   for (const auto& each : state.spent) spent.insert(spent.end(), {static_cast<double>(each.arm), each.excess});
   for (const auto& each : state.floor)
     floor.insert(floor.end(), {static_cast<double>(each.number), each.outcome.log_cost, each.outcome.log_expected});
-  return row_text({{"format", kFormat},
+  return row_text({{"format", kCandidatesFormat},
                    {"of", kept.of.substr(0, kMostStateText)},
                    {"network", kept.network.substr(0, kMostStateText)},
                    {"in_use", static_cast<std::uint64_t>(state.serving)},
@@ -213,7 +216,7 @@ std::string candidates_text(const CandidatesState& kept) {
 }
 
 Result<CandidatesState> parse_candidates(std::string_view text) {
-  WATTLE_TRY(Fields fields, Fields::of(kCandidatesRow, text));
+  WATTLE_TRY(Fields fields, Fields::of(kCandidatesRow, text, kCandidatesFormat));
   CandidatesState kept;
   stats::BestArm::State& state = kept.state.arms;
   std::uint64_t in_use = 0;
@@ -243,6 +246,10 @@ Result<CandidatesState> parse_candidates(std::string_view text) {
   }
   state.serving = static_cast<std::size_t>(in_use);
   WATTLE_CHECK(fields.whole());
+  if (fields.format() == 1) {
+    state.floor.clear();
+    state.products = state.squares = 0;
+  }
   if (!placement::CandidateTrials().restore(kept.state))
     return wrong_state(kCandidatesRow, "contains an impossible state");
   return kept;

@@ -259,6 +259,7 @@ void add_candidates(Families& families, const placement::CandidateTrials& trials
     const auto add = [&](const char* bound, double log_ratio) {
       Families::add(family, {{"candidate", std::string(trials.name(each))}, {"bound", bound}}, std::expm1(log_ratio));
     };
+    if (trials.reference(each) != placement::Candidate::floor) continue;
     if (const auto mean = trials.difference(each)) add("mean", *mean);
     const auto interval = trials.interval(each);
     if (!interval) continue;

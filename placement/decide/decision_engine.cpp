@@ -1,5 +1,6 @@
 #include "placement/decide/decision_engine.hpp"
 
+#include <algorithm>
 #include <functional>
 #include <numeric>
 #include <utility>
@@ -134,6 +135,8 @@ PodHandle DecisionEngine::on_pod_started(const PodSpec& pod, const std::string& 
   const PodHandle known = model_.placed(pod, node, now);
   shadow_.on_pod_started(pod, {row, node}, now);
   const PodEstimate ask = model_.ask(pod);
+  if (!pod.daemonset)
+    trials_.on_pod_started(pod_key(pod.uid), std::max(pod.request.cpu_cores, kRequestWhenNone));
   for (Policy* each : all_policies()) each->placed({pod_key(pod.uid), ask, row, node, on_the_clock(now)});
   return known;
 }
@@ -146,6 +149,7 @@ void DecisionEngine::on_usage(std::span<const PodReading> readings, double inter
 void DecisionEngine::on_pod_ended(const std::string& uid, const PodSpec* pod, std::optional<std::size_t> row,
                                   MonoTime now) {
   shadow_.on_pod_ended(uid);
+  trials_.on_pod_ended(pod_key(uid));
   if (pod != nullptr) {
     const PodEstimate ask = model_.ask(*pod);
     for (Policy* each : all_policies()) each->ended({pod_key(uid), ask, row, {}, on_the_clock(now)});
@@ -164,7 +168,7 @@ const Fleet& DecisionEngine::refresh(const ClusterView& view) {
   WaitNow now;
   if (wait.measured() && wait.reported()) now.ratio = wait.lately();
   if (wait.limit_known()) now.limit = wait.limit();
-  trials_.watch(view, fleet, now);
+  trials_.watch(view, now);
   model_.set_plan_trust(trials_.serves() == Candidate::planner ? 1 : 0);
   return fleet;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <utility>
 #include <vector>
 
@@ -9,8 +10,13 @@ namespace wattle::placement {
 namespace {
 
 constexpr double kLeastSeen = 0.9, kLeastWatched = 0.95, kLeastCores = 0.1;
-constexpr double kLongestGap_s = 10;  // the state during a longer gap is unknown
-constexpr double kOverWait = 1.5;     // as the budget's monitor
+constexpr double kLongestGap_s = 10;                     // the state during a longer gap is unknown
+constexpr double kOverWait = 1.5;                        // as the budget's monitor
+constexpr double kLeastFresh = 0.05, kMostFresh = 0.99;  // of running pods, in a block
+
+std::size_t blocks_of_day(Duration day, Duration length) {
+  return std::max<std::size_t>(1, static_cast<std::size_t>(day / length));
+}
 
 }  // namespace
 
@@ -28,34 +34,11 @@ std::string_view CandidateTrials::name(Candidate candidate) const {
   return "learned";
 }
 
-double packed_w(const Fleet& fleet) {
-  double requested = 0, used = 0;
-  for (const FleetNode& node : fleet.nodes) {
-    requested += node.requested.cpu_cores;
-    used += node.used_cores;
-  }
-  const auto half_w = [&fleet](std::size_t i) {
-    const double cores = fleet.nodes[i].allocatable.cpu_cores;
-    return cores > 0 ? fleet.nodes[i].watts_at(cores / 2) / cores : INFINITY;
-  };
-  std::vector<std::pair<double, std::size_t>> order;
-  for (std::size_t i = 0; i < fleet.nodes.size(); ++i) order.emplace_back(half_w(i), i);
-  std::sort(order.begin(), order.end());
-  double watts = 0, left = requested;
-  for (const auto& [key, i] : order) {
-    const FleetNode& node = fleet.nodes[i];
-    const double here = std::clamp(left, 0.0, node.allocatable.cpu_cores);
-    left -= here;
-    if (here > 0)
-      watts += node.watts_at(used * here / requested);
-    else
-      watts += fleet.idle_nodes_sleep ? node.sleep_w : node.idle_w();
-  }
-  return watts;
-}
-
 CandidateTrials::CandidateTrials(TrialOptions options)
-    : options_(options), arms_({.arms = kCandidates.size(), .seed = options.seed}) {
+    : options_(options),
+      arms_({.arms = kCandidates.size(), .seed = options.seed, .favoured = index(Candidate::baseline)}),
+      length_(std::max(options.length, options.day / kLeastBlocksOfDay)) {
+  arms_.set_day_blocks(blocks_of_day(options_.day, length_));
   explain();
 }
 
@@ -72,9 +55,47 @@ void CandidateTrials::forget(Candidate candidate) {
   explain();
 }
 
-void CandidateTrials::Sums::add(const ClusterView& view, double expected_w, const WaitNow& wait, double passed_s) {
+void CandidateTrials::on_pod_started(std::uint64_t pod, double cores) {
+  const std::optional<std::size_t> by = began_ ? std::optional(index(serves())) : std::nullopt;
+  if (!running_.try_emplace(pod, Running{by, block_, cores}).second) return;
+  running_cores_ += cores;
+  fresh_cores_ += by ? cores : 0;
+  if (by) placed_cores_[*by] += cores;
+}
+
+void CandidateTrials::on_pod_ended(std::uint64_t pod) {
+  const auto found = running_.find(pod);
+  if (found == running_.end()) return;
+  const Running& was = found->second;
+  running_cores_ -= was.cores;
+  if (was.by && was.block == block_) fresh_cores_ -= was.cores;
+  if (was.by) placed_cores_[*was.by] -= was.cores;
+  running_.erase(found);
+  if (!running_.empty()) return;
+  running_cores_ = fresh_cores_ = 0;  // without the sums' rounding errors
+  placed_cores_ = {};
+}
+
+void CandidateTrials::add_placed(Sums& sums, double passed_s) const {
+  sums.running_core_s += running_cores_ * passed_s;
+  for (std::size_t i = 0; i < placed_cores_.size(); ++i) sums.placed_core_s[i] += placed_cores_[i] * passed_s;
+}
+
+// With a constant turnover, half of the pods are replaced in length x log 2 / -log(1 - share).
+void CandidateTrials::set_length() {
+  if (running_cores_ > 0) {
+    const double share = std::clamp(fresh_cores_ / running_cores_, kLeastFresh, kMostFresh);
+    const double twice_half_life = 2 * std::log(2.0) / -std::log1p(-share);
+    const auto wanted = std::chrono::duration_cast<Duration>(twice_half_life * length_);
+    length_ = std::clamp(wanted, options_.length, std::max(options_.length, options_.day / kLeastBlocksOfDay));
+    arms_.set_day_blocks(blocks_of_day(options_.day, length_));
+  }
+  ++block_;
+  fresh_cores_ = 0;
+}
+
+void CandidateTrials::Sums::add(const ClusterView& view, const WaitNow& wait, double passed_s) {
   seen_s += passed_s;
-  expected_j += expected_w * passed_s;
   for (const NodeView& node : view.nodes) {
     used_core_s += node.values.cpu_used_cores.value_or(0) * passed_s;
     energy_j += node.power_w.value_or(0) * passed_s;
@@ -86,15 +107,18 @@ void CandidateTrials::Sums::add(const ClusterView& view, double expected_w, cons
 }
 
 std::optional<stats::BlockOutcome> CandidateTrials::Sums::outcome() const {
-  if (!(energy_j > 0) || !(expected_j > 0) || watched_node_s < kLeastWatched * node_s ||
+  if (!(energy_j > 0) || !(used_core_s > 0) || watched_node_s < kLeastWatched * node_s ||
       used_core_s < kLeastCores * seen_s)
     return std::nullopt;
-  return stats::BlockOutcome{std::log(energy_j / used_core_s), std::log(expected_j / used_core_s)};
+  stats::BlockOutcome outcome{std::log(energy_j / used_core_s), -std::log(used_core_s / seen_s), {}};
+  if (running_core_s > 0)
+    for (const double each : placed_core_s) outcome.placed.push_back(each / running_core_s);
+  return outcome;
 }
 
 void CandidateTrials::end_block(const WaitNow& wait) {
   const std::size_t served = index(serves());
-  const double to_measure_s = seconds(options_.length - options_.washout);
+  const double to_measure_s = seconds(length_) / 2;
   Waited& here = waited_[served];
   if (measured_.wait_seen_s > 0) {
     here.sum += measured_.waited_s / measured_.wait_seen_s;
@@ -102,30 +126,35 @@ void CandidateTrials::end_block(const WaitNow& wait) {
   }
   arms_.end(measured_.seen_s >= kLeastSeen * to_measure_s ? measured_.outcome() : std::nullopt);
   measured_ = whole_ = {};
+  set_length();
   if (served == 0 || !wait.limit || here.blocks < kLeastWaitBlocks) return;
   if (*here.mean() <= kOverWait * *wait.limit || *here.mean() <= waited_[0].mean().value_or(0)) return;
   arms_.reject(served);
   here = {};
 }
 
-bool CandidateTrials::watch(const ClusterView& view, const Fleet& fleet, const WaitNow& wait) {
+bool CandidateTrials::watch(const ClusterView& view, const WaitNow& wait) {
   if (!active_) return false;
   const Candidate before = serves();
   if (!began_) {
     began_ = watched_ = view.now;
     measured_ = whole_ = {};
+    ++block_;
+    fresh_cores_ = 0;
   }
   const double passed_s = std::clamp(seconds(view.now - *watched_), 0.0, kLongestGap_s);
   watched_ = view.now;
   const Duration since = view.now - *began_;
-  const double expected_w = packed_w(fleet);
-  whole_.add(view, expected_w, wait, passed_s);
-  if (since > options_.washout) measured_.add(view, expected_w, wait, passed_s);
-  if (since >= options_.length) {
+  whole_.add(view, wait, passed_s);
+  if (2 * since > length_) {
+    measured_.add(view, wait, passed_s);
+    add_placed(measured_, passed_s);
+  }
+  if (since >= length_) {
     end_block(wait);
     began_ = view.now;
   } else if (const auto so_far = whole_.outcome()) {
-    arms_.so_far(*so_far, seconds(since) / seconds(options_.length));
+    arms_.so_far(*so_far, seconds(since) / seconds(length_));
   }
   explain();
   return serves() != before;
@@ -138,8 +167,10 @@ void CandidateTrials::explain() {
     why_ += serves() == Candidate::floor ? ": a block of comparison with the floor" : ": it is on trial in this block";
   else if (in_use() == Candidate::floor)
     why_ += ": no other candidate has been measured to cost less energy per unit of work";
+  else if (const auto over = interval(in_use()); in_use() == Candidate::baseline && !(over && over->high < 0))
+    why_ += ": it was better on other clusters, and measured blocks have not shown that it costs more energy";
   else
-    why_ += ": it has been measured to cost less energy per unit of work than the floor";
+    why_ += ": it has been measured to cost less energy per unit of work";
 }
 
 bool CandidateTrials::restore(const State& state) {

@@ -1,10 +1,14 @@
 // candidate_trials: measures in blocks of time which candidate costs the least energy per unit of work, and chooses the
 // one that serves (common/stats/best_arm). Live and simulated alike; it runs where decisions act.
-// Candidates, the floor first; kCandidates. The caller offers those that exist
-// Block    `length` of the view's clock; its first part, the washout, does not count
-// Cost     joules of all nodes per core-second that workloads used. Expected: the same with the energy that the models
-//          predict for this demand if nodes were filled in a fixed order (packed_w). It depends on the load, but on no
-//          candidate's choices; it reduces the variance and does not judge
+// Candidates, the floor first; kCandidates. The caller offers those that exist. A baseline with a certificate serves
+//          first, after some blocks of the floor: measurements on other fleets are the best evidence before any block
+//          (lab/docs/placement.md, the floor)
+// Block    as long as the pods' turnover requires: twice the time in which half of the running pods are replaced, but
+//          not less than `length`, and at most an eighth of a day. Measured at the end of each block by the share of
+//          running pods, by requested cores, that were placed in it. The first half of a block does not count
+// Carried  the pods placed in earlier blocks count for the candidates that placed them (best_arm)
+// Cost     joules of all nodes per core-second that workloads used. Expected: as if energy did not depend on the used
+//          cores; the slope corrects this. It reduces the variance and does not judge
 // Excludes blocks with measured watts for less than 95% of node time, with less than 90% of the time seen, or with less
 //          than a tenth of a core used on average
 // Waiting  a candidate whose pods waited, over kLeastWaitBlocks or more blocks, longer than allowed and longer than
@@ -19,11 +23,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "common/stats/best_arm.hpp"
 #include "placement/cluster/cluster_view.hpp"
-#include "placement/cluster/fleet.hpp"
 
 namespace wattle::placement {
 
@@ -32,13 +36,11 @@ inline constexpr std::array<Candidate, 4> kCandidates{Candidate::floor, Candidat
                                                       Candidate::learned};
 inline constexpr const char* kFloorPolicy = "node-order";
 inline bool is_network(Candidate candidate) { return candidate >= Candidate::baseline; }
-// Watts if the nodes were filled in the order of watts at half load per core with what is requested now, and the used
-// cores followed the requests.
-double packed_w(const Fleet& fleet);
 
 struct TrialOptions {
-  bool on = false;  // false: the policy decides without a trial
-  Duration length = std::chrono::minutes(30), washout = std::chrono::minutes(5);
+  bool on = false;                             // false: the policy decides without a trial
+  Duration length = std::chrono::minutes(30);  // least
+  Duration day = std::chrono::hours(24);
   std::uint64_t seed = 1;
 };
 
@@ -50,6 +52,7 @@ struct WaitNow {
 class CandidateTrials {
  public:
   static constexpr std::uint64_t kLeastWaitBlocks = 3;
+  static constexpr int kLeastBlocksOfDay = 8;
 
   struct Waited {
     double sum = 0;
@@ -70,10 +73,15 @@ class CandidateTrials {
   bool on() const { return options_.on; }
 
   void offer(Candidate candidate, bool worth_a_trial) { arms_.offer(index(candidate), worth_a_trial); }
+  // Sets whether the baseline has evidence from elsewhere, so that it serves first. Default: it has.
+  void favour_baseline(bool certified) { arms_.favour(certified ? index(Candidate::baseline) : 0); }
   // Drops the evidence of a network that another one replaces.
   void forget(Candidate candidate);
+  // Call for all pods, also while inactive. Pods that start before the first block belong to no candidate.
+  void on_pod_started(std::uint64_t pod, double cores);
+  void on_pod_ended(std::uint64_t pod);
   // Call about once a second while active. Returns true if another candidate serves from now on.
-  bool watch(const ClusterView& view, const Fleet& fleet, const WaitNow& wait);
+  bool watch(const ClusterView& view, const WaitNow& wait);
 
   // The floor's policy, "planner", "baseline" or "learned".
   std::string_view name(Candidate candidate) const;
@@ -82,12 +90,15 @@ class CandidateTrials {
   // The candidate that serves between trials.
   Candidate in_use() const { return kCandidates[arms_.serving()]; }
   stats::NetworkState state(Candidate candidate) const { return arms_.state(index(candidate)); }
-  // Energy per work over the floor's, as a difference of logarithms, with its interval.
+  // The candidate that this one is compared with: the one in use, or the floor.
+  Candidate reference(Candidate candidate) const { return kCandidates[arms_.reference(index(candidate))]; }
+  // Energy per work over the reference's, as a difference of logarithms, with its interval.
   std::optional<double> difference(Candidate candidate) const { return arms_.difference(index(candidate)); }
   std::optional<stats::Interval> interval(Candidate candidate) const { return arms_.interval(index(candidate)); }
   std::uint64_t groups(Candidate candidate) const { return arms_.groups(index(candidate)); }
   const Waited& waited(Candidate candidate) const { return waited_[index(candidate)]; }
   double day_excess() const { return arms_.day_excess(); }
+  Duration block() const { return length_; }
   // Why the present candidate serves, for records and people.
   const std::string& why() const { return why_; }
 
@@ -97,21 +108,35 @@ class CandidateTrials {
 
  private:
   struct Sums {
-    double seen_s = 0, energy_j = 0, used_core_s = 0, expected_j = 0, node_s = 0, watched_node_s = 0;
+    double seen_s = 0, energy_j = 0, used_core_s = 0, node_s = 0, watched_node_s = 0;
     double waited_s = 0, wait_seen_s = 0;
-    void add(const ClusterView& view, double expected_w, const WaitNow& wait, double passed_s);
+    double running_core_s = 0;
+    std::array<double, kCandidates.size()> placed_core_s{};  // of running_core_s, by candidate
+    void add(const ClusterView& view, const WaitNow& wait, double passed_s);
     // No value if too much is unknown.
     std::optional<stats::BlockOutcome> outcome() const;
   };
   static std::size_t index(Candidate candidate) { return static_cast<std::size_t>(candidate); }
+  struct Running {
+    std::optional<std::size_t> by;  // candidate; no value: unknown
+    std::uint64_t block = 0;
+    double cores = 0;
+  };
+  void add_placed(Sums& sums, double passed_s) const;
   void end_block(const WaitNow& wait);
+  void set_length();
   void explain();
 
   TrialOptions options_;
   stats::BestArm arms_;
   bool active_ = false;
+  Duration length_;
   std::optional<MonoTime> began_, watched_;
-  Sums measured_, whole_;  // of the open block: after the washout, and from its beginning
+  Sums measured_, whole_;  // of the open block: its second half, and from its beginning
+  std::unordered_map<std::uint64_t, Running> running_;
+  double running_cores_ = 0, fresh_cores_ = 0;  // of these pods; of those placed in the open block
+  std::array<double, kCandidates.size()> placed_cores_{};
+  std::uint64_t block_ = 0;
   std::array<Waited, kCandidates.size()> waited_{};
   std::string why_;
 };

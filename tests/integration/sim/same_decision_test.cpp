@@ -55,16 +55,16 @@ struct BothReported : DeciderRig {
     config.learn.tabular = policy == "tabular-q";
     config.decide.epsilon = 0;
     config.measure_candidates = measured;
-    config.blocks = {.length = std::chrono::seconds(20), .washout = std::chrono::seconds(3)};
+    config.blocks = {.length = std::chrono::seconds(3), .washout = std::chrono::seconds(1)};
     decider.emplace(
         config, state, networks, clock, [](LearningNews) {}, 1);
     networks.set(network, {"digest", "a-file"});
-    if (measured) networks.trust(network, {"digest", "a-file"});
+    if (measured) networks.trust(network, {"digest", "a-file", {}, {}, "it was better elsewhere"});
     ties.seed(static_cast<std::uint64_t>(config.seed));
     sim::LiveEngineOptions options{policy, {config.decide, network_options}};
     options.engine.trials = {.on = measured,
                              .length = config.blocks.length,
-                             .washout = config.blocks.washout,
+                             .day = 48 * config.blocks.length,
                              .seed = static_cast<std::uint64_t>(config.seed)};
     engine = sim::LiveEngine::make(std::move(options)).value();
     for (std::size_t i = 0; i < kNodes; ++i) {

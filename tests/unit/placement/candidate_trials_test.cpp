@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kStep_s = 10, kBlock_s = 300, kDayBlocks = 48;
 const TrialOptions kTrials{
-    .on = true, .length = std::chrono::seconds(kBlock_s), .washout = std::chrono::seconds(kBlock_s / 6)};
+    .on = true, .length = std::chrono::seconds(kBlock_s), .day = std::chrono::seconds(kDayBlocks * kBlock_s)};
 
 // Prefers the nodes with the highest (times > 0) or lowest marginal watts.
 struct ByWatts final : models::QNetwork {
@@ -170,23 +170,39 @@ TEST_CASE("without trials, or while decisions do not act, no candidate stands in
   CHECK_FALSE(tried.engine().trials().active());
 }
 
-TEST_CASE("the expected power depends on what is requested, and not on where") {
-  Fleet fleet;
-  for (int i = 0; i < 3; ++i) {
-    FleetNode node;
-    node.allocatable.cpu_cores = 8;
-    for (std::size_t k = 0; k < node.watts.size(); ++k) node.watts[k] = (i + 1) * (40 + 6 * static_cast<double>(k));
-    fleet.nodes.push_back(node);
+// Block length after blocks on a node where pods come and go, with this mean life.
+Duration block_with(double mean_life_s, std::uint64_t seed) {
+  stats::Random random(seed);
+  CandidateTrials trials({.on = true, .length = std::chrono::minutes(30), .day = std::chrono::hours(24)});
+  trials.set_active(true);
+  ClusterView view;
+  view.nodes.push_back(testing::healthy_node("n", 64));
+  view.nodes[0].power_w = 100;
+  view.nodes[0].values.cpu_used_cores = 10;
+  std::vector<std::pair<std::uint64_t, double>> running;
+  std::uint64_t next = 0;
+  for (double at_s = 0; at_s < 2 * 86'400; at_s += 10) {
+    view.now += std::chrono::seconds(10);
+    trials.watch(view, {});
+    std::erase_if(running, [&](const auto& each) {
+      if (each.second > at_s) return false;
+      trials.on_pod_ended(each.first);
+      return true;
+    });
+    while (running.size() < 100) {
+      trials.on_pod_started(next, 1);
+      running.emplace_back(next++, at_s - mean_life_s * std::log(1 - stats::uniform(random)));
+    }
   }
-  fleet.idle_nodes_sleep = true;
-  const auto with = [&fleet](std::size_t row) {
-    Fleet copy = fleet;
-    copy.nodes[row].requested.cpu_cores = 6;
-    copy.nodes[row].used_cores = 3;
-    return packed_w(copy);
-  };
-  CHECK(with(0) == with(2));
-  CHECK(with(0) == doctest::Approx(fleet.nodes[0].watts_at(3)));
+  return trials.block();
+}
+
+TEST_CASE("a block lasts twice the time in which half of the pods are replaced, within half an hour and three hours") {
+  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+    CHECK(seconds(block_with(3600, seed)) == doctest::Approx(2 * 3600 * std::log(2.0)).epsilon(0.25));
+    CHECK(block_with(300, seed) == std::chrono::minutes(30));
+    CHECK(block_with(1e9, seed) == std::chrono::hours(3));
+  }
 }
 
 }  // namespace
