@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "common/stats/to_come.hpp"
 #include "controller/decisions/decider.hpp"
 #include "controller/rollout/rollout_manager.hpp"
 
@@ -50,8 +51,9 @@ SavingNow saving_now(const Parts& from) {
 std::optional<ShownSaving> SavingNow::shown() const {
   const auto figure = modelled != nullptr && !needs_canary() ? modelled->figure() : std::nullopt;
   if (!figure) return std::nullopt;
-  return ShownSaving{saved(calibration ? calibrated(figure->change, *calibration) : figure->change), figure->now_w,
-                     figure->now_wait_ratio, figure->advised_wait_ratio, calibration};
+  const stats::Interval change = calibration ? calibrated(figure->change, *calibration) : figure->change;
+  return ShownSaving{saved(stats::to_come(change)), figure->now_w, figure->now_wait_ratio, figure->advised_wait_ratio,
+                     calibration};
 }
 
 std::string SavingNow::text() const {

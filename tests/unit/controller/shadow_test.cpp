@@ -1,6 +1,7 @@
 // shadow: where nothing follows advice it adds up all the same, and what acting would save is told beside what happens.
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -136,6 +137,8 @@ TEST_CASE("what acting would save is modelled in shadow, and goes on over a rest
   CHECK(reported["acting_power_w"] == figure->advised_w);
   CHECK(reported["calibration"].is_null());
   CHECK(reported["calibrated_ratio"].is_null());
+  const double reach_w = reported["saved_high_w"].get<double>() - reported["saved_w"].get<double>();
+  CHECK(reach_w == doctest::Approx(std::sqrt(2.0) * figure->now_w * (figure->change.high - figure->change.mean)));
   const wattle::SortedJson half = modelled_json({rig.decider->saving(), false, Calibration{{0.5, 0.4, 0.6}, 31}});
   CHECK(half["calibration"]["blocks"] == 31);
   CHECK(half["calibrated_ratio"].get<double>() == doctest::Approx(-0.5 * figure->change.mean));
