@@ -23,11 +23,17 @@ std::string failures_text(const View& totals) {
 
 std::string totals_text(const View& totals) {
   const auto pods = totals["waited_pods"].number().value_or(0), waited_s = totals["waited_s"].number().value_or(0);
-  std::string text = "Saved " + joules(totals["saved_j"]) + " (modelled) net of transitions in " +
-                     count(totals["cycles"]) + " round trips. Failures: " + failures_text(totals) +
+  std::string text = "Saved " + joules(totals["saved_j"]) + " (modelled) in " + count(totals["cycles"]) +
+                     " round trips, net of " + joules(totals["transitions_j"]) + " in transitions and " +
+                     joules(totals["asleep_j"]) + " asleep. Failures: " + failures_text(totals) +
                      ". Pods that waited for a wake: " + count(totals["waited_pods"]);
   if (pods > 0) text += ", " + age_s(waited_s / pods) + " on average";
   return printable_lines(wrapped(text + ".", 0));
+}
+
+// "19.7 kJ published": joules of a sleep and a wake, and where they come from.
+std::string transitions_text(const View& node) {
+  return joules(node["transitions_j"]) + (node["transitions_measured"].flag() == true ? " measured" : " published");
 }
 
 // The reason for an empty list.
@@ -44,14 +50,15 @@ Result<std::string> render_sleep_status(const Json& document, const Style& style
   const View view(document);
   WATTLE_TRY(const std::vector<View> nodes, view.list("nodes"));
   if (nodes.empty()) return none_text(view);
-  Table table{{"NODE", "STATE", "SINCE", ">OPERATION", "SLEPT", "WOKEN", ">PROVEN", ">TODAY", "REASON"}, {}};
+  Table table{{"NODE", "STATE", "SINCE", ">OPERATION", "SLEPT", "WOKEN", ">PROVEN", ">TODAY", ">ROUND TRIP", "REASON"},
+              {}};
   for (const View& node : nodes) {
     Cell state = power_cell(node);
     if (node["presumed"].flag() == true) state.text += " (presumed)";
     table.rows.push_back({node["name"].text_or(), state, utc_s(node["since_wall_s"]), count(node["operation"]),
                           utc_s(node["last_slept_wall_s"]), utc_s(node["last_woken_wall_s"]),
                           count(node["round_trips"]) + " of " + count(node["round_trips_needed"]),
-                          count(node["cycles_today"]) + " of " + count(node["cycles_per_day"]),
+                          count(node["cycles_today"]) + " of " + count(node["cycles_per_day"]), transitions_text(node),
                           node["reason"].text_or()});
   }
   return to_text(table, style.colour) + "\n" + totals_text(view["totals"]);

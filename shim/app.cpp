@@ -5,6 +5,8 @@
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
+#include <memory>
+#include <utility>
 
 #include "common/cmdline/parse.hpp"
 #include "common/descriptor_limit.hpp"
@@ -14,6 +16,7 @@
 #include "common/version.hpp"
 #include "shim/config.hpp"
 #include "shim/service.hpp"
+#include "shim/standby.hpp"
 
 namespace wattle::shim {
 
@@ -42,6 +45,15 @@ int run_app(int argc, char** argv) {
 
   keep_memory_private();
   raise_descriptor_limit();
+  const Log log("wattle-shim", config->log_level, LogFormat::automatic);
+  std::unique_ptr<Standby> standby;
+  if (config->listen_access.tls.certificate.empty()) {
+    auto started = Standby::start(log);
+    if (started)
+      standby = std::move(*started);
+    else
+      log.warn("standby.failed", "kube-scheduler waits for the shim if it hangs", {{"why", started.error()}});
+  }
   // Blocked before any thread starts, so that only the sigwait below receives them.
   sigset_t ending;
   sigemptyset(&ending);
@@ -50,9 +62,8 @@ int run_app(int argc, char** argv) {
   pthread_sigmask(SIG_BLOCK, &ending, nullptr);
 
   const SystemClock clock;
-  const Log log("wattle-shim", config->log_level, LogFormat::automatic);
   ServiceNotify notify;
-  const auto service = Service::start(*config, clock, log, notify);
+  const auto service = Service::start(*config, clock, log, notify, std::move(standby));
   if (!service) return complain(service.error());
   log.info("shim.started", "the shim is listening", {{"address", config->listen_address}, {"port", service->port()}});
   notify.ready("listening on port " + std::to_string(service->port()));

@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "common/http/certificate.hpp"
@@ -41,6 +42,18 @@ constexpr Duration kCertificateEvery = std::chrono::minutes(1);
 constexpr unsigned kThreads = 4;
 constexpr unsigned kPageThreads = 2;
 constexpr std::string_view kText = "text/plain; charset=utf-8";
+// The standby of a shim that was killed keeps the port for a moment.
+constexpr std::chrono::milliseconds kPortWait{50};
+constexpr int kPortTries = 10;
+
+Result<http::Server> listen(const http::ServerOptions& options, const http::Routes& routes, const Log& log) {
+  auto server = http::Server::start(options, routes, log);
+  for (int tries = 1; !server && server.error().code == Errc::conflict && tries < kPortTries; ++tries) {
+    std::this_thread::sleep_for(kPortWait);
+    server = http::Server::start(options, routes, log);
+  }
+  return server;
+}
 }  // namespace
 
 struct Service::Impl {
@@ -59,6 +72,11 @@ struct Service::Impl {
         filter(config.filter),
         veto([this](const std::string& target, std::chrono::milliseconds wait) { return latency(target, wait); }, clock,
              config.deadline) {}
+
+  // The standby ends before the server closes the socket that it shares: otherwise epoll would still report it.
+  ~Impl() {
+    if (standby) standby->end();
+  }
 
   using Routes = http::Routes;
   Routes page_routes();
@@ -97,6 +115,7 @@ struct Service::Impl {
   std::atomic<bool> without_controller = false;
   std::unique_ptr<Feed> feed;
   std::unique_ptr<PluginLink> plugin;
+  std::unique_ptr<Standby> standby;
   std::optional<http::Server> server, web;  // destroyed first: their handlers use all other members
 };
 
@@ -273,7 +292,8 @@ std::optional<std::uint16_t> Service::http_port() const {
   return impl_->web ? std::optional(impl_->web->port()) : std::nullopt;
 }
 
-Result<Service> Service::start(const ShimConfig& config, const Clock& clock, const Log& log, ServiceNotify& notify) {
+Result<Service> Service::start(const ShimConfig& config, const Clock& clock, const Log& log, ServiceNotify& notify,
+                               std::unique_ptr<Standby> standby) {
   transport::ClientOptions ask;
   ask.endpoint = config.ask_endpoint;
   WATTLE_TRY(ask.key, transport::KeyPair::load(config.key_file));
@@ -284,6 +304,7 @@ Result<Service> Service::start(const ShimConfig& config, const Clock& clock, con
 
   auto impl = std::make_unique<Impl>(config, ask, clock, log, notify);
   Impl* self = impl.get();
+  impl->standby = std::move(standby);
   WATTLE_TRY(impl->feed, Feed::start(impl->context, feed, impl->board, clock, log));
   impl->beat.start();
   if (!config.plugin_socket.empty()) {
@@ -311,10 +332,12 @@ Result<Service> Service::start(const ShimConfig& config, const Clock& clock, con
   // Runs on the workers that answer kube-scheduler: if none is free, systemd's watchdog gets no sign of life.
   options.turns = [self] {
     self->answering.beat(self->clock.mono());
+    if (self->standby) self->standby->beat();
     if (self->hanging().empty()) self->notify.alive(self->clock.mono());
   };
-  WATTLE_TRY(http::Server server, http::Server::start(options, std::move(routes), log));
+  WATTLE_TRY(http::Server server, listen(options, routes, log));
   impl->server.emplace(std::move(server));
+  if (impl->standby && options.tls.certificate.empty()) impl->standby->share(impl->server->listener());
   if (config.http_port) {
     http::ServerOptions pages;
     pages.address = config.http_address;

@@ -17,13 +17,16 @@
 #include "common/result.hpp"
 #include "common/service_notify.hpp"
 #include "shim/config.hpp"
+#include "shim/standby.hpp"
 
 namespace wattle::shim {
 
 class Service {
  public:
-  // Clock, log and notify must outlive it. Calls notify.alive() every half second while no thread hangs.
-  static Result<Service> start(const ShimConfig& config, const Clock& clock, const Log& log, ServiceNotify& notify);
+  // Clock, log and notify must outlive it. Calls notify.alive() ten times a second while no thread hangs. Without a
+  // standby process, kube-scheduler waits while the shim hangs.
+  static Result<Service> start(const ShimConfig& config, const Clock& clock, const Log& log, ServiceNotify& notify,
+                               std::unique_ptr<Standby> standby = nullptr);
   Service(Service&&) noexcept;
   ~Service();
   std::uint16_t port() const;

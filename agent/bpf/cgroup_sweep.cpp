@@ -79,7 +79,7 @@ Result<CgroupSweep> CgroupSweep::open_(const Dir& top, std::size_t least_capacit
   WATTLE_TRY(CgroupSweep sweep, with_capacity(top, least_capacity));
   const auto first = sweep.read();
   const std::size_t found = *sweep.count_;
-  if (first ? 2 * found <= least_capacity : first.error().code != Errc::exhausted) {
+  if (first ? 2 * found <= least_capacity : first.error().code != Errc::out_of_range) {
     if (!first) return tl::unexpected<Error>(first.error());
     return sweep;
   }
@@ -151,7 +151,7 @@ Result<std::span<const cgroup_record>> CgroupSweep::read() {
   }
   const std::size_t count = *static_cast<volatile std::uint64_t*>(count_);
   if (count > capacity_)
-    return fail(Errc::exhausted, kSubject, std::to_string(count) + " cgroups exceed the size of its map",
+    return fail(Errc::out_of_range, kSubject, std::to_string(count) + " cgroups exceed the size of its map",
                 "restart the agent: it sizes the map for twice the current number of cgroups");
   WATTLE_CHECK(map_records(count));
   return std::span<const cgroup_record>(mapped_, count);

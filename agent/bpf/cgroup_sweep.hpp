@@ -3,8 +3,9 @@
 // Gives    one cgroup_record per cgroup at or below the top, parents first. usage_ns / 1000 is cpu.stat's usage_usec,
 //          memory_pages * page is memory.current, and so on. pressure_ns / 1000 equals the .pressure file, unless
 //          kCgroup_pressure_due is set: then it is the value of the last read of the file, or up to 2 s old
-// Errors   denied (CAP_BPF and CAP_PERFMON are needed to open_), unsupported kernels, exhausted (more cgroups than
-//          capacity(), which only open_ can raise). read() needs no capability
+// Errors   denied (CAP_BPF and CAP_PERFMON are needed to open_), unsupported kernels, out_of_range (more cgroups than
+//          capacity(), which only open_ can raise), exhausted (no descriptor or memory: read() can succeed later).
+//          read() needs no capability
 // Cost     0.2-0.8 us per cgroup;  Threads  single owner
 #pragma once
 

@@ -84,16 +84,18 @@ bool CgroupCollector::sweep() {
   if (!sweep_) return false;
   ask_pressure();
   auto records = sweep_->read();
-  if (!records && records.error().code == Errc::exhausted)
+  if (!records && records.error().code == Errc::out_of_range)
     if (auto larger = CgroupSweep::open_(tree_.top_dir())) {
       sweep_.emplace(std::move(*larger));
       records = sweep_->read();
     }
   if (!records) {
     sweep_lost_ = std::move(records.error());
-    sweep_.reset();
+    // Descriptors and memory come back, but the agent may no longer have the capabilities to open another sweep.
+    if (sweep_lost_->code != Errc::exhausted) sweep_.reset();
     return false;
   }
+  sweep_lost_.reset();
   records_ = *records;
   now_ = clock_->mono();
   return true;

@@ -12,7 +12,8 @@
 // Units    us, bytes
 // Errors   the value of a missing file is unset; ENODEV ends the cgroup. The first reading gives no rate, except for a
 //          cgroup created within the interval, whose counters started at 0. If a sweep fails, sweep_lost() has the
-//          error and the collector reads files instead
+//          error and the collector reads files instead: in this tick if descriptors or memory are short, otherwise
+//          until the agent restarts
 // Meaning  both sources give the same values. The kernel updates pressure totals about every 2 s, or when a .pressure
 //          file is read. The collector therefore reads one such file before the sweep for each root with stalls that
 //          are not in the totals yet
@@ -60,7 +61,7 @@ class CgroupCollector {
   // Roots that were created and removed between the last two reads.
   std::span<const ShortLived> short_lived() const { return short_; }
   bool sweeps() const { return sweep_.has_value(); }
-  // The error that ended the use of the sweep.
+  // The error of the last sweep; the collector then reads files.
   const std::optional<Error>& sweep_lost() const { return sweep_lost_; }
 
  private:

@@ -40,6 +40,7 @@ bool CgroupTree::refresh() {
   dropped_.clear();
   order_.clear();
   ids_.clear();
+  marked_.clear();
   visit(*top_, 0);
   ++refreshes_;
   mark();

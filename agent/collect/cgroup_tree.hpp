@@ -101,7 +101,7 @@ class CgroupTree {
   const Dir& top_dir() const { return top_dir_; }
   // Opens the directory of this cgroup; fails if its path belongs to another cgroup now.
   Result<Dir> open_dir_of(const CgroupNode& node) const;
-  // False once the cgroup has ended or its path belongs to another one. Needs no descriptor.
+  // Returns false if the cgroup has ended or its path belongs to another one. Needs no descriptor.
   bool lives(const CgroupNode& node) const;
   // After refresh(records): the node of each record, or null.
   std::span<CgroupNode* const> order() const { return order_; }

@@ -61,6 +61,7 @@ void CgroupTree::take_swept(std::span<const cgroup_record> records) {
   const auto index = [&](const auto& self, CgroupNode& node) -> void {
     by_id_.emplace(node.id, &node);
     node.dir.reset();
+    if (&node != top_.get()) node.cpu.close();
     node.born = false;
     node.dead.clear();
     for (auto& child : node.children) self(self, *child);

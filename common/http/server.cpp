@@ -16,7 +16,7 @@ namespace {
 
 // Maximum time that the destructor waits for open answers.
 constexpr std::chrono::milliseconds kStopPatience{2000};
-constexpr std::chrono::milliseconds kTurnEvery{500};
+constexpr std::chrono::milliseconds kTurnEvery{100};
 
 Source source_of(const tcp::socket& socket) {
   error_code error;
@@ -269,6 +269,7 @@ Server::Server(Server&&) noexcept = default;
 Server& Server::operator=(Server&&) noexcept = default;
 Server::~Server() = default;
 std::uint16_t Server::port() const { return impl_->port; }
+int Server::listener() const { return impl_->shared.acceptor.native_handle(); }
 
 Result<Server> Server::start(const ServerOptions& options, Routes routes, const Log& log) {
   const std::string subject = options.address + ":" + std::to_string(options.port);

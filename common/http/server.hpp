@@ -92,7 +92,7 @@ struct ServerOptions {
   std::vector<std::string> hosts;
   std::set<std::string> open_paths{"/livez", "/readyz"};  // need no token; one that ends in "/" covers everything below
   std::shared_ptr<RefusalCounts> refusals;                // optional
-  std::function<void()> turns;                            // called every half second by a free worker; optional
+  std::function<void()> turns;                            // called ten times a second by a free worker; optional
 };
 
 class Server {
@@ -102,6 +102,7 @@ class Server {
   Server& operator=(Server&&) noexcept;
   ~Server();  // stops accepting, waits for handlers, joins threads
   std::uint16_t port() const;
+  int listener() const;  // descriptor of the listening socket; the server keeps it
 
  private:
   struct Impl;

@@ -71,6 +71,14 @@ Duration AgentSession::patience() const {
   return std::clamp<Duration>(until, milliseconds(1), ping_every() + kPingLate);
 }
 
+void AgentSession::wake(std::string why) {
+  silent_ = false;
+  status_.problem = std::move(why);
+  ++status_.reconnects;
+  retry_at_ = clock_.mono();
+  phase_ = Phase::waiting;
+}
+
 Duration AgentSession::ping_every() const { return std::clamp(status_.tick, kPingEvery, kPingEveryAtMost); }
 
 void AgentSession::report(wire::Placement placement) {
@@ -177,7 +185,7 @@ void AgentSession::handle(const std::string& bytes) {
     return;
   }
   if (const auto* order = std::get_if<wire::SleepOrder>(&*message)) {
-    if (phase_ == Phase::welcomed) sleep_order_ = *order;
+    if (phase_ == Phase::welcomed) sleep_.on_order(*order);
     return;
   }
   lose("the controller sent a " + std::string(to_string(kind_of(*message))) + ", which agents do not accept");
@@ -193,8 +201,7 @@ void AgentSession::on_welcome(const wire::Welcome& welcome) {
   if (welcome.max_message_bytes != 0) max_message_bytes_ = std::min(max_message_bytes_, welcome.max_message_bytes);
   credit_ = welcome.credit;
   in_flight_.clear();
-  sleep_order_.reset();
-  hold_after_.reset();
+  sleep_.reset();
   sent_ = gaps_reported_ = {};
   const RecordMark held{welcome.acked_incarnation, welcome.acked_seq};
   if (held.incarnation > hello_.incarnation) {
@@ -273,7 +280,7 @@ void AgentSession::ping() {
 }
 
 void AgentSession::send_placements() {
-  if (hold_after_) return;
+  if (sleep_.held()) return;
   for (Report& report : reports_) {
     if (report.sent) continue;
     if (!send(report.placement)) return;
@@ -286,7 +293,7 @@ bool AgentSession::piled_up() const { return outbox_.size() > in_flight_.size();
 
 // Sends the newest interval ahead of older records; it is sent again in its turn.
 void AgentSession::send_live() {
-  if (version_ < wire::kLiveSince || hold_after_ || !piled_up()) return;
+  if (version_ < wire::kLiveSince || sleep_.held() || !piled_up()) return;
   const MonoTime now = clock_.mono();
   const std::size_t room =
       now < backfill_at_ ? 0 : std::min(credit_ - std::min(credit_, in_flight_.size()), allowance());
@@ -327,7 +334,7 @@ void AgentSession::send_samples() {
     }
     auto records = outbox_.peek_after(sent_, count);
     if (!records) return lose(records.error().message());
-    hold_back(*records);
+    sleep_.filter(*records);
     if (records->empty() || !send_gaps(records->front().mark.incarnation) || !send_batch(*records)) return;
   }
 }

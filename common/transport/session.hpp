@@ -6,7 +6,7 @@
 // Backlog  while older records wait, the newest interval is sent first as Live. The backlog starts after a random
 //          pause, so that a fleet does not return all at once, and is sent at most at Pace::per_s records per second
 // Sleep    the owner takes the controller's sleep orders and decides. hold() and flushed() empty the outbox before a
-//          goodbye; fall_silent() ends the conversation until wake(), without a loss (session_sleep.cpp)
+//          goodbye; fall_silent() ends the conversation until wake(), without a loss
 // Errors   none returned: failures are states in status()
 // Threads  single owner; never blocks
 #pragma once
@@ -24,6 +24,7 @@
 #include "common/clock.hpp"
 #include "common/log.hpp"
 #include "common/outbox.hpp"
+#include "common/transport/sleep_hold.hpp"
 #include "common/transport/sockets.hpp"
 #include "common/wire/messages.hpp"
 
@@ -78,16 +79,22 @@ class AgentSession {
   void report(wire::Placement placement);
 
   // The controller's last sleep order in this conversation that was not taken before.
-  std::optional<wire::SleepOrder> take_sleep_order();
+  std::optional<wire::SleepOrder> take_sleep_order() {
+    return phase_ == Phase::welcomed ? sleep_.take_order() : std::nullopt;
+  }
   // Until release() or the end of the conversation, sends only records that the outbox has now, and no placement.
-  void hold();
-  void release() { hold_after_.reset(); }
+  void hold() { sleep_.begin(outbox_, sent_); }
+  void release() { sleep_.release(); }
   // Returns whether the controller has acknowledged all records that hold() lets through.
-  bool flushed() const;
+  bool flushed() const { return phase_ == Phase::welcomed && sleep_.all_sent(outbox_, sent_) && in_flight_.empty(); }
   // Returns false if the goodbye could not be sent.
-  bool say(const wire::Goodbye& goodbye);
+  bool say(const wire::Goodbye& goodbye) { return phase_ == Phase::welcomed && send(goodbye); }
   // Sends and expects no message until wake(), which starts a conversation.
-  void fall_silent();
+  void fall_silent() {
+    silent_ = true;
+    status_.welcomed = false;
+    status_.problem = "the node goes to sleep";
+  }
   bool silent() const { return silent_; }
   void wake(std::string why);
 
@@ -116,7 +123,6 @@ class AgentSession {
   void send_placements();
   void send_live();
   void send_samples();
-  void hold_back(std::vector<EncodedRecord>& records) const;
   void drain();
   std::size_t allowance();
   bool piled_up() const;
@@ -155,8 +161,7 @@ class AgentSession {
   MonoTime backfill_at_{};
   double allowance_ = 0;  // records that may be sent now
   MonoTime allowed_at_{};
-  std::optional<wire::SleepOrder> sleep_order_;
-  std::optional<RecordMark> hold_after_;
+  SleepHold sleep_;
   bool silent_ = false;
   std::deque<RecordMark> in_flight_;
   std::deque<Report> reports_;

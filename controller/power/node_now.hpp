@@ -15,6 +15,7 @@
 #include "common/clock.hpp"
 #include "controller/power/node_power.hpp"
 #include "placement/sleep/power_machine.hpp"
+#include "placement/sleep/transition_meter.hpp"
 
 namespace wattle::controller::power {
 
@@ -33,6 +34,7 @@ struct NodeNow {
   bool ready = false;    // its kubelet, if it has one, and its clock
   std::string pod = {};  // a pod on the node or expected there, of no DaemonSet; empty: none
   double idle_w = 0;
+  std::optional<placement::sleep::PowerReading> reading = {};  // the last of its agent
 };
 
 // When things happened to the node, on the controller's clock.

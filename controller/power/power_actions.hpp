@@ -63,6 +63,7 @@ class PowerActions {
   void event(std::string node, NodeEvent event);
 
   std::vector<PowerOutcome> done();
+  bool busy() const { return marking_.busy() || calling_.busy(); }  // a call is under way
   std::vector<EvictOutcome> evicted() { return std::exchange(evicted_, {}); }
 
  private:

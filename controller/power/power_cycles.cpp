@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "placement/sleep/transition_cost.hpp"
+#include "controller/power/transition_energy.hpp"
 
 namespace wattle::controller::power {
 
@@ -78,6 +78,10 @@ void PowerCycles::look(NodeNow now) {
   Lane& lane = lane_of(node);
   const MonoTime at = around_.clock.mono();
   if (now.fresh) lane.times.contact = at;
+  if (now.reading)
+    lane.meter.add(*now.reading);
+  else
+    lane.meter.gap();
   lane.now = std::move(now);
   lane.looked = true;
   if (!lane.recovering) {
@@ -86,7 +90,7 @@ void PowerCycles::look(NodeNow now) {
          events_of(*records_.find(node), lane.now, lane.times, drained, at, around_.rules.lost_after))
       event(node, each);
     const Record& record = *records_.find(node);
-    const bool test = lane.test || record.round_trips < around_.rules.proven_round_trips;
+    const bool test = record.test || record.round_trips < around_.rules.proven_round_trips;
     if (record.state == State::asleep && test && at - lane.times.entered >= kTestSleeps)
       event(node, event_of(Kind::wake_wanted, 0, "the end of its test"));
   }
@@ -161,7 +165,9 @@ Status PowerCycles::test(const std::string& node, Depth depth, bool observable, 
   choose(choice, observable);
   if (records_.find(node)->state == State::awake)
     return fail(Errc::conflict, node, "cannot be chosen now", "try again in a moment");
-  lane.test = true;
+  Record tested = *records_.find(node);
+  tested.test = true;
+  records_.put(std::move(tested));
   return {};
 }
 
@@ -202,7 +208,7 @@ void PowerCycles::apply(const std::string& node, Lane& lane, core::PowerStep ste
     lane.asked.reset();
     if (after.attempts < 2) lane.not_before = {};
     if (after.state == State::idle || after.state == State::draining) lane.times.marked.reset();
-    if (runs(after)) lane.test = false;
+    meter_transition(lane.meter, before, step.record, around_.clock.mono());
     count(lane, before, after);
     announce(lane, before, after);
   }
@@ -212,13 +218,8 @@ void PowerCycles::apply(const std::string& node, Lane& lane, core::PowerStep ste
 void PowerCycles::count(const Lane& lane, const Record& before, const Record& after) {
   if (const std::string_view cause = failure_of(before, after); !cause.empty())
     ++records_.change_totals().failures[std::string(cause)];
-  if (after.round_trips == before.round_trips) return;
-  const core::TransitionCost cost = core::cost_of(after, after.depth, lane.now.idle_w);
-  SleepTotals& totals = records_.change_totals();
-  ++totals.cycles;
-  if (after.last_slept)
-    totals.saved_j +=
-        core::saved_j(cost, lane.now.idle_w, seconds(around_.clock.wall() - *after.last_slept) + cost.sleep_s);
+  if (after.round_trips != before.round_trips)
+    add_trip(records_.change_totals(), before, after, lane.now.idle_w, around_.clock.wall());
 }
 
 void PowerCycles::announce(const Lane& lane, const Record& before, const Record& after) {
@@ -277,7 +278,8 @@ void PowerCycles::pump(const std::string& node, Lane& lane) {
     case Action::sleep:
       return sleep(record, lane);
     case Action::wake:
-      if (lane.woken != record.operation) start(PowerCall::wake, record, lane);
+      if (lane.woken != record.operation) return start(PowerCall::wake, record, lane);
+      if (record.observable) start(PowerCall::observe, record, lane);
       return;
     case Action::observe:
       return start(PowerCall::observe, record, lane);
@@ -331,6 +333,8 @@ void PowerCycles::take(const PowerOutcome& outcome) {
       return;
     case PowerCall::wake:
       lane.woken = outcome.operation;
+      lane.woken_at = around_.clock.mono();
+      lane.not_before = lane.woken_at + kObserveSoon;
       return;
     case PowerCall::observe:
       return observed(outcome, lane);
@@ -343,6 +347,10 @@ void PowerCycles::observed(const PowerOutcome& outcome, Lane& lane) {
   core::PowerEvent seen = event_of(Kind::observed, 0);
   seen.observed = observed_of(outcome);
   const bool was_asleep = record.state == State::asleep;
+  if (seen.observed == core::Observed::on && outcome.seen.power_w) lane.meter.observe(*outcome.seen.power_w);
+  const bool had_no_effect = record.state == State::waking && seen.observed == core::Observed::off &&
+                             around_.clock.mono() - lane.woken_at >= kWakeAgain;
+  if (had_no_effect) lane.woken = 0;  // the order is repeated
   event(outcome.node, seen);
   const Record& now = *records_.find(outcome.node);
   if (!was_asleep || now.state != State::asleep || !outcome.seen.power_w) return;

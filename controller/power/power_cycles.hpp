@@ -6,6 +6,8 @@
 // Restart    records of nodes that do not run are recovered by observing the node; events wait for that
 // Goodbye    the order to sleep goes to the agent, every kAskAgain until it says goodbye. Once that is stored, the
 //            agent gets the grant, and a driver of the controller its order
+// Wake       the order is repeated every kWakeAgain while a driver observes the node off
+// Energy     readings around each sleep and wake become the joules in the record (transition_meter)
 // Errors     a call that fails is logged as sleep.call_failed with driver and fix. It is repeated, or becomes an event
 // Threads    the loop's
 #pragma once
@@ -30,7 +32,7 @@ namespace wattle::controller::power {
 
 inline constexpr Duration kAskAgain = std::chrono::seconds(5), kObserveSoon = std::chrono::seconds(5),
                           kObserveAsleep = std::chrono::minutes(1), kCallAgain = std::chrono::seconds(10),
-                          kTestSleeps = std::chrono::seconds(5);
+                          kTestSleeps = std::chrono::seconds(5), kWakeAgain = std::chrono::seconds(30);
 
 class PowerCycles {
  public:
@@ -60,6 +62,7 @@ class PowerCycles {
   bool reports(const std::string& node);
   // Takes results and begins what is due; at each turn of the loop. `pods`: of the cluster.
   void turn(std::size_t pods);
+  bool busy() const { return actions_.busy() || records_.writing(); }  // a later turn takes a result
   void greeted(const std::string& node, std::string hello) { records_.greeted(node, std::move(hello)); }
   void goodbye(const std::string& node, const wire::Goodbye& message);
   void bound(const std::string& uid, const std::string& name, const std::string& owner, const std::string& node) {
@@ -82,11 +85,13 @@ class PowerCycles {
   struct Lane {
     NodeNow now;
     NodeTimes times;
-    bool looked = false, busy = false, recovering = false, test = false;
+    bool looked = false, busy = false, recovering = false;
     std::string wanted;  // reason to wake the node once it is recovered
     MonoTime not_before{};
     std::optional<MonoTime> asked;
     std::uint64_t annotated = 0, granting = 0, woken = 0;  // operations
+    MonoTime woken_at{};
+    placement::sleep::TransitionMeter meter;
   };
   Lane& lane_of(const std::string& node);
   void event(const std::string& node, const placement::sleep::PowerEvent& event);

@@ -7,7 +7,7 @@ namespace wattle::controller::power {
 namespace core = placement::sleep;
 
 void SleepTotals::pack(placement::PackWriter& out) const {
-  out.real(saved_j);
+  for (const double joules : {saved_j, transitions_j, asleep_j}) out.real(joules);
   out.word(cycles);
   out.word(failures.size());
   for (const auto& [cause, count] : failures) {
@@ -20,7 +20,7 @@ void SleepTotals::pack(placement::PackWriter& out) const {
 
 void SleepTotals::unpack(placement::PackReader& in) {
   SleepTotals read;
-  read.saved_j = in.real();
+  for (double* joules : {&read.saved_j, &read.transitions_j, &read.asleep_j}) *joules = in.real();
   read.cycles = in.word();
   for (std::size_t n = in.count(16); n > 0; --n) {
     std::string cause = in.text();

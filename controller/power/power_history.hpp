@@ -30,6 +30,7 @@ struct SleepTransition {
 // Since the store was made.
 struct SleepTotals {
   double saved_j = 0;                             // by sleeps that ended, net of their transitions
+  double transitions_j = 0, asleep_j = 0;         // used by them, in the transitions and asleep
   std::uint64_t cycles = 0;                       // round trips: asleep, woken, and ready again
   std::map<std::string, std::uint64_t> failures;  // by cause
   std::uint64_t waited_pods = 0;                  // pods for which a node was woken and that then got a node

@@ -55,6 +55,7 @@ class PowerRecords {
   // The last write failed.
   bool failing() const { return failing_; }
   bool sums_stored() const { return sums_changed_ <= written_; }
+  bool writing() const { return write_.has_value(); }
   // Takes the result of the last write, and begins the next.
   void turn();
 

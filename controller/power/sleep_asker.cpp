@@ -44,15 +44,13 @@ SleepAsker::SleepAsker(std::optional<kube::ApiServer> api, std::shared_ptr<const
       }) {}
 
 void SleepAsker::begin(std::vector<ToProbe> nodes) {
-  if (busy_) return;
-  busy_ = true;
+  if (busy()) return;
   thread_.post([this, nodes = std::move(nodes)]() -> TaskThread::Then {
     using Budgets = std::optional<Result<std::vector<DisruptionBudget>>>;
     const auto listed = std::make_shared<Budgets>();
     if (api_) *listed = list_budgets(*api_);
     auto probed = probes_ ? probes_->ask(nodes) : std::map<std::string, ProbedNode>();
     return [this, listed, probed = std::move(probed)]() mutable {
-      busy_ = false;
       probed_ = std::move(probed);
       if (*listed) take(std::move(**listed));
     };

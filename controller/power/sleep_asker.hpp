@@ -26,7 +26,7 @@ class SleepAsker {
   // `drivers`: null: no driver is asked. Clock and log must outlive this object.
   SleepAsker(std::optional<kube::ApiServer> api, std::shared_ptr<const PowerConfig> drivers,
              std::shared_ptr<NodePower> power, const Clock& clock, const Log& log);
-  bool busy() const { return busy_; }
+  bool busy() const { return thread_.busy(); }
   // Asks about these nodes, unless it is busy.
   void begin(std::vector<ToProbe> nodes);
   // Takes new answers; returns whether there are any.
@@ -41,7 +41,6 @@ class SleepAsker {
 
   const Clock& clock_;
   const Log& log_;
-  bool busy_ = false;
   std::map<std::string, ProbedNode> probed_;
   std::vector<DisruptionBudget> unsatisfied_;
   std::string problem_;

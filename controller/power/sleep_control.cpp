@@ -187,6 +187,8 @@ void SleepControl::look(ClusterState& state, const ClockOffsets* clocks, const s
                 std::abs(ahead_s) <= kClockInSync_s;
     now.pod = pod_on(state, *node);
     now.idle_w = state.view_of(*node).curve.idle_w();
+    if (node->sampled_at && node->energy_j && node->power_w)
+      now.reading = core::PowerReading{*node->sampled_at, *node->energy_j, *node->power_w};
   }
   if (const auto& drivers = around_.settings.drivers) {
     now.drivers = driver_names(*drivers, now.node);

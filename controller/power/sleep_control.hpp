@@ -85,6 +85,8 @@ class SleepControl {
   void gone(const std::string& uid);
   // `state` is the same at each call. Without `clocks` every clock counts as in sync.
   Steps tick(ClusterState& state, const ClockOffsets* clocks = nullptr);
+  // Returns whether a later tick will receive the result of a plan, a call or a write that has begun.
+  bool busy() const { return planning_ || (asker_ && asker_->busy()) || (cycles_ && cycles_->busy()); }
   // Last Hellos of nodes that do not run. A controller greets them at its start, because a node that sleeps does not.
   std::vector<wire::Hello> remembered() const;
   void greeted(const wire::Hello& hello);

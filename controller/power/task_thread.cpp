@@ -20,6 +20,7 @@ TaskThread::~TaskThread() {
 }
 
 void TaskThread::post(Task task) {
+  ++posted_;
   if (threads_.empty()) return done_.push_back(task());
   {
     const std::lock_guard lock(mutex_);
@@ -30,6 +31,7 @@ void TaskThread::post(Task task) {
 
 std::vector<TaskThread::Then> TaskThread::done() {
   const std::lock_guard lock(mutex_);
+  posted_ -= done_.size();
   return std::exchange(done_, {});
 }
 

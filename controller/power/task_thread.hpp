@@ -1,8 +1,8 @@
 // task_thread: runs calls that take long or block away from the loop, and returns their results to it. With one thread
 // they run one after the other, with more several at once; without one, post() itself runs them, for tests.
 // Errors   none; a task reports its own
-// Threads  post() and done() of one thread; the destructor calls `cancel`, waits for the running tasks and drops
-//          the waiting ones
+// Threads  post(), done() and busy() of one thread; the destructor calls `cancel`, waits for the running tasks and
+//          drops the waiting ones
 #pragma once
 
 #include <condition_variable>
@@ -28,12 +28,15 @@ class TaskThread {
   void post(Task task);
   // Returns the results of tasks since the last call, in order.
   std::vector<Then> done();
+  // Returns whether done() has yet to return the result of a task.
+  bool busy() const { return posted_ > 0; }
 
  private:
   void run();
 
   const std::function<void()> cancel_;
-  std::mutex mutex_;  // of all below
+  std::size_t posted_ = 0;  // tasks whose results done() has not returned
+  std::mutex mutex_;        // of all below
   std::condition_variable wake_;
   bool stop_ = false;
   std::deque<Task> waiting_;

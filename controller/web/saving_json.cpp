@@ -51,9 +51,10 @@ SavingNow saving_now(const Parts& from) {
 std::optional<ShownSaving> SavingNow::shown() const {
   const auto figure = modelled != nullptr && !needs_canary() ? modelled->figure() : std::nullopt;
   if (!figure) return std::nullopt;
-  const stats::Interval change = calibration ? calibrated(figure->change, *calibration) : figure->change;
-  return ShownSaving{saved(stats::to_come(change)), figure->now_w, figure->now_wait_ratio, figure->advised_wait_ratio,
-                     calibration};
+  // The model's bias is the same in the time to come, so the interval of the calibration stays as it is.
+  const stats::Interval change = stats::to_come(figure->change);
+  return ShownSaving{saved(calibration ? calibrated(change, *calibration) : change), figure->now_w,
+                     figure->now_wait_ratio, figure->advised_wait_ratio, calibration};
 }
 
 std::string SavingNow::text() const {

@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "controller/power/sleep_control.hpp"
+#include "controller/state/cluster_state.hpp"
+#include "placement/sleep/transition_cost.hpp"
 
 namespace wattle::controller {
 
@@ -72,6 +74,9 @@ json power_json(const power::SleepControl& sleep, const std::string& node) {
 json power_record_json(const Parts& from, const core::NodePowerRecord& record) {
   json node = power_json(from.sleep, record.node);
   const core::SleepRules& rules = from.sleep.settings().plan.rules;
+  const Node* const seen = from.state.node(record.node);
+  const double idle_w = seen != nullptr ? from.state.view_of(*seen).curve.idle_w() : 0;
+  const core::TransitionCost cost = core::cost_of(record, record.depth, idle_w);
   node.update({{"name", record.node},
                {"operation", record.operation},
                {"depth", std::string(to_string(record.depth))},
@@ -81,7 +86,9 @@ json power_record_json(const Parts& from, const core::NodePowerRecord& record) {
                {"round_trips", record.round_trips},
                {"round_trips_needed", rules.proven_round_trips},
                {"cycles_today", cycles_on_day(record, from.clock.wall())},
-               {"cycles_per_day", rules.cycles_per_day}});
+               {"cycles_per_day", rules.cycles_per_day},
+               {"transitions_j", cost.sleep_j + cost.wake_j},
+               {"transitions_measured", core::joules_measured(record)}});
   return node;
 }
 
@@ -89,10 +96,8 @@ json sleep_totals_json(const power::SleepControl& sleep) {
   const power::SleepTotals totals = sleep.totals();
   json failures = json::array();
   for (const auto& [cause, count] : totals.failures) failures.push_back({{"cause", cause}, {"count", count}});
-  return {{"saved_j", totals.saved_j},
-          {"cycles", totals.cycles},
-          {"failures", std::move(failures)},
-          {"waited_pods", totals.waited_pods},
+  return {{"saved_j", totals.saved_j},  {"transitions_j", totals.transitions_j}, {"asleep_j", totals.asleep_j},
+          {"cycles", totals.cycles},    {"failures", std::move(failures)},       {"waited_pods", totals.waited_pods},
           {"waited_s", totals.waited_s}};
 }
 

@@ -101,7 +101,6 @@ class Bench {
     live.scheduler = options_.scheduler;
     live.defer_s = options_.defer_s;
     live.look_ahead = options_.look_ahead;
-    live.decision_window = options_.decision_window;
     // An oracle learns nothing from telemetry that would need to be fresh.
     if (episode.options.cluster_model == ClusterModel::truth) live.telemetry_period_s = 60;
     return run_live(episode, before ? &*before : nullptr, contestant, live);

@@ -16,7 +16,6 @@
 
 #include "common/result.hpp"
 #include "lab/bench/annealed.hpp"
-#include "lab/bench/decision_windows.hpp"
 #include "models/frozen/q_network.hpp"
 #include "placement/decide/policies/policy.hpp"
 #include "sim/env/statistics.hpp"
@@ -42,11 +41,10 @@ struct RunFigures {
   double work_core_s = 0;  // work done
   // Placements of owners with other replicas; those that gave a node or a zone more than half of them, rounded up.
   double replicas = 0, node_over_half = 0, zone_over_half = 0;
-  double life_stretch = 1;                // pods' time over their time without disturbing pairs
-  double waiting = 0;                     // share of pod time spent waiting, for CPU or for a waking node
-  std::vector<WaitedTime> hours;          // one per hour of the whole episode, from its start
-  std::vector<DecisionWindow> decisions;  // on request, if pairs disturb each other
-  double wait_limit = 0;                  // final limit of the share that pods may wait; in a World
+  double life_stretch = 1;        // pods' time over their time without disturbing pairs
+  double waiting = 0;             // share of pod time spent waiting, for CPU or for a waking node
+  std::vector<WaitedTime> hours;  // one per hour of the whole episode, from its start
+  double wait_limit = 0;          // final limit of the share that pods may wait; in a World
   double requests_set = 0, given_up_cores = 0,
          given_up_bytes = 0;  // writes; mean reduction of the pods' requests
   double network_gated = 0;   // share of choices for which another candidate served than the network
@@ -68,11 +66,10 @@ struct BenchOptions {
   std::shared_ptr<const models::QNetwork> network;  // of the policy dqn or tabular-q
   placement::NetworkOptions learned;                // for the policy dqn
   SchedulerOptions scheduler;
-  double defer_s = 0;               // longest deferral of a pod
-  std::size_t look_ahead = 0;       // number of next pods made known
-  std::size_t decision_window = 0;  // with pairs: decisions per window; 0: none
-  bool cold = false;                // starts without any learned state
-  double residual_times = 1;        // factor on the network's residual; below 0 reverses its preferences
+  double defer_s = 0;          // longest deferral of a pod
+  std::size_t look_ahead = 0;  // number of next pods made known
+  bool cold = false;           // starts without any learned state
+  double residual_times = 1;   // factor on the network's residual; below 0 reverses its preferences
 };
 // Intervals of a single seed have ends that are NaN.
 struct BenchRule {

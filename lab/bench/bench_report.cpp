@@ -77,55 +77,6 @@ std::string waiting_table(const BenchTable& table) {
   return out;
 }
 
-double over(double part, double whole) { return whole > 0 ? part / whole : 0; }
-
-// Sums over all seeds.
-std::vector<DecisionWindow> decisions_of(const BenchRule& rule) {
-  std::vector<DecisionWindow> sum;
-  for (const RunFigures& run : rule.runs) {
-    if (sum.size() < run.decisions.size()) sum.resize(run.decisions.size());
-    for (std::size_t k = 0; k < run.decisions.size(); ++k) {
-      const DecisionWindow& each = run.decisions[k];
-      sum[k].placed_cores += each.placed_cores;
-      sum[k].lost_cores += each.lost_cores;
-      sum[k].oracle_lost_cores += each.oracle_lost_cores;
-      sum[k].pod_s += each.pod_s;
-      sum[k].waited_pod_s += each.waited_pod_s;
-    }
-  }
-  return sum;
-}
-
-// Value of decisions where pairs disturb each other.
-std::string decision_table(const BenchTable& table, std::size_t decisions_each) {
-  if (decisions_each == 0) return {};
-  std::string out = "\nfrom the moment on at which pairs disturb, by " + std::to_string(decisions_each) +
-                    " decisions, all seeds together: work lost by them, % of what they placed (by pairs-oracle in the "
-                    "same states); what their pods waited, %\n";
-  for (const BenchRule& rule : table.rules) {
-    out += rule.name + std::string(rule.name.size() < 15 ? 15 - rule.name.size() : 1, ' ');
-    for (const DecisionWindow& each : decisions_of(rule))
-      out += " " + number(100 * over(each.lost_cores, each.placed_cores), 1) + " (" +
-             number(100 * over(each.oracle_lost_cores, each.placed_cores), 1) + ") " +
-             number(100 * over(each.waited_pod_s, each.pod_s), 1) + ";";
-    out += "\n";
-  }
-  return out;
-}
-
-SortedJson decisions_json(const RunFigures& run) {
-  SortedJson rows = SortedJson::array();
-  for (const DecisionWindow& each : run.decisions)
-    rows.push_back({{"decisions", each.decisions},
-                    {"from_s", each.from_s},
-                    {"placed_cores", each.placed_cores},
-                    {"lost_cores", each.lost_cores},
-                    {"oracle_lost_cores", each.oracle_lost_cores},
-                    {"pod_s", each.pod_s},
-                    {"waited_pod_s", each.waited_pod_s}});
-  return rows;
-}
-
 // Shares of placements that gave one node, and one zone, more than half of an owner's replicas.
 std::string over_half(const BenchRule& rule) {
   const double replicas = std::max(1.0, mean_of(rule, &RunFigures::replicas));
@@ -197,7 +148,6 @@ std::string to_table(const BenchResult& result) {
       out += "\n";
     }
     out += waiting_table(table);
-    out += decision_table(table, result.options.decision_window);
     out += seeds_note(table.seeds.size(), "--seeds");
   }
   return out;
@@ -244,7 +194,6 @@ std::string to_json(const BenchResult& result) {
                         {"wait_limit", each.wait_limit},
                         {"cpu_waiting_by_hour", std::move(hours)},
                         {"joules_per_core_s_by_hour", std::move(joules)},
-                        {"decision_windows", decisions_json(each)},
                         {"life_stretch", each.life_stretch},
                         {"replicas", each.replicas},
                         {"node_over_half", each.node_over_half},

@@ -126,29 +126,19 @@ struct OwnerReplicas {
 // Plays a contestant for evaluation, without training.
 class Judged final : public LivePlayer {
  public:
-  // `windows` may be null.
-  Judged(Chooser chooser, std::unique_ptr<DecisionWindows> windows)
-      : chooser_(std::move(chooser)), windows_(std::move(windows)) {
-    if (windows_) windows_->begin(chooser_.observer());
-  }
-  WorldObserver* observer() override { return windows_ ? windows_.get() : chooser_.observer(); }
+  explicit Judged(Chooser chooser) : chooser_(std::move(chooser)) {}
+  WorldObserver* observer() override { return chooser_.observer(); }
   const placement::DecisionEngine& engine() const override { return chooser_.engine().engine(); }
   Status settled(std::vector<Settled>) override { return {}; }
   Result<std::optional<std::size_t>> choose(const World& world, const placement::ClusterView& view, const SimPod& pod,
                                             std::uint64_t) override {
-    const auto node = chooser_.choose(world, view, pod, ahead_);
-    if (node && windows_) windows_->decided(world, view, pod, *node);
-    return node;
+    return chooser_.choose(world, view, pod, ahead_);
   }
   void ahead(const placement::Ahead& ahead) override { ahead_ = ahead; }
   std::optional<placement::Deferral> deferred() const override { return chooser_.deferred(); }
-  std::vector<DecisionWindow> decisions() const {
-    return windows_ ? windows_->windows() : std::vector<DecisionWindow>();
-  }
 
  private:
   Chooser chooser_;
-  std::unique_ptr<DecisionWindows> windows_;
   placement::Ahead ahead_;
 };
 
@@ -187,15 +177,8 @@ Result<LivePlayed> judge(const Episode& episode, const Contestant& contestant, s
   options.network = live.network;
   options.scheduler = live.scheduler;
   WATTLE_TRY(Chooser chooser, Chooser::make(contestant, options, episode.seed));
-  std::unique_ptr<DecisionWindows> windows;
-  if (live.decision_window > 0) {
-    WATTLE_TRY(windows, DecisionWindows::make(live.decision_window, options, episode.seed));
-  }
-  Judged player(std::move(chooser), std::move(windows));
-  WATTLE_TRY(LivePlayed played, play_live(episode, player, options.reward, live,
-                                          live.set_requests != SetWhat::nothing ? &requests : nullptr));
-  played.figures.decisions = player.decisions();
-  return played;
+  Judged player(std::move(chooser));
+  return play_live(episode, player, options.reward, live, live.set_requests != SetWhat::nothing ? &requests : nullptr);
 }
 
 }  // namespace

@@ -29,8 +29,6 @@ struct LiveRunOptions {
   std::size_t look_ahead = 0;
   // For run_known and run_live: sets requests by the controller's rule (sim/world/request_setter).
   SetWhat set_requests = SetWhat::nothing;
-  std::size_t decision_window =
-      0;  // for run_known and run_live, with pairs: decisions per row of RunFigures::decisions; 0: none
 };
 
 // Decides in a world, pod after pod.

@@ -21,8 +21,8 @@ struct SleepBenchOptions {
   placement::sleep::Depth depth = placement::sleep::Depth::off;
 };
 
-// The tables for people, one per number of nodes. Energy is compared with always-on and the clairvoyant, which are
-// always played.
+// The tables for people, one per number of nodes. Energy is compared with kube-default, always-on and both
+// clairvoyants, where they are among the rules.
 Result<std::string> sleep_bench(const Dataset& data, const SleepBenchOptions& options);
 
 }  // namespace wattle::sim::consolidation

@@ -1,7 +1,10 @@
 #include "lab/bench/sleep_cluster.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
+
+#include "placement/decide/policies/kube_scoring.hpp"
 
 namespace wattle::sim::consolidation {
 
@@ -34,8 +37,12 @@ std::vector<cluster::Machine> machines(const SleepEpisode& episode) {
 
 }  // namespace
 
-SleepCluster::SleepCluster(const SleepEpisode& episode, power::Depth depth, bool sleeps_through)
-    : episode_(episode), sleeps_through_(sleeps_through), kernel_(machines(episode), {}) {
+SleepCluster::SleepCluster(const SleepEpisode& episode, power::Depth depth, bool sleeps_through, BindBy bind_by)
+    : episode_(episode),
+      sleeps_through_(sleeps_through),
+      bind_by_(bind_by),
+      ties_(mix(episode.cluster.options.cluster_seed.value_or(0), 0x74696573ULL)),
+      kernel_(machines(episode), {}) {
   make_nodes(depth);
   waited_s_.assign(episode_.cluster.pods.size(), -1);
   running_.resize(episode_.cluster.pods.size());
@@ -185,7 +192,30 @@ bool SleepCluster::has_room(std::size_t row, const placement::Resources& request
          node.requested.memory_bytes + node.reserved.memory_bytes + request.memory_bytes <= size.memory_bytes;
 }
 
-std::optional<std::size_t> SleepCluster::room(const Pod& pod, bool is_awake) const {
+std::optional<std::size_t> SleepCluster::best_scored(const placement::Resources& request, bool is_awake) {
+  const auto milli = [](double cores) { return static_cast<std::int64_t>(std::llround(1000 * cores)); };
+  const auto bytes = [](double memory) { return static_cast<std::int64_t>(memory); };
+  std::optional<std::size_t> best;
+  std::int64_t highest = -1;
+  std::size_t ties = 0;
+  for (std::size_t row = 0; row < rows_.size(); ++row) {
+    if (awake(row) != is_awake || !has_room(row, request)) continue;
+    const placement::Resources& size = fleet_.nodes[row].allocatable;
+    const placement::Resources& used = nodes_[row].requested;
+    placement::KubeNode node{milli(size.cpu_cores), bytes(size.memory_bytes)};
+    node.requested_milli_cpu = node.nonzero_milli_cpu = milli(used.cpu_cores);
+    node.requested_memory_bytes = node.nonzero_memory_bytes = bytes(used.memory_bytes);
+    const std::int64_t score = placement::default_score(node, placement::kube_pod(request));
+    if (score > highest) ties = 0;
+    if (score < highest || pick(ties_, ++ties) != 0) continue;
+    highest = score;
+    best = row;
+  }
+  return best;
+}
+
+std::optional<std::size_t> SleepCluster::room(const Pod& pod, bool is_awake) {
+  if (bind_by_ == BindBy::kube_default) return best_scored(pod.request, is_awake);
   for (const std::size_t row : order_)
     if (awake(row) == is_awake && has_room(row, pod.request)) return row;
   return std::nullopt;
@@ -232,6 +262,22 @@ void SleepCluster::move(std::size_t index, std::size_t target) {
   kernel_.remove(was.id, *this);
   moving_ = false;
   bind(was.id + episode_.cluster.pods.size(), row, was.ends_s - now_s_);
+}
+
+void SleepCluster::repack() {
+  std::vector<std::size_t> pods;
+  for (auto row = order_.rbegin(); row != order_.rend(); ++row) {
+    pods.clear();
+    for (const auto& each : kernel_.node(*row).pods) pods.push_back(index(each.id));
+    for (const std::size_t each : pods) {
+      const auto target = room(pod(each), true);
+      if (!target || std::find(order_.begin(), order_.end(), *target) >= row.base() - 1) continue;
+      nodes_[*target].reserved.cpu_cores += pod(each).request.cpu_cores;
+      nodes_[*target].reserved.memory_bytes += pod(each).request.memory_bytes;
+      ++nodes_[*target].reserved_pods;
+      move(each, *target);
+    }
+  }
 }
 
 power::SleepInputs SleepCluster::inputs() {
@@ -300,6 +346,7 @@ SleepFigures SleepCluster::finish() {
     if (empty(row)) end_gap(row);
   kernel_.settle(*this);
   figures_.energy_j += kernel_.energy_j();
+  figures_.waiting_ratio = kernel_.pressure_pod_s() / std::max(1.0, kernel_.pod_s());
   figures_.node_days = static_cast<double>(nodes_.size()) * (episode_.end_s - episode_.measure_from_s) / 86'400;
   constexpr double kWhole_s = 3600;
   for (const Burst& burst : episode_.bursts) {

@@ -1,5 +1,6 @@
 // sleep_cluster: a kernel's cluster on which nodes sleep: each node's power follows placement/sleep/power_machine, with
-// working drivers; pods bind by first fit in the order of watts per place.
+// working drivers.
+// Binding  first fit in the order of watts per place, or kube-scheduler's default score with ties at random
 // Kernel   a node that is off or changes its state has a flat power curve; the kernel's own sleep is not used
 // Waits    a pod that finds no room while a node that is not awake has room waits for a wake
 // Knowledge true curves, and transitions as measured before
@@ -9,6 +10,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <limits>
 #include <optional>
 #include <string>
@@ -18,6 +20,7 @@
 #include "placement/sleep/power_machine.hpp"
 #include "placement/sleep/sleep_plan.hpp"
 #include "sim/cluster/kernel.hpp"
+#include "sim/world/random.hpp"
 
 namespace wattle::sim::consolidation {
 
@@ -28,13 +31,16 @@ struct SleepFigures {
   double sleeps = 0, losing = 0;        // losing: cost more than staying idle
   double bursts = 0, bursts_awake = 0;  // awake: at most one pod in twenty waited for a wake
   double moves = 0, drains = 0, misplaced = 0;
+  double waiting_ratio = 0;  // share of the pods' time that they wait for CPU
 };
+
+enum class BindBy : std::uint8_t { node_order, kube_default };
 
 class SleepCluster : private cluster::Observer {
  public:
   // `sleeps_through`: every idle gap in which a sleep saves energy is slept through, with hindsight, and no node sleeps
   // by order.
-  SleepCluster(const SleepEpisode& episode, placement::sleep::Depth depth, bool sleeps_through);
+  SleepCluster(const SleepEpisode& episode, placement::sleep::Depth depth, bool sleeps_through, BindBy bind_by);
   SleepCluster(const SleepCluster&) = delete;
   SleepCluster& operator=(const SleepCluster&) = delete;
 
@@ -60,6 +66,8 @@ class SleepCluster : private cluster::Observer {
 
   void report(std::size_t row, const placement::sleep::PowerEvent& event);
   void move(std::size_t pod, std::size_t target);  // to the target if it has room, otherwise by first fit
+  // Moves each pod to the first node of the order that has room, if it is before the pod's own. Charges nothing.
+  void repack();
   void bind_waiting();
 
   double now_s() const { return now_s_; }
@@ -97,12 +105,15 @@ class SleepCluster : private cluster::Observer {
   void count_sleep(std::size_t row);
   void end_gap(std::size_t row);
   bool has_room(std::size_t row, const placement::Resources& request) const;
-  std::optional<std::size_t> room(const Pod& pod, bool awake) const;
+  std::optional<std::size_t> room(const Pod& pod, bool awake);
+  std::optional<std::size_t> best_scored(const placement::Resources& request, bool awake);
   void bind(cluster::PodId id, std::size_t row, double left_s);
   void arrive(std::size_t pod);
 
   const SleepEpisode& episode_;
   bool sleeps_through_;
+  BindBy bind_by_;
+  Random ties_;
   cluster::Kernel<double> kernel_;
   std::vector<Node> nodes_;
   std::vector<placement::sleep::SleepNode> rows_;

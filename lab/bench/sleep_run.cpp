@@ -22,11 +22,15 @@ enum class By { nothing, idle_time, dpm, plan };
 struct Rule {
   By by = By::nothing;
   double idle_s = 0;
-  bool drains = false, spare = false;
+  bool drains = false, spare = false, sleeps_through = false, repacks = false;
+  BindBy bind_by = BindBy::node_order;
 };
 
 Result<Rule> rule_of(const std::string& name) {
-  if (name == "always-on" || name == "clairvoyant") return Rule{};
+  if (name == "always-on") return Rule{};
+  if (name == "kube-default") return Rule{.bind_by = BindBy::kube_default};
+  if (name == "clairvoyant") return Rule{.sleeps_through = true};
+  if (name == "clairvoyant-moves") return Rule{.sleeps_through = true, .repacks = true};
   if (name == "dpm") return Rule{By::dpm};
   if (name == "wattle") return Rule{By::plan, 0, true, true};
   if (name == "wattle-no-drains") return Rule{By::plan, 0, false, true};
@@ -40,8 +44,11 @@ Result<Rule> rule_of(const std::string& name) {
 
 class SleepRun {
  public:
-  SleepRun(const SleepEpisode& episode, const Rule& rule, power::Depth depth, bool sleeps_through)
-      : rule_(rule), end_s_(episode.end_s), cluster_(episode, depth, sleeps_through), used_(cluster_.size()) {
+  SleepRun(const SleepEpisode& episode, const Rule& rule, power::Depth depth)
+      : rule_(rule),
+        end_s_(episode.end_s),
+        cluster_(episode, depth, rule.sleeps_through, rule.bind_by),
+        used_(cluster_.size()) {
     config_.drains = rule.drains;
     if (rule.spare) return;
     config_.rules.spare_nodes = 0;
@@ -194,6 +201,7 @@ void SleepRun::every_minute() {
     cluster_.report(row, {Kind::deadline});
   }
   follow_drain();
+  if (rule_.repacks) cluster_.repack();
   if (rule_.by == By::idle_time) sleep_by_idle_time();
   if (rule_.by == By::dpm) sleep_by_dpm();
   plan();
@@ -204,7 +212,7 @@ void SleepRun::every_minute() {
 
 Result<SleepFigures> run_sleep(const SleepEpisode& episode, const std::string& name, power::Depth depth) {
   WATTLE_TRY(const Rule rule, rule_of(name));
-  return SleepRun(episode, rule, depth, name == "clairvoyant").run();
+  return SleepRun(episode, rule, depth).run();
 }
 
 }  // namespace wattle::sim::consolidation

@@ -3,10 +3,10 @@
 extender, and with our plugin.
 
 Usage    kube_throughput.py BIN_DIR [--nodes 100,1000,5000] [--pods 1000] [--rounds 3] [--arms A,...] [--favour N]
-         [--json FILE]
-Does     for each size, creates KWOK nodes, whose simulated agents stream to a controller. Each round runs every arm, in
-         reverse order every other round: creates pending pods, starts a scheduler for them, and samples its count of
-         bound pods from a tenth of them to the last
+         [--seed N] [--json FILE]
+Does     for each size, creates KWOK nodes, whose simulated agents stream to a controller. Each round runs every arm once,
+         in random order: creates pending pods, starts a scheduler for them, and samples its count of bound pods from a
+         tenth of them to the last
 Arms     none; noop (a Go extender that answers 0 to prioritize) and noop-filter (which also passes all nodes in
          filter); wattle (prioritize, live) and wattle-filter (also filter, for pods with a hard latency limit that all
          nodes meet); wattle-shadow (prioritize in the default mode: decides without influence) and wattle-off (asks the
@@ -15,14 +15,16 @@ Arms     none; noop (a Go extender that answers 0 to prioritize) and noop-filter
 Favour   N above 0: the controller, the shim and the no-op extender run N nice levels above the control plane, KWOK and
          etcd, as if they had a processor to themselves; they still share the same processors
 Needs    the control plane's programs (tests/e2e/kube/assets.py), and Go for the no-op extender
-Gives    pods per second of each run, medians, and their ratios to `none` and `noop`; the sources of our answers; the
-         cores and the CPU milliseconds per pod of each process
+Gives    pods per second of each run and their medians; ratios to the base arms, each the median over the rounds, with a
+         bootstrap interval of 95%; the sources of our answers; the cores of each process before the first arm (idle) and
+         in each arm, and its CPU milliseconds per pod above idle
 """
 import argparse
 import http.client
 import json
 import os
 import pathlib
+import random
 import re
 import ssl
 import statistics
@@ -42,6 +44,8 @@ from kube_house import KubeHouse  # noqa: E402
 ARMS = ("none", "noop", "wattle", "noop-filter", "wattle-filter", "wattle-shadow", "wattle-off", "plugin",
         "none-all", "noop-all", "wattle-all", "plugin-all")
 MODES = {"wattle-shadow": "shadow", "wattle-off": "off"}
+BASES = ("none", "none-all", "noop", "noop-all", "noop-filter")
+DRAWS = 2000
 PATIENCE = 600
 LOOK_EVERY_S = 0.1
 MAKERS = 4
@@ -111,6 +115,20 @@ def cpu_s(processes):
     return used
 
 
+def ratio(rates, base, rng):
+    """[median, lower, upper] of the ratio of two arms, paired by round."""
+    pairs = [one / other for one, other in zip(rates, base)]
+    draws = sorted(statistics.median(rng.choices(pairs, k=len(pairs))) for _ in range(DRAWS))
+    return [round(one, 3) for one in (statistics.median(pairs), draws[DRAWS // 40], draws[-DRAWS // 40 - 1])]
+
+
+def idle_cores(processes, seconds):
+    before = cpu_s(processes)
+    time.sleep(seconds)
+    after = cpu_s(processes)
+    return {name: (after[name] - before[name]) / seconds for name in before}
+
+
 def start_scheduler(plane, house, arm, noop, profile):
     more = {"percentageOfNodesToScore": 100} if arm.endswith("-all") else {}
     kind = arm.removesuffix("-all")
@@ -176,27 +194,32 @@ def run(binaries, nodes, options, noop):
         plane.start_kwok(LEASE_S)
         wait_until("all agents report", lambda: house.document("status")["nodes_connected"] == nodes, PATIENCE)
         wait_until("all nodes are known", lambda: all(n["kubernetes"] for n in house.nodes()), PATIENCE)
-        time.sleep(options.settle)
+        time.sleep(options.settle / 2)
+        idle = idle_cores({**plane.processes, **house.processes, "noop": noop.process}, options.settle / 2)
         favour([house.processes["controller"], house.processes["shim"], noop.process], options.favour)
         runs = {arm: [] for arm in options.arms}
         cores = {arm: [] for arm in options.arms}
+        rng = random.Random(options.seed)
         turn = 0
-        for lap in range(options.rounds):
-            for arm in options.arms if lap % 2 == 0 else reversed(options.arms):
+        for _ in range(options.rounds):
+            for arm in rng.sample(options.arms, k=len(options.arms)):
                 rate, used = measure(plane, house, arm, noop, options.pods, turn)
                 runs[arm].append(round(rate, 1))
                 cores[arm].append(used)
                 print(f"{nodes} nodes, {arm}: {rate:.0f} pods/s", flush=True)
                 turn += 1
-        medians = {arm: statistics.median(values) for arm, values in runs.items()}
         status = house.document("status")
-        return {"nodes": nodes, "pods": options.pods, "favour": options.favour, "pods_per_s": runs, "median": medians,
-                "ratio_to": {base: {arm: round(value / medians[base], 3) for arm, value in medians.items()}
-                             for base in ("none", "noop", "noop-filter") if base in medians},
+
+        def per_pod(arm, name):
+            return round(statistics.median(1e3 * (one[name] - idle.get(name, 0)) / rate for one, rate in zip(cores[arm], runs[arm])), 2)
+        return {"nodes": nodes, "pods": options.pods, "favour": options.favour, "seed": options.seed, "pods_per_s": runs,
+                "median": {arm: statistics.median(values) for arm, values in runs.items()},
+                "ratio_to": {base: {arm: ratio(values, runs[base], rng) for arm, values in runs.items()} for base in BASES if base in runs},
                 "answers": answers(house), "decide_p50_us": status["decide_p50_us"], "decide_p99_us": status["decide_p99_us"],
+                "idle_cores": {name: round(value, 3) for name, value in idle.items()},
                 "cores": {arm: {name: round(statistics.median(one[name] for one in used), 2) for name in used[0]} for arm, used in cores.items()},
-                "cpu_ms_per_pod": {arm: {name: round(statistics.median(1e3 * one[name] / rate for one, rate in zip(used, runs[arm])), 2) for name in used[0]}
-                                   for arm, used in cores.items()}}
+                "cpu_ms_per_pod": {arm: {name: per_pod(arm, name) for name in used[0]} for arm, used in cores.items()},
+                "load": round(os.getloadavg()[0], 1)}
 
 
 def main():
@@ -208,6 +231,7 @@ def main():
     parser.add_argument("--arms", default=",".join(ARMS[:5]), type=lambda text: text.split(","))
     parser.add_argument("--favour", type=int, default=0, help="nice levels")
     parser.add_argument("--settle", type=float, default=10, help="seconds between the last agent and the first arm")
+    parser.add_argument("--seed", type=int, default=1, help="of the order of the arms")
     parser.add_argument("--json")
     options = parser.parse_args()
     unknown = [arm for arm in options.arms if arm not in ARMS]

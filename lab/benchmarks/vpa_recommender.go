@@ -1,7 +1,7 @@
 // Replays usage histories to the Vertical Pod Autoscaler's own recommender and updater rule (imported, not rewritten),
 // as wattle-lab requests --histories replays them to Wattle's rule.
 //
-// Usage    vpa_recommender MINUTES-BETWEEN-SAMPLES <histories (line format: docs/reference/provisioning.md, Requests)
+// Usage    vpa_recommender MINUTES-BETWEEN-SAMPLES <histories (line format: lab/docs/provisioning-commands.md, Requests)
 // Does     each minute, passes on the mean CPU or the maximum memory, as the feeder would; the recommendation, made
 //          with
 //

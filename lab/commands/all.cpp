@@ -18,7 +18,6 @@ constexpr std::array kLabSubcommands {
       Subcommand{"labels", "label choices on consolidation by paired rollouts, for `imitate`", commands::labels},
 #if WATTLE_HAS_TORCH
       Subcommand{"imitate", "train a network from labels", commands::imitate},
-      Subcommand{"ablate", "measure the value of each part of imitation, omitted one at a time", commands::ablate},
       Subcommand{"adapt", "measure the gain of online learning on consolidation over the initial network, per cluster",
                  commands::adapt},
       Subcommand{"worlds", "compare policies and online learning in worlds where experience counts", commands::worlds},

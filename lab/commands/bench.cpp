@@ -21,18 +21,9 @@ struct BenchArguments {
   std::optional<std::uint64_t> first_seed;
 };
 
-// Rejects options that would be ignored silently.
-Status check_bench(const BenchArguments& arguments) {
-  if (arguments.bench.decision_window > 0 && !(arguments.scenario.options.shift.pairs > 0))
-    return fail(Errc::conflict, "--decision-window", "no pairs of applications disturb each other",
-                "set --pairs above 0");
-  return {};
-}
-
 Status run(BenchArguments arguments) {
   consolidation::BenchOptions& bench = arguments.bench;
   WATTLE_CHECK(apply(arguments.scenario));
-  WATTLE_CHECK(check_bench(arguments));
   bench.episode = arguments.scenario.options;
   bench.episode.side = arguments.side == "report" ? consolidation::Side::report : consolidation::Side::train;
   bench.first_seed = arguments.first_seed.value_or(
@@ -100,12 +91,6 @@ int bench(int argc, char** argv) {
   app.add_option("--pairs-from", arguments.scenario.options.shift.pairs_from_s,
                  "start of the disturbance in seconds of the episode; 0: always, including the day before")
       ->check(CLI::Range(0.0, 1e6))
-      ->capture_default_str()
-      ->needs(pairs);
-  app.add_option("--decision-window", arguments.bench.decision_window,
-                 "report the loss per this number of decisions after the start of the disturbance, and "
-                 "the loss of pairs-oracle in the same states; 0: off")
-      ->check(CLI::Range(0, 1'000'000))
       ->capture_default_str()
       ->needs(pairs);
   app.add_option("--side", arguments.side, "servers and days: for reporting, or for training and tuning")

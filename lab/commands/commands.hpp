@@ -8,7 +8,6 @@ namespace wattle::sim::commands {
 
 std::span<const Subcommand> all_of_lab();  // the subcommands of wattle-lab
 
-int ablate(int argc, char** argv);  // parts of imitation
 int adapt(int argc, char** argv);
 int worlds(int argc, char** argv);
 int bench(int argc, char** argv);

@@ -6,7 +6,6 @@
 
 #include "common/dir.hpp"
 #include "common/json/value.hpp"
-#include "lab/ablations/imitate_ablate.hpp"
 #include "lab/commands/commands.hpp"
 #include "lab/commands/label_files.hpp"
 #include "models/frozen/layout.hpp"
@@ -34,7 +33,7 @@ std::string certificate(const consolidation::Promotion& promotion, std::size_t l
 }
 
 struct ImitateArguments {
-  std::string scenario, out_file, initial_file, curve_file, variant;
+  std::string scenario, out_file, initial_file, curve_file;
   std::vector<std::string> label_files, held_out_files;
   consolidation::ImitateOptions imitate;
   models::TrainerOptions trainer;
@@ -80,11 +79,6 @@ Status run(ImitateArguments arguments) {
   auto& held_out = held_out_labels.labels;
   cap_regrets(labels, arguments.most_regret);
   cap_regrets(held_out, arguments.most_regret);
-  for (const consolidation::Variant& each : consolidation::variants()) {
-    if (each.name != arguments.variant || each.silent.empty()) continue;
-    labels = consolidation::without(each, labels);
-    held_out = consolidation::without(each, held_out);
-  }
   std::optional<models::Weights> initial;
   if (!arguments.initial_file.empty()) {
     WATTLE_TRY(auto file, read_model(arguments.initial_file));
@@ -168,11 +162,6 @@ int imitate(int argc, char** argv) {
       ->delimiter(',')
       ->required();
   app.add_option("--out", arguments.out_file, "safetensors file to write")->required();
-  std::vector<std::string> names;
-  for (const consolidation::Variant& each : consolidation::variants())
-    if (!each.silent.empty()) names.emplace_back(each.name);
-  app.add_option("--variant", arguments.variant, "variant of wattle-lab ablate whose features are omitted")
-      ->check(CLI::IsMember(names));
   app.add_option("--curve", arguments.curve_file,
                  "write regret on held-out labels by pass to this file, for wattle-lab bench --curve");
   app.add_option("--initial", arguments.initial_file, "initial weights, to which learning is anchored");

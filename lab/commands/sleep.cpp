@@ -12,13 +12,14 @@ namespace {
 
 struct SleepArguments {
   consolidation::SleepBenchOptions bench;
-  std::string depth = "off", trace_dir;
+  std::string depth = "off", side = "report", trace_dir;
   double demand_scale = 3;
 };
 
 Status run(SleepArguments arguments) {
   for (const placement::sleep::Depth each : placement::sleep::kDepths)
     if (arguments.depth == placement::sleep::to_string(each)) arguments.bench.depth = each;
+  arguments.bench.episode.side = arguments.side == "train" ? consolidation::Side::train : consolidation::Side::report;
   consolidation::Dataset data;
   if (arguments.trace_dir.empty()) {
     data = consolidation::synthetic_dataset(arguments.demand_scale);
@@ -55,6 +56,9 @@ int sleep(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--days", bench.episode.days, "measured days, after two days of learning")
       ->check(CLI::Range(1, 30))
+      ->capture_default_str();
+  app.add_option("--side", arguments.side, "servers and days: for reporting, or for training and tuning")
+      ->check(CLI::IsMember({"report", "train"}))
       ->capture_default_str();
   app.add_option("--trace", arguments.trace_dir,
                  "directory with server_power_curves.csv and planetlab_*.csv[.gz]; default: synthetic");

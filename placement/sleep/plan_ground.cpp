@@ -5,6 +5,10 @@
 
 namespace wattle::placement::sleep {
 
+namespace {
+constexpr double kSameKind = 1.05;  // curves of two nodes of one kind differ by the error of their fits
+}  // namespace
+
 PlanGround::PlanGround(const SleepInputs& inputs, const SleepConfig& limits)
     : in(inputs), config(limits), fleet(*inputs.fleet) {
   fleet.only.clear();
@@ -71,7 +75,8 @@ std::optional<std::size_t> PlanGround::place(std::string_view pod, const PodEsti
   const auto rank = [&](std::size_t row) { return std::tuple(fleet.nodes[row].pods == 0, node(row).order, row); };
   for (std::size_t row = 0; row < fleet.nodes.size(); ++row) {
     FleetNode& there = fleet.nodes[row];
-    const bool may = from ? awake[row] && node(row).order < node(*from).order : available(row);
+    const bool may =
+        from ? awake[row] && row != *from && node(row).order <= kSameKind * node(*from).order : available(row);
     there.open = may && takes(row, pod, estimate);
     if (there.open && (!chosen || rank(row) < rank(*chosen))) chosen = row;
   }

@@ -33,7 +33,7 @@ class PlanGround {
   double watts(std::size_t row) const;
 
   // Reserves and returns a node on which the pod fits, among the available ones. `from`: the node that the pod leaves;
-  // it then moves only to nodes that are awake and earlier in the order.
+  // it then moves only to nodes that are awake and no later in the order, or of the same kind.
   std::optional<std::size_t> place(std::string_view pod, const PodEstimate& estimate,
                                    std::optional<std::size_t> from = std::nullopt);
   bool takes(std::size_t row, std::string_view pod, const PodEstimate& estimate) const;

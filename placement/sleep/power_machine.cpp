@@ -36,6 +36,7 @@ class Transition {
  private:
   void enter(PowerState state, std::string reason) {
     record_.state = state;
+    if (state == PowerState::awake || state == PowerState::blocked) record_.test = false;
     record_.since = now_;
     record_.reason = std::move(reason);
     action_ = action_of(record_);
@@ -76,6 +77,10 @@ class Transition {
 void Transition::choose(PowerState state, const PowerEvent& event) {
   if (!is(PowerState::awake) || record_.marked) return;
   ++record_.operation;
+  if (record_.depth != event.depth) {  // other times and joules
+    record_.measured = {};
+    record_.sleeps = record_.wakes = {};
+  }
   record_.depth = event.depth;
   record_.marked = true;
   enter(state, event.reason);

@@ -64,12 +64,17 @@ void NodePowerRecord::pack(PackWriter& out) const {
   out.word(operation);
   out.word(static_cast<std::uint64_t>(depth));
   out.text(reason);
-  for (const bool flag : {marked, ours, goodbye, slept, observable, presumed, wake_pending}) out.word(flag ? 1 : 0);
+  for (const bool flag : {marked, ours, goodbye, slept, observable, presumed, wake_pending, test})
+    out.word(flag ? 1 : 0);
   for (const std::uint32_t count : {attempts, failures, round_trips, cycles_today}) out.word(count);
   out.word(static_cast<std::uint64_t>(day));
   for (const auto& time : {ordered, last_slept, last_woken}) pack_time(out, time);
   for (const auto& value : {measured.sleep_s, measured.sleep_j, measured.wake_s, measured.wake_j, measured.asleep_w})
     pack_value(out, value);
+  for (const MeteredTransitions* metered : {&sleeps, &wakes}) {
+    pack_value(out, metered->mean_j);
+    out.word(metered->count);
+  }
 }
 
 void NodePowerRecord::unpack(PackReader& in) {
@@ -80,8 +85,8 @@ void NodePowerRecord::unpack(PackReader& in) {
   read.operation = in.word();
   read.depth = unpack_enum(in, kDepths);
   read.reason = in.text();
-  for (bool* flag :
-       {&read.marked, &read.ours, &read.goodbye, &read.slept, &read.observable, &read.presumed, &read.wake_pending})
+  for (bool* flag : {&read.marked, &read.ours, &read.goodbye, &read.slept, &read.observable, &read.presumed,
+                     &read.wake_pending, &read.test})
     *flag = in.word() != 0;
   for (std::uint32_t* number : {&read.attempts, &read.failures, &read.round_trips, &read.cycles_today})
     *number = unpack_count(in);
@@ -90,6 +95,10 @@ void NodePowerRecord::unpack(PackReader& in) {
   Transitions& mean = read.measured;
   for (auto* value : {&mean.sleep_s, &mean.sleep_j, &mean.wake_s, &mean.wake_j, &mean.asleep_w})
     *value = unpack_value(in);
+  for (MeteredTransitions* metered : {&read.sleeps, &read.wakes}) {
+    metered->mean_j = unpack_value(in);
+    metered->count = unpack_count(in);
+  }
   if (in.ok()) *this = std::move(read);
 }
 
@@ -99,6 +108,12 @@ std::int64_t day_of(WallTime when) {
 
 std::uint32_t cycles_on_day(const NodePowerRecord& record, WallTime now) {
   return record.day == day_of(now) ? record.cycles_today : 0;
+}
+
+void MeteredTransitions::add(double joules) {
+  if (!std::isfinite(joules) || joules < 0) return;
+  follow(mean_j, joules);
+  if (count < UINT32_MAX) ++count;
 }
 
 void follow(std::optional<double>& mean, double value) {

@@ -49,12 +49,24 @@ enum class Observed : std::uint8_t { unknown, on, off };
 inline constexpr std::array kObservations{Observed::unknown, Observed::on, Observed::off};
 std::string_view to_string(Observed observed);
 
-// Measured here; a mean of the recent operations, unset before the first one.
+// Measured here; a mean of the recent operations, unset before the first one. Joules are unset until
+// MeteredTransitions::kTrusted of them.
 struct Transitions {
   std::optional<double> sleep_s, sleep_j;  // from the order until the node is off
   std::optional<double> wake_s, wake_j;    // from the order until the node is ready
   std::optional<double> asleep_w;
   bool operator==(const Transitions&) const = default;
+};
+
+// Joules of one kind of transition, as metered here.
+struct MeteredTransitions {
+  static constexpr std::uint32_t kTrusted = 3;  // transitions until their mean is used
+  std::optional<double> mean_j;
+  std::uint32_t count = 0;
+
+  void add(double joules);
+  std::optional<double> trusted_j() const { return count >= kTrusted ? mean_j : std::nullopt; }
+  bool operator==(const MeteredTransitions&) const = default;
 };
 
 struct NodePowerRecord {
@@ -71,6 +83,7 @@ struct NodePowerRecord {
   bool observable = true;           // a driver can say whether it is on; the caller sets it
   bool presumed = false;            // asleep by its goodbye alone
   bool wake_pending = false;        // wakes as soon as the current sleep has ended
+  bool test = false;                // a round trip by order: the caller wakes it once it is asleep
   std::uint32_t attempts = 0;       // of the current wake
   std::uint32_t failures = 0;       // round trips that failed since the last one that succeeded
   std::uint32_t round_trips = 0;    // ordered to sleep, was asleep, woke and was ready
@@ -79,6 +92,7 @@ struct NodePowerRecord {
   std::optional<WallTime> ordered;  // first attempt of the order under way
   std::optional<WallTime> last_slept, last_woken;
   Transitions measured;  // the machine fills the times, the caller joules and watts
+  MeteredTransitions sleeps, wakes;
 
   void pack(PackWriter& out) const;
   void unpack(PackReader& in);

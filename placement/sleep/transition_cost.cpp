@@ -25,9 +25,17 @@ TransitionCost cost_of(const NodePowerRecord& record, Depth depth, double idle_w
           here.asleep_w.value_or(usual.asleep_w)};
 }
 
+TripEnergy trip_energy(const TransitionCost& cost, double idle_w, double gap_s) {
+  TripEnergy trip;
+  trip.always_on_j = idle_w * gap_s;
+  trip.transitions_j = cost.sleep_j + cost.wake_j;
+  trip.asleep_j = cost.asleep_w * std::max(0.0, gap_s - cost.sleep_s - cost.wake_s);
+  trip.saved_j = trip.always_on_j - trip.transitions_j - trip.asleep_j;
+  return trip;
+}
+
 double saved_j(const TransitionCost& cost, double idle_w, double gap_s) {
-  const double asleep_s = std::max(0.0, gap_s - cost.sleep_s - cost.wake_s);
-  return idle_w * gap_s - cost.sleep_j - cost.wake_j - cost.asleep_w * asleep_s;
+  return trip_energy(cost, idle_w, gap_s).saved_j;
 }
 
 double break_even_s(const TransitionCost& cost, double idle_w) {

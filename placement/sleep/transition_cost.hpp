@@ -1,5 +1,5 @@
 // transition_cost: time and joules of one round trip of a node, and the gap from which a sleep pays.
-// Source   measured here (Transitions of the record); before the first measurement published values: off by the boot
+// Source   measured here (Transitions of the record); before that published values: off by the boot
 //          and shutdown of a server (152 s and 19,030 J; 6.1 s and 620 J; 9.75 W), suspend by S3 (5 s each way at idle
 //          power; 1 W)
 // Units    in names
@@ -16,6 +16,16 @@ struct TransitionCost {
 };
 TransitionCost usual_cost(Depth depth, double idle_w);
 TransitionCost cost_of(const NodePowerRecord& record, Depth depth, double idle_w);
+// The joules of both transitions are measured here.
+inline bool joules_measured(const NodePowerRecord& record) { return record.measured.sleep_j && record.measured.wake_j; }
+
+// Energy of one sleep from the order to ready, beside that of an idle node. Conservation: always_on_j = saved_j +
+// transitions_j + asleep_j.
+struct TripEnergy {
+  double always_on_j = 0, transitions_j = 0, asleep_j = 0, saved_j = 0;
+};
+TripEnergy trip_energy(const TransitionCost& cost, double idle_w, double gap_s);
+
 // Time from the order to sleep to the end of the wake from which sleeping costs less than staying idle; at least both
 // transitions. Infinite if sleep saves no power.
 double break_even_s(const TransitionCost& cost, double idle_w);

@@ -32,6 +32,8 @@ const (
 	scoresKey     fwk.StateKey = Name + "/scores"
 	// kube-scheduler's scores end at 100, and the shim's at 10.
 	scorePerPoint = 10
+	// The controller publishes a board a second. Pods of one size share the answer for this long.
+	boardFor = 200 * time.Millisecond
 )
 
 // Args is the plugin's entry in pluginConfig.
@@ -46,6 +48,10 @@ type Plugin struct {
 	shim  *link.Client
 	again *attempts
 	turn  int // where the next scan over the nodes begins; scheduling cycles follow one another
+
+	now    func() time.Time
+	boards map[float64][]string // by requested cores
+	until  time.Time            // when they are dropped
 }
 
 // New makes the plugin for a profile.
@@ -62,7 +68,7 @@ func New(ctx context.Context, raw runtime.Object, h handle) (plugin, error) {
 			logger.Info("The shim answers again", "socket", args.Socket)
 		}
 	}
-	p := &Plugin{shim: link.New(args.Socket, timeout, changed)}
+	p := &Plugin{shim: link.New(args.Socket, timeout, changed), now: time.Now}
 	p.node = func(name string) (fwk.NodeInfo, error) { return h.SnapshotSharedLister().NodeInfos().Get(name) }
 	p.again = newAttempts(ctx, func(pod *v1.Pod) { h.Activate(logger, map[string]*v1.Pod{pod.Namespace + "/" + pod.Name: pod}) })
 	return p, nil
@@ -106,7 +112,7 @@ func (p *Plugin) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 		return nil, skip
 	}
 	wanted := requestOf(pod)
-	board, err := p.shim.Nodes(float64(wanted.Cpu().MilliValue())/1000, ranked)
+	board, err := p.board(float64(wanted.Cpu().MilliValue()) / 1000)
 	if err != nil || len(board) == 0 {
 		return nil, skip
 	}
@@ -116,6 +122,21 @@ func (p *Plugin) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod,
 	}
 	state.Write(restrictedKey, restricted{})
 	return &preFilterResult{NodeNames: names}, nil
+}
+
+// board returns the nodes that the shim's board names for a pod of this size, best first.
+func (p *Plugin) board(cores float64) ([]string, error) {
+	if now := p.now(); now.After(p.until) {
+		p.boards, p.until = map[float64][]string{}, now.Add(boardFor)
+	}
+	if nodes, found := p.boards[cores]; found {
+		return nodes, nil
+	}
+	nodes, err := p.shim.Nodes(cores, ranked)
+	if err == nil {
+		p.boards[cores] = nodes
+	}
+	return nodes, err
 }
 
 // PreFilterExtensions implements framework.PreFilterPlugin.

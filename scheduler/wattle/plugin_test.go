@@ -94,7 +94,7 @@ func plugged(t *testing.T, nodes []fwk.NodeInfo, board []string, points []byte) 
 			}
 		}
 	}()
-	p := &Plugin{shim: link.New(path, long, func(error) {}), again: newAttempts(t.Context(), func(*v1.Pod) {})}
+	p := &Plugin{shim: link.New(path, long, func(error) {}), again: newAttempts(t.Context(), func(*v1.Pod) {}), now: time.Now}
 	p.node = func(name string) (fwk.NodeInfo, error) {
 		for _, one := range nodes {
 			if one.Node().Name == name {
@@ -135,6 +135,26 @@ func TestAtMostFiftyNodesThatFitAreNamedAndTheBoardsAreAmongThem(t *testing.T) {
 	}
 	if len(seen) < 190 {
 		t.Errorf("only %d nodes had a turn", len(seen))
+	}
+}
+
+func TestPodsOfOneSizeShareABoardForAMoment(t *testing.T) {
+	nodes, now := cluster(200), time.Unix(1000, 0)
+	p, asked := plugged(t, nodes, []string{"n1"}, nil)
+	p.now = func() time.Time { return now }
+	asks := func(cpu string) bool {
+		asked.Store("")
+		if _, status := p.PreFilter(context.Background(), framework.NewCycleState(), pod(cpu), nodes); !status.IsSuccess() {
+			t.Fatal(status)
+		}
+		return asked.Load() != ""
+	}
+	if !asks("1") || asks("1") || !asks("2") || asks("2") || asks("1") {
+		t.Error("a size is not asked for once")
+	}
+	now = now.Add(boardFor + time.Millisecond)
+	if !asks("1") {
+		t.Error("an old board is used")
 	}
 }
 
@@ -186,7 +206,7 @@ func TestAllNodesCountWhereFewDoNotSuffice(t *testing.T) {
 			return status
 		},
 		"no shim": func() *fwk.Status {
-			p := &Plugin{shim: link.New(filepath.Join(t.TempDir(), "none"), long, func(error) {}), again: newAttempts(t.Context(), func(*v1.Pod) {})}
+			p := &Plugin{shim: link.New(filepath.Join(t.TempDir(), "none"), long, func(error) {}), again: newAttempts(t.Context(), func(*v1.Pod) {}), now: time.Now}
 			_, status := p.PreFilter(context.Background(), framework.NewCycleState(), pod("1"), nodes)
 			return status
 		},

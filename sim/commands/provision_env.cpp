@@ -94,7 +94,7 @@ int provision_env(int argc, char** argv) {
   double over_price = provision::LimitEnvOptions{}.over_price;
   CLI::App app{
       "An environment for setting the CPU limits of services: JSON lines on standard input and output "
-      "(docs/reference/provisioning.md)",
+      "(lab/docs/provisioning-commands.md)",
       "wattle-sim provision-env"};
   add_provision_options(app, arguments);
   app.add_option("--over-price", over_price, "cost of a minute over target, in seconds with all cores granted")

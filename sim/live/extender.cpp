@@ -96,7 +96,6 @@ std::vector<std::int64_t> Extender::prioritize(const placement::PodSpec& pod,
   const double took_ms = seconds(clock_.mono() - asked) * 1e3;
   if (!answer) {
     ++counts_.unanswered;
-    last_problem_ = answer.error().message();
     return neutral;
   }
   if (answers_ms_.size() < kMaxAnswers) {
@@ -107,13 +106,11 @@ std::vector<std::int64_t> Extender::prioritize(const placement::PodSpec& pod,
   }
   if (answer->status != 200) {
     ++counts_.malformed;
-    last_problem_ = "prioritize answered with status " + std::to_string(answer->status);
     return neutral;
   }
   auto scores = parse_priorities(answer->body, node_names);
   if (!scores) {
     ++counts_.malformed;
-    last_problem_ = scores.error().message();
     return neutral;
   }
   const bool advised = std::any_of(scores->begin(), scores->end(), [](std::int64_t s) { return s > 0; });

@@ -47,7 +47,6 @@ class Extender {
   // Returns one score per name; all 0 without a valid answer.
   std::vector<std::int64_t> prioritize(const placement::PodSpec& pod, const std::vector<std::string>& node_names);
   const AnswerCounts& counts() const { return counts_; }
-  const std::string& last_problem() const { return last_problem_; }
   // Quantile over all answers, valid or malformed; 0 if there are none.
   double answer_ms(double quantile) const;
 
@@ -56,7 +55,6 @@ class Extender {
   std::chrono::milliseconds deadline_;
   const Clock& clock_;
   AnswerCounts counts_;
-  std::string last_problem_;
   std::vector<double> answers_ms_;  // at most kMaxAnswers, the newest in place of the oldest
   std::size_t oldest_ = 0;
 };

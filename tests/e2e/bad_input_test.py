@@ -96,7 +96,7 @@ def garbage(house):
         check(f"{name}: a body beyond the limit is refused",
               " 413 " in raw(port, b"POST /prioritize HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\n\r\n"))
     status, body = fetch(f"{house.api()}/api/v1/node?name=" + urllib.parse.quote("nobody"))
-    check("the API names a node that is not there", status == 404 and "nobody" in body, body)
+    check("the API names a node that does not exist", status == 404 and "nobody" in body, body)
     status, body = fetch(f"{house.api()}/api/v1/decisions?limit=many")
     check("the API names an argument that is no number", status == 400 and "limit" in body, body)
 

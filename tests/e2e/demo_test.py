@@ -49,7 +49,7 @@ def main():
         code = demo.end()
         claims.check("the demo ends with 0", code == 0, code)
         claims.check("it prints its summary", "Summary:" in demo.output() and "energy, J" in demo.output())
-        claims.check("its lines tell the phases and the modelled saving", set(demo.find(r"; phase: ([^;]+)")) >= {"default scheduler", "Wattle"} and
+        claims.check("its lines show the phases and the modelled saving", set(demo.find(r"; phase: ([^;]+)")) >= {"default scheduler", "Wattle"} and
                      bool(demo.find(r"; saving: ")))
         claims.check("it says how the summary is computed", "How it is computed." in demo.output())
         claims.check("it prints the nodes, this machine among them", bool(demo.find(rf"(?m)^\s*{here}\b")))

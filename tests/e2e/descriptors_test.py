@@ -15,7 +15,7 @@ import resource
 import socket
 import sys
 
-from house import House, binaries_from, fetch, wait_until
+from house import House, ProcessEnded, binaries_from, fetch, wait_until
 from patience import LATE_S, pace
 
 LOW = 256
@@ -38,7 +38,7 @@ def limits_of(process):
 def turns_of(process):
     """{thread: how often it was switched out}, or None if a thread runs or is about to."""
     if process.poll() is not None:
-        raise AssertionError(f"ended with {process.returncode}: {process.args}")
+        raise ProcessEnded(f"ended with {process.returncode}: {process.args}")
     turns = {}
     for task in os.listdir(f"/proc/{process.pid}/task"):
         status = dict(line.split(":", 1) for line in open(f"/proc/{process.pid}/task/{task}/status", encoding="ascii", errors="replace"))

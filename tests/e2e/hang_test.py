@@ -3,7 +3,8 @@
 
 Usage    hang_test.py BIN_DIR
 Does     runs agent, controller and shim as systemd would (with its own notification socket and watchdog); stops each
-         with SIGSTOP; stops only the controller's loop; asks for scores while the controller is stopped
+         with SIGSTOP; stops only the controller's loop; asks for scores while the shim or the controller is
+         stopped
 Exit     0 success, 1 a claim is wrong
 """
 import contextlib
@@ -85,10 +86,26 @@ def metric(house, line):
     return next((float(found.rsplit(" ", 1)[1]) for found in fetch(f"{house.shim()}/metrics")[1].splitlines() if found.startswith(line)), None)
 
 
+def standby_answers(house):
+    check("the standby of a stopped shim answers, and scores no node", prioritize(house, "hung") == (200, []))
+    check("/livez is 503 meanwhile", fetch(f"{house.shim()}/livez")[0] == 503)
+    check("the log has it", "standby.took_over" in house.log("shim"))
+
+
+def killed_while_stopped(house):
+    house.stop("shim")
+    wait_until("the standby answers", lambda: fetch(f"{house.shim()}/livez")[0] == 503)
+    house.kill("shim")
+    house.start_shim()
+    check("a shim that is killed while its standby answers starts again on its port", fetch(f"{house.shim()}/livez")[0] == 200)
+
+
 def stopped_parts(house):
     for name in ("agent", "controller", "shim"):
         house.stop(name)
         check(f"a stopped {name} is silent", house.silent(name))
+        if name == "shim":
+            standby_answers(house)
         house.signal(name, signal.SIGCONT)
         check(f"the {name} that goes on reports again", house.pings(name))
 
@@ -119,7 +136,7 @@ def hung_loop(house):
     wait_until("the loop hangs: /livez is 503", lambda: fetch(f"{house.api()}/livez")[0] == 503)
     check("/livez of a hung loop says so", "the main loop has been stuck for " in fetch(f"{house.api()}/livez")[1])
     check("/readyz of a hung loop is 503", fetch(f"{house.api()}/readyz")[0] == 503)
-    check("a hung loop tells systemd nothing, though its other threads live", house.silent("controller"))
+    check("a hung loop sends systemd nothing, though its other threads live", house.silent("controller"))
     loop.release()
     wait_until("the loop turns again", lambda: fetch(f"{house.api()}/livez")[0] == 200)
     return check("a loop that turns again reports", house.pings("controller"))
@@ -144,7 +161,7 @@ def breaker(house):
         prioritize(house, f"open-{pod}")
     print(f"        100 answers while it is open took {time.monotonic() - began:.3f} s (each would wait 0.500 s)", flush=True)
     check("all hundred were counted", metric(house, f'wattle_shim_request_duration_seconds_count{{verb="prioritize"}}') == timed_out[0] + 100)
-    check("/readyz of the shim is 200 all the while, and tells of it", fetch(f"{house.shim()}/readyz") [0] == 200 and "breaker: " in fetch(f"{house.shim()}/readyz")[1])
+    check("/readyz of the shim is 200 all the while, and shows it", fetch(f"{house.shim()}/readyz") [0] == 200 and "breaker: " in fetch(f"{house.shim()}/readyz")[1])
     house.signal("controller", signal.SIGCONT)
     wait_until("the breaker closes", lambda: metric(house, 'wattle_shim_breaker_state{state="closed"}') == 1)
     # The log has it at most once a minute, and not for each of a hundred answers.
@@ -177,6 +194,7 @@ def main():
             house.pings(name)
         wait_until("the agent is connected", house.connected)
         stopped_parts(house)
+        killed_while_stopped(house)
         wait_until("the agent is connected again", house.connected)
         breaker(house)
         hung_loop(house)

@@ -34,6 +34,8 @@ class ProcessEnded(HouseError):
     """A process that the test needs has ended: no wait can succeed any more."""
 
 
+CRASHES = {-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGBUS, -signal.SIGFPE, -signal.SIGILL}
+STARTED = []  # the processes of each House, by name
 RESERVED = []  # sockets whose abstract names reserve ports for this process, in its network namespace
 
 
@@ -56,6 +58,13 @@ def free_ports(count):
     return ports
 
 
+def check_crashes():
+    """Raises ProcessEnded if a process of any House has crashed: the condition that a test waits for may then never become true."""
+    for name, process in [each for processes in STARTED for each in processes.items()]:
+        if process.poll() in CRASHES:
+            raise ProcessEnded(f"{name} crashed with signal {-process.returncode}")
+
+
 def wait_until(what, condition, seconds=LATE_S):
     """Polls until `condition` gives something true, and returns that. Errors count as "not yet", but for ProcessEnded."""
     end = time.monotonic() + seconds
@@ -69,6 +78,7 @@ def wait_until(what, condition, seconds=LATE_S):
             raise
         except (OSError, urllib.error.URLError, HouseError, ValueError, KeyError) as error:
             last = error
+        check_crashes()
         pace(0.1)
     raise HouseError(f"not within {seconds} s: {what} (last: {last})")
 
@@ -88,6 +98,7 @@ class House:
         self.binaries = pathlib.Path(binaries).resolve()
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix="wattle-e2e-"))
         self.processes = {}
+        STARTED.append(self.processes)
         self.telemetry, self.feed, self.ask, self.http, self.shim_port, self.agent_http = free_ports(6)
         self.node = node
         for name in ("controller", "agent", "shim", "reader", "operator", "stranger"):

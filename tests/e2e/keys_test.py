@@ -50,7 +50,7 @@ def revoke(house):
     house.wattle("keys", "revoke", "--allow-list", str(house.dir / "allow"), house.node)
     wait_until("the session is over", lambda: metric(house, "wattle_controller_sessions") == 0)
     wait_until("the agent's next try is refused", lambda: refused(house, "unknown_key") > 0)
-    check("the metrics tell of the revocation", metric(house, "wattle_controller_keys_revoked_total") == 1)
+    check("the metrics count the revocation", metric(house, "wattle_controller_keys_revoked_total") == 1)
     check("so does the log", wait_until("its log has it", lambda: '"event":"key.revoked"' in (log := house.log("controller")) and f"agent/{house.node}" in log))
     check("the agent lives and says why", wait_until("its log has it", lambda: house.alive("agent") and "has been revoked" in house.log("agent")))
 

@@ -75,7 +75,7 @@ def waits_and_leaves_room(house):
     house.cli("confirm", "full", second, key="operator")
     late = ("late", 0.5 * cores[second], "--nodes", second)
     refused_at_once = place(*late)
-    check("without permission nobody waits", refused_at_once.returncode == 1 and json.loads(refused_at_once.stdout)["again_s"] is None, refused_at_once.stdout)
+    check("without permission no workload waits", refused_at_once.returncode == 1 and json.loads(refused_at_once.stdout)["again_s"] is None, refused_at_once.stdout)
     waits = place(*late, "--defer", "2s")
     said = json.loads(waits.stdout)
     check("it is reported to wait, with exit 3", waits.returncode == 3 and said["node"] is None and 0 < said["again_s"] <= said["defer_left_s"] <= 2, waits.stdout)

@@ -92,7 +92,7 @@ def followed(binaries):
         check("with what their pods request", web["request"] == {"cpu_cores": 1.5, "memory_bytes": 512 << 20}, web)
         check("and whether they may be given less", web["shrink_allowed"] and not by_name["shop/Deployment/db"]["shrink_allowed"], by_name)
         check("nothing is suggested yet", web["state"] == "learning" and web["suggested"]["cpu_cores"] is None, web)
-        check("nobody is listed for whom nothing is suggested", house.query("provision", "suggest")["workloads"] == [])
+        check("no workload is listed for which nothing is suggested", house.query("provision", "suggest")["workloads"] == [])
         text = house.cli("provision", "why", "web").stdout
         check("why says how long that takes", "Needs 60 more minutes of telemetry before any suggestion" in text, text)
         text = house.cli("provision", "list").stdout

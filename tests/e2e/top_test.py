@@ -89,7 +89,7 @@ def look(house, screen, all_names, node):
     screen.type(">")
     check("> sorts by the next column", bool(screen.until("CPU", lambda rows: "by CPU, highest first" in rows[1])))
     screen.type("?")
-    check("? tells the keys", bool(screen.until("help", lambda rows: any(row.startswith("Enter ") and "open the selected node" in row for row in rows))))
+    check("? shows the keys", bool(screen.until("help", lambda rows: any(row.startswith("Enter ") and "open the selected node" in row for row in rows))))
     screen.type("x")
 
     screen.type(f"/{node.upper()}")

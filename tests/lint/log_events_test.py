@@ -11,6 +11,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/reference/log-events.md"
@@ -25,7 +26,7 @@ Every program logs one JSON object per line to standard error, or text on a term
 `level`, `program`, `event` and `message`, and the values of the event as further fields.
 
 - `event` is stable. Alerts and scripts can match it.
-- `message` is a sentence for people. It may change between versions.
+- `message` is a sentence for people. It may change between versions. The tables list warnings and errors.
 
 <!-- Made by tests/lint/log_events_test.py --write: change the programs and run it. -->
 """
@@ -35,6 +36,7 @@ TABLE = """
 | event | level | message |
 |---|---|---|
 """
+INFO = "Events of level `info` or `debug`: {}."
 
 
 def joined(literals):
@@ -74,7 +76,10 @@ def main():
     page = HEAD
     for program in sorted({row[0] for row in rows}, key=lambda name: (name == "several", name)):
         page += TABLE.format("Several programs" if program == "several" else program)
-        page += "".join(f"| `{event}` | {level} | {message} |\n" for name, event, level, message in sorted(rows) if name == program)
+        own = [row[1:] for row in sorted(rows) if row[0] == program]
+        page += "".join(f"| `{event}` | {level} | {message} |\n" for event, level, message in own if level in ("warn", "error"))
+        quiet = sorted({f"`{event}`" for event, level, _ in own if level in ("info", "debug")})
+        page += "\n" + textwrap.fill(INFO.format(", ".join(quiet)), 120, break_on_hyphens=False) + "\n" if quiet else ""
     if "--write" in sys.argv:
         PAGE.write_text(page, encoding="utf-8")
     elif not PAGE.is_file() or PAGE.read_text(encoding="utf-8") != page:

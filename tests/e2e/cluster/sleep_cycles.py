@@ -13,6 +13,7 @@ import json
 import pathlib
 import random
 import signal
+import statistics
 import sys
 import threading
 import time
@@ -32,7 +33,9 @@ BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 GRACE = "50s"  # Kubernetes' default
 PROVEN = 1  # round trips before a node sleeps by itself
-PARTS = ("switch", "cycles", "pending", "drain", "dead")
+# A day has at most six sleeps by the plan, and the plan counts the highest demand of the last 40 minutes: orders and
+# large pods come last.
+PARTS = ("switch", "drain", "dead", "pending", "cycles")
 
 
 class Watch:
@@ -81,6 +84,8 @@ class Sleepers:
     def __init__(self, claims, cluster, power):
         self.claims, self.cluster, self.power = claims, cluster, power
         self.home, *self.names = cluster.names  # the controller's volume keeps it on the first node
+        self.next = threading.Lock()
+        self.blocked = 0  # times that a node was allowed to sleep again
 
     # ---- set up
 
@@ -151,7 +156,26 @@ class Sleepers:
     def is_back(self, name):
         return self.state(name) == "awake" and not self.marks(name) and is_ready(self.node(name)) and name in self.cluster.connected()
 
+    def comes_back(self, name, seconds=AGES_S):
+        """A node that failed to sleep three times in a row stays awake for a day: an operator allows it to sleep again."""
+        def back():
+            pace(0.3)  # each look is a process
+            if (state := self.state(name)) == "blocked":
+                self.blocked += 1
+                self.cluster.wattle("sleep", "allow", name)
+            return state == "awake" and self.is_back(name)
+        wait_until(f"{name} is back", back, seconds)
+
     # ---- claims
+
+    def prove(self):
+        """Round trips by order, until the nodes may sleep by themselves."""
+        trips = {each["name"]: each["round_trips"] for each in self.status()}
+        for node in (unproven := [name for name in self.names if trips[name] < PROVEN]):
+            self.order(node)
+        for node in unproven:
+            self.comes_back(node)
+        self.claims.check("each node has proven a round trip", all(each["round_trips"] >= PROVEN for each in self.status()), self.status())
 
     def check_switch(self):
         """The switch itself: a node that is turned off ends at once, and comes back with a new agent."""
@@ -192,26 +216,47 @@ class Sleepers:
         wait_until(f"{node} takes the order", lambda: self.cluster.wattle("sleep", "test", node))
 
     def check_cycles(self, count, seed):
-        """Round trips by order, each with a fault."""
-        chance = random.Random(seed)
-        begun, stuck = time.monotonic(), 0
+        """Round trips by order, each with a fault, on all nodes at the same time."""
+        guarded = {pod["metadata"]["uid"] for pod in self.cluster.pods("guarded")}
         self.check_round_trip(self.names[0])
-        for number in range(1, count):
-            node, fault = chance.choice(self.names), FAULTS[(number - 1) % len(FAULTS)]
+        faults = [FAULTS[number % len(FAULTS)] for number in range(count - 1)]
+        random.Random(seed).shuffle(faults)
+        self.done, self.stuck, begun = {fault: [] for fault in FAULTS}, 0, time.monotonic()
+        threads = [threading.Thread(target=self.cycles_of, args=(node, faults, random.Random(seed + number)), daemon=True) for number, node in enumerate(self.names)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        took = {fault: f"{len(seconds)} of {statistics.median(seconds):.0f} s" for fault, seconds in self.done.items() if seconds}
+        print(f"     {1 + sum(map(len, self.done.values()))} cycles in {time.monotonic() - begun:.0f} s, with the median by fault {json.dumps(took)}; {self.blocked} times blocked after three failures", flush=True)
+        trips = {each["name"]: f"{each['transitions_j']:.0f} J, {'measured' if each['transitions_measured'] else 'published'}" for each in self.status()}
+        print(f"     energy of a sleep and a wake: {json.dumps(trips)}", flush=True)
+        self.claims.check(f"after {count} cycles with faults (seed {seed}) no node is stuck", not self.stuck and all(map(self.is_back, self.names)), self.status())
+        self.claims.check("and no pod is lost", guarded == {pod["metadata"]["uid"] for pod in self.runs("guarded", 3)})
+        wait_until("the DaemonSet runs again", lambda: len(pods := self.cluster.pods("each")) == len(self.cluster.names) and all(map(is_ready, pods)))
+
+    def cycles_of(self, node, faults, chance):
+        """Takes the next fault until none is left."""
+        while True:
+            with self.next:
+                if not faults:
+                    return
+                fault = faults.pop()
+            begun = time.monotonic()
             try:
                 self.cycle(node, fault, chance)
+                self.done[fault].append(time.monotonic() - begun)
             except HouseError as error:
-                stuck += 1
-                self.claims.check(f"cycle {number + 1} of {count} (seed {seed}): {fault} on {node}: it comes back", False, error)
-            print(f"     cycle {number + 1} of {count}: {node}, {fault}: {time.monotonic() - begun:.0f} s since the first", flush=True)
-        self.claims.check(f"after {count} cycles with faults no node is stuck", not stuck and all(map(self.is_back, self.names)), self.status())
-        self.runs("guarded", 3)
-        self.claims.check("and no pod is lost", True)
+                self.stuck += 1
+                self.claims.check(f"{fault} on {node}: it comes back", False, error)
+            finally:
+                self.power.faults.pop(node, None)
+            print(f"     {node}, {fault}: {time.monotonic() - begun:.0f} s; {len(faults)} cycles to come", flush=True)
 
     def cycle(self, node, fault, chance):
-        self.power.faults.pop(node, None)
-        if fault in ("refuse", "deaf"):
+        if fault in ("refuse", "deaf", "lie"):
             self.power.faults[node] = fault
+        calls = len(self.power.calls)
         self.order(node)
         if fault == "controller killed":
             pace(chance.uniform(0, 20))
@@ -219,22 +264,32 @@ class Sleepers:
         elif fault == "API server killed":
             pace(chance.uniform(0, 20))
             self.cluster.send("plane", "kube-apiserver", signal.SIGKILL)
-        elif fault == "deaf to wake":
-            self.reaches(node, "asleep", "waking")
-            self.power.faults[node] = "deaf"
-            self.reaches(node, "waking")
-            let_a_moment_pass()
+        elif fault == "repeats":
+            for _ in range(5):
+                pace(chance.uniform(0, 4))
+                self.cluster.run(self.cluster.binaries / "wattle", "sleep", chance.choice(("test", "wake")), node, check=False)
         elif fault in ("refuse", "deaf"):
-            self.reaches(node, "suspending", "probation", "unknown", "failed", "awake", "blocked")
-            let_a_moment_pass()
-        self.power.faults.pop(node, None)
-        wait_until(f"{node} is back", lambda: self.is_back(node), AGES_S)
+            self.orders(node, "sleep", calls)
+            self.power.faults.pop(node, None)
+        elif fault == "deaf to wake" and self.orders(node, "sleep", calls):
+            self.power.faults[node] = "deaf"
+            self.orders(node, "wake", calls)
+            self.power.faults.pop(node, None)
+        elif fault == "wakes by itself" and self.orders(node, "sleep", calls):
+            wait_until(f"{node} is off", lambda: not self.power.is_on(node))
+            self.power.turn(node, True)
+        self.comes_back(node)
+
+    def orders(self, node, what, calls):
+        """Waits until the driver gets the order, or the node is back without one, as after a restart of the controller."""
+        def ordered():
+            return any(call[:2] == (what, node) for call in self.power.calls[calls:])
+        wait_until(f"{node} is ordered to {what}", lambda: ordered() or self.state(node) in ("awake", "blocked", "failed"))
+        return ordered()
 
     def check_pending(self):
         """Idle nodes sleep by themselves, and a pod that fits on no awake node wakes one."""
-        for node in self.names:
-            if not next(each["round_trips"] for each in self.status() if each["name"] == node) >= PROVEN:
-                self.cycle(node, "none", random)
+        self.prove()
         asleep = wait_until("an idle node sleeps by itself", lambda: [node for node in self.names if self.state(node) == "asleep"], AGES_S)
         self.claims.check("an idle node sleeps by itself", True)
         size = min(self.free_milli(name) for name in asleep) - 50
@@ -263,55 +318,70 @@ class Sleepers:
         return room
 
     def check_drain(self):
-        """A node with pods is emptied by evictions, one budget at a time, or stays awake."""
-        for node in self.names:
-            self.cluster.wattle("sleep", "wake", node)
-        wait_until("both are awake", lambda: all(map(self.is_back, self.names)), AGES_S)
+        """A node with pods stays awake while their budget allows no eviction; then it is emptied, and sleeps."""
+        self.prove()
         node = self.names[-1]
-        others = [name for name in self.cluster.names if name != node]
-        self.cluster.kubectl("cordon", *others)
-        self.deploy("moving", 2)
-        self.budget("moving", 1)
-        self.cluster.kubectl("uncordon", *others)
-        before = {pod["metadata"]["uid"] for pod in self.cluster.pods("moving")}
-        self.reaches(node, "draining", seconds=2 * AGES_S)
+        self.cluster.kubectl("cordon", *self.names)
+        self.deploy("moving", 1)
+        self.cluster.kubectl("uncordon", node)
+        self.cluster.kubectl("cordon", self.home)
+        self.cluster.kubectl("scale", "deployment", "moving", "--replicas=2")
+        before = {pod["metadata"]["uid"]: pod["spec"]["nodeName"] for pod in self.runs("moving", 2)}
+        self.budget("moving", 2)
+        self.cluster.kubectl("uncordon", *self.cluster.names)
+        self.claims.check("one of two pods with a budget is on the node", sorted(before.values()) == [self.home, node], before)
+        kept = wait_until("the plan keeps it awake", lambda: next((each for each in self.cluster.wattle("sleep", "plan")["awake"] if each["name"] == node and each["cause"] == "budget"), None))
+        self.claims.check("a node with a pod that a budget keeps there stays awake", "moving" in kept["why"] and self.state(node) == "awake", kept)
+        self.cluster.plane.call("PATCH", f"{BUDGETS}/moving", {"spec": {"minAvailable": 1}})
+        begun = time.monotonic()
+        self.reaches(node, "draining", seconds=AGES_S)
+        began = time.monotonic() - begun
         self.reaches(node, "asleep", seconds=AGES_S)
-        after = self.runs("moving", 2)
-        self.claims.check("a node with pods is drained, and sleeps", not before & {pod["metadata"]["uid"] for pod in after} and all(pod["spec"]["nodeName"] != node for pod in after))
+        print(f"     its drain began after {began:.0f} s, and it sleeps after {time.monotonic() - begun:.0f} s", flush=True)
+        after = {pod["metadata"]["uid"]: pod["spec"]["nodeName"] for pod in self.runs("moving", 2)}
+        moved = [uid for uid in before if uid not in after]
+        self.claims.check("a node with pods is drained, and sleeps; only its own pod moved", [before[uid] for uid in moved] == [node] and node not in after.values(), (before, after))
+        events = [each for each in self.cluster.objects("events", "--namespace", "default") if each["reason"] == "EvictedByWattle"]
+        self.claims.check("the pod has an Event that names the eviction", len(events) == 1, events)
         self.remove("moving")
 
     def check_dead(self):
         """A node that dies without a goodbye: no marks, and its pods are moved as fast as without sleepers."""
         dies, sleeps = self.names
-        took = {}
-        for asleep in (False, True):
-            self.cluster.wattle("sleep", "exclude", dies, "--why", "test")
-            if asleep:
-                self.reaches(sleeps, "asleep", seconds=AGES_S)
-            else:
-                self.cluster.wattle("sleep", "exclude", sleeps, "--why", "test")
-            wait_until("it is awake", lambda: is_ready(self.node(dies)) and dies in self.cluster.connected())
-            name = f"moved-{asleep}".lower()
-            tolerations = [{"key": f"node.kubernetes.io/{key}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5} for key in ("not-ready", "unreachable")]
-            prefers = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [
-                {"weight": 100, "preference": {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": [dies]}]}}]}}
-            self.cluster.kubectl("cordon", *[each for each in self.cluster.names if each != dies])
-            self.deploy(name, 1, tolerations=tolerations, affinity=prefers)
-            self.cluster.kubectl("uncordon", self.home, *([] if asleep else [sleeps]))
-            begun = time.monotonic()
-            self.power.turn(dies, False)
-            wait_until("its pod runs elsewhere", lambda name=name: any(is_ready(pod) and pod["spec"]["nodeName"] != dies for pod in self.cluster.pods(name)))
-            took[asleep] = time.monotonic() - begun
-            self.claims.check(f"a node that dies gets no marks, {'beside a sleeper' if asleep else 'without sleepers'}", not self.marks(dies), self.marks(dies))
-            self.power.turn(dies, True)
-            self.remove(name)
-            self.cluster.wattle("sleep", "allow", sleeps)
-        print(f"     its pod runs elsewhere after {took[False]:.0f} s without sleepers, and {took[True]:.0f} s beside one", flush=True)
-        self.cluster.wattle("sleep", "allow", dies)
-        wait_until("it is awake", lambda: is_ready(self.node(dies)) and dies in self.cluster.connected())
+        self.prove()
+        self.cluster.wattle("sleep", "exclude", dies, "--why", "test")
+        wait_until(f"{sleeps} sleeps", lambda: self.state(sleeps) == "asleep", AGES_S)
+        beside_s = self.moved_after(dies, "moved-beside")
+        self.cluster.wattle("sleep", "exclude", sleeps, "--why", "test")
+        self.comes_back(sleeps)
+        alone_s = self.moved_after(dies, "moved-alone")
+        print(f"     its pod runs elsewhere after {alone_s:.0f} s without sleepers, and {beside_s:.0f} s beside one", flush=True)
+        for node in self.names:
+            self.cluster.wattle("sleep", "allow", node)
+
+    def moved_after(self, dies, name):
+        """Seconds from the death of the node to its pod on another one."""
+        wait_until(f"{dies} is awake", lambda: self.is_back(dies))
+        tolerations = [{"key": f"node.kubernetes.io/{key}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5} for key in ("not-ready", "unreachable")]
+        self.cluster.kubectl("cordon", self.home)
+        prefers = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [
+            {"weight": 100, "preference": {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": [dies]}]}}]}}
+        self.deploy(name, 1, tolerations=tolerations, affinity=prefers)
+        self.cluster.kubectl("uncordon", self.home)
+        self.claims.check(f"the pod {name} runs on {dies}", [pod["spec"]["nodeName"] for pod in self.cluster.pods(name)] == [dies])
+        begun = time.monotonic()
+        self.power.turn(dies, False)
+        wait_until("its pod runs elsewhere", lambda: any(is_ready(pod) and pod["spec"]["nodeName"] != dies for pod in self.cluster.pods(name)))
+        took_s = time.monotonic() - begun
+        self.reaches(dies, "failed")
+        self.claims.check(f"{name}: a node that dies gets no marks", not self.marks(dies), self.marks(dies))
+        self.power.turn(dies, True)
+        wait_until(f"{dies} is back", lambda: self.is_back(dies))
+        self.remove(name)
+        return took_s
 
 
-FAULTS = ("controller killed", "deaf to wake", "none", "refuse", "API server killed", "deaf")
+FAULTS = ("none", "controller killed", "API server killed", "deaf to wake", "wakes by itself", "refuse", "deaf", "lie", "repeats")
 
 
 def check(claims, cluster, cycles, seed, parts):

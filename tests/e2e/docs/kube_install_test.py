@@ -167,7 +167,7 @@ def follow(claims, desk, plane, kubelet, way, version):
     walk = Walk(PAGE, desk.run, desk.write, files={"images: {registry: registry.example/team}": "mine.yaml"}, without=WAYS[way], instead=FORWARD, again=LOOKS)
     explained = walk("Install on Kubernetes")[-1].rpartition("condition met")[2].strip()
     print(explained[:600])
-    claims.check("`wattle explain` tells the first decision, of a pod that chose Wattle, and where it went",
+    claims.check("`wattle explain` shows the first decision, of a pod that chose Wattle, and where it went",
                  "try" in explained.splitlines()[0] and f"The pod was placed on {kubelet.name}" in explained, explained)
     check_installed(claims, plane, kubelet, version, way)
     for port in (8050, 9460, 9462):

@@ -84,7 +84,7 @@ def run(folder, binaries, programs):
                 code, said = host.run("wattle explain try")
                 return said if code == 0 and "try" in said else None
             print(wait_until("the first decision is explained", explained, PATIENCE))
-            claims.check("`wattle explain` tells the first decision", True)
+            claims.check("`wattle explain` shows the first decision", True)
         except (Failed, Undocumented, HouseError, OSError) as error:
             claims.check("the page can be followed", False, f"{error}\n{host.log()}\n{plane.tail('kube-scheduler') if 'kube-scheduler' in plane.processes else ''}")
     return 1 if claims.failed else 0

@@ -210,7 +210,7 @@ def main():
             print(f"{role}s: {dropped:.0f} answers dropped unread; without an answer though they read: {unheard}")
             check(f"every question of a {role} that reads was answered or refused, or its answer is counted as not read", sum(unheard.values()) <= dropped, unheard)
         used = {role: value for name, value in cluster.metrics().items() for role in ROLES if name == f'wattle_controller_peer_seconds_total{{role="{role}"}}'}
-        check("metrics tell what peers of each role took", all(used.values()) and len(used) == len(ROLES), used)
+        check("metrics show what peers of each role took", all(used.values()) and len(used) == len(ROLES), used)
         print(f"refused {counted:.0f}, reported {heard}; seconds of the loop by role: { {role: round(value, 1) for role, value in used.items()} }")
         for what in ("ask_s", "shim_s", "probe_s", "ack_s"):
             before, after = quantile(getattr(control, what), 0.99), quantile(getattr(attack, what), 0.99)

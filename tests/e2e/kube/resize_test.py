@@ -325,7 +325,7 @@ class Scenario:
         self.check("its record is gone", not self.record()[0], self.record()[0])
         by_hand = ["provision", "set", "--namespace", SPACE, "--from", self.advisor.url(), "--kubeconfig", self.kubeconfig]
         dry = self.house.wattle(*by_hand, "--dry-run")
-        self.check("a dry run tells what would be set, and sets nothing", "cpu 2000m" in dry.stdout and self.requests("web-1")["cpu"] == "1", dry.stdout)
+        self.check("a dry run shows what would be set, and sets nothing", "cpu 2000m" in dry.stdout and self.requests("web-1")["cpu"] == "1", dry.stdout)
         self.house.wattle(*by_hand)
         self.check("but by hand", self.requests("web-1")["cpu"] == "2", self.requests("web-1"))
         self.advisor.level = "suggest"

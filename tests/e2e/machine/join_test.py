@@ -97,7 +97,7 @@ def judge_later(claims, seen, version):
         claims.check(f"{what}: {said['version']}", said["code"] == 0 and said["version"] == wanted, said["said"][-1000:])
         claims.check("     its agent runs, with the key and the configuration that were there", said["active"] == "active" and said["runs"] == version
                      and said["kept"] == up["kept"] and len(said["kept"].splitlines()) == 2, str(said))
-    claims.check("     started anew each time", len({said["main"] for said in (up, down)}) == 2)
+    claims.check("     restarted each time", len({said["main"] for said in (up, down)}) == 2)
     claims.check("purged, it does not run", gone["code"] == 0 and gone["active"] in ("inactive", "unknown") and gone["main"] == "0", str(gone))
     claims.check("and no file, user, group or unit is left", seen["left"] == "", seen["left"])
 

@@ -313,7 +313,7 @@ def check_packages(seen):
           (alone["unit"]["UnitFileState"], alone["unit"]["ActiveState"], alone["unit"]["ConditionResult"], alone["unit"]["NRestarts"]) == ("enabled", "inactive", "no", "0"),
           str(alone))
     check("installed, everybody may ping", alone["ping"] == ["0", "2147483647"], str(alone["ping"]))
-    check("an upgrade starts the running agent anew", life["version"] == "0.9.0" and life["upgraded"]["ActiveState"] == "active"
+    check("an upgrade restarts the running agent", life["version"] == "0.9.0" and life["upgraded"]["ActiveState"] == "active"
           and life["upgraded"]["MainPID"] != life["before"]["MainPID"], str(life))
     check("removed, it is stopped and what it knew stays", not life["running"] and life["removed"]["ActiveState"] == "inactive" and len(life["kept"]) == 3, str(life))
     check("purged, no file, user or group is left", life["left"] == "", life["left"])

@@ -95,7 +95,7 @@ def main():
             return 1
     if options.keep:
         (options.keep / "seen.json").write_text(json.dumps(seen), encoding="utf-8")
-    claims.check("the machine tells", "error" not in seen, seen.get("error", ""))
+    claims.check("the machine reports", "error" not in seen, seen.get("error", ""))
     if "error" not in seen:
         print(f"     kernel {seen['kernel']}")
         for name in ("unit", "raw"):

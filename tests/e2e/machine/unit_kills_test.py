@@ -55,7 +55,7 @@ def main():
         except (image.ImageError, machine.MachineError) as error:
             print(f"FAIL {error}")
             return 1
-    claims.check("the machine tells", "error" not in seen, seen.get("error", ""))
+    claims.check("the machine reports", "error" not in seen, seen.get("error", ""))
     if "error" not in seen:
         print(f"     kernel {seen['kernel']}: {seen['said'].strip()}")
         reported = json.loads(seen["said"].splitlines()[-1]) if seen["exit"] == 0 else {}

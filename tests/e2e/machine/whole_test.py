@@ -103,7 +103,7 @@ def judge(claims, seen, version, following):
     for name, look in (("upgraded", upgraded), ("gone back", back)):
         claims.check(f"{name}: keys, configuration and who may speak are as they were", look["kept"] == joined["kept"] and len(look["kept"].splitlines()) == 6, look["kept"])
         claims.check("     what the operator set is in force, with the reason", all(word in look["policy"] for word in ('"off"', '"kept"')), look["policy"][:600])
-        claims.check("     the units were started anew", all(look["main"][unit] != joined["main"][unit] for unit in look["main"]), str(look["main"]))
+        claims.check("     the units were restarted", all(look["main"][unit] != joined["main"][unit] for unit in look["main"]), str(look["main"]))
     claims.check("upgraded: each record of before is there, and more", upgraded["store"]["raw"][1] == joined["store"]["raw"][1]
                  and upgraded["store"]["raw"][0] > joined["store"]["raw"][0], f"{joined['store']} {upgraded['store']}")
     claims.check("     and energy is added up further", upgraded["store"]["node"][3] > joined["store"]["node"][3] > 0, f"{joined['store']} {upgraded['store']}")

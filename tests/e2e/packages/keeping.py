@@ -69,7 +69,7 @@ def keep(claims, host):
     host.run("wattle policy set --mode canary:10% --why kept --force || wattle policy set --mode off --why kept")
     code, said = host.run(f"wattle backup {BACKUP}")
     claims.check("a controller that runs is backed up", code == 0 and "contains the keys of the controller and the operator" in said, said)
-    claims.check("nobody but root reads it", host.run(f"stat -c '%a %U' {BACKUP}")[1].strip() == "600 root")
+    claims.check("only root reads it", host.run(f"stat -c '%a %U' {BACKUP}")[1].strip() == "600 root")
     claims.check("nothing of it stays in the controller's folder", host.run(f"find {DATA}/backup -type f")[1] == "")
     with tarfile.open(host.root.inside(BACKUP)) as archive:
         names = archive.getnames()

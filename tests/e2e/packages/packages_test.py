@@ -154,7 +154,7 @@ def install(claims, packages, folder):
     run("dpkg -i --force-confold /packages/next/*.deb")
     claims.check("the next version is an upgrade", state("wattle-agent").endswith(" 0.9.0"), state("wattle-agent"))
     claims.check("what the administrator wrote stays, with its mode", "# mine" in run("cat /etc/wattle/shim.yaml") and stat("/etc/wattle/shim.yaml") == "640 root:wattle")
-    claims.check("what nobody changed is the next version's", "next version" in run("cat /etc/wattle/controller.yaml") and stat("/etc/wattle/controller.yaml") == "640 root:wattle",
+    claims.check("an unchanged file is the next version's", "next version" in run("cat /etc/wattle/controller.yaml") and stat("/etc/wattle/controller.yaml") == "640 root:wattle",
                  stat("/etc/wattle/controller.yaml"))
     run("dpkg -i --force-confold /packages/now/*.deb")
     claims.check("the version before can be put back", state("wattle-agent").endswith(field(packages["wattle-agent"], "Version")), state("wattle-agent"))

@@ -41,7 +41,7 @@ def chart(claims, archive, version):
         members = {member.name: member for member in tar}
         here = {f"wattle/{path.relative_to(ROOT / 'k8s/chart')}" for path in (ROOT / "k8s/chart").rglob("*") if path.is_file()}
         claims.check("the chart has its files and no others", {name for name, member in members.items() if member.isfile()} == here, str(sorted(members)))
-        claims.check("nobody's name, date or rights are in it", all((m.uid, m.gid, m.uname, m.mtime) == (0, 0, "", int(EPOCH)) and not m.mode & 0o022 for m in members.values()))
+        claims.check("no person's name, date or rights are in it", all((m.uid, m.gid, m.uname, m.mtime) == (0, 0, "", int(EPOCH)) and not m.mode & 0o022 for m in members.values()))
         claims.check("it is of this version", f"version: {version}\n" in tar.extractfile("wattle/Chart.yaml").read().decode())
 
 

@@ -216,7 +216,7 @@ TEST_CASE("what the agent samples under load lies between independent readings b
   CHECK(second["node"]["energy_source"] != "none");
 }
 
-TEST_CASE("a pod that goes is told as ended, and one that comes back under its path is another") {
+TEST_CASE("a pod that goes is reported as ended, and one that comes back under its path is another") {
   const std::string mount = cgroup2_mount();
   if (cannot(mount)) return;
   std::optional<PodCgroup> cgroup(std::in_place, mount);

@@ -90,7 +90,7 @@ TEST_CASE("a captured tree with powercap gives watts of rapl, and its counters r
   CHECK(counter(sample) == before_uj + 5'000'000);
 }
 
-TEST_CASE("a captured server is accepted or not by its own meters, in a report that names nobody") {
+TEST_CASE("a captured server is accepted or rejected by its own meters, in a report without names") {
   const TempDir right, wrong;  // in the second the whole platform takes half of what its packages take
   for (const TempDir* dir : {&right, &wrong})
     std::filesystem::copy(tests::source_dir() + "/tests/fixtures/agent/two-socket-server", dir->path,
@@ -169,8 +169,7 @@ TEST_CASE("a configuration is checked without being run") {
   CHECK(idle.text.find("controller.endpoint") != std::string::npos);
 }
 
-TEST_CASE(
-    "a running agent greets, sends samples in order and repeats none that was acknowledged, and stops when told") {
+TEST_CASE("a running agent greets, sends samples in order, repeats none that was acknowledged, and stops on request") {
   const TempDir dir;
   const auto server_key = transport::KeyPair::generate(), agent_key = transport::KeyPair::generate();
   REQUIRE(agent_key.save(dir.path + "/agent.key").has_value());
@@ -232,7 +231,7 @@ TEST_CASE(
   CHECK(agent.end(SIGTERM) == 0);
 }
 
-TEST_CASE("over TLS the page asks for its token, and answers nobody in the clear") {
+TEST_CASE("over TLS the page asks for its token, and answers no request in the clear") {
   using namespace http::test;
   const TempDir dir;
   const Signed authority = make_certificate("authority", nullptr);
@@ -265,7 +264,7 @@ TEST_CASE("over TLS the page asks for its token, and answers nobody in the clear
   CHECK(agent.end(SIGTERM) == 0);
 }
 
-TEST_CASE("an agent without a controller serves its metrics and apart from them its echo, and ends when told") {
+TEST_CASE("an agent without a controller serves its metrics and, on another port, its echo, and stops on request") {
   const TempDir dir;
   std::ofstream(dir.path + "/agent.yaml") << "node: n1\ntick: 100ms\nstate_dir: " << dir.path
                                           << "/state\nhttp: {port: 0}\necho: {address: 127.0.0.1, port: 0}\n";

@@ -129,7 +129,7 @@ bool has(const std::vector<Finding>& findings, const std::string& source) {
 }
 }  // namespace
 
-TEST_CASE("services and a pod that live between two ticks are told once, each with its own CPU time") {
+TEST_CASE("services and a pod that live between two ticks are reported once, each with its own CPU time") {
   const Slice slice;
   if (!slice.made()) return;
   AgentConfig config;

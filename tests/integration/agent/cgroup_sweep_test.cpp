@@ -9,9 +9,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 
 #include "agent/collect/cgroup.hpp"
 #include "agent/collect/cgroup_mount.hpp"
@@ -54,6 +56,10 @@ class Busy {
     pids_.clear();
   }
   bool made() const { return made_; }
+  bool remove() {
+    if (made_ && ::rmdir(path_.c_str()) == 0) made_ = false;
+    return !made_;
+  }
   const std::string& path() const { return path_; }
   std::uint64_t id() const { return *Dir::open_(path_)->inode(); }
 
@@ -275,7 +281,9 @@ TEST_CASE(
   CHECK(by_files.second > 0);
 }
 
-TEST_CASE("a sweep that loses its descriptors leaves no workload out for good, and none is taken for the whole machine") {
+TEST_CASE(
+    "without descriptors a sweep ends only workloads that are gone, once, and it works again when descriptors are "
+    "free") {
   auto top = mount_with_sweep();
   if (!top) return;
   Busy slice(top->path() + "/" + own_name(".slice"));
@@ -285,6 +293,9 @@ TEST_CASE("a sweep that loses its descriptors leaves no workload out for good, a
   }
   Busy service(slice.path() + "/" + own_name("-full.service"));
   service.spin();
+  Busy leaver(slice.path() + "/" + own_name("-leaves.service"));
+  leaver.spin();
+  const std::uint64_t leaver_id = leaver.id();
   auto sweep = CgroupSweep::open_(*top);
   REQUIRE(sweep.has_value());
   CgroupCollector collector(CgroupTree::open_(std::move(*top), {}), std::move(*sweep));
@@ -300,20 +311,67 @@ TEST_CASE("a sweep that loses its descriptors leaves no workload out for good, a
   REQUIRE(counted_us().has_value());
   rlimit before{};
   REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
-  rlimit none = before;
-  for (rlim_t free = 0; free < 8; ++free) {  // with a few descriptors, some cgroups are read and others are not
-    none.rlim_cur = free + static_cast<rlim_t>(std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}));
-    if (free == 0) none.rlim_cur = 0;
+  rlimit few = before, none = before;
+  none.rlim_cur = 0;
+  for (rlim_t free = 0; free < 8; ++free) {  // from files to the sweep and back, with a few descriptors free
+    few.rlim_cur = free + static_cast<rlim_t>(std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}));
     REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
     collector.read(readings, clock, 1024, scratch);
-    REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &few) == 0);
     CHECK(collector.sweep_lost().has_value());
+    const auto read_us = counted_us();
+    REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+    if (read_us) CHECK(*read_us <= files_of(service).usage_us);
   }
+  leaver.stop();
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
+  REQUIRE(leaver.remove());
+  std::size_t ended = 0;
+  for (int i = 0; i < 3; ++i) {
+    collector.read(readings, clock, 1024, scratch);
+    ended += static_cast<std::size_t>(
+        std::count_if(readings.workloads.begin(), readings.workloads.end(),
+                      [&](const WorkloadValues& values) { return values.ended && values.cgroup_id == leaver_id; }));
+    if (i == 0) REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+  }
+  CHECK(ended == 1);
   const auto low_us = files_of(service).usage_us;
   const auto read_us = counted_us();
+  CHECK(collector.sweeps());
+  CHECK_FALSE(collector.sweep_lost().has_value());
+  CHECK_FALSE(collector.tree().truncated());
   REQUIRE(read_us.has_value());
   CHECK(low_us <= *read_us);
   CHECK(*read_us <= files_of(service).usage_us);
+}
+
+TEST_CASE("a sweep that has become too small is opened again with more room") {
+  const auto top = mount_with_sweep();
+  if (!top) return;
+  Busy slice(top->path() + "/" + own_name("-grows.slice"));
+  if (!slice.made()) {
+    MESSAGE("[skipped] no cgroup can be made below ", top->path());
+    return;
+  }
+  auto sweep = CgroupSweep::open_(*top, 1);
+  auto small = CgroupSweep::open_(*top, 1);
+  REQUIRE(sweep.has_value());
+  REQUIRE(small.has_value());
+  std::vector<std::unique_ptr<Busy>> more;
+  for (std::size_t i = 0; i <= std::max(sweep->capacity(), small->capacity()); ++i) {
+    more.push_back(std::make_unique<Busy>(slice.path() + "/n" + std::to_string(i)));
+    REQUIRE(more.back()->made());
+  }
+  const auto full = small->read();
+  REQUIRE_FALSE(full.has_value());
+  CHECK(full.error().code == Errc::out_of_range);
+  CgroupCollector collector(CgroupTree::open_(std::move(*Dir::open_(top->path())), {}), std::move(*sweep));
+  std::vector<char> scratch(1 << 16);
+  CgroupReadings readings;
+  collector.read(readings, SystemClock{}, 1024, scratch);
+  CHECK(collector.sweeps());
+  CHECK_FALSE(collector.sweep_lost().has_value());
+  CHECK(collector.tree().size() > more.size());
 }
 
 TEST_CASE("a sweeping collector does not wait for the kernel to add pressure up") {

@@ -204,7 +204,7 @@ TEST_CASE("a peer's delay is in the median, its silence in the loss, and a stran
   }
 }
 
-TEST_CASE("dropped, unreachable, routeless and refused are told apart beyond a router") {
+TEST_CASE("dropped, unreachable, routeless and refused probes are distinguished beyond a router") {
   if (!world()) return;
   const ProbePeer peer;
   REQUIRE(peer.linked());

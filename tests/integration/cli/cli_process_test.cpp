@@ -120,7 +120,7 @@ bool has(const std::string& text, const std::string& part) { return text.find(pa
 
 TEST_CASE("wattle against a controller that answers") {
   const World world;
-  SUBCASE("nodes is a table without colours when nobody sees it") {
+  SUBCASE("nodes is a table without colours when the output is no terminal") {
     const Ran ran = world.ask("nodes");
     CHECK(ran.exit_code == 0);
     CHECK(ran.err == "");
@@ -135,7 +135,7 @@ TEST_CASE("wattle against a controller that answers") {
     const Ran yaml = world.ask("-o yaml nodes");
     CHECK(has(yaml.out, "nodes:\n  - name: worker-1\n    connected: true\n    age_ms: 410.0\n"));
   }
-  SUBCASE("the controller's refusal is told, with exit code 1") {
+  SUBCASE("the controller's refusal is printed, with exit code 1") {
     const Ran ran = world.ask("node nemo");
     CHECK(ran.exit_code == 1);
     CHECK(ran.out == "");
@@ -179,7 +179,7 @@ TEST_CASE("wattle against a controller that answers") {
     CHECK(has(ran.err, "tcp://127.0.0.1:1"));
     CHECK(has(ran.err, "the controller is running"));
   }
-  SUBCASE("who has no configuration yet is told so, and where one comes from") {
+  SUBCASE("a user without a configuration gets an error that says where one comes from") {
     const Ran ran = world.run("nodes");
     CHECK(ran.exit_code == 2);
     CHECK(has(ran.err, "wattle: nodes: no configuration: none of WATTLE_CONFIG, "));

@@ -196,7 +196,7 @@ TEST_CASE("subscribers get boards, states and decisions") {
   CHECK(decision->pod_uid == "p0");
 }
 
-TEST_CASE("the snapshot query tells where the feed begins") {
+TEST_CASE("the snapshot query states where the feed begins") {
   World world(2);
   world.start();
   auto agents = connect_agents(world, 2);

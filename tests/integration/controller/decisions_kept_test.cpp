@@ -33,7 +33,7 @@ std::set<std::uint64_t> ids_of(const json& document) {
 
 }  // namespace
 
-TEST_CASE("a restart reads decisions and outcomes back, and tells those of a week by socket and by HTTP") {
+TEST_CASE("a restart reads decisions and outcomes back, and serves those of a week by socket and by HTTP") {
   World world(2);
   world.config.store.path = world.dir / "store.db";
   world.config.learn.enabled = false;  // the store alone knows the numbers
@@ -82,7 +82,7 @@ TEST_CASE("a restart reads decisions and outcomes back, and tells those of a wee
   CHECK(decided(shim, "later") == last + 1);
 }
 
-TEST_CASE("a controller that is killed again and again has every decision that it told as kept") {
+TEST_CASE("a controller that is killed again and again has every decision that it reported as kept") {
   World world(2);
   const std::uint16_t port = free_port();
   world.config.ask_endpoint = "tcp://127.0.0.1:" + std::to_string(port);

@@ -102,7 +102,7 @@ bool rounds_until(World& world, Agents& agents, const Services& services, const 
 
 }  // namespace
 
-TEST_CASE("in mode shadow it learns of told minutes, steers nobody, and goes on after a restart") {
+TEST_CASE("in mode shadow it learns from reported minutes, steers no service, and continues after a restart") {
   World world(1);
   world.start();
   std::uint64_t steps = 0;

@@ -30,7 +30,8 @@ wire::Suggestion ask(transport::AskClient& shim, const std::string& uid) {
 
 }  // namespace
 
-TEST_CASE("an operator changes policy and mode while it runs; a reader may look, nobody else may change") {
+TEST_CASE(
+    "an operator changes policy and mode while it runs; a reader may look, and no other role may change anything") {
   World world(2);
   world.config.mode = Mode::shadow;
   world.config.decide.mask.stale_after_s = 600;  // agents say nothing while this test asks
@@ -308,7 +309,7 @@ TEST_CASE("a restart keeps what gates and monitors have seen; a damaged row is n
   }
 }
 
-TEST_CASE("a store that is gone is told, and at a first start none is missed") {
+TEST_CASE("a store that is gone is reported, and at a first start none is missed") {
   World world(1);
   world.config.store.path = world.dir / "store.db";
   const auto missed = [&] {

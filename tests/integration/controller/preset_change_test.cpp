@@ -123,8 +123,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "a network that says 0 of every node learns to tell them apart, and the node that is paid best wins, under every "
-    "preset") {
+    "a network that says 0 of every node learns to distinguish them, and the best-paid node wins under every preset") {
   if (cannot_learn()) return;
   const placement::ClusterView view = plain_fleet();
   const placement::PodSpec pod = plain_pod();

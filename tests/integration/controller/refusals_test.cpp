@@ -132,7 +132,7 @@ TEST_CASE("a stranger, a wrong server key and an agent at the feed are refused a
   CHECK(refusals.of(Channel::feed, Refused::role) == 1);
 }
 
-TEST_CASE("a revoked key loses its session, its asks and the feed, and nobody else loses anything") {
+TEST_CASE("a revoked key loses its session, its asks and the feed, and no other peer loses anything") {
   World world(2);
   world.start();
   Refusals refusals{world};
@@ -220,7 +220,8 @@ TEST_CASE("with a token the controller's pages ask for it, and count who had non
   CHECK(page->body.find("wattle_controller_refused_total{socket=\"http\",reason=\"token\"} 3\n") != std::string::npos);
 }
 
-TEST_CASE("a revocation that could not be read when it came is told by doctor and metrics, and heard once it can be") {
+TEST_CASE(
+    "doctor and metrics report a revocation that could not be read when it came, and it applies once it can be read") {
   World world(1);
   world.start();
   Refusals refusals{world};

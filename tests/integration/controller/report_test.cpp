@@ -54,7 +54,7 @@ Ran wattle_cli(const World& world, const std::string& words) {
 
 }  // namespace
 
-TEST_CASE("what was used is told by socket, HTTP and command line, and goes on after a restart") {
+TEST_CASE("usage is reported by socket, HTTP and command line, and continues after a restart") {
   World world(2);
   world.config.store.path = world.dir / "store.db";
   world.config.learn.enabled = false;

@@ -48,8 +48,8 @@ struct Watched {
 
 }  // namespace
 
-TEST_CASE_FIXTURE(Watched,
-                  "nodes are what the API server says, pods have names, and one that nobody asked for is explained") {
+TEST_CASE_FIXTURE(
+    Watched, "nodes are what the API server says, pods have names, and a pod that no shim asked for is explained") {
   start();
   // What was never heard of is no candidate, and a decision without one has no features to tell.
   REQUIRE(until([&] {
@@ -104,7 +104,7 @@ TEST_CASE_FIXTURE(Watched, "what shadow advises adds up though pods go elsewhere
 }
 
 TEST_CASE_FIXTURE(Watched,
-                  "kills that agents tell of, and failures and waiting that the API server tells of, are known") {
+                  "kills that agents report, and failures and waiting that the API server reports, are known") {
   start();
   REQUIRE(until([&] { return node("n0").is_object() && node("n0")["age_ms"].is_number(); }));
   const json waits = {{"phase", "Pending"},
@@ -133,8 +133,9 @@ TEST_CASE_FIXTURE(Watched,
   REQUIRE(until([&] { return get("status")["pods_pending"] == 0; }));
 }
 
-TEST_CASE_FIXTURE(Watched,
-                  "pods of Wattle's schedulers that nobody asked for are counted, and shims that tell are known") {
+TEST_CASE_FIXTURE(
+    Watched,
+    "pods of Wattle's schedulers that no shim asked for are counted, and shims that report themselves are known") {
   world.config.schedulers = {"wattle"};
   start();
   api.put_pod("before", "n0", "wattle");

@@ -80,8 +80,9 @@ struct Enrolling {
 
 }  // namespace
 
-TEST_CASE_FIXTURE(Enrolling,
-                  "an agent with a token and nothing else makes its key, enrols and is heard; revoked, it is not") {
+TEST_CASE_FIXTURE(
+    Enrolling,
+    "an agent with a token and nothing else makes its key, enrols and is accepted; once revoked, it is not") {
   give_token("n0");
   auto sampler = agent::Sampler::open_(config, world.clock, 1);
   REQUIRE(sampler);
@@ -114,7 +115,7 @@ TEST_CASE_FIXTURE(Enrolling,
   CHECK(AllowList::load(allow)->find(key->public_key) == nullptr);
 }
 
-TEST_CASE_FIXTURE(Enrolling, "nobody enrols without the right token, and the metric says why") {
+TEST_CASE_FIXTURE(Enrolling, "no agent enrols without the right token, and the metric says why") {
   const std::string key = KeyPair::generate().public_key;
   const std::string before = transport::read_list(allow, false).value();
   REQUIRE(write_file_atomically(config.controller.enrol.token_file, "not-a-token-of-anybody\n", 0400));
@@ -136,7 +137,7 @@ TEST_CASE_FIXTURE(Enrolling, "nobody enrols without the right token, and the met
   CHECK(counted(refusals("other_key", 1)));
 }
 
-TEST_CASE_FIXTURE(Enrolling, "a token is shown to nobody but the controller that the authority knows") {
+TEST_CASE_FIXTURE(Enrolling, "a token is shown to no server but the controller that the authority knows") {
   give_token("n0");
   const std::string key = KeyPair::generate().public_key;
   SUBCASE("another authority") { config.controller.enrol.ca_file = world.dir / "other.pem"; }

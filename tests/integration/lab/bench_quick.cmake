@@ -2,15 +2,6 @@
 file(REMOVE_RECURSE "${FOLDER}")
 file(MAKE_DIRECTORY "${FOLDER}")
 file(WRITE "${FOLDER}/curve.json" [[{"name":"taught here","decisions":[0,100,200],"reward":[-0.3,-0.2,-0.1],"x":"labels seen","y":"regret, W0"}]])
-# Options that would be left out are refused before anything is played.
-foreach(asked IN ITEMS "--knowledge production --pairs 0 --decision-window 5")
-  separate_arguments(words UNIX_COMMAND "${asked}")
-  execute_process(COMMAND "${SIM}" bench consolidation_churn --seeds 1 --nodes 2 --moves 0 ${words} RESULT_VARIABLE code
-    OUTPUT_QUIET ERROR_VARIABLE wrong)
-  if(NOT code EQUAL 1 OR NOT wrong MATCHES "^wattle-lab: bench: --[a-z-]+: no pairs of applications disturb each other \\(")
-    message(FATAL_ERROR "bench ${asked} ended with ${code}: ${wrong}")
-  endif()
-endforeach()
 foreach(run IN ITEMS one two)
   execute_process(COMMAND "${SIM}" bench --quick --curve curve.json --json ${run}.json --html ${run}.html WORKING_DIRECTORY "${FOLDER}"
     RESULT_VARIABLE code OUTPUT_VARIABLE told ERROR_VARIABLE wrong)

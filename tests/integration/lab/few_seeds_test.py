@@ -38,8 +38,8 @@ COMPARES = [
                            "--model", str(ROOT / "models/pretrained/weighted.safetensors")], "--seeds", "--json"),
     ("wattle-lab sleep", ["--nodes", "2", "--rules", "slurm-5", "--days", "1"], "--seeds", None),
 ]
-# improve: its seeds are the days of a record that judge, which no option counts. ablate: needs files of labels.
-ELSEWHERE = {"wattle-sim improve", "wattle-lab ablate"}
+# improve: its seeds are the days of a record that judge, which no option counts.
+ELSEWHERE = {"wattle-sim improve"}
 
 
 def run(command, *words):
@@ -50,7 +50,7 @@ def run(command, *words):
 
 
 def options_by_command():
-    """The options that the tables and lines of common options of PAGES have; those of `ablate consolidation` are ablate's, too."""
+    """The options that the tables and lines of common options of PAGES have."""
     options = {}
     for program, page in PAGES.items():
         for words, body in re.findall(rf"^##+ {program} ([a-z][^\n]*)\n(.*?)(?=^##|\Z)", page.read_text(encoding="utf-8"), re.M | re.S):
@@ -174,10 +174,6 @@ def main():
                                  str(folder / "labels"), "--epochs", "1", "--restarts", "1", "--out", str(folder / "x"))
             if code != 1 or "at least 5" not in err or RANGE.search(out):
                 fail(f"imitate on held-out labels of one fleet ended with {code}", out + err)
-            code, out, err = run("wattle-lab ablate", "--labels", str(folder / "labels"), "--held-out", str(folder / "labels"), "--epochs", "1",
-                                 "--seeds", "1")
-            if code != 0 or NOTE not in out or RANGE.search(out):
-                fail(f"ablate with one training seed ended with {code}", out + err)
     print(f"few_seeds: {len(there)} commands")
 
 

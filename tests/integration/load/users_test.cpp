@@ -180,7 +180,7 @@ TEST_CASE("a request whose kept connection the server had closed goes over anoth
   CHECK(tally.reconnected > 0);
 }
 
-TEST_CASE("what is no HTTP, an end without an answer and statuses are told apart") {
+TEST_CASE("an answer that is not HTTP, an end without an answer and statuses are distinguished") {
   const auto reported_of = [](const std::string& answer) {
     SlowServer server(Manners{.answer = [&](std::size_t) { return answer; }, .closes = true});
     UserLoad load = load_for(server);
@@ -214,7 +214,7 @@ TEST_CASE("a server that goes away is refused connections from then on, by kind"
   CHECK(failed(tally, Failure::refused) > 0);
 }
 
-TEST_CASE("nobody there, or no such name, is told at once") {
+TEST_CASE("an unused port, or an unknown name, is reported at once") {
   std::uint16_t port = 0;
   {
     const SlowServer server({});

@@ -102,7 +102,7 @@ TEST_CASE("a controller that hangs is not asked after three misses, and is asked
   CHECK(page("/metrics").find("wattle_shim_breaker_opened_total 1\n") != std::string::npos);
 }
 
-TEST_CASE("the controller is told of the shim: who asked it, how often, and paths that it does not have") {
+TEST_CASE("the controller learns of the shim: who asked it, how often, and paths that it does not have") {
   World world;
   world.start_controller();
   auto service = shim::Service::start(world.config(), world.clock, world.log, world.notify);

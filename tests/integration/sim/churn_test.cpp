@@ -142,7 +142,7 @@ TEST_CASE("pods that find no node are counted when patience is over, and all go 
   CHECK(rig.server.pods.empty());
 }
 
-TEST_CASE("told to end it ends; nothing of it stays, what others made does, and a sweep takes what killed runs left") {
+TEST_CASE("on request it ends and leaves nothing; pods of others stay, and a sweep removes what killed runs left") {
   ChurnRig rig;
   rig.server.binds = false;
   rig.pauses_left = 3;
@@ -159,7 +159,7 @@ TEST_CASE("told to end it ends; nothing of it stays, what others made does, and 
   CHECK(rig.server.pods[0]["metadata"]["name"] == "web");
 }
 
-TEST_CASE("a right that is missing is told with what the API server says") {
+TEST_CASE("a missing right is reported with what the API server says") {
   ChurnRig rig;
   rig.server.refuse_after = 3;
   Churn churn = rig.make();

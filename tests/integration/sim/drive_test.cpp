@@ -184,7 +184,7 @@ TEST_CASE("a malformed answer counts as one and is ignored, as kube-scheduler ig
   CHECK(driver.wattle().costs().placements > 0);
 }
 
-TEST_CASE("a restarted swarm is told again what runs on its nodes") {
+TEST_CASE("a restarted swarm learns again what runs on its nodes") {
   World world;
   Driver driver(world.options(4), std::nullopt, world.clock, world.log);
   REQUIRE(driver.begin());

@@ -146,7 +146,7 @@ TEST_CASE("each simulated node greets under its own key, says that it is simulat
   }
 }
 
-TEST_CASE("a pod bound over HTTP is told to the controller, shows in the records, and goes again") {
+TEST_CASE("a pod bound over HTTP is reported to the controller, shows in the records, and goes again") {
   SwarmRig rig(2);
   auto client = rig.client();
   auto bound = client.request("POST", "/pods", pod_json("pod-1", "sim-01"), wattle::tests::soon());
@@ -198,7 +198,7 @@ TEST_CASE("a missing node key is an error that names the file and how to make it
   CHECK(swarm.error().message().find("--make-keys") != std::string::npos);
 }
 
-TEST_CASE("a configuration is read whole, and every mistake is told at once") {
+TEST_CASE("a configuration is read whole, and every mistake is reported at once") {
   TemporaryDir dir;
   const std::string path = dir.path + "/swarm.yaml";
   REQUIRE(write_file_atomically(path,

@@ -48,7 +48,7 @@ TEST_CASE("a kernel without burst has quotas all the same") {
   CHECK(*limits.read(target, Knob::quota_us) == kUnlimited);
 }
 
-TEST_CASE("what the kernel refuses is told with what was written") {
+TEST_CASE("a value that the kernel refuses is reported with what was written") {
   const KernelTree tree;
   tree.add("/a", "20000", "0", "max");
   KernelOs os;

@@ -22,7 +22,7 @@ TEST_CASE("units and cgroups are named with a level, which is suggest where none
   CHECK(parse_config("rules: {student: /etc/s.safetensors}", "f")->student_file == "/etc/s.safetensors");
 }
 
-TEST_CASE("every mistake of a configuration is told with its key") {
+TEST_CASE("every mistake of a configuration is reported with its key") {
   for (const auto& mistake : std::initializer_list<std::pair<const char*, const char*>>{
            {"workloads: [{level: limits}]", "unit"},
            {"workloads: [{unit: a.service, cgroup: /a}]", "unit"},

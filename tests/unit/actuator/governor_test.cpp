@@ -72,7 +72,7 @@ struct Node {
 };
 }  // namespace
 
-TEST_CASE("suggest tells what would be set and freed, and writes nothing") {
+TEST_CASE("suggest reports what would be set and freed, and writes nothing") {
   Node node;
   node.governor->own({{"/a", Level::suggest}});
   node.pass(20, 0.5);
@@ -215,7 +215,7 @@ TEST_CASE("the configuration goes before the agent, off is off, and of nested wo
   CHECK(node.ledger->writes() == 0);
 }
 
-TEST_CASE("a foreign hand is seen within a second or so, told, and left alone for a minute") {
+TEST_CASE("a foreign write is seen within a second or so, reported, and left alone for a minute") {
   Node node;
   node.governor->own({{"/a", Level::limits}});
   node.pass(10, 0.5);
@@ -247,7 +247,7 @@ TEST_CASE("a workload that goes and comes again is watched again") {
   CHECK(node.quota() == 90'000);
 }
 
-TEST_CASE("another period than the rule's is told, and nothing is set") {
+TEST_CASE("another period than the rule's is reported, and nothing is set") {
   Node node;
   REQUIRE(node.tree.put("/a", Knob::quota_us, "20000 50000"));
   node.governor->own({{"/a", Level::limits}});

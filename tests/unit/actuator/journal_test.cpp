@@ -50,9 +50,7 @@ TEST_CASE("a write that was refused leaves the value before it as ours") {
   CHECK(*journal->records().find(kA, Knob::quota_us) == Record{9'000, 9'000, 9'000});
 }
 
-TEST_CASE(
-    "of a write that nobody knows the end of both values are ours, and the one that is seen is what the next comes "
-    "after") {
+TEST_CASE("after a write with an unknown end both values are ours, and the one that is seen is what the next follows") {
   const KernelTree tree;
   Os os;
   auto journal = Journal::open_(tree.state(), "boot-1", os);
@@ -64,7 +62,7 @@ TEST_CASE(
   CHECK(*journal->records().find(kA, Knob::quota_us) == Record{9'000, 5'000, 6'000});
 }
 
-TEST_CASE("what was planted is known to the next process until it is pulled, also after the file was written anew") {
+TEST_CASE("a planted value is known to the next process until it is pulled, also after the file was rewritten") {
   const KernelTree tree;
   Os os;
   const Target unit{Seam::unit, "/system.slice/a.service", 0};
@@ -106,7 +104,7 @@ TEST_CASE("two actuators cannot have one journal") {
   CHECK(second.error().code == Errc::conflict);
 }
 
-TEST_CASE("a journal that grows large is written anew, with the same records") {
+TEST_CASE("a journal that grows large is rewritten, with the same records") {
   const KernelTree tree;
   Os os;
   std::size_t size = 0;

@@ -85,8 +85,7 @@ struct MemoryNode {
 };
 }  // namespace
 
-TEST_CASE(
-    "pages that nobody wants go by steps of 5% a minute, without a stall, and the end puts back no limit at all") {
+TEST_CASE("unwanted pages go by steps of 5% a minute, without a stall, and the end puts back no limit at all") {
   MemoryNode node(Level::limits);
   node.pass(std::chrono::minutes(9));
   CHECK_FALSE(node.high());
@@ -187,8 +186,7 @@ TEST_CASE("pressure lets memory go whoever steers it, and what follows begins wi
   CHECK(node.margin() == 0.15);
 }
 
-TEST_CASE(
-    "memory's margin is never above what was there, and an agent that does not read of memory is not told of it") {
+TEST_CASE("memory's margin is never above the original, and an agent that does not read memory fields gets none") {
   Steered node;
   REQUIRE(node.tree.put("/a", Knob::high_bytes, std::to_string(500 * kMiB)));
   for (int i = 0; i < 60; ++i) node.minute(0.6);
@@ -209,7 +207,7 @@ TEST_CASE("a service whose file pages grow is limited seconds at a time: each ev
   CHECK(node.stall_us == 0);
 }
 
-TEST_CASE("at level suggest memory.high is told and not written") {
+TEST_CASE("at level suggest memory.high is reported and not written") {
   MemoryNode node(Level::suggest);
   node.pass(std::chrono::minutes(30));
   CHECK_FALSE(node.high());

@@ -160,7 +160,7 @@ TEST_CASE("a student decides on a node what it decides in the simulator, bit for
   CHECK(steered.governor->take_troubles().empty());
 }
 
-TEST_CASE("where what a student says is no number the rule serves, and it is told once") {
+TEST_CASE("where a student's output is no number the rule serves, and that is reported once") {
   Service broken(std::make_shared<SaysNoNumber>()), ruled(nullptr);
   CHECK(margins_on_the_node(broken, 5) == margins_on_the_node(ruled, 5));
   const auto troubles = broken.governor->take_troubles();
@@ -215,7 +215,8 @@ TEST_CASE("a student is not asked where requests are known") {
   CHECK(steered.margin() == ruled.margin());
 }
 
-TEST_CASE("a student's file that is replaced is read again; one that is bad, or gone, is told once and leaves none") {
+TEST_CASE(
+    "a student's file that is replaced is read again; one that is bad, or gone, is reported once and leaves none") {
   const KernelTree tree;
   const std::string path = tree.path() + "/student.safetensors";
   const auto put = [&](const models::Weights& weights, const char* whose) {

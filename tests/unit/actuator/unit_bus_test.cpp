@@ -53,7 +53,7 @@ TEST_CASE("over D-Bus a unit's properties are read and set, directly and by the 
   claims(*helper, 400'000);
 }
 
-TEST_CASE("what systemd refuses is told by kind, with the unit's name, and changes nothing") {
+TEST_CASE("a refusal by systemd is reported by kind, with the unit's name, and changes nothing") {
   Bus rig;
   const auto helper = helper_of(rig.bus);
   UnitBus direct(rig.bus.address());
@@ -74,7 +74,7 @@ TEST_CASE("what systemd refuses is told by kind, with the unit's name, and chang
   CHECK(rig.systemd.get(kService, UnitProperty::quota) == 2'000'000);
 }
 
-TEST_CASE("a systemd or a bus that is away is told as such, and spoken to again once it is back") {
+TEST_CASE("a systemd or a bus that is away is reported as such, and called again once it is back") {
   Bus rig;
   const auto helper = helper_of(rig.bus);
   REQUIRE(helper->read(kService, UnitProperty::quota));
@@ -92,7 +92,7 @@ TEST_CASE("a systemd or a bus that is away is told as such, and spoken to again 
   CHECK_FALSE(helper->gone());
 }
 
-TEST_CASE("of a systemd that goes while it was asked nobody knows what it did: that is told as a timeout") {
+TEST_CASE("a systemd that ends during a call leaves the result unknown: that is reported as a timeout") {
   Bus rig;
   const auto helper = helper_of(rig.bus);
   rig.bus.mood("never");
@@ -121,7 +121,7 @@ TEST_CASE("nothing more is asked of a systemd that has not answered, and its lat
   CHECK(helper.read(kService, UnitProperty::quota) == 300'000U);
 }
 
-TEST_CASE("a helper that has ended is told, and nothing is waited for") {
+TEST_CASE("a helper that has ended is reported, and nothing waits for it") {
   class Ending final : public UnitManager {
    public:
     Result<std::string> cgroup_of(const std::string&) override { ::_exit(1); }

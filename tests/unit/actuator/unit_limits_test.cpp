@@ -192,7 +192,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a unit that was started anew has our limit from systemd, and it is put back, also while it does not run") {
+TEST_CASE("a unit that was restarted has our limit from systemd, and it is put back, also while it does not run") {
   for (const bool runs : {true, false}) {
     Rig rig;
     CHECK(rig.set(30'000, 10'000) == Outcome::done);
@@ -243,7 +243,7 @@ TEST_CASE("what somebody sets right after us, before we look what became of ours
   CHECK(rig.has_drop_in(kQuota));
 }
 
-TEST_CASE("a write that comes into force after nobody waited for it is still ours, and is put back") {
+TEST_CASE("a write that comes into force after the wait has ended is still ours, and is put back") {
   Rig rig;
   std::function<void()> later;
   rig.manager.at_write = [&](const auto& unit, auto property, auto value) -> Status {

@@ -106,7 +106,7 @@ TEST_CASE("a machine whose counters are right is accepted, with the watts of eac
   }
 }
 
-TEST_CASE("a platform that takes less than its packages is told") {
+TEST_CASE("a platform that takes less than its packages is reported") {
   AcceptMachine machine;
   machine.platform_factor = 0.5;
   const AcceptTally tally = machine.run();
@@ -115,11 +115,11 @@ TEST_CASE("a platform that takes less than its packages is told") {
   CHECK(tally.text().find("NOT accepted") != std::string::npos);
 }
 
-TEST_CASE("an agent that costs much is told") {
+TEST_CASE("an agent that costs much is reported") {
   CHECK(verdict_of(AcceptMachine().run(0.5), "uses little CPU") == "bad");
 }
 
-TEST_CASE("shares that do not add up are told, and so is what nobody measured") {
+TEST_CASE("shares that do not add up are reported, and so is what was not measured") {
   AcceptTally tally({}, "A Processor", "6.1.0");
   tally.without_workloads("no cgroup");
   Sample sample;

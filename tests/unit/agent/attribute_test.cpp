@@ -57,7 +57,7 @@ TEST_CASE("energy follows CPU time, and what no workload used stays unattributed
   CHECK(result.unattributed_uj == 200'000);
 }
 
-TEST_CASE("energy of an interval in which nothing ran is nobody's") {
+TEST_CASE("energy of an interval in which nothing ran belongs to no workload") {
   Attributor attributor;
   const std::vector<CpuUse> roots(2);
   const std::vector<EnergyPool> pools{{std::nullopt, 1'000, 400}};

@@ -84,7 +84,7 @@ std::string text_of(const WorkloadValues& values, const WorkloadCounters& raw) {
 }
 }  // namespace
 
-TEST_CASE("of captured cgroups the collector tells what their files say, and nothing for what they do not") {
+TEST_CASE("for captured cgroups the collector reports what their files say, and nothing else") {
   for (const auto& machine : kCgroupMachines) {
     CAPTURE(machine.name);
     const Tree tree;

@@ -57,7 +57,7 @@ std::map<std::string, std::uint64_t> used_by(const WorkloadValues& pod) {
 using UsedBy = std::map<std::string, std::uint64_t>;
 }  // namespace
 
-TEST_CASE("each container of a pod that ran is told with what it used, by twelve digits, and no other is") {
+TEST_CASE("each container of a pod that ran is reported with what it used, by twelve digits, and no other is") {
   const Tree tree;
   set_usage(tree, kPodDir, 1000);
   for (int n = 1; n <= 3; ++n) set_usage(tree, container_dir(n), 300);
@@ -76,7 +76,7 @@ TEST_CASE("each container of a pod that ran is told with what it used, by twelve
   CHECK(ticks.tick()->containers.empty());  // nothing ran
 }
 
-TEST_CASE("a container that is started anew is another, and has what it used since it was born") {
+TEST_CASE("a container that is restarted is another, and has what it used since its birth") {
   const Tree tree;
   set_usage(tree, kPodParent, 100'000);
   set_usage(tree, kPodDir, 100'000);

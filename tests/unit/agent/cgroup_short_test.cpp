@@ -89,7 +89,7 @@ TEST_CASE("what the short-lived are given is their time on CPU, and never more t
   });
 }
 
-TEST_CASE("where nobody counts time on CPU, one alone has what is left, and several have nothing made up for them") {
+TEST_CASE("without a count of time on CPU, one alone has what is left, and several have nothing made up for them") {
   std::vector<ShortLived> one(1), two(2);
   CHECK(settle_short_lived(one, 500, true, {}) == 500);
   CHECK(one[0].usage_us == 500);

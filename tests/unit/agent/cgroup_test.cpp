@@ -173,7 +173,7 @@ TEST_CASE("what several that ended together used is split exactly, as they used 
   CHECK(first > 2 * second);
 }
 
-TEST_CASE("what was told as a dead sibling's is not told again as a newborn's, as far as their parent shows") {
+TEST_CASE("usage reported as a dead sibling's is not reported again as a newborn's, as far as their parent shows") {
   const Tree tree;
   use(tree, kBurstable, 1'000'000);
   use(tree, pod_dir(1), 1'000'000);
@@ -194,7 +194,7 @@ TEST_CASE("what was told as a dead sibling's is not told again as a newborn's, a
   CHECK(*c.find(uid(2))->values.cpu_usage_us == 50'000);
 }
 
-TEST_CASE("slow files are read every five seconds; what io did in between is told once, and nothing is lost") {
+TEST_CASE("slow files are read every five seconds; I/O in between is reported once, and nothing is lost") {
   const Tree tree;
   use(tree, pod_dir(1), 0);
   const auto io = [&](int bytes) {
@@ -228,7 +228,7 @@ TEST_CASE("slow files are read every five seconds; what io did in between is tol
   CHECK(high == 210);
 }
 
-TEST_CASE("throttled time is told over the interval where the controller is on") {
+TEST_CASE("throttled time is reported over the interval where the controller is on") {
   const Tree tree;
   const auto put = [&](int throttled) {
     tree.put(pod_dir(1) + "/cpu.stat",
@@ -364,7 +364,7 @@ TEST_CASE("children of a configured path are pods by their names") {
   CHECK(c.find("render-7")->values.kind == WorkloadKind::pod);
 }
 
-TEST_CASE("running out of descriptors ends no workload, is told, and is over when they are back") {
+TEST_CASE("running out of descriptors ends no workload, is reported, and is over when they are back") {
   const Tree tree;
   use(tree, pod_dir(1), 100);
   CgroupTreeOptions options;

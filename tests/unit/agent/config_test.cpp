@@ -142,7 +142,7 @@ TEST_CASE("an incarnation rises at each start, whatever becomes of clock and fil
   CHECK(next_incarnation(dir, now + std::chrono::seconds(60))->number > first->number + 2);  // the file was lost
 }
 
-TEST_CASE("an incarnation file that is empty, damaged or no file heals, and that is told") {
+TEST_CASE("an incarnation file that is empty, damaged or no file heals, and that is reported") {
   const agent::test::Tree tree;
   const std::string dir = tree.path() + "/state", path = dir + "/incarnation";
   const WallTime now = wall_from_ns(1'000'000'000LL * 1'700'000'000);
@@ -204,7 +204,7 @@ TEST_CASE("an agent that enrols needs no key files, and shows its token over TLS
   }
 }
 
-TEST_CASE("an actuator is told only by ticks that it can wait for, and never to set limits of all") {
+TEST_CASE("an actuator gets orders only by ticks that it can wait for, and never to set limits of all") {
   const auto fine = parse_config("provisioning: {socket: /run/s, limits: [a.service]}\n", "f");
   REQUIRE(fine);
   CHECK(fine->provisioning.limits == std::vector<std::string>{"a.service"});

@@ -107,7 +107,7 @@ struct ChangeOne {
 }
 }  // namespace
 
-TEST_CASE("who hears every record knows every root of every interval, whatever was left out or split") {
+TEST_CASE("a receiver of every record knows every root of every interval, whatever was left out or split") {
   CHECK(rc::check([] {
     const auto most_bytes = *rc::gen::element<std::size_t>(400, 2000, 1 << 20);
     const auto ticks = *rc::gen::container<std::vector<std::vector<Change>>>(rc::gen::container<std::vector<Change>>(

@@ -127,7 +127,7 @@ TEST_CASE("what a part cannot draw is no energy of it") {
   CHECK(one.at(0).fault == EnergyFault::jump);
 }
 
-TEST_CASE("two sources that disagree grossly are both withheld, and a third tells which is wrong") {
+TEST_CASE("two sources that disagree grossly are both withheld, and a third shows which is wrong") {
   const auto two = [](double one_w, double other_w) {
     Judged judged;
     for (int i = 0; i < 3; ++i)
@@ -169,7 +169,7 @@ TEST_CASE("packages cannot draw more than the whole system") {
   CHECK(fine.at(1).energy_uj == 450'000'000U);
 }
 
-TEST_CASE("a guest whose package stands still is estimated, is told as a gap, and the findings say why") {
+TEST_CASE("a guest whose package stands still is estimated, is reported as a gap, and the findings say why") {
   const Tree tree;
   put_zone(tree, "intel-rapl:0", "package-0", 0);
   put_zone(tree, "intel-rapl:0:0", "dram", 1'000'000);
@@ -233,7 +233,7 @@ TEST_CASE("a part whose firmware states its limits cannot draw ten times as much
   CHECK(node.read(1s).gap);
 }
 
-TEST_CASE("whatever the sources tell, no reading is raised, and what is withheld has its reason") {
+TEST_CASE("whatever the sources report, no reading is raised, and what is withheld has its reason") {
   CHECK(rc::check([] {
     Judged judged;
     const auto ticks = *rc::gen::inRange(1, 30);

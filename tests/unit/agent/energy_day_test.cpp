@@ -199,7 +199,7 @@ TEST_CASE("over a day of wraps, restarts, failing zones and dying sources no jou
   CHECK(day.sure > 5 * (day.gaps + day.estimates));
 }
 
-TEST_CASE("intervals in which a counter may have wrapped several times are told as lower bounds, and are") {
+TEST_CASE("intervals in which a counter may have wrapped several times are reported as lower bounds, and are") {
   const Day day = live(11, std::chrono::hours(24), 900);
   CHECK(day.gaps > 0);
   CHECK(day.reported_uj == day.true_of_reported_uj);

@@ -120,7 +120,7 @@ TEST_CASE("a platform counter in steps of a joule adds up to what it counted, ne
   CHECK(total_uj == 8'000'000);
 }
 
-TEST_CASE("platform zones of several packages tell not which holds which, so the packages are the sum") {
+TEST_CASE("platform zones of several packages do not show which holds which, so the packages are the sum") {
   const Tree tree;
   for (const char* id : {"0", "1"}) zone(tree, std::string("intel-rapl:") + id, std::string("package-") + id, 0);
   zone(tree, "intel-rapl:2", "psys", 0);
@@ -164,7 +164,7 @@ TEST_CASE("powercap that comes after the start is found within a minute") {
   CHECK(found.energy_uj == 42U);
 }
 
-TEST_CASE("where PCM takes over or gives way, its old seconds are missing or told twice: the interval is a gap") {
+TEST_CASE("where PCM takes over or gives way, its old seconds are missing or counted twice: the interval is a gap") {
   using S = EnergySource;
   for (const auto other :
        {std::optional<S>{}, std::optional(S::rapl), std::optional(S::perf), std::optional(S::hwmon)}) {
@@ -214,7 +214,7 @@ TEST_CASE("where PCM takes over or gives way, its old seconds are missing or tol
   CHECK(tick(true).source == EnergySource::rapl);
 }
 
-TEST_CASE("where neither a counter nor the use is known, energy is absent and told as a gap") {
+TEST_CASE("where neither a counter nor the use is known, energy is absent and reported as a gap") {
   const Tree tree;
   Metered node(tree);
   const auto& interval = node.read(1s, std::nullopt);

@@ -170,7 +170,8 @@ TEST_CASE("on each machine every zone wraps at its own range, and the interval k
   }
 }
 
-TEST_CASE("a meter of the whole system is told beside the packages, and is the sum only where no source knows them") {
+TEST_CASE(
+    "a meter of the whole system is reported beside the packages, and is the sum only where no source knows them") {
   const Tree both, alone, dead;
   const auto beside = report(both, lay_out(both, "acpi-meter-two-sockets"));
   CHECK(beside.errors.empty());

@@ -50,7 +50,7 @@ RootIndex index_of(const std::vector<std::pair<std::uint64_t, std::uint64_t>>& e
 const RootIndex kRoots = index_of({{1, RootIndex::kNobody}, {kPod, kPod}, {kContainer, kPod}, {kOther, kOther}});
 }  // namespace
 
-TEST_CASE("root index: tells a nested cgroup's root, that one is nobody's, and that one is not there") {
+TEST_CASE("root index: distinguishes a nested cgroup's root, one without an owner, and one that is not there") {
   CHECK(kRoots.root_of(kContainer) == kPod);
   CHECK(kRoots.root_of(1) == RootIndex::kNobody);
   CHECK_FALSE(kRoots.root_of(55).has_value());
@@ -242,7 +242,7 @@ TEST_CASE("signal sums: a cgroup that lives keeps its slot however long it is qu
   CHECK(kernel.id_at(6) == 31'337);
 }
 
-TEST_CASE("signal sums: what found no slot is told and counts for the node") {
+TEST_CASE("signal sums: a value without a slot is reported and counts for the node") {
   Kernel kernel;
   kernel.at(kBuckets * WATTLE_BUCKET_WAYS).waits = 4;
   kernel.at(kBuckets * WATTLE_BUCKET_WAYS).on_cpu_ns = 44;
@@ -315,7 +315,7 @@ TEST_CASE("cpu topology: packages are numbered in the order of their ids; an off
   CHECK(topology.package_of_cpu == std::vector<std::uint32_t>{1, 0, 0});
 }
 
-TEST_CASE("cpu topology: a machine that tells nothing is one package") {
+TEST_CASE("cpu topology: a machine that reports nothing is one package") {
   const test::Tree tree;
   tree.put("sys/devices/system/cpu/cpu0/topology/physical_package_id", "-1\n");
   const auto topology = CpuTopology::read_(Roots::below(tree.path()));

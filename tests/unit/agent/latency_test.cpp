@@ -103,7 +103,7 @@ TEST_CASE("whatever is cut off, added or changed in a page, counts stay such tha
   }));
 }
 
-TEST_CASE("readings are summed over a service that starts anew, and nothing is counted twice or below nothing") {
+TEST_CASE("readings are summed over a service that restarts, and nothing is counted twice or below nothing") {
   LateRequestSum sum;
   sum.add({1000, 500, 0.1});  // from before anybody looked
   CHECK(sum.sum() == actuation::Requests{0, 0});

@@ -57,7 +57,7 @@ TEST_CASE("it is not known where use does not vary, where power does not follow 
   CHECK_FALSE(upside_down.marginal.core_w());
 }
 
-TEST_CASE("lower bounds and ticks without energy do not count, and another source begins anew") {
+TEST_CASE("lower bounds and ticks without energy do not count, and another source starts from scratch") {
   Drawn node;
   node.pass(3'600, [](double cores) { return 60 + 5 * cores; });
   REQUIRE(node.marginal.core_w());

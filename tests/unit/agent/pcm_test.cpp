@@ -79,7 +79,7 @@ TEST_CASE("a reservoir gives each tick its part of what was counted, and loses a
   CHECK_FALSE(reservoir.take(1s).has_value());
 }
 
-TEST_CASE("a second of the server is counted once, and one that was missed is told") {
+TEST_CASE("a second of the server is counted once, and one that was missed is reported") {
   PcmWindows windows;
   MonoTime now{};
   CHECK(windows.see("a", 1s, now) == PcmWindows::Seen::fresh);
@@ -116,7 +116,7 @@ TEST_CASE("an endpoint is http, a host and a port") {
     CHECK_MESSAGE(!parse_pcm_endpoint(garbage).has_value(), garbage);
 }
 
-TEST_CASE("a server is asked for JSON, its second is told by socket, and one that is not there is an error") {
+TEST_CASE("a server is asked for JSON, its second is reported by socket, and one that is not there is an error") {
   const Log log("test", LogLevel::off, LogFormat::text);
   std::atomic<bool> asked{false};
   auto server = http::Server::start({},

@@ -29,7 +29,7 @@ struct Loopback {
 };
 }  // namespace
 
-TEST_CASE("an answer, a refusal and a name that does not exist are told apart") {
+TEST_CASE("an answer, a refusal and a name that does not exist are distinguished") {
   const Loopback open(true), closed(false);
   const SystemClock clock;
   const Log log = Log::silent();
@@ -49,7 +49,7 @@ TEST_CASE("an answer, a refusal and a name that does not exist are told apart") 
   CHECK(counts[2].by_end[static_cast<std::size_t>(ProbeEnd::dns)] == 1);
 }
 
-TEST_CASE("a connect that nobody answers ends as a timeout") {
+TEST_CASE("a connect without an answer ends as a timeout") {
   const Loopback full(true);
   REQUIRE(::listen(full.socket.get(), 0) == 0);
   // Nobody accepts: the backlog takes what it takes, then connects hang.

@@ -14,7 +14,7 @@ ProbeResult answer(MonoTime at, double ms) { return {at, ProbeEnd::answered, ms}
 ProbeResult lost(MonoTime at, ProbeEnd end) { return {at, end, 0}; }
 }  // namespace
 
-TEST_CASE("a window tells median, 95th percentile, jitter and loss of what is younger than its span") {
+TEST_CASE("a window reports median, 95th percentile, jitter and loss of what is younger than its span") {
   ManualClock clock;
   ProbeWindow window(60s);
   window.add(answer(clock.mono(), 1000));  // too old below

@@ -76,7 +76,7 @@ TEST_CASE("a rate counts only what is in both readings and did not start over") 
   CHECK(rate->out_bytes_per_s == doctest::Approx(0));
 }
 
-TEST_CASE("whole disks are told from partitions and stacked devices by name where /sys does not say") {
+TEST_CASE("whole disks are distinguished from partitions and stacked devices by name where /sys does not say") {
   for (const char* disk : {"sda", "vdb", "nvme0n1", "mmcblk0", "xvda"}) CHECK_MESSAGE(looks_whole_disk(disk), disk);
   for (const char* part :
        {"sda1", "vdb12", "nvme0n1p2", "mmcblk0p1", "dm-0", "loop3", "zram0", "md127", "drbd0", "bcache0", "nvme0c1n1"})

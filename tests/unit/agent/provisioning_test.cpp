@@ -102,7 +102,7 @@ TEST_CASE("what is known of requests goes to the service of that name, at whatev
                                                        {"/5eed", Level::suggest}});
 }
 
-TEST_CASE("of very many workloads the named ones are told") {
+TEST_CASE("of very many workloads the named ones are reported") {
   Sample sample = three_workloads();
   for (int i = 0; i < 400; ++i) {
     sample.record.workloads.push_back(sample.record.workloads[0]);
@@ -114,7 +114,7 @@ TEST_CASE("of very many workloads the named ones are told") {
   CHECK(orders.orders[0] == actuation::Order{"/s399", Level::limits});
 }
 
-TEST_CASE("the actuator is told at each tick, what it answers is summed up, and one that goes is found again") {
+TEST_CASE("the actuator gets orders at each tick, its answers are summed up, and one that goes is found again") {
   const agent::test::Tree tree;
   const std::string path = tree.path() + "/socket";
   const Log log = Log::silent();
@@ -163,8 +163,8 @@ TEST_CASE("the actuator is told at each tick, what it answers is summed up, and 
 }
 
 TEST_CASE(
-    "minutes that ended are told once, by name, of workloads at level limits alone; steps go where the configuration "
-    "lets them") {
+    "minutes that ended are reported once, by name, for workloads at level limits alone; steps go where the "
+    "configuration permits") {
   const agent::test::Tree tree;
   const std::string path = tree.path() + "/socket";
   const Log log = Log::silent();

@@ -72,7 +72,7 @@ TEST_CASE("readings that cannot be are absent") {
   CHECK_FALSE(delta_energy({t0, 1}, {t0 + 1s, kRaplRange + 1}, kRaplRange, 1000).has_value());
 }
 
-TEST_CASE("a counter that began anew is no wrap: what no zone can draw is absent, and the next interval counts again") {
+TEST_CASE("a counter that restarted is no wrap: what no zone can draw is absent, and the next interval counts again") {
   const MonoTime t0{};
   CHECK_FALSE(delta_energy({t0, 100'000'000}, {t0 + 1s, 5}, kRaplRange, 1000).has_value());
   CHECK(delta_energy({t0 + 1s, 5}, {t0 + 2s, 80'000'005}, kRaplRange, 1000)->energy_uj == 80'000'000);

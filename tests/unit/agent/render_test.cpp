@@ -163,7 +163,7 @@ TEST_CASE("a filter takes one pod or one name of the workloads and leaves the no
   CHECK(scopes({.name = "a,\"b\".service"}) == "n1 a,\"b\".service ");
 }
 
-TEST_CASE("a full disk is told by its name, and what was written before stays whole") {
+TEST_CASE("a full disk is reported by its name, and what was written before stays whole") {
   auto full = LineFile::create("/dev/full");
   REQUIRE(full.has_value());
   const auto written = full->write("a line\n");
@@ -257,7 +257,7 @@ TEST_CASE("a cgroup controller is on cgroup v1 or is turned off, and doctor repo
         std::string::npos);
 }
 
-TEST_CASE("doctor tells what a machine never had from what it lost, and lists it last") {
+TEST_CASE("doctor distinguishes what a machine never had from what it lost, and lists it last") {
   const auto findings = [](const std::string& cpuinfo) {
     const Tree tree{{"proc/cpuinfo", cpuinfo}, {"proc/stat", "cpu  1 0 1 1 0 0 0 0 0 0\ncpu0 1 0 1 1 0 0 0 0 0 0\n"}};
     AgentConfig config;

@@ -119,7 +119,7 @@ TEST_CASE("the first sample has counters and no rates; the second shares its ene
   CHECK(second.changes.empty());
 }
 
-TEST_CASE("without a meter energy is estimated and marked so, and a pod that goes is told with its last share") {
+TEST_CASE("without a meter energy is estimated and marked so, and a pod that goes is reported with its last share") {
   const Tree tree;
   machine(tree);
   AgentConfig config = config_of(tree);

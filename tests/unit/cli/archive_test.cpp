@@ -46,7 +46,7 @@ struct ArchiveFixture {
 
 }  // namespace
 
-TEST_CASE_FIXTURE(ArchiveFixture, "what is read from an archive is what was written, and nobody else reads it") {
+TEST_CASE_FIXTURE(ArchiveFixture, "an archive gives back what was written, and no other user reads it") {
   const auto written = write();
   REQUIRE(written);
   CHECK(written->version == "1.2.3");

@@ -154,7 +154,7 @@ TEST_CASE("a key that is somebody else's already must be revoked first") {
   CHECK(outside.complains_of("revoke it first"));
 }
 
-TEST_CASE("keys rotate makes the next pair beside the present one, and tells clients both") {
+TEST_CASE("keys rotate makes the next pair beside the present one, and names both to clients") {
   const Folder folder;
   Outside outside;
   const std::string file = folder / "controller.key";

@@ -184,7 +184,7 @@ TEST_CASE("no gate for batching is set: it does nothing beside extenders, and wh
   }
 }
 
-TEST_CASE("a manifest of kube-scheduler without --config, or with another file, is told: it says nothing itself") {
+TEST_CASE("a manifest of kube-scheduler without --config, or with another file, is reported: it says nothing itself") {
   const auto config = [](const std::string& command, const std::string& mounts,
                          const std::vector<std::string>& beside = {}) {
     return state_of(manifest("v1.35.4", command, mounts, beside), "config");
@@ -205,7 +205,7 @@ TEST_CASE("a manifest of kube-scheduler without --config, or with another file, 
   CHECK(config(", --config=/c/mine.yaml", "{name: map, mountPath: /c}") == State::ok);
 }
 
-TEST_CASE("a file without a scheduler in it is told as such") {
+TEST_CASE("a file without a scheduler in it is reported as such") {
   CHECK(state_of(judged("kind: Secret\n"), "scheduler") == State::failed);
   CHECK(state_of(judged(""), "scheduler") == State::failed);
 }
@@ -268,7 +268,7 @@ TEST_CASE("the scheduler must be neither newer than the API server nor two versi
   CHECK(state_of(judge_version(Json::object(), ""), "version") == State::failed);
 }
 
-TEST_CASE("a certificate that expires within 30 days is told, and one that is over has failed") {
+TEST_CASE("a certificate that expires within 30 days is reported, and one that is over has failed") {
   const auto of_age = [](int days_left) {
     const WallTime now = wall_from_ns(2'000'000'000'000'000'000);
     const auto made = http::self_signed({"it"}, now, std::chrono::hours(24) * 3650).value();
@@ -297,7 +297,7 @@ TEST_CASE("of an extender's tlsConfig the certificates that are here are looked 
   CHECK(state_of(found, "extender.tlsConfig.ca") == State::warn);
 }
 
-TEST_CASE("what moves or resizes pods that are placed is told, with how to keep it from that") {
+TEST_CASE("programs that move or resize placed pods are reported, with how to keep them from that") {
   const auto runs = [](const char* kind, const char* image) {
     Json pod = {{"containers", {{{"image", image}}}}};
     Json spec = {{"template", {{"spec", pod}}}};
@@ -421,7 +421,7 @@ TEST_CASE("the fleet: clocks that are off are named with how far, from the contr
       CHECK(finding.detail == "clock differs from the controller's: 1 of 2 nodes: b +1.5 s");
 }
 
-TEST_CASE("doctor --pre reads what it is given, tells what failed, and says so by its exit code") {
+TEST_CASE("doctor --pre reads its files, reports what failed, and says so by its exit code") {
   cli::test::Outside outside;
   const cli::test::Folder folder;
   REQUIRE(write_file_atomically(folder / "fine.yaml", kFine));

@@ -211,7 +211,7 @@ TEST_CASE("pods carry the energy source of their node") {
   CHECK(has(text, "1m02s"));
 }
 
-TEST_CASE("a pod whose name nobody told is shown by its UID") {
+TEST_CASE("a pod without a known name is shown by its UID") {
   Json document = example("pods");
   document["pods"][0]["name"] = nullptr;
   document["pods"][0]["namespace"] = nullptr;
@@ -231,7 +231,7 @@ TEST_CASE("rewards of two presets are not figures of one column") {
   CHECK(has(text, "8.000 ee"));
 }
 
-TEST_CASE("explain tells winner, runner-up, masks, features and what became of it") {
+TEST_CASE("explain shows winner, runner-up, masks, features and what became of it") {
   Json document = explain_example();
   auto& candidates = document["decision"]["candidates"];
   candidates.push_back(Json::parse(
@@ -327,7 +327,7 @@ TEST_CASE("explain says that a neutral decision advised nothing, and that an out
   CHECK(has(render_explain(document, {.wide = true}).value(), "Features: not recorded"));
 }
 
-TEST_CASE("place tells the node alone on its first line, and what to type next; without advice why") {
+TEST_CASE("place prints the node alone on its first line, and what to type next; without advice why") {
   Json document =
       Json::parse(R"({"node":"worker-1","uid":"u-1","name":"batch","reason":"q","scores":{"worker-1":10}})");
   CHECK(render_placed(document, {}).value() ==
@@ -445,7 +445,7 @@ TEST_CASE("doctor is well unless something has failed or a node is away") {
   CHECK_FALSE(doctor_is_well(document));
 }
 
-TEST_CASE("doctor tells a finding once for all nodes that have it, wrapped, and what is ok in wide output alone") {
+TEST_CASE("doctor shows a finding once for all nodes that have it, wrapped, and what is ok in wide output alone") {
   Json document = example("doctor");
   Json node = document["nodes"][0];
   node["findings"] = {{{"name", "rapl"},
@@ -465,7 +465,7 @@ TEST_CASE("doctor tells a finding once for all nodes that have it, wrapped, and 
   CHECK(has(render_doctor(document, {.wide = true}).value(), "psi"));
 }
 
-TEST_CASE("gaps tell how many samples of which node are missing and why; wide, which numbers") {
+TEST_CASE("gaps show how many samples of which node are missing and why; wide, which numbers") {
   CHECK(render_gaps(example("gaps"), {}).value() ==
         "NODE      NOTICED               RECORDS  WHY\n"
         "worker-1  2024-11-21 06:20:00Z        5  never received\n");
@@ -509,7 +509,9 @@ TEST_CASE("power states have their time, what proves them and what they saved; a
   CHECK(has(text, "worker-2  asleep"));
   CHECK(has(text, "failed (presumed)"));
   CHECK(has(text, "4 of 3"));
-  CHECK(has(text, "Saved 18.4 MJ (modelled) net of transitions in 9 round trips. Failures: 1 no_wake."));
+  CHECK(has(text, "9.4 kJ measured"));
+  CHECK(has(text, " kJ published"));
+  CHECK(has(text, "Saved 18.4 MJ (modelled) in 9 round trips, net of 102.0 kJ in transitions and 1.9 MJ asleep."));
   CHECK(has(text, "2m40s on average."));
   CHECK(has(render_sleep_history(example("sleep"), style).value(), "suspending  asleep"));
   CHECK(has(render_sleep_wake({{"woken", Json::array()}}, style).value(), "no node sleeps"));

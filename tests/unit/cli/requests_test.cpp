@@ -83,7 +83,7 @@ TEST_CASE("what was raised comes down again, to the original at most, and no fur
   CHECK(plan(pod, 0.5, 100, &record).set.text() == "cpu 500m, memory 100Mi");
 }
 
-TEST_CASE("in force is what its kubelet tells that the container has, not what was written") {
+TEST_CASE("in force is what its kubelet reports that the container has, not what was written") {
   Json pod = pod_of();
   const PodRecord record = carry_out(pod, plan(pod, 1.2, 512));
   const auto report_sizes = [&](const char* allocated, const char* actual) {

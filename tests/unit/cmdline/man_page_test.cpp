@@ -30,8 +30,8 @@ TEST_CASE("a manual page has the program, each option and each command with its 
   CHECK(reports(page, ".SS \\fBwattle\\-x sub\\fR [\\fIOPTIONS\\fR] \\fINAME\\fR\nDoes a part.\n"));
   CHECK(reports(page, "\\fB\\-\\-limit\\fR \\fIINT\\fR\nhow many (INT in [1 \\- 5]; default: 3)\n"));
   CHECK(reports(page, ".SH NOTES\nExit codes: 0 well\n"));
-  SUBCASE("a command's --help is not told again") { CHECK(page.find("Print help") == page.rfind("Print help")); }
-  SUBCASE("told part by part it is the same page") {
+  SUBCASE("a command's --help is not repeated") { CHECK(page.find("Print help") == page.rfind("Print help")); }
+  SUBCASE("printed part by part it is the same page") {
     CHECK(page ==
           man_head(program, "8", "1.2.3") + man_command(program.commands[0], "wattle-x sub") + man_tail(program));
   }

@@ -60,7 +60,7 @@ TEST_CASE("a minute and the step that is to follow it cross the socket as they a
     CHECK_FALSE(parse_report("report 1 - 0\nlimits set 0 - - - " + std::string(word) + " /a\n"));
 }
 
-TEST_CASE("of memory a minute and a step tell where it is known; a former reader's lines are as they were") {
+TEST_CASE("a minute and a step report memory where it is known; a former reader's lines are as they were") {
   Orders orders;
   orders.orders.push_back({"/a", Level::limits, std::nullopt, MarginStep{17, 0.25, 0.0625}});
   CHECK(to_text(orders) == "orders 1 -\nlimits@17/1250000000/1062500000 /a\n");

@@ -110,7 +110,7 @@ TEST_CASE("aliases that would be followed for ever, or very often, are words to 
   check_mistake(text + "count: 1\ncount: 2\n", "count: duplicate of line 41");
 }
 
-TEST_CASE("all mistakes are told at once, in the order of their lines") {
+TEST_CASE("all mistakes are reported at once, in the order of their lines") {
   Options out;
   const Status status = read("count: 99\nnonsense: 1\nmode: fast\ntick: 0\n", out);
   REQUIRE_FALSE(status);
@@ -122,7 +122,7 @@ TEST_CASE("all mistakes are told at once, in the order of their lines") {
   CHECK(out.count == 3);
 }
 
-TEST_CASE("a required key that is missing and a mistake of the caller's own are told") {
+TEST_CASE("a required key that is missing and a mistake of the caller's own are reported") {
   auto document = Document::parse("a: 1\n", "x.yaml");
   REQUIRE(document);
   Section root = document->root();
@@ -159,7 +159,7 @@ TEST_CASE("what is no YAML, or no map, is refused with its place") {
   CHECK(Document::load(temp.file("some.yaml")));
 }
 
-TEST_CASE("a document tells what it was asked for, in order and once, with what holds without it") {
+TEST_CASE("a document reports what it was asked for, in order and once, with what holds without it") {
   auto document = Document::parse("probes: [{name: a}, {name: b}]\nport: 7", "f");
   REQUIRE(document);
   Section root = document->root();

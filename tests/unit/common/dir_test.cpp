@@ -55,7 +55,7 @@ TEST_CASE("a listing is sorted and knows directories through links") {
   CHECK_FALSE(root->read_link("c"));
 }
 
-TEST_CASE("a file that is kept open is read anew each time") {
+TEST_CASE("a file that is kept open is read again each time") {
   const TempDir temp;
   const std::string path = temp.file("stat");
   REQUIRE(write_file_atomically(path, "one"));
@@ -119,7 +119,7 @@ TEST_CASE("a descriptor has one owner") {
   CHECK(::fcntl(number, F_GETFD) == -1);
 }
 
-TEST_CASE("what is no file is told at once, and nothing waits for it") {
+TEST_CASE("a path that is no file is reported at once, and nothing waits for it") {
   const TempDir temp;
   REQUIRE(::mkfifo(temp.file("fifo").c_str(), 0600) == 0);
   REQUIRE(make_dirs(temp.file("folder")));

@@ -39,7 +39,7 @@ TEST_CASE("the first error goes outward and the rest is not done") {
   CHECK(both(2, 3).error().code == Errc::malformed);
 }
 
-TEST_CASE("errno tells the kind of error") {
+TEST_CASE("errno gives the kind of error") {
   const auto code = [](int number) {
     const Status status = fail_errno(number, "x");
     return status.error().code;

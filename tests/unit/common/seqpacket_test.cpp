@@ -8,7 +8,7 @@
 
 using namespace wattle;
 
-TEST_CASE("nobody there, a message that waits, one that is cut off where it is too long, and an end") {
+TEST_CASE("no peer, a message that waits, one that is cut off where it is too long, and an end") {
   const wattle::test::TempDir dir;
   const std::string path = dir.path() + "/s";
   CHECK(connect_seqpacket(path).error().code == Errc::unavailable);

@@ -56,7 +56,7 @@ class Listener {
 
 }  // namespace
 
-TEST_CASE("systemd hears that a program is ready, that its loop turns a few times in its span, and that it stops") {
+TEST_CASE("systemd learns that a program is ready, that its loop turns a few times in its span, and that it stops") {
   const Listener systemd("3000000");
   ServiceNotify notify;
   CHECK(notify.every() == 1s);
@@ -77,7 +77,7 @@ TEST_CASE("systemd hears that a program is ready, that its loop turns a few time
   CHECK(systemd.received() == std::vector<std::string>{"STOPPING=1"});
 }
 
-TEST_CASE("a manager that hears nothing any more does not make a loop wait") {
+TEST_CASE("a manager that reads nothing any more does not make a loop wait") {
   const Listener systemd("3000000");
   ServiceNotify notify;
   MonoTime now{};
@@ -94,7 +94,7 @@ TEST_CASE("a watchdog that waits for another process is not ours") {
   ::unsetenv("WATCHDOG_PID");
 }
 
-TEST_CASE("without a watchdog, and without systemd, nothing is told") {
+TEST_CASE("without a watchdog, and without systemd, nothing is reported") {
   {
     const Listener systemd(nullptr);
     ServiceNotify notify;

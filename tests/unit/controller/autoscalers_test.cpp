@@ -164,7 +164,7 @@ std::string by_utilisation(kube::AutoscalerKind kind, const Object& spec) {
 
 }  // namespace
 
-TEST_CASE("an autoscaler by CPU or memory utilisation is told apart from those by other metrics") {
+TEST_CASE("an autoscaler by CPU or memory utilisation is distinguished from those by other metrics") {
   const auto horizontal = [](const Object& metrics) {
     return by_utilisation(kube::AutoscalerKind::horizontal, {{"metrics", metrics}});
   };
@@ -239,7 +239,7 @@ TEST_CASE("what was seen stands for five minutes while the server is away, and n
   CHECK_FALSE(known.take(failed(Errc::denied), now += std::chrono::minutes(10)));
 }
 
-TEST_CASE("replicas are suggested where nobody owns their number, and nowhere else") {
+TEST_CASE("replicas are suggested where their number has no owner, and nowhere else") {
   BookRig rig;
   rig.minutes(30);
   REQUIRE(rig.book.rule_of(kWeb) != nullptr);
@@ -284,7 +284,7 @@ TEST_CASE("fewer replicas than there are need that all pods allow to shrink") {
   CHECK(rig.last_word().find("wattle.dev/shrink") == std::string::npos);
 }
 
-TEST_CASE("usage of pods that nobody hears of is that of the others; of most of them it is not known") {
+TEST_CASE("usage of pods without an agent is that of the others; of most of them it is not known") {
   BookRig rig;
   rig.owner.by = "";
   rig.web().pods = 4;
@@ -302,7 +302,7 @@ TEST_CASE("usage of pods that nobody hears of is that of the others; of most of 
   CHECK(deaf.last_word().find("no suggestion yet (needs ten minutes with requests and CPU use)") != std::string::npos);
 }
 
-TEST_CASE("a workload without pods, or whose rate nobody tells any more, has no suggestion") {
+TEST_CASE("a workload without pods, or whose rate is not reported any more, has no suggestion") {
   BookRig rig;
   rig.owner.by = "";
   rig.minutes(30);

@@ -92,7 +92,7 @@ TEST_CASE("pods that are late beyond the budget for half an hour end it likewise
   CHECK(newest["why"] == "pods exceeded their soft latency limit 4% of their time (limit 2%)");
 }
 
-TEST_CASE("what is no number alarms nobody") {
+TEST_CASE("a value that is no number raises no alarm") {
   BudgetMonitor monitor;
   const double nan = std::numeric_limits<double>::quiet_NaN();
   for (int i = 0; i < 10'000; ++i) {

@@ -98,7 +98,8 @@ TEST_CASE("a limit of waiting is read; without one, or with 0, it is learned") {
     CHECK_FALSE(parse_config(keys + "limits: {" + wrong + "}\n", "test"));
 }
 
-TEST_CASE("a limit of lateness likewise, and one that no share can be is told with its key and its range") {
+TEST_CASE(
+    "a limit of lateness is read in the same way, and an impossible share is reported with its key and its range") {
   const std::string keys = "key: /k\nallow_list: /a\n";
   CHECK_FALSE(parse_config(keys + "limits: {late: 0}\n", "test")->limits.late.has_value());
   const auto config = parse_config(keys + "limits: {late: 0.02}\n", "test");
@@ -113,7 +114,8 @@ TEST_CASE("a limit of lateness likewise, and one that no share can be is told wi
   }
 }
 
-TEST_CASE("an expression is read and a wrong one told with its term; a table may be trained in place of the network") {
+TEST_CASE(
+    "an expression is read and a wrong one reported with its term; a table may be trained in place of the network") {
   const std::string keys = "key: k\nallow_list: a\n";
   const auto right = parse_config(keys + "reward: {preset: expression, expression: \"energy + 2 * latency\"}\n" +
                                       "decide: {epsilon: 0.2}\npolicy: tabular-q\n",
@@ -135,7 +137,7 @@ TEST_CASE("an expression is read and a wrong one told with its term; a table may
   CHECK(removed.error().message().find("learn.network: unknown key") != std::string::npos);
 }
 
-TEST_CASE("every mistake is told at once, with its key") {
+TEST_CASE("every mistake is reported at once, with its key") {
   const auto config = parse_config(R"(
 mode: sometimes
 policy: clairvoyant
@@ -267,7 +269,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "replicas are suggested where that is asked for and somebody tells rates; the teacher learns by what is named") {
+    "replicas are suggested where that is asked for and rates are reported; the teacher learns by what is named") {
   const auto parsed = [](const std::string& keys) {
     return parse_config("{key: k, allow_list: a, provisioning: {" + keys + "}}", "test");
   };

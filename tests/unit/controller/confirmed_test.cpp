@@ -253,7 +253,7 @@ TEST_CASE("a restart between place and confirm, and a confirm long after, know w
   CHECK(rig.requested("n1") == 1.75);
 }
 
-TEST_CASE("pods that agents alone tell of keep name, decision, owner and requests over a restart") {
+TEST_CASE("pods that agents alone report keep name, decision, owner and requests over a restart") {
   ConfirmedRig rig({"n1", "n2"});
   rig.ticks(2);
   rig.place("0b7e1d8c-0000-4000-8000-000000000001", "web-1", 0.75);

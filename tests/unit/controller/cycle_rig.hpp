@@ -8,6 +8,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -123,6 +124,7 @@ struct CycleRig {
   std::vector<std::pair<std::string, wire::SleepOrder>> orders;
   std::size_t cluster_pods = 100;
   bool observable = true;
+  std::optional<double> metered_w;  // power by the agents' meters; unset: they have none
   PowerCycles::Around around{clock, log, {}, {}, {}};
 
   explicit CycleRig(bool api = true, std::size_t nodes = 1) {
@@ -158,7 +160,12 @@ struct CycleRig {
     now.node.name = node;
     now.managed = true;
     now.fresh = now.ready = runs(node);
-    if (now.fresh) sampled[node] = clock.mono();
+    if (now.fresh) {
+      energy_j[node] += metered_w.value_or(0);  // over the second before
+      sampled[node] = clock.mono();
+    }
+    if (metered_w && sampled.contains(node))
+      now.reading = placement::sleep::PowerReading{sampled[node], energy_j[node], *metered_w};
     if (sampled.contains(node)) now.sampled_at = sampled[node];
     if (pods.contains(node)) now.pod = pods[node];
     now.idle_w = 95;
@@ -196,6 +203,7 @@ struct CycleRig {
   }
 
   std::map<std::string, MonoTime> sampled;
+  std::map<std::string, double> energy_j;
 };
 
 }  // namespace wattle::controller::power

@@ -64,7 +64,7 @@ TEST_CASE("an outcome is reckoned with the life of pods of its application, whic
   CHECK(known->features->pod[14] > 0);  // life
 }
 
-TEST_CASE("after twenty outcomes a decision tells how far rewards were from the prediction, and not before") {
+TEST_CASE("after twenty outcomes a decision reports how far rewards were from the prediction, and not before") {
   LearnedRig rig;
   for (int i = 0; i < 9; ++i) rig.run_pod(5);
   rig.decider->asks().ask(ask_for("early", {"n1", "n2"}));
@@ -94,7 +94,7 @@ TEST_CASE("a policy that another kind of network learns for goes by the predicte
   CHECK(answer.policy == "tabular-q");
 }
 
-TEST_CASE("the guard is not told of what was explored, for it would be blamed on the ranking") {
+TEST_CASE("the guard does not see what was explored, because it would blame the ranking") {
   LearnedRig rig(Mode::live, {.epsilon = 1, .safe_margin = 1e9});
   std::size_t judged = 0;
   rig.decider->on_verdict([](const ArmNow&, double) { return true; }, [&](const ArmNow&, double) { ++judged; });

@@ -261,7 +261,7 @@ TEST_CASE("outcomes are judged by the arm of their decision, and an answer that 
   CHECK(rig.state.pod("p2")->in_flight_to.empty());
 }
 
-TEST_CASE("a pod that nobody asked for is counted, and teaches nothing") {
+TEST_CASE("a pod that no shim asked for is counted, and teaches nothing") {
   LiveRig rig;
   rig.tick({"stranger"});
   CHECK(rig.decider->figures().placements_unasked == 1);

@@ -38,8 +38,7 @@ void fill(LiveRig& rig) {
 
 }  // namespace
 
-TEST_CASE(
-    "a pod that no node has room for is told to wait, why, until when, and at its deadline that nobody is advised") {
+TEST_CASE("a pod that no node has room for gets a deferral with reason and end, and at its deadline no node") {
   LiveRig rig;
   fill(rig);
   const auto wait = rig.decider->asks().ask(asked("p", 4, 30'000));
@@ -78,7 +77,7 @@ TEST_CASE("it is answered alike until it is time to ask again, and placed once t
   CHECK(placed.again_ms == 0);
 }
 
-TEST_CASE("who permits nothing is told nothing of it, whatever another ask permitted") {
+TEST_CASE("a client that permits no waiting gets no deferral, whatever another ask permitted") {
   LiveRig rig;
   fill(rig);
   CHECK(rig.decider->asks().ask(asked("p", 4)).again_ms == 0);
@@ -99,7 +98,7 @@ TEST_CASE("a permission that is no time is none, and one without an end is the l
   CHECK(endless.defer_left_ms <= seconds(Deferrals::kLongest) * 1e3);
 }
 
-TEST_CASE("where nothing is acted upon nobody is told to wait") {
+TEST_CASE("where nothing is acted upon no pod is deferred") {
   LiveRig rig(Mode::shadow);
   const auto answer = rig.decider->asks().ask(asked("p", 7.9, 30'000));
   CHECK(answer.again_ms == 0);
@@ -145,7 +144,7 @@ TEST_CASE("pods that the ask names as coming next have room left to them") {
 }
 
 TEST_CASE(
-    "whatever is asked and when, a pod is never told to wait beyond its first deadline, and never for longer than "
+    "whatever is asked and when, a pod is never deferred beyond its first deadline, and never for longer than "
     "permitted") {
   CHECK(rc::check([] {
     Deferrals deferrals;

@@ -16,7 +16,7 @@ using namespace wattle::controller::test;
 using namespace std::chrono_literals;
 using json = wattle::SortedJson;
 
-TEST_CASE("a pod is told with what each of its containers draws, and the rest; all of it is the pod's") {
+TEST_CASE("a pod is reported with what each of its containers draws, and the rest; all of it is the pod's") {
   LiveRig rig;
   rig.decider->asks().ask(ask_for("p1", {"n1", "n2"}));
   for (int i = 0; i < 3; ++i) rig.tick({"p1"});

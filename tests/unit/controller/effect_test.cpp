@@ -52,7 +52,7 @@ TEST_CASE("a block's first minutes are not measured, and the wall clock says whi
   CHECK(block_at(schedule, schedule.began - 1h).number == 0);  // the clock went back
 }
 
-TEST_CASE("modes are read and told alike") {
+TEST_CASE("modes are read and printed alike") {
   for (const char* text : {"off", "shadow", "live", "canary:10%", "canary:95%"})
     CHECK(parse_mode(text)->text() == text);
   CHECK(parse_mode("canary")->text() == "canary:10%");

@@ -76,7 +76,7 @@ TEST_CASE_FIXTURE(EnrolFixture, "a token puts its node's key on the list, and no
   CHECK(counts.enrolled() == 1);
 }
 
-TEST_CASE_FIXTURE(EnrolFixture, "the next server key is told while keys are rotated") {
+TEST_CASE_FIXTURE(EnrolFixture, "the next server key is in the answer while keys are rotated") {
   const std::string next = KeyPair::generate().public_key;
   std::ofstream(dir.file("controller.key.pub")) << server.public_key << "\n" << next << "\n";
   CHECK(json::parse(ask(token("node-1"), key).body)["server_keys"] == json{server.public_key, next});
@@ -176,7 +176,7 @@ TEST_CASE_FIXTURE(EnrolFixture, "a key that is another's, in another role too, i
   CHECK(refused(EnrolRefused::other_node) == 2);
 }
 
-TEST_CASE_FIXTURE(EnrolFixture, "what makes no sense is refused, and tells nothing of the token") {
+TEST_CASE_FIXTURE(EnrolFixture, "an invalid request is refused, and the refusal reveals nothing of the token") {
   const std::string good = token("node-1");
   http::Request request;
   for (const std::string& body :
@@ -198,7 +198,8 @@ TEST_CASE_FIXTURE(EnrolFixture, "what makes no sense is refused, and tells nothi
   CHECK(ask(good, key).status == 200);
 }
 
-TEST_CASE_FIXTURE(EnrolFixture, "what cannot be read or written now is told as that, and the token stays good") {
+TEST_CASE_FIXTURE(EnrolFixture,
+                  "a file that cannot be read or written now is reported as that, and the token stays good") {
   const std::string good = token("node-1");
   std::ofstream(allow) << "garbage\n";
   CHECK(ask(good, key).status == 503);
@@ -220,7 +221,7 @@ TEST_CASE_FIXTURE(EnrolFixture, "a list that others may write is not added to, a
   CHECK(ask(good, key).status == 200);
 }
 
-TEST_CASE_FIXTURE(EnrolFixture, "who asks too often is put off, and heard again later") {
+TEST_CASE_FIXTURE(EnrolFixture, "a client that asks too often is put off, and served again later") {
   const std::string good = token("node-1");
   for (int i = 0; i < 50; ++i) CHECK(ask("wattle-enrol-guess", key).status == 401);
   CHECK(ask(good, key).status == 429);

@@ -214,7 +214,7 @@ TEST_CASE("records of an hour ago that name what has gone since are not folded")
   }
 }
 
-TEST_CASE("a thousandth pod that an agent tells of is bound, the one beyond the node's share is not") {
+TEST_CASE("the thousandth pod that an agent reports is bound, the one beyond the node's share is not") {
   DeciderRig rig(ModeSetting{Mode::live});
   rig.begin();
   for (std::size_t i = 0; i < kMaxPods + 5; ++i)

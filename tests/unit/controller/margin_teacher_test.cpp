@@ -140,7 +140,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("in mode shadow the teacher says what it would do, learns of what the rule did, and steers nobody") {
+TEST_CASE("in mode shadow the teacher says what it would do, learns from what the rule did, and steers no service") {
   const wattle::test::TempDir dir;
   Rig rig(TeacherMode::shadow, dir.path());
   CHECK(rig.made_trainers == 0);  // nobody has told of a service
@@ -241,7 +241,7 @@ TEST_CASE(
   CHECK(down);
 }
 
-TEST_CASE("where memory is not limited its actions are masked, and no step tells of it") {
+TEST_CASE("where memory is not limited its actions are masked, and no step has it") {
   for (const bool reported : {false, true}) {
     const wattle::test::TempDir dir;
     Rig rig(TeacherMode::canary, dir.path());
@@ -287,7 +287,7 @@ TEST_CASE("who has no latency that is known is left to the rule, and not learned
   CHECK(rig.made_trainers == 0);
 }
 
-TEST_CASE("minutes that are told again change nothing, and a gap ends what is learned from at once") {
+TEST_CASE("minutes that are reported again change nothing, and a gap ends what is learned from at once") {
   const wattle::test::TempDir dir;
   Rig rig(TeacherMode::shadow, dir.path());
   for (int i = 0; i < 20; ++i) rig.minute();
@@ -364,7 +364,7 @@ TEST_CASE("a rollback is kept at once, and another mode ends it") {
   CHECK_FALSE(rig.teacher->trial().rolled_back());
 }
 
-TEST_CASE("a service that is not told of is forgotten") {
+TEST_CASE("a service that is not reported is forgotten") {
   const wattle::test::TempDir dir;
   Rig rig(TeacherMode::shadow, dir.path());
   rig.minute("n1", "a.service");
@@ -389,7 +389,8 @@ void unreported_minute(Rig& rig, const Traffic& traffic) {
 
 }  // namespace
 
-TEST_CASE("what a node does not know of its requests somebody else may tell: that is learned from, and said") {
+TEST_CASE(
+    "requests that a node does not know may come from another source: the teacher learns from them, and says so") {
   const wattle::test::TempDir dir;
   Rig rig(TeacherMode::shadow, dir.path());
   for (int i = 0; i < 100; ++i) unreported_minute(rig, {100.0, 0.02, 1.5});
@@ -430,7 +431,7 @@ TEST_CASE("a rate without a latency is forecast, and the rule serves; what the n
 }
 
 TEST_CASE(
-    "a learner whose steps take long tells each at once, and does not take all minutes that wait before it ends") {
+    "a learner whose steps take long reports each at once, and does not take all minutes that wait before it ends") {
   // A step takes as long as the test lets it.
   struct Gate {
     std::atomic<std::uint64_t> allowed = 0, begun = 0;

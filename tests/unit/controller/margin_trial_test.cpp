@@ -48,7 +48,7 @@ TEST_CASE("in mode canary the teacher has half of the minutes, in blocks of fift
   CHECK(trial.test().blocks() >= 99);
 }
 
-TEST_CASE("a teacher that costs less is heard; one that costs as much, or more, is not") {
+TEST_CASE("a teacher that costs less is used; one that costs as much, or more, is not") {
   MarginTrial better(TeacherMode::canary, 1), same(TeacherMode::canary, 1), worse(TeacherMode::canary, 1);
   play(better, 3000, 0.25, 0.15);
   play(same, 30'000, 0.2, 0.2);
@@ -58,7 +58,7 @@ TEST_CASE("a teacher that costs less is heard; one that costs as much, or more, 
   CHECK_FALSE(worse.test().in_use());
 }
 
-TEST_CASE("heard and live it has three pairs of four and more, and is left again when it is behind") {
+TEST_CASE("in use and live it has three pairs of four and more, and is left again when it is behind") {
   MarginTrial trial(TeacherMode::live, 1);
   play(trial, 3000, 0.25, 0.15);
   REQUIRE(trial.test().in_use());
@@ -111,7 +111,7 @@ TEST_CASE("what a trial has seen is restored as it was, and what cannot be is re
   CHECK(again.test().blocks() == trial.test().blocks());
 }
 
-TEST_CASE("a service whose minutes have a gap begins a pair anew") {
+TEST_CASE("a service whose minutes have a gap starts another pair") {
   MarginTrial trial(TeacherMode::canary, 1);
   for (int i = 0; i < 100; ++i) {
     play(trial, 29, 0.3, 0);

@@ -179,7 +179,7 @@ TEST_CASE("a network from outside is kept under its name with what speaks for it
   CHECK(add("other").error().message().find("damaged") != std::string::npos);
 }
 
-TEST_CASE("what speaks for a network that is loaded is told with it, until something is learned") {
+TEST_CASE("the evidence for a network that is loaded is reported with it, until something is learned") {
   OrdersRig rig;
   rig.put("proven", 7, placement::feature_schema_hash(), "it was better on Tuesday");
   REQUIRE(rig.order(What::load, "proven"));
@@ -293,7 +293,7 @@ TEST_CASE("a promotion keeps what serves: where that is the network that is held
   }
 }
 
-TEST_CASE("what a promotion kept is brought back, over a restart too, and its name is nobody else's") {
+TEST_CASE("a network that a promotion kept is brought back, over a restart too, and its name belongs to no other") {
   OrdersRig rig;
   CHECK(rig.order(What::bring_back).error().code == Errc::not_found);
   REQUIRE(rig.order(What::promoted));

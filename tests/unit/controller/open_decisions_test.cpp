@@ -41,7 +41,7 @@ TEST_CASE("the oldest go when there are too many, by number or by the nodes of t
   CHECK(open.rows() == 0);
 }
 
-TEST_CASE("what nobody placed is forgotten after its time") {
+TEST_CASE("a decision without a placement is forgotten after its time") {
   const MonoTime begun = mono_from_ns(1);
   OpenDecisions open;
   open.add(1, open_over(4, begun));

@@ -48,7 +48,7 @@ TEST_CASE("records fill the windows of their node, which are given once, in the 
   CHECK(windows.size() == 1);
 }
 
-TEST_CASE("a pod that its agent sees go may still be told to have failed, until the window ends") {
+TEST_CASE("a pod that its agent sees go may still be reported to have failed, until the window ends") {
   OutcomeWindows windows;
   windows.open(window_of(1, "a", "n1"));
   windows.open(window_of(2, "b", "n1"));

@@ -81,7 +81,7 @@ TEST_CASE("a change by an operator is made as the command line's, and says from 
   CHECK(rig.asked[3] == std::map<std::string, std::string>{{"policy", "planner"}});
 }
 
-TEST_CASE("without a token of operators nobody changes anything, and what to name is told") {
+TEST_CASE("without an operator's token no change is possible, and the error names what to configure") {
   ChangeRig rig;
   rig.operators.reset();
   rig.refuses(403, Refused::path, "http.operator_token_file");
@@ -155,7 +155,7 @@ TEST_CASE("a body that makes no sense changes nothing and is named") {
   with(R"({"mode": "off", "force": "yes"})", "argument force");
 }
 
-TEST_CASE("what the controller says of a change is told, with its status") {
+TEST_CASE("the controller's answer to a change is passed on, with its status") {
   for (const auto& [code, status] : std::vector<std::pair<Errc, int>>{{Errc::malformed, 400},
                                                                       {Errc::out_of_range, 400},
                                                                       {Errc::denied, 409},

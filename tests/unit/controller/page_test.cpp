@@ -136,7 +136,7 @@ TEST_CASE("an argument of a list that makes no sense is named with its fix") {
   CHECK(rig.get("history", {{"node", "n9"}}).error().code == Errc::not_found);
 }
 
-TEST_CASE("the fleet's watts are told apart by whether they were measured; what is silent counts for nothing") {
+TEST_CASE("the fleet's watts are split by whether they were measured; what is silent counts for nothing") {
   PageRig rig;
   json fleet = (*rig.get("fleet"))["fleet"];
   CHECK(fleet["measured_w"].get<double>() == doctest::Approx(600));
@@ -223,7 +223,7 @@ TEST_CASE("the history marks the start and each change of the mode, the policy o
   CHECK(marks[1]["text"] == "mode live -> shadow");
 }
 
-TEST_CASE("nothing is made while nobody listens; who comes is told all at once, then each 2 s, the map each 4 s") {
+TEST_CASE("nothing is made without a listener; a listener gets everything at once, then each 2 s, the map each 4 s") {
   PageRig rig;
   const auto ear = std::make_shared<Ear>();
   const auto turns = [&](int count, Duration each) {

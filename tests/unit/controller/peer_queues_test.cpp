@@ -97,7 +97,7 @@ TEST_CASE("one query of any length delays the same peer's next one by five secon
   }
 }
 
-TEST_CASE("an agent that tells what agents tell never waits for its own sake") {
+TEST_CASE("an agent that sends what agents send never waits for its own sake") {
   QueuesRig rig(kTelemetryLimits);
   for (int s = 0; s < 600; ++s) {
     REQUIRE(rig.push("n1"));
@@ -161,7 +161,7 @@ TEST_CASE("what is put back is its peer's next again, after a pause in which oth
   CHECK(rig.queues.bytes() == 0);
 }
 
-TEST_CASE("within other things only who owes little is looked at, though nobody waits for his own sake") {
+TEST_CASE("within other work only peers that owe little are looked at, though no peer waits for its own sake") {
   QueuesRig rig(kAskLimits);
   REQUIRE(rig.push("floods"));
   const auto served = rig.queues.next(rig.clock.mono());

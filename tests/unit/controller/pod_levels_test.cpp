@@ -27,7 +27,7 @@ bool says(const RequestWorkload& workload, const std::string& text) {
 }
 }  // namespace
 
-TEST_CASE("a node is told what its own pods say, as long as they are there") {
+TEST_CASE("a node learns what its own pods say, as long as they are there") {
   PodLevels levels;
   CHECK(levels.of("n1").empty());
   levels.described(saying("a", PodProvision::limits));
@@ -52,7 +52,7 @@ TEST_CASE("a node is told what its own pods say, as long as they are there") {
   CHECK(levels.of("n2").empty());
 }
 
-TEST_CASE("of limits and requests a pod has one: whose requests were set is not told as limits") {
+TEST_CASE("a pod has limits or requests: one whose requests were set is not reported with limits") {
   PodLevels levels;
   kube::Pod pod = saying("a", PodProvision::limits);
   pod.requests_set = true;
@@ -60,7 +60,7 @@ TEST_CASE("of limits and requests a pod has one: whose requests were set is not 
   CHECK(levels.of("n1") == Levels{{"a", "suggest"}});
 }
 
-TEST_CASE("a node with very many is told of as many as its actuator takes") {
+TEST_CASE("a node with very many pods gets as many as its actuator takes") {
   PodLevels levels;
   for (std::size_t i = 0; i < actuation::kMaxWorkloads + 10; ++i)
     levels.described(saying("p" + std::to_string(i), PodProvision::limits));

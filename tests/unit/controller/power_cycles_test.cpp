@@ -74,6 +74,37 @@ TEST_CASE("cycles: a node sleeps and wakes, with its marks around it, and the to
   CHECK(rig.marks->events.back() == "n1 WattleAwake");
 }
 
+TEST_CASE("cycles: an order to wake that had no effect is repeated while a driver observes the node off") {
+  for (const bool observable : {true, false}) {
+    CAPTURE(observable);
+    CycleRig rig;
+    rig.observable = observable;
+    rig.choose();
+    REQUIRE(rig.until(State::asleep));
+    rig.machines->change("n1", [](FakePower::Machine& machine) { machine.deaf = true; });
+    rig.cycles->wake("n1", "a pod", false);
+    for (int i = 0; i < 20; ++i) rig.step();
+    rig.machines->change("n1", [](FakePower::Machine& machine) { machine.deaf = false; });
+    const WallTime asked = rig.clock.wall();
+    REQUIRE(rig.until(State::awake));
+    CHECK((rig.clock.wall() - asked < std::chrono::minutes(1)) == observable);
+    CHECK(rig.record().operation == (observable ? 2 : 3));
+  }
+}
+
+TEST_CASE("cycles: a test ends with a wake, also after a restart of the controller, and the next sleep is none") {
+  CycleRig rig;
+  REQUIRE(rig.cycles->test("n1", Depth::off, true, "operator/ann"));
+  REQUIRE(rig.until(State::asleep));
+  rig.restart();
+  REQUIRE(rig.until(State::awake, "n1", 60));
+  CHECK(rig.record().round_trips == 1);
+  for (int i = 0; i < 20; ++i) rig.step();
+  rig.choose();
+  REQUIRE(rig.until(State::asleep));
+  CHECK_FALSE(rig.until(State::awake, "n1", 60));
+}
+
 TEST_CASE("cycles: without an API server a node sleeps and wakes without marks") {
   CycleRig rig(false);
   rig.choose();

@@ -148,7 +148,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "a preset that was changed while nobody learned has its own network at the next start, and the former is kept") {
+    "a preset that was changed while no learner ran has its own network at the next start, and the former is kept") {
   TrainerRig rig;
   rig.start(Preset::weighted, std::make_unique<Stepped>(0.5F, 7));
   rig.change(Preset::lc);
@@ -169,7 +169,7 @@ TEST_CASE("names of networks that changes of the preset keep are not given by ha
   CHECK(refused.error().code == Errc::conflict);
 }
 
-TEST_CASE("from each preset to each: the former's network is not heard, the prior decides until the other's is there") {
+TEST_CASE("from each preset to each: the former's network is not used, the prior decides until the other's is there") {
   int pod = 0;
   for (const Preset from : kPresets)
     for (const Preset to : kPresets) {

@@ -178,8 +178,7 @@ TEST_CASE("an answer of another shape is refused as a whole, and the error names
   CHECK(refused(R"({"status":"error","error":")" + std::string(100'000, 'x') + "\"}").what.size() < 300);
 }
 
-TEST_CASE_FIXTURE(AskingRig,
-                  "it asks by the queries of the configuration, shows the token, and tells of each workload") {
+TEST_CASE_FIXTURE(AskingRig, "it sends the queries of the configuration with the token, and reports each workload") {
   const wattle::test::TempDir dir;
   write(dir.file("token"), "word-of-the-token\n");
   config.token_file = dir.file("token");
@@ -202,7 +201,8 @@ TEST_CASE_FIXTURE(AskingRig,
   CHECK(figures(TrafficQuery::late).problem.find("contains no token") != std::string::npos);
 }
 
-TEST_CASE_FIXTURE(AskingRig, "what one query told stays while it fails, until it is too old, and the others go on") {
+TEST_CASE_FIXTURE(AskingRig,
+                  "a query's answer stays while the query fails, until it is too old, and the others go on") {
   make();
   rates->turn();
   const std::string words = R"({"status":"error","errorType":"execution","error":"too many samples"})";
@@ -227,7 +227,7 @@ TEST_CASE_FIXTURE(AskingRig, "what one query told stays while it fails, until it
   CHECK(figures(TrafficQuery::rate).problem.empty());
 }
 
-TEST_CASE_FIXTURE(AskingRig, "who answers as no Prometheus does, or too much, tells nothing") {
+TEST_CASE_FIXTURE(AskingRig, "a server that answers as no Prometheus does, or too much, gives no values") {
   make();
   const auto problem_of = [this](http::Response response) {
     stand_in.say(config.rate_query, std::move(response));

@@ -43,7 +43,7 @@ json page(StoreFile& file, bool pods, const std::string& after, std::int64_t now
 
 }  // namespace
 
-TEST_CASE("a pod's request, life and use by the hour are told after it has gone, over a restart") {
+TEST_CASE("a pod's request, life and use by the hour are served after it has gone, over a restart") {
   const CrashDisk disk;
   std::optional<StoreFile> file(open(in_memory()));
   REQUIRE(file->usage().put(std::array{asked_for("u1", "a", kNow_s + 1800), placed("daemon", "a", kNow_s)}, kNow_s));
@@ -75,8 +75,7 @@ TEST_CASE("a pod's request, life and use by the hour are told after it has gone,
   CHECK(hours["next"].is_null());
 }
 
-TEST_CASE(
-    "a pod that runs has no end; one that nobody told of for hours ended while nobody looked; one placed again runs") {
+TEST_CASE("a running pod has no end; one without reports for hours has ended meanwhile; one placed again runs") {
   const CrashDisk disk;
   StoreFile file = open(in_memory());
   REQUIRE(file.usage().put(std::array{asked_for("runs", "a", kNow_s), asked_for("lost", "a", kNow_s - 9 * kHour_s)},
@@ -92,7 +91,7 @@ TEST_CASE(
   for (const json& row : rows) CHECK(row["ended_s"].get<std::int64_t>() >= row["placed_s"].get<std::int64_t>());
 }
 
-TEST_CASE("pages follow one another until all pods and all hours were told once") {
+TEST_CASE("pages follow one another until all pods and all hours were sent once") {
   const CrashDisk disk;
   StoreFile file = open(in_memory());
   std::vector<PodFacts> pods;

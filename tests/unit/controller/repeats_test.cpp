@@ -28,7 +28,7 @@ const MonoTime kBegin{};
 
 }  // namespace
 
-TEST_CASE("the same pod with the same candidates is told the same, in whatever order they are named") {
+TEST_CASE("the same pod with the same candidates gets the same answer, in whatever order they are named") {
   Repeats repeats;
   repeats.keep("p", {"a", "b"}, scored({10, 3}), kBegin);
   CHECK(repeats.find(ask_of("p", {"a", "b"}), 2s, kBegin + 1s)->scores == std::vector<std::int64_t>{10, 3});
@@ -39,7 +39,7 @@ TEST_CASE("the same pod with the same candidates is told the same, in whatever o
   CHECK_FALSE(repeats.find(ask_of("p", {"a", "b"}), 2s, kBegin + 3s));
 }
 
-TEST_CASE("of a pod that is kept anew the newest answer counts, and it is forgotten in its time") {
+TEST_CASE("for a pod that is kept again the newest answer counts, and it is forgotten in its time") {
   Repeats repeats;
   repeats.keep("p", {"a"}, scored({1}), kBegin);
   repeats.keep("p", {"a", "b"}, scored({2, 3}), kBegin + 1s);

@@ -73,7 +73,8 @@ struct NineRig : RequestRig {
 
 }  // namespace
 
-TEST_CASE("a pod of a workload whose replicas nobody owns has nine actions, and more replicas are a suggestion alone") {
+TEST_CASE(
+    "a pod of a workload whose replicas have no owner has nine actions, and more replicas are a suggestion alone") {
   NineRig rig;
   rig.pass(30, 1.8);
   REQUIRE(rig.replicas.suggested(kShopWeb));

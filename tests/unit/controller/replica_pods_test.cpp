@@ -53,7 +53,7 @@ struct PodsRig {
 
 }  // namespace
 
-TEST_CASE("replicas on nodes without agents answer requests, too: what those take is not put on who is heard of") {
+TEST_CASE("replicas on nodes without agents answer requests, too: their load is not put on those with agents") {
   PodsRig rig;
   rig.elsewhere("far", 2);
   rig.minutes(40);
@@ -97,7 +97,8 @@ TEST_CASE("fewer are suggested only where those elsewhere allow it, too") {
   CHECK(rig.state() == ReplicaState::fewer);
 }
 
-TEST_CASE("pods on no node, or on one without an agent, are told as elsewhere until they are bound to one of ours") {
+TEST_CASE(
+    "pods on no node, or on one without an agent, are reported as elsewhere until they are bound to one of ours") {
   WatchedRig rig;
   std::vector<std::string> elsewhere, bound;
   rig.join->on_elsewhere([&](const kube::Pod& pod) { elsewhere.push_back(pod.uid); });

@@ -75,7 +75,7 @@ TEST_CASE("without the annotation, or with one pod that lacks it, nothing is bel
   CHECK(state_of(rig.web()) == "keep");
 }
 
-TEST_CASE("waiting raises what is needed, and so do throttling where pressure is not told, and kills for memory") {
+TEST_CASE("waiting raises what is needed, and so do throttling where pressure is not reported, and kills for memory") {
   RequestRig rig;
   rig.report(RequestRig::pod_of("a"));
   for (int i = 0; i < 90; ++i)
@@ -171,7 +171,7 @@ TEST_CASE("a restart keeps suggestions, from the store's file") {
   CHECK(rig.web().suggested_cores() == before.suggested_cores());
 }
 
-TEST_CASE("rows that are not ours are counted, and learned anew") {
+TEST_CASE("rows that are not ours are counted, and learned again") {
   RequestRig rig;
   rig.report(RequestRig::pod_of("a"));
   rig.hours(1, 0.5);
@@ -261,7 +261,7 @@ TEST_CASE("metrics have the sums") {
   CHECK(text.find("wattle_controller_provision_cores{kind=\"freed\"} 1.4") != std::string::npos);
 }
 
-TEST_CASE("times that are left are told in hours or minutes, never less than one") {
+TEST_CASE("remaining times are shown in hours or minutes, never less than one") {
   CHECK(more_time(8 * 3600) == "8 more hours");
   CHECK(more_time(7.2 * 3600) == "8 more hours");
   CHECK(more_time(3600) == "60 more minutes");
@@ -304,7 +304,7 @@ TEST_CASE("what was set is the request, what was there before it stays the origi
   CHECK(rig.web().original.cpu_cores == pod.cpu_request_cores);
 }
 
-TEST_CASE("kubelets that wait, refuse or fail are told in words, and over a namespace with the pods they are of") {
+TEST_CASE("kubelets that wait, refuse or fail are described in words, and over a namespace with the pods they are of") {
   RequestRig rig;
   kube::Pod pod = RequestRig::pod_of("a");
   pod.resize = kube::PodResize::deferred;

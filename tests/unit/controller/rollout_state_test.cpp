@@ -165,7 +165,7 @@ TEST_CASE("a row that is damaged lets nothing act until an operator says so; the
   }
 }
 
-TEST_CASE("a monitor that cannot be read is told where nothing acts, too, until the next order") {
+TEST_CASE("a monitor that cannot be read is reported where nothing acts, too, until the next order") {
   RestartRig rig;
   rig.open(Mode::shadow);
   rig.manager->unreadable({Errc::malformed, "monitor plan", "is no JSON object", ""});

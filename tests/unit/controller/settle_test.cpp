@@ -178,7 +178,7 @@ TEST_CASE("a pod that failed before any telemetry came has an outcome all the sa
   CHECK(!outcome->marginal_w);
 }
 
-TEST_CASE("a node that tells nothing gives no outcome, after a grace") {
+TEST_CASE("a node that reports nothing gives no outcome, after a grace") {
   const auto view = settled_nodes();
   const SettleWindow window = window_of(view);
   CHECK(!window.over(settle_at_s(14)));

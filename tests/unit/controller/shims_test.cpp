@@ -43,7 +43,7 @@ struct ShimsFixture {
 
 }  // namespace
 
-TEST_CASE("shims that share a key are told apart by their host, and one that is silent is known for ten minutes") {
+TEST_CASE("shims that share a key are distinguished by their host, and one that is silent is known for ten minutes") {
   ShimsFixture f;
   f.beat("a");
   f.beat("b");
@@ -117,7 +117,7 @@ TEST_CASE(
   CHECK(f.detail().find("a is silent") != std::string::npos);
 }
 
-TEST_CASE("paths that a shim does not have are told where nothing else is asked") {
+TEST_CASE("paths that a shim does not have are reported where nothing else is asked") {
   ShimsFixture f;
   Facts wrong = facts("a", "0");
   wrong["wrong_paths"] = "7";

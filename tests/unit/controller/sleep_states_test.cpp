@@ -56,6 +56,7 @@ struct StatesRig : SleepRig {
     record.operation = 7;
     record.round_trips = 2;
     record.last_slept = clock.wall();
+    if (node_state == core::PowerState::waking) record.measured = {6.0, 600.0, 60.0, 9000.0, 5.0};
     rows.nodes.push_back({name, record, {}});
   }
   json document_of(const std::string& what, const Arguments& arguments = {}) {
@@ -112,7 +113,11 @@ TEST_CASE_FIXTURE(StatesRig, "the document has each record, and transitions of o
   CHECK(first["round_trips"] == 2);
   CHECK(first["round_trips_needed"] == 3);
   CHECK(first["last_woken_wall_s"].is_null());
+  CHECK(first["transitions_measured"] == false);
+  CHECK(found["nodes"][1]["transitions_measured"] == true);
+  CHECK(found["nodes"][1]["transitions_j"] == 9600);
   CHECK(found["totals"]["cycles"] == 0);
+  CHECK(found["totals"]["transitions_j"] == 0);
   REQUIRE(found["transitions"].size() == 3);
   CHECK(found["transitions"][0]["operation"] == 3);
   CHECK(document_of("sleep", {{"limit", "1"}})["transitions"].size() == 1);

@@ -111,7 +111,7 @@ TEST_CASE("pods that ran before the controller looked are no starts") {
   CHECK(rig.state.node_view("n1")->starts == 1);
 }
 
-TEST_CASE("a pod that is advised anew counts once, and one that is deleted unbound counts no more") {
+TEST_CASE("a pod that is advised again counts once, and one that is deleted unbound counts no more") {
   StartCapRig rig(1);
   for (int i = 0; i < 5; ++i) CHECK(rig.ask("p") == "n1");
   CHECK(rig.state.node_view("n1")->starts == 1);

@@ -83,7 +83,7 @@ TEST_CASE("links and disks carry what the agent says, what is known otherwise, a
   CHECK(state.node_view("n1")->disk_bytes_per_s == 3e9);
 }
 
-TEST_CASE("a node that says nothing grows old, one never heard of has no age") {
+TEST_CASE("a node that says nothing grows old, and one that never reported has no age") {
   StateRig rig;
   rig.state.apply("n1", record_at(1), at_s(1000));
   const auto& view = rig.state.view(spec("p"), at_s(1007));

@@ -159,7 +159,7 @@ TEST_CASE("sums end at a bound and stay whole, whatever records say, and folding
   CHECK(same->records == static_cast<std::int64_t>(batches));
 }
 
-TEST_CASE("an empty file is begun anew and told as damaged: it held something once") {
+TEST_CASE("an empty file is started again and reported as damaged: it held something once") {
   wattle::test::TempDir dir;
   StoreOptions options;
   options.file.path = dir.file("store.db");
@@ -179,7 +179,7 @@ TEST_CASE("an empty file is begun anew and told as damaged: it held something on
   CHECK((info.st_mode & 07777U) == 0600);
 }
 
-TEST_CASE("incarnations are told apart, the lowest are forgotten") {
+TEST_CASE("incarnations are distinguished, the lowest are forgotten") {
   wattle::test::TempDir dir;
   StoreFileOptions options;
   options.path = dir.file("store.db");

@@ -15,7 +15,7 @@ using namespace wattle::controller::test;
 using namespace std::chrono_literals;
 using sqlite::testing::CrashDisk;
 
-TEST_CASE("the writer commits what was added, tells of it, and a new one begins where it ended") {
+TEST_CASE("the writer commits what was added, reports it, and a new one begins where it ended") {
   wattle::test::TempDir dir;
   const SystemClock clock;
   const Log log = Log::silent();
@@ -113,7 +113,7 @@ TEST_CASE("a disk that is full keeps everybody waiting, and nothing is lost or d
   CHECK(StoreTables::nodes(file).value().front().records == static_cast<std::int64_t>(seq));
 }
 
-TEST_CASE("a damaged file is moved aside, told, and never deleted; a new one is begun") {
+TEST_CASE("a damaged file is moved aside, reported, and never deleted; a new one is begun") {
   wattle::test::TempDir dir;
   const SystemClock clock;
   const Log log = Log::silent();

@@ -9,7 +9,7 @@ using namespace wattle;
 using namespace wattle::controller;
 using namespace std::chrono_literals;
 
-TEST_CASE("what nobody waits for any more is not done later") {
+TEST_CASE("a task without a waiting client is not done later") {
   auto queue = TaskQueue::open_(4);
   REQUIRE(queue);
   bool done = false;
@@ -27,7 +27,7 @@ TEST_CASE("what nobody waits for any more is not done later") {
   CHECK_FALSE(done);
 }
 
-TEST_CASE("who leaves while it is done is told that it is, since it may be done in the end") {
+TEST_CASE("a client that leaves while its task is done learns that it is, since it may be done in the end") {
   auto queue = TaskQueue::open_(4);
   REQUIRE(queue);
   std::promise<void> left;

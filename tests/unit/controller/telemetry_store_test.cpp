@@ -156,7 +156,7 @@ TEST_CASE("credit is a share of the queue, and less for whoever sends much more 
   CHECK(rig.hello("a").credit == 20);
 }
 
-TEST_CASE("a lower incarnation that keeps coming back is a second agent, which is told and does no harm") {
+TEST_CASE("a lower incarnation that keeps coming back is a second agent, which is reported and does no harm") {
   TelemetryStoreRig rig;
   rig.hello("new", 2);
   CHECK(refused(rig.say("old", hello_of("n1", 1))));  // may be on its last legs
@@ -192,7 +192,7 @@ TEST_CASE(
   CHECK(rig.telemetry->conflicts() == std::vector<std::string>{"n1"});
 }
 
-TEST_CASE("a record with more workloads than a node may tell is acknowledged, and kept as it is counted") {
+TEST_CASE("a record with more workloads than a node may report is acknowledged, and kept as it is counted") {
   struct Folds final : TelemetrySink {
     void on_hello(const wire::Hello&) override {}
     std::size_t fold(const std::string&, Record& record) override {
@@ -232,7 +232,7 @@ TEST_CASE("workloads that together use more than any node are refused: their sum
 }
 
 TEST_CASE(
-    "an agent for whose messages there is no room loses its session, is not heard until Hello, and loses no record") {
+    "an agent for whose messages there is no room loses its session, is ignored until Hello, and loses no record") {
   TelemetryStoreRig rig;
   rig.hello("a");
   rig.send("a", 1, 3);

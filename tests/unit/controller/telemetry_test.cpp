@@ -97,7 +97,7 @@ TEST_CASE("a message is read in steps when its receiver pauses, and acknowledged
   CHECK(only<wire::Ack>(messages).seq == 3);
 }
 
-TEST_CASE("each acknowledgement tells the levels that the node's pods say") {
+TEST_CASE("each acknowledgement has the levels that the node's pods say") {
   TelemetryRig rig;
   only<wire::Welcome>(rig.say("a", hello_of("n1")));
   CHECK(only<wire::Ack>(rig.samples("a", {record_at(1)})).pod_levels.empty());
@@ -107,7 +107,7 @@ TEST_CASE("each acknowledgement tells the levels that the node's pods say") {
   CHECK(only<wire::Ack>(rig.samples("a", {record_at(3)})).pod_levels.empty());
 }
 
-TEST_CASE("each acknowledgement tells the margins that the node's services should have, and no other node's") {
+TEST_CASE("each acknowledgement has the margins that the node's services should have, and no other node's") {
   TelemetryRig rig;
   rig.say("a", hello_of("n1"));
   rig.say("b", hello_of("n2"), "n2");
@@ -266,7 +266,7 @@ TEST_CASE("an agent speaks only for its own node, in a version that both know, a
         std::string::npos);
 }
 
-TEST_CASE("whoever sends garbage is told once and then ignored until the next Hello") {
+TEST_CASE("a peer that sends garbage gets one refusal and is then ignored until the next Hello") {
   TelemetryRig rig;
   rig.say("a", hello_of("n1"));
   const transport::Incoming garbage{"a", {Role::agent, "n1"}, "\xc1 nonsense"};
@@ -289,7 +289,7 @@ TEST_CASE("a record that is out of range is refused but acknowledged") {
   CHECK(rig.telemetry.figures().refused == 1);
 }
 
-TEST_CASE("what is told ahead of its turn is shown, neither acknowledged nor counted, and taken when it comes again") {
+TEST_CASE("a record ahead of its turn is shown, neither acknowledged nor counted, and taken when it comes again") {
   TelemetryRig rig;
   rig.say("a", hello_of("n1"));
   only<wire::Ack>(rig.samples("a", {record_at(1)}));
@@ -316,7 +316,7 @@ TEST_CASE("ahead of its turn comes only what is newer, of this incarnation, and 
   CHECK(rig.telemetry.figures().refused == 0);  // it is when it comes in its turn
 }
 
-TEST_CASE("an agent that tells more than can be new is cut") {
+TEST_CASE("an agent that sends more than can be new is cut") {
   TelemetryRig rig;
   rig.say("a", hello_of("n1"));
   std::uint64_t seq = 0;
@@ -383,7 +383,7 @@ TEST_CASE("containers have at most what is their pod's, and ids that can be part
   CHECK(refused(std::vector<ContainerValues>(kMaxContainers + 1, {"a", 0, 0})) == "record.workloads[u].containers");
 }
 
-TEST_CASE("a node's wall clock is told by the record that waited least") {
+TEST_CASE("a node's wall clock is known from the record that waited least") {
   TelemetryRig rig;
   CHECK_FALSE(rig.telemetry.clocks().ahead_s("n1"));
   const auto say = [&](std::uint64_t seq, double ahead_s, double waited_s, std::uint64_t incarnation = 1) {
@@ -406,7 +406,8 @@ TEST_CASE("a node's wall clock is told by the record that waited least") {
   CHECK(say(5, 0, 0.05) == doctest::Approx(-0.05));
 }
 
-TEST_CASE("an hour's energy is not told a thousand times a second: measured time is held against the node's clock") {
+TEST_CASE(
+    "an hour's energy is not reported a thousand times a second: measured time is held against the node's clock") {
   TelemetryRig rig;
   rig.say("a", hello_of("n1"));
   const auto report = [&](std::uint64_t seq, std::int64_t mono_ns, std::int64_t interval_ns) {

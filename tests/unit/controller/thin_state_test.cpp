@@ -34,7 +34,7 @@ struct InUse {
 };
 }  // namespace
 
-TEST_CASE("a cluster that hears thinned records knows what one knows that hears whole ones") {
+TEST_CASE("a cluster that receives thinned records knows what one knows that receives whole ones") {
   CHECK(rc::check([] {
     using Step = std::pair<std::uint64_t, std::uint64_t>;
     const auto most_bytes = *rc::gen::element<std::size_t>(500, 1 << 20);
@@ -126,7 +126,7 @@ TEST_CASE("after a lost record what is known stays, and the next whole one fixes
   CHECK(in_use.has("p3"));
 }
 
-TEST_CASE("a listing in parts of which one is lost sends nobody away") {
+TEST_CASE("a listing in parts of which one is lost removes no peer") {
   InUse in_use;
   Record first = record_at(1);
   for (std::uint64_t id = 1; id <= 3; ++id) first.workloads.push_back(workload("p" + std::to_string(id), id, 5));

@@ -102,7 +102,7 @@ TEST_CASE_FIXTURE(ReviewRig, "what the API server does not vouch for proves noth
   for (const json& odd : {json(nullptr), json::array(), json("text"), json(3)}) CHECK(why(odd) == EnrolRefused::token);
 }
 
-TEST_CASE_FIXTURE(ReviewRig, "an API server that is away, or that does not let us ask, refuses nobody for good") {
+TEST_CASE_FIXTURE(ReviewRig, "an API server that is away, or that does not let us ask, refuses no agent for good") {
   api.let_in({"another"});
   CHECK(why(good_status()) == EnrolRefused::unavailable);
   api.close();

@@ -101,8 +101,7 @@ TEST_CASE("records that come after all raw ones have gone by their age are count
 }
 
 TEST_CASE(
-    "a workload is its namespace's, owner's, node's and label's, also when it has ended, and of which nobody told is "
-    "told apart") {
+    "a workload belongs to namespace, owner, node and label, also when it has ended; unknown ones are listed apart") {
   const CrashDisk disk;
   StoreFile file = open(in_memory());
   CHECK(report_of(file, ReportBy::node).from_s == 0);
@@ -171,7 +170,7 @@ TEST_CASE("what an API server says of a pod stands, and a pod counts as placed o
   CHECK(kept == std::vector{expected});
 }
 
-TEST_CASE("waiting is the time in which a task waited, of that in which it was told; not told is no zero") {
+TEST_CASE("waiting is the share of the reported time in which a task waited; no report is not zero") {
   const CrashDisk disk;
   StoreFile file = open(in_memory());
   WorkloadValues waits = used("u1", 10), silent = used("u2", 10);
@@ -236,7 +235,7 @@ TEST_CASE("the oldest hours go when they are too old or too much, pods with them
   CHECK(file.usage().bytes() == bytes);
 }
 
-TEST_CASE("where nothing is kept a report says so, and what is kept later begins anew") {
+TEST_CASE("where nothing is kept a report says so, and what is kept later starts from zero") {
   const CrashDisk disk;
   StoreFileOptions options = in_memory();
   const ReportQuery query{{0, ReportBy::name_space, {}}, 10, kNow_s};
@@ -260,7 +259,7 @@ TEST_CASE("where nothing is kept a report says so, and what is kept later begins
   CHECK(report.rows.at("(unknown)").used.energy_uj == 40);
 }
 
-TEST_CASE("what of a sample never came is told as missing, and nothing else is changed by it") {
+TEST_CASE("parts of a sample that never came are reported as missing, and nothing else is changed by them") {
   const CrashDisk disk;
   StoreFile file = open(in_memory());
   StoreItem node = whole("a", 1, {used("u1", 10), used("u2", 20)});

@@ -80,7 +80,7 @@ TEST_CASE("a pod that is bound without an ask is an observed decision with the f
   }
 }
 
-TEST_CASE("what the API server says of a failure is in the outcome, whoever tells first that the pod went") {
+TEST_CASE("the API server's account of a failure is in the outcome, whoever reports first that the pod went") {
   for (const bool agent_first : {false, true}) {
     CAPTURE(agent_first);
     WatchedRig rig;
@@ -196,7 +196,7 @@ TEST_CASE("what a list shows bound is requested again after a restart, and is no
   CHECK(off.decider->log().entries().empty());
 }
 
-TEST_CASE("a pod is named and requested though its agent saw it before the API server told of it") {
+TEST_CASE("a pod is named and requested though its agent saw it before the API server reported it") {
   WatchedRig rig;
   rig.tick({"p1"});
   CHECK(rig.requested("n1") == 0);

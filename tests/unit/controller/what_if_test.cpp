@@ -111,7 +111,7 @@ TEST_CASE("nothing stays behind of what was asked: not in the log, the state, th
   CHECK(next(true) == next(false));
 }
 
-TEST_CASE("what is asked wrongly is told by name") {
+TEST_CASE("a wrong argument is reported by name") {
   WhatIfRig rig;
   rig.decider->asks().ask(ask_for("p1", {"n1", "n2"}));
   const auto refused = [&](const Given& given) { return rig.ask(given).error(); };

@@ -142,7 +142,7 @@ TEST_CASE("one more stream than may be is 503 and counted; HEAD is no listener")
   f.listener();
 }
 
-TEST_CASE("who does not read is let go and counted, and the others hear on") {
+TEST_CASE("a reader that does not read is dropped and counted, and the others continue") {
   // Room for more than two events: one that has been read counts until the server hears that it was sent.
   const StreamFixture f({.unread_bytes = 250'000, .send_buffer_bytes = 4096});
   const RawSocket deaf = f.listener();

@@ -73,7 +73,7 @@ TEST_CASE("a file without a certificate has no fingerprint, and is named") {
 
 TEST_CASE("names that are none make no certificate") { CHECK_FALSE(self_signed({""}, SystemClock().wall(), 1h)); }
 
-TEST_CASE("when the first certificate of a file ends is told, and whether that is soon") {
+TEST_CASE("the end of a file's first certificate is reported, and whether that is soon") {
   const wattle::test::TempDir dir;
   const WallTime now = SystemClock().wall();
   // An end is told in whole seconds.

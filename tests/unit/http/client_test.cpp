@@ -106,7 +106,7 @@ TEST_CASE("an answer that is not HTTP, too large, or cut short is refused") {
   CHECK(ask("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc") == Errc::unavailable);
 }
 
-TEST_CASE("nobody there is unavailable and names the peer") {
+TEST_CASE("an unused port is unavailable and names the peer") {
   std::uint16_t port = 0;
   { port = Listener().port; }
   Client client("127.0.0.1", port);

@@ -60,7 +60,7 @@ TEST_CASE_FIXTURE(TlsClientFixture, "a client asks over TLS, again and again on 
 }
 
 TEST_CASE_FIXTURE(TlsClientFixture,
-                  "a client tells nothing to whom its authority does not know, or knows by another name") {
+                  "a client sends nothing to a server that its authority does not know, or knows by another name") {
   std::string ca = "ca.pem";
   SUBCASE("another authority") {
     start("localhost");

@@ -189,7 +189,7 @@ TEST_CASE("another thread can end it, before and while it waits") {
   CHECK(later.error().message().find("the request was cancelled") != std::string::npos);
 }
 
-TEST_CASE("over TLS lines come from whom the client trusts by authority and name, and from nobody else") {
+TEST_CASE("over TLS lines come only from a server that the client trusts by authority and name") {
   const wattle::test::TempDir dir;
   const Signed authority = make_certificate("authority", nullptr), stranger = make_certificate("authority", nullptr);
   const Signed own = make_certificate("localhost", &authority), client = make_certificate("client", &authority);

@@ -171,7 +171,7 @@ TEST_CASE("a header over the limit is 431") {
   CHECK(f.lives());
 }
 
-TEST_CASE("a client that starts a request and stalls is told 408 and closed") {
+TEST_CASE("a client that starts a request and stalls gets 408 and is closed") {
   const Fixture f({.request_timeout = 2s});
   const RawSocket socket(f.server->port());
   socket.send("GET /hello HTTP/1.1\r\nHo");

@@ -60,7 +60,7 @@ TEST_CASE("garbage bytes are answered 400 and the server goes on") {
   }
 }
 
-TEST_CASE("a client that leaves in the middle harms nobody") {
+TEST_CASE("a client that leaves in the middle harms no other") {
   const Fixture f;
   for (const char* part :
        {"", "G", "POST /echo HTTP/1.1\r\n", "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nabc"}) {
@@ -109,7 +109,7 @@ TEST_CASE("a path or a method that is not there is counted, and what is logged o
   CHECK(options.refusals->get(wattle::http::Refused::path) == 2);
 }
 
-TEST_CASE("turns are told by the workers themselves: not while none of them is free") {
+TEST_CASE("turns are reported by the workers themselves: not while none of them is free") {
   std::atomic<int> turns = 0;
   std::atomic<bool> busy = false, go_on = false;
   ServerOptions options;
@@ -150,7 +150,7 @@ TEST_CASE("an unknown path is 404 and a wrong method 405 with the right ones") {
   CHECK(socket.read_to_end().find("Allow: POST\r\n") != std::string::npos);
 }
 
-TEST_CASE("a handler that throws is a 500 that tells no internals") {
+TEST_CASE("a handler that throws is a 500 that reveals no internals") {
   const Fixture f;
   auto client = f.client();
   const auto answer = client.request("GET", "/throws", "", wattle::tests::soon());

@@ -216,7 +216,7 @@ TEST_CASE("an endpoint that others reach without TLS or token is a mistake unles
   CHECK(read("tls: {client_ca: /c}", "::1", certificate).find("tls.certificate") != std::string::npos);
 }
 
-TEST_CASE("over TLS a request that is cut off is told why, and one that is too large too") {
+TEST_CASE("over TLS a request that is cut off gets the reason, and one that is too large too") {
   TlsFixture f;
   f.use_tls();
   f.options.request_timeout = kTrickle;

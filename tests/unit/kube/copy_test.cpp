@@ -68,7 +68,7 @@ TEST_CASE("an owner that looks whenever it likes knows what the server has") {
   }));
 }
 
-TEST_CASE("what a list shows was so before; what a watch tells has just happened; the same again is nothing") {
+TEST_CASE("a list shows what was so before; a watch reports what has just happened; the same again is nothing") {
   Owner owner;
   owner.copy.begin_list();
   owner.copy.put(pod_json("u1", "n1"));

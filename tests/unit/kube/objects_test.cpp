@@ -40,7 +40,7 @@ TEST_CASE("the time at which a kubelet accepted a pod is read, and another text 
   CHECK(read_pod(SortedJson::parse(R"({"status": {"startTime": 60}})")).started_s == 0);
 }
 
-TEST_CASE("whose a pod is: its Deployment where its labels tell of one, and labels in an order") {
+TEST_CASE("a pod's owner is its Deployment where its labels show one, and labels have an order") {
   json object = some_pod();
   CHECK(read_pod(object).owner == "ReplicaSet/web-5d9");
   CHECK(read_pod(object).labels.empty());
@@ -58,7 +58,7 @@ TEST_CASE("whose a pod is: its Deployment where its labels tell of one, and labe
   CHECK(read_pod(object).labels.empty());
 }
 
-TEST_CASE("at which level a pod says it is to be; what is no level is off, and told") {
+TEST_CASE("a pod's level is read from its annotation; an invalid level is off, and reported") {
   json object = some_pod();
   CHECK(read_pod(object).provision == PodProvision::unsaid);
   for (const PodProvision level : {PodProvision::off, PodProvision::suggest, PodProvision::limits,
@@ -125,7 +125,7 @@ TEST_CASE("which container has which id, those that ran before and init containe
   CHECK(container_name(many, "100000000000").empty());
 }
 
-TEST_CASE("a pod as the API server tells it") {
+TEST_CASE("a pod as the API server reports it") {
   const Pod pod = read_pod(some_pod());
   CHECK(pod.uid == "u-1");
   CHECK(pod.app == "ReplicaSet/web-5d9 nginx:1.25");
@@ -231,7 +231,7 @@ TEST_CASE("only a pod that waits for a node, and for whom there is none, is unsc
   CHECK_FALSE(read_pod(object).unschedulable);
 }
 
-TEST_CASE("a node as the API server tells it") {
+TEST_CASE("a node as the API server reports it") {
   const Node node = read_node(some_node());
   CHECK(node.name == "n1");
   CHECK(node.labels == std::map<std::string, std::string>{{"kubernetes.io/arch", "amd64"}});
@@ -244,7 +244,7 @@ TEST_CASE("a node as the API server tells it") {
   CHECK(node.problems.empty());
 }
 
-TEST_CASE("a node without capacity is told with the reason, and Ready must be True") {
+TEST_CASE("a node without capacity is reported with the reason, and Ready must be True") {
   json object = some_node();
   object["status"]["allocatable"].erase("memory");
   object["status"]["allocatable"]["cpu"] = "many";

@@ -56,7 +56,7 @@ TEST_CASE("after a halt at most one second's worth is made up for") {
   CHECK(runner.passed - before > 150);
 }
 
-TEST_CASE("a slice is within its tick, whatever is told of what passed") {
+TEST_CASE("a slice is within its tick, whatever time is reported to have passed") {
   CHECK(rc::check([](const std::vector<unsigned>& reported) {
     Throttle throttle(1000);
     for (const unsigned passed : reported) {

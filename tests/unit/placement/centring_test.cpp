@@ -83,7 +83,7 @@ TEST_CASE("with centred rewards Q does not climb to the sum of what is to come, 
   CHECK(plain.learner.figures().centre == 0);
 }
 
-TEST_CASE("the loss is told in deviations of what is paid: the same whatever the unit of rewards") {
+TEST_CASE("the loss is reported in deviations of the reward: the same whatever the unit of rewards") {
   // The reward ten times as large by another scale of it.
   const auto loss = [](double scale) {
     const auto trainer = make_tabular_trainer();

@@ -154,8 +154,7 @@ TEST_CASE("a node's expected use is that of its pods and of what it runs beside 
   CHECK(story.cluster_model.fleet(story.view).nodes[1].used_cores == doctest::Approx(alone));
 }
 
-TEST_CASE(
-    "replicas that nobody knows are heard of while they run: of themselves within minutes, for the next at once") {
+TEST_CASE("unknown replicas become known while they run: their own use within minutes, for the next at once") {
   Story story;
   const PodSpec next = pod_of("x", kHeavy);
   const double unsure = story.cluster_model.ask(next).unsure_cores;
@@ -182,7 +181,7 @@ TEST_CASE(
   CHECK(node().unsure_cores == 0);
 }
 
-TEST_CASE("how often a pod is told of teaches the same, and beyond its first hour it teaches no demand") {
+TEST_CASE("repeated reports of a pod teach the same, and beyond its first hour it teaches no demand") {
   const auto taught = [](double step_s, double hours) {
     Story story;
     story.place("p", kHeavy, 0);

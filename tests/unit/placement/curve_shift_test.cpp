@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::array<double, kCurvePoints> kShiftedServer = {90, 130, 150, 165, 180, 195, 215, 240, 270, 310, 350};
 
-TEST_CASE("readings of the same server open no fit anew, whatever the server") {
+TEST_CASE("readings of the same server start no new fit, whatever the server") {
   std::mt19937_64 random(14);
   std::normal_distribution<double> noise(0, 0.01);
   std::uniform_real_distribution<double> load(0, 1), size(0.6, 1.6), bend(0.5, 2);

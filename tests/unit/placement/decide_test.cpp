@@ -36,7 +36,7 @@ ClusterView fleet(std::size_t count) {
   return view;
 }
 
-TEST_CASE("names that nobody knows, and names given twice, are answered and not recorded one by one") {
+TEST_CASE("unknown names, and names given twice, are answered and not recorded one by one") {
   const ClusterView view = random_view(7, 4);
   std::vector<std::string> candidates;
   for (int i = 0; i < 5000; ++i) candidates.push_back("stranger-" + std::to_string(i));
@@ -316,7 +316,7 @@ class Lifts final : public models::QNetwork {
   float by = 1;
 };
 
-TEST_CASE("the plan's choice that another's Q is above by less than the margin is not told as the highest Q") {
+TEST_CASE("the plan's choice is not reported as the highest Q if another's Q is above it by less than the margin") {
   ClusterView view = fleet(2);
   view.nodes[0].curve = PowerCurve::known({100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 110});
   view.nodes[1].curve = PowerCurve::known({20, 40, 60, 80, 100, 120, 140, 160, 180, 200, 220});
@@ -388,7 +388,7 @@ TEST_CASE("what decided is what the reason says, whatever the network adds, its 
   CHECK(seen["network"] > 0);
 }
 
-TEST_CASE("a bound pod is advised where it is, and contradicting limits are told") {
+TEST_CASE("a bound pod is advised where it is, and contradicting limits are reported") {
   const ClusterView view = fleet(3);
   PodSpec pod = small_pod();
   pod.node_name = "n2";

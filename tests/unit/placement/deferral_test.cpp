@@ -124,7 +124,7 @@ TEST_CASE("where every node would have its tenants wait beyond the budget, it wa
   CHECK(wait->why == "waiting would exceed the budget on every node; less waiting expected in 30 s");
 }
 
-TEST_CASE("where no node can take it, it waits for one that could, and is told at once where none ever will") {
+TEST_CASE("where no node can take it, it waits for one that could, and is refused at once where none ever will") {
   TwoNodes two;
   two.best.reset();
   two.masked = {"cpu does not fit", "hard latency limit exceeded"};

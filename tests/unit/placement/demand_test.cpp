@@ -14,7 +14,7 @@ namespace {
 constexpr Resources kOneCore{1, 1e9};
 AppKey app(int n) { return {"deployment/app-" + std::to_string(n), "image-" + std::to_string(n), ""}; }
 
-TEST_CASE("an application that nobody saw uses half of its request, and lives as long as the prior says") {
+TEST_CASE("an application without history uses half of its request, and lives as long as the prior says") {
   const DemandModel model;
   CHECK(model.predict(app(1), {4, 0}).cores == doctest::Approx(2));
   CHECK(model.predict(app(1), {0, 0}).cores == doctest::Approx(0.05));  // no request counts as a tenth of a core
@@ -50,7 +50,7 @@ TEST_CASE("predictions converge on the application's mean and scale with the req
 }
 
 TEST_CASE(
-    "an application that nobody saw may use a request more; the more of its pods are seen, the surer is their mean") {
+    "an application without history may use a request more; the more of its pods are seen, the surer is their mean") {
   DemandModel model;
   CHECK(model.predict(app(1), kOneCore).unsure_cores == doctest::Approx(1));
   std::mt19937_64 random(3);
@@ -68,7 +68,7 @@ TEST_CASE(
   CHECK(before < 0.1);
 }
 
-TEST_CASE("one absurd reading moves a known application little, and a changed one is learned anew") {
+TEST_CASE("one absurd reading moves a known application little, and a changed one is learned again") {
   DemandModel model;
   std::mt19937_64 random(2);
   std::normal_distribution<double> noise(0, 0.02);

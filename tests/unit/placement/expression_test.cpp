@@ -131,7 +131,7 @@ TEST_CASE("an outcome is judged by the formula of its unweighted terms") {
   CHECK(evaluate(config, failed).end_of_episode);
 }
 
-TEST_CASE("the prior is the formula of what models predict, and old observations are judged anew by it") {
+TEST_CASE("the prior is the formula of what models predict, and old observations are judged again by it") {
   const ClusterView view = testing::random_view(5, 3);
   const PodSpec pod = testing::small_pod();
   RewardConfig plain, squared;

@@ -131,7 +131,7 @@ TEST_CASE("placement/worth/features.md lists exactly the features, in order, and
   CHECK(feature_schema_hash() == "aa335030dd3ecbfc");  // of the networks that come with the programs
 }
 
-TEST_CASE("docs/reference/simulator.md tells as many features as there are") {
+TEST_CASE("docs/reference/simulator.md states as many features as there are") {
   std::ifstream file(tests::source_dir() + "/docs/reference/simulator.md");
   const std::string page{std::istreambuf_iterator<char>(file), {}};
   const std::string shapes = "`nodes` [N][" + std::to_string(models::kNodeFeatures) + "], `pod` [" +

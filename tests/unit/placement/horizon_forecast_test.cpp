@@ -96,7 +96,7 @@ TEST_CASE("what wanders without a pattern is held within the range, and earns li
   }
 }
 
-TEST_CASE("a step that nobody could foresee lowers trust and widens the range") {
+TEST_CASE("an unforeseeable step lowers trust and widens the range") {
   const auto at = [](std::size_t i) { return static_cast<double>(i) + (i >= 72 ? 400.0 : 0.0); };
   ReportedForecast step(at);
   step.go_on(72);
@@ -158,7 +158,7 @@ TEST_CASE("scores outlive a restart, forecasts that were not due do not, and dam
   }
 }
 
-TEST_CASE("a forecast that nobody looked at in time is not judged, and another clock begins anew") {
+TEST_CASE("a forecast that was not read in time is not judged, and another clock starts from scratch") {
   HorizonForecast hour;
   for (int i = 0; i < 12; ++i) hour.step({100, 0, {}}, 300.0 * i);
   hour.step({500, 0, {}}, 100'000);

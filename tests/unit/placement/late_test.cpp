@@ -37,7 +37,7 @@ struct LateWorld {
   }
 };
 
-TEST_CASE("late is pods' time beyond their own soft limit, of pods that have one and whose latency is told") {
+TEST_CASE("late is pods' time beyond their own soft limit, of pods that have one and whose latency is reported") {
   LateWorld world;
   world.place(limited_pod("kept", 20), 0);
   world.place(limited_pod("far", 20), 1);

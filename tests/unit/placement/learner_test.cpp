@@ -188,7 +188,7 @@ TEST_CASE("a late outcome is lost, counted, and the chain bootstraps where it br
   CHECK(from(trainer, 1) == nullptr);
 }
 
-TEST_CASE("an outcome that is told to be lost holds nothing up") {
+TEST_CASE("an outcome that is reported lost holds nothing up") {
   KeepingTrainer trainer;
   Learner learner(options(1), lb(), trainer);
   for (std::uint64_t id = 1; id <= 3; ++id)

@@ -146,7 +146,7 @@ TEST_CASE("where the cluster is known, a network that has learned nothing advise
   }));
 }
 
-TEST_CASE("a reward that does not weigh energy, and a view that nobody knows more of, have no plan") {
+TEST_CASE("a reward that does not weigh energy, and a view that knows no more of, have no plan") {
   Past past(4);
   auto policy = make_policy("dqn");
   std::mt19937_64 random(1);

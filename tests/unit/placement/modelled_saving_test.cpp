@@ -59,7 +59,7 @@ TEST_CASE("where advice is what happened the change is nothing, with an interval
   CHECK(saving.figure()->change.high == 0);
 }
 
-TEST_CASE("time without a pod that was advised, of which nothing was told, or in no number, does not count") {
+TEST_CASE("time without an advised pod, without a report, or with an invalid number, does not count") {
   ModelledSaving saving;
   ComparedLoad load = load_of(100, 90);
   load.advised_pods = 0;

@@ -94,7 +94,7 @@ TEST_CASE("a restart may come after any block: what is kept is always a state th
   }
 }
 
-TEST_CASE("what is no number counts for nothing, and beginning anew forgets everything") {
+TEST_CASE("an invalid number counts for nothing, and a reset forgets everything") {
   stats::NetworkTrial test;
   CHECK_FALSE(test.add(std::nan("")));
   CHECK(test.blocks() == 0);

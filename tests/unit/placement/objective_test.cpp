@@ -84,7 +84,7 @@ TEST_CASE("who is known badly waits for more, and draws the same watts") {
   CHECK(added_wait_w(fleet, 1, ask) > 2 * added_wait_w(fleet, 0, ask));
 }
 
-TEST_CASE("a price sends the planner's and the ranks' pods to where nobody waits, none leaves them where they went") {
+TEST_CASE("a price sends the planner's and the ranks' pods to where no pod waits, none leaves them where they went") {
   for (const char* name : {"planner", "amortised", "greedy"}) {
     Fleet fleet = fleet_of_loads({14.5, 4});
     fleet.nodes[0].watts.fill(100);  // adds no watts, and is nearly full
@@ -141,7 +141,7 @@ TEST_CASE(
   CHECK(risen_w(0.08, 0.07) < kCore_w);
 }
 
-TEST_CASE("what was not measured while a policy acted moves no price; it tells what the default scheduler has") {
+TEST_CASE("an unmeasured time while a policy acted moves no price; it shows what the default scheduler has") {
   Budget budget;
   CHECK(budget.limit() == doctest::Approx(0.01));
   for (int i = 0; i < 1200; ++i) budget.measure(0.03, 1, 1, false, kCore_w);
@@ -225,7 +225,8 @@ ClusterView view_of(double used_cores, std::optional<double> waiting) {
   return view;
 }
 
-TEST_CASE("a cluster whose waiting nobody tells has no price; one that tells has, and keeps it over a restart") {
+TEST_CASE(
+    "a cluster whose waiting is not reported has no price; one that reports it has, and keeps it over a restart") {
   ClusterModel silent, received;
   received.set_acting(true);
   ClusterView unknown = view_of(8, {}), known = view_of(8, 0.3);

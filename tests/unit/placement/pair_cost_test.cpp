@@ -89,7 +89,7 @@ TEST_CASE("a cluster model learns who slows whom, and the network's plan goes el
   CHECK(plan.nodes[2].preference == doctest::Approx(-0.05));
 }
 
-TEST_CASE("where nobody tells what pods waited nothing is learned, and plans stay as they are") {
+TEST_CASE("where the waiting of pods is not reported nothing is learned, and plans stay as they are") {
   Known known(false);
   CHECK(known.cluster_model.fleet(known.view).pairs == nullptr);
   const PlanView plan = known.plan();
@@ -99,7 +99,7 @@ TEST_CASE("where nobody tells what pods waited nothing is learned, and plans sta
 }
 
 TEST_CASE(
-    "where three and more wait alike it is their node, and nobody is blamed; of two each may make the other wait") {
+    "where three and more wait alike it is their node, and no pod is blamed; of two each may make the other wait") {
   for (const int pods : {2, 3, 6}) {
     CAPTURE(pods);
     ClusterView view;

@@ -71,7 +71,7 @@ class DisturbedWorld {
   std::set<std::pair<AppId, AppId>> disturb_;
 };
 
-TEST_CASE("pods that wait for nobody teach nothing, and cost no entries") {
+TEST_CASE("pods that do not wait teach nothing, and cost no entries") {
   PairExcess pairs;
   const std::vector<AppId> beside{2, 3};
   for (int k = 0; k < 1000; ++k) CHECK(pairs.observe(1, beside, 0.04, kReading_s));
@@ -124,7 +124,7 @@ TEST_CASE("an application that waits whoever is there is no reason to blame its 
   CHECK(worst < 0.1);
 }
 
-TEST_CASE("what has changed is learned anew") {
+TEST_CASE("a change is learned again") {
   DisturbedWorld before(7, 12, 0.2), after(8, 12, 0.2);
   PairExcess pairs;
   before.live(pairs, 12 * 3600, 0.02);
@@ -218,7 +218,7 @@ TEST_CASE("of twenty neighbours the one that is to blame is found once each of t
   }
 }
 
-TEST_CASE("whom all that wait have in common is to blame, though nobody was seen apart") {
+TEST_CASE("the pod that all waiting pods have in common is to blame, though none was seen apart") {
   PairExcess pairs;
   pairs.observe(1, {}, 0, 300);  // not itself
   for (int k = 0; k < 6; ++k) {
@@ -263,7 +263,7 @@ std::string packed_again(const std::string& bytes) {
   return packed(read);
 }
 
-TEST_CASE("whatever is told, shares and blame stay within their bounds, and what is packed can be read") {
+TEST_CASE("whatever is reported, shares and blame stay within their bounds, and what is packed can be read") {
   std::mt19937_64 random(3);
   const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
   PairExcess pairs({256});

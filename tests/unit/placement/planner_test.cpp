@@ -192,7 +192,7 @@ TEST_CASE("the order of nodes means nothing to the planner") {
   }));
 }
 
-TEST_CASE("told the number of pods, the planner wakes the servers that are best for that many") {
+TEST_CASE("given the number of pods, the planner wakes the servers that are best for that many") {
   // One large server that idles at 60 W and ten places, two small ones of 20 W and two places.
   Fleet fleet;
   fleet.idle_nodes_sleep = true;

@@ -156,6 +156,19 @@ TEST_CASE("a node that is chosen is marked, emptied, put to sleep, woken, and ta
   CHECK(takes_pods(now.record));
 }
 
+TEST_CASE("a node that is chosen at another depth forgets the times and joules of the depth before") {
+  NodePowerRecord record = awake_node();
+  record.depth = Depth::suspend;
+  record.measured.wake_s = 5;
+  record.wakes.add(500);
+  PowerEvent chosen{Kind::chosen, 0, Observed::unknown, Depth::suspend, "idle"};
+  CHECK(step(record, chosen, kNow, kLimits).record.measured.wake_s == 5.0);
+  chosen.depth = Depth::off;
+  const NodePowerRecord other = step(record, chosen, kNow, kLimits).record;
+  CHECK(other.measured == Transitions{});
+  CHECK(other.wakes == MeteredTransitions{});
+}
+
 TEST_CASE("without a way to observe, a goodbye makes a node presumed asleep") {
   const NodePowerRecord record = asleep_node(false);
   CHECK(record.state == PowerState::asleep);
@@ -405,6 +418,7 @@ TEST_CASE("a packed record is the same record, and a cut one is refused as a who
     record.reason = *rc::gen::arbitrary<std::string>();
     record.operation = *rc::gen::arbitrary<std::uint64_t>();
     if (*rc::gen::arbitrary<bool>()) follow(record.measured.wake_j, 1000.0 * *rc::gen::inRange(0, 50));
+    for (int i = *rc::gen::inRange(0, 5); i > 0; --i) record.wakes.add(1000.0 * *rc::gen::inRange(0, 50));
     PackWriter out;
     record.pack(out);
     const std::string bytes = out.take();

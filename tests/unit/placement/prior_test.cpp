@@ -137,7 +137,7 @@ TEST_CASE("a reward without prior says 0 of every node, under every preset") {
   }
 }
 
-TEST_CASE("experience of another preset is judged anew from its features: the same node is first") {
+TEST_CASE("experience of another preset is judged again from its features: the same node is first") {
   const ClusterView view = plain_fleet();
   for (const Preset from : kPresets)
     for (const Preset to : kPresets) {

@@ -158,7 +158,7 @@ void same(const Fleet& a, const Fleet& b) {
   }
 }
 
-TEST_CASE("a fleet of a view that tells its changes is the fleet of one that does not") {
+TEST_CASE("a fleet of a view that reports its changes is the fleet of one that does not") {
   REQUIRE(rc::check([](std::uint64_t seed) {
     Both life(seed);
     for (int step = 0; step < 60; ++step) {
@@ -173,7 +173,7 @@ TEST_CASE("a fleet of a view that tells its changes is the fleet of one that doe
   }));
 }
 
-TEST_CASE("what a plan says of some nodes is what it says of all of them, whoever tells and whatever was seen before") {
+TEST_CASE("a plan says the same of some nodes as of all of them, whichever view reports and whatever was seen before") {
   REQUIRE(rc::check([](std::uint64_t seed) {
     Both life(seed);
     for (int step = 0; step < 40; ++step) {

@@ -120,7 +120,7 @@ struct ReportedTwice {
 
 }  // namespace
 
-TEST_CASE("a node's sums are those of its pods, and a pod that is gone is nobody, whoever has its slot") {
+TEST_CASE("a node's sums are those of its pods, and a pod that is gone does not count, whichever has its slot") {
   CHECK(rc::check([] {
     ReportedTwice reported(*rc::gen::arbitrary<std::uint64_t>());
     const int turns = *rc::gen::inRange(1, 400);

@@ -294,6 +294,23 @@ TEST_CASE("a node is emptied if each of its pods has a target and the saving per
   CHECK(cluster.plan().sleeps.empty());
 }
 
+TEST_CASE("a node is emptied into another one of the same kind, whichever comes first") {
+  for (const std::size_t used : {std::size_t{0}, std::size_t{1}}) {
+    CAPTURE(used);
+    Cluster cluster(2);
+    for (SleepNode& node : cluster.nodes) node.order = 20;
+    cluster.nodes[1 - used].order = 20.5;  // fitted
+    cluster.nodes[1 - used].facts.mode = SleepMode::off;
+    for (int i = 0; i < 4; ++i) cluster.pod(1 - used, 1);
+    cluster.pod(used, 1);
+    const SleepPlan plan = cluster.plan();
+    REQUIRE(plan.sleeps.size() == 1);
+    CHECK(plan.sleeps[0].node == cluster.nodes[used].name);
+    REQUIRE(plan.sleeps[0].moves.size() == 1);
+    CHECK(plan.sleeps[0].moves[0].target == cluster.nodes[1 - used].name);
+  }
+}
+
 TEST_CASE("only a recommendation has empty nodes and a drain at once, and its saving is that of both") {
   Cluster cluster(4);
   for (int i = 0; i < 4; ++i) cluster.pod(0, 1);

@@ -41,7 +41,7 @@ models::Transition bandit(const models::Observation& state, std::uint32_t action
 }  // namespace
 
 TEST_CASE(
-    "every observation has cells, nodes that any load tells apart have cells of their own, and the pod's request moves "
+    "every observation has cells, nodes that differ in a load have cells of their own, and the pod's request moves "
     "them") {
   CHECK(rc::check([](std::uint64_t seed) {
     const models::Observation observation = seen(testing::random_view(seed, 6));

@@ -145,7 +145,7 @@ TEST_CASE("what is packed comes back, and bytes that are cut or foreign do not")
   }
 }
 
-TEST_CASE("waiting is told by pressure, else by the run queue, else it is unknown") {
+TEST_CASE("waiting is known by pressure, else by the run queue, else it is unknown") {
   NodeView node;
   NodeValues& values = node.values;
   CHECK_FALSE(waiting_ratio(node).has_value());
@@ -159,7 +159,7 @@ TEST_CASE("waiting is told by pressure, else by the run queue, else it is unknow
   CHECK(stalled_ratio(node) == std::optional(0.1));
 }
 
-TEST_CASE("of a pod waiting is told by its own pressure, less what its limit keeps it from; else it is unknown") {
+TEST_CASE("a pod's waiting is known by its own pressure, less what its limit keeps it from; else it is unknown") {
   WorkloadValues pod;
   CHECK_FALSE(stalled_ratio(pod, 0.3, 1).has_value());
   pod.pressure.cpu_some_ratio = 0.9;
@@ -171,7 +171,7 @@ TEST_CASE("of a pod waiting is told by its own pressure, less what its limit kee
   CHECK_FALSE(stalled_ratio(pod, 0.3, 1).has_value());
 }
 
-TEST_CASE("a pod that is kept by its own limit waits for nobody, whichever way waiting is told") {
+TEST_CASE("a pod that is kept by its own limit does not wait, whichever way waiting is reported") {
   NodeView node;
   NodeValues& values = node.values;
   // One thread that would run all the time, limited to 0.3 cores, and nothing else.

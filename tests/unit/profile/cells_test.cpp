@@ -82,7 +82,7 @@ TEST_CASE("a file of another service, another profile or none is refused with it
     refuses(line + bad, "line 2: is not a cell of a profile");
 }
 
-TEST_CASE("what wattle-load said is read behind its progress; anything else is told") {
+TEST_CASE("the output of wattle-load is read behind its progress; anything else is reported") {
   Measured out;
   const std::string reported =
       R"({"lasted_s": 9.5, "due_rps": 20, "answered_rps": 18.5, "failed": {"timed_out": 2, "refused": 1},
@@ -102,7 +102,7 @@ TEST_CASE("what wattle-load said is read behind its progress; anything else is t
     CHECK_FALSE(read_load(bad, nothing));
 }
 
-TEST_CASE("the last power that samples tell is taken, with its source") {
+TEST_CASE("the last power that samples report is taken, with its source") {
   Measured out;
   read_power("nonsense\n{\"node\":{}}\n", out);
   CHECK_FALSE(out.power_w);

@@ -37,7 +37,7 @@ struct BeatFixture {
 
 }  // namespace
 
-TEST_CASE("the controller is told each second, and misses open the breaker without any ask") {
+TEST_CASE("the controller gets a report each second, and misses open the breaker without any ask") {
   BeatFixture f;
   f.turn(50, 100ms);
   CHECK(f.reported.size() == 5);
@@ -47,7 +47,7 @@ TEST_CASE("the controller is told each second, and misses open the breaker witho
   CHECK_FALSE(f.breaker.may_ask());
 }
 
-TEST_CASE("while the breaker is open what is told is the probe, after its pauses, and an answer closes it") {
+TEST_CASE("while the breaker is open the report is the probe, after its pauses, and an answer closes it") {
   BeatFixture f;
   f.next = fail(Errc::timeout, "controller", "no answer");
   for (int i = 0; i < 3; ++i) f.breaker.missed();
@@ -70,7 +70,7 @@ TEST_CASE("a controller that does not know the message is there all the same") {
   CHECK(f.breaker.may_ask());
 }
 
-TEST_CASE("what is told: how often and when it was asked, by whom, and how many answers lacked the controller") {
+TEST_CASE("the report has how often and when the shim was asked, by whom, and how many answers lacked the controller") {
   Requests requests;
   CHECK_FALSE(requests.facts(MonoTime{}).contains("asked_ago_ms"));
   requests.note("wattle", false, MonoTime{} + 1s);

@@ -129,7 +129,7 @@ TEST_CASE(
   CHECK(board.take(class_pod(0.1), kStart + 2001ms)->scores == NodeScores{3, 10, 0, 3});
 }
 
-TEST_CASE("a controller of before start caps tells none, and none is kept") {
+TEST_CASE("a controller from before start caps sends none, and none is kept") {
   BoardKeeper board;
   board.receive(two_classes(), kStart);
   for (int i = 0; i < 100; ++i) CHECK(board.take(class_pod(0.1), kStart)->scores == NodeScores{3, 10, 0, 3});

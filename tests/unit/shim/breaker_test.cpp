@@ -80,7 +80,8 @@ TEST_CASE("pauses double up to the longest while probes fail, or while it closes
 }
 
 TEST_CASE(
-    "whatever happens in which order: open asks nobody, one probe at most, and a controller that answers is found") {
+    "whatever happens in which order: open, it asks only by one probe at most, and a controller that answers is "
+    "found") {
   rc::check([] {
     ManualClock clock;
     Breaker breaker(clock, kOptions);

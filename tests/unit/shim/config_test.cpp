@@ -16,7 +16,7 @@ TEST_CASE("only the key files have no default") {
   CHECK(config->key_file == "/k");
 }
 
-TEST_CASE("every mistake is told at once, with its key") {
+TEST_CASE("every mistake is reported at once, with its key") {
   const auto config = parse_config(
       "listen: {port: 70000}\ncontroller: {ask: here, server_key: /s}\ndeadline: soon\nlog: {level: loud}\nwatt: 1\n",
       "shim.yaml");

@@ -101,7 +101,7 @@ TEST_CASE("the request is the most that starting or running needs, sidecars and 
   CHECK(ask_of(args).problems.empty());
 }
 
-TEST_CASE("pods of a DaemonSet and static pods are told apart from the rest") {
+TEST_CASE("pods of a DaemonSet and static pods are distinguished from the rest") {
   const auto owned_by = [](const char* kind) {
     json args = json::parse(kArgs);
     args["Pod"]["metadata"]["ownerReferences"] = {{{"kind", kind}, {"name", "x"}, {"controller", true}}};
@@ -155,7 +155,7 @@ TEST_CASE("the older latency annotations count, and the newer go before them") {
   CHECK_FALSE(both.latency_hard_ms);
 }
 
-TEST_CASE("a latency that is no number above 0 is told and ignored") {
+TEST_CASE("a latency that is no number above 0 is reported and ignored") {
   for (const char* value : {"fast", "", "10ms", "-1", "0", "nan", "inf", "1e999"}) {
     const auto ask = ask_of(annotated({{"wattle.dev/latency-soft-ms", value}, {"wattle.dev/latency-hard-ms", "50"}}));
     CHECK_FALSE(ask.latency_soft_ms);
@@ -166,7 +166,7 @@ TEST_CASE("a latency that is no number above 0 is told and ignored") {
   }
 }
 
-TEST_CASE("soft above hard is told and both are ignored") {
+TEST_CASE("soft above hard is reported and both are ignored") {
   const auto ask = ask_of(annotated({{"wattle.dev/latency-soft-ms", "60"}, {"wattle.dev/latency-hard-ms", "50"}}));
   CHECK_FALSE(ask.latency_soft_ms);
   CHECK_FALSE(ask.latency_hard_ms);
@@ -175,7 +175,7 @@ TEST_CASE("soft above hard is told and both are ignored") {
   CHECK(equal.latency_soft_ms == 50.0);
 }
 
-TEST_CASE("a quantity that is none is told and counts as 0") {
+TEST_CASE("an invalid quantity is reported and counts as 0") {
   json args = json::parse(kArgs);
   args["Pod"]["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "a lot";
   const auto ask = ask_of(args);

@@ -90,7 +90,7 @@ TEST_CASE("a neutral suggestion is all 0") {
   CHECK(got.reason == "neutral");
 }
 
-TEST_CASE("without the controller the board answers while fresh, then nobody prefers anything") {
+TEST_CASE("without the controller the board answers while fresh, then all nodes are equal") {
   Fixture f;
   f.publish();
   auto got = f.prioritizer.scores(pod({"a", "b", "c"}));
@@ -135,7 +135,7 @@ TEST_CASE("once an answer says that nothing acts, neither the board nor what was
   }
 }
 
-TEST_CASE("after three misses nobody is asked until a probe is answered") {
+TEST_CASE("after three misses the controller is not asked until a probe is answered") {
   Fixture f;
   f.publish();
   for (int i = 0; i < 5; ++i) {

@@ -90,7 +90,7 @@ TEST_CASE("a view says which node sleeps and what waking it costs, and pods on a
   CHECK(world.view({}).nodes[0].asleep);
 }
 
-TEST_CASE("a view holds nothing that nobody was told: true curves, real demand, what is to come") {
+TEST_CASE("a view holds only what was reported: no true curves, no real demand, no future") {
   WorldOptions one = quiet({server("a", 100, 260), server("b", 50, 90)});
   WorldOptions other = quiet({server("a", 30, 900), server("b", 400, 401)});
   other.nodes[0].crowded_ratio = 0.1;
@@ -123,7 +123,7 @@ TEST_CASE("telemetry comes late: a latency that shifts is seen at the first samp
   CHECK(seconds(*world.view({}).nodes[0].telemetry_age) == doctest::Approx(0.6));
 }
 
-TEST_CASE("a pod counts as unsettled until a whole interval with it was told") {
+TEST_CASE("a pod counts as unsettled until a whole interval with it was reported") {
   World world(quiet({server("a", 100, 260)}));
   world.advance_to(7);
   REQUIRE(world.place(pod("p", 2, 4), 0, 1, {}));
@@ -151,7 +151,7 @@ TEST_CASE("an outcome's marginal watts are what the pod added, neighbours that c
   CHECK(settled[0].outcome.cpu_some_ratio.value() == 0);
 }
 
-TEST_CASE("a window shorter than telemetry ends once an interval with the pod was told, and no sooner") {
+TEST_CASE("a window shorter than telemetry ends once an interval with the pod was reported, and no sooner") {
   for (const double placed_s : {600.0, 601.0, 604.9}) {
     WorldOptions options = quiet({server("a", 100, 260)});
     options.settle_s = 5;

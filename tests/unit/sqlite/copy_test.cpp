@@ -17,7 +17,7 @@ constexpr std::array<const char*, 1> kCopied{"CREATE TABLE t(a INTEGER PRIMARY K
 std::int64_t rows_in(Database& database) { return database.integer("SELECT count(*) FROM t").value(); }
 }  // namespace
 
-TEST_CASE("a copy has what was there and what its owner wrote meanwhile, and nobody else reads it") {
+TEST_CASE("a copy has what was there and what its owner wrote meanwhile, and no other user reads it") {
   test::TempDir dir;
   auto from = Database::open_(dir.file("a.db"), {}, kCopied);
   REQUIRE(from);
@@ -46,7 +46,7 @@ TEST_CASE("a copy has what was there and what its owner wrote meanwhile, and nob
   CHECK(rows_in(**from) == 106);
 }
 
-TEST_CASE("a copy that is begun again is made anew, and one that has no place says so") {
+TEST_CASE("a copy that is started again is made from scratch, and one that has no place says so") {
   test::TempDir dir;
   auto from = Database::open_(dir.file("a.db"), {}, kCopied);
   REQUIRE(from);

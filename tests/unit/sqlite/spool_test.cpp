@@ -143,7 +143,7 @@ TEST_CASE("a full spool drops the oldest that were never handed out, counts them
   CHECK(rig.spool->gaps().empty());
 }
 
-TEST_CASE("what was lost at the end of an incarnation is told before the next one's records") {
+TEST_CASE("records lost at the end of an incarnation are reported before the next one's records") {
   Rig rig;
   rig.options.max_bytes = 1 << 20;
   rig.open();
@@ -206,7 +206,7 @@ TEST_CASE("what is handed out and not acknowledged is bounded, in bytes and by t
   CHECK(rig.drain({1, 2}) == range(3, 21));  // one that is larger than the bound goes alone
 }
 
-TEST_CASE("a damaged file is moved aside and told, and a new one begun") {
+TEST_CASE("a damaged file is moved aside and reported, and a new one begun") {
   Rig rig;
   rig.fill(1, 100, 1, 3000);
   rig.spool.reset();
@@ -331,7 +331,8 @@ TEST_CASE(
   CHECK(rig.spool->news().empty());
 }
 
-TEST_CASE("what is no file is moved aside, and the spool goes on with one of its own that nobody else may read") {
+TEST_CASE(
+    "a path that is no file is moved aside, and the spool goes on with one of its own that no other user may read") {
   Rig rig;
   rig.spool.reset();
   std::filesystem::remove(rig.options.path);

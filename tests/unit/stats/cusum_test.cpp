@@ -57,7 +57,7 @@ TEST_CASE("normal scores alarm as often as Siegmund's formula says, whether they
   }
 }
 
-TEST_CASE("a level that was kept goes on, and beginning anew is zero") {
+TEST_CASE("a level that was kept goes on, and a reset is zero") {
   Cusum whole(0.5, 10), first(0.5, 10);
   for (int i = 0; i < 6; ++i) whole.add(1);
   for (int i = 0; i < 3; ++i) first.add(1);

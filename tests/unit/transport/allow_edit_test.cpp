@@ -107,7 +107,7 @@ TEST_CASE("whatever a list holds, a change keeps every line that it is not about
   }));
 }
 
-TEST_CASE("changes of several threads under the lock lose nobody's line") {
+TEST_CASE("changes of several threads under the lock lose no line") {
   wattle::test::TempDir dir;
   const std::string path = dir.file("allow");
   std::vector<std::thread> threads;

@@ -102,7 +102,7 @@ TEST_CASE("a file that is away, damaged, emptied or no file leaves the old list,
   refused(Errc::denied, "group or others can write to it");
 }
 
-TEST_CASE("at the start an empty list is one on which nobody is, and so is a remark at any time") {
+TEST_CASE("at the start an empty list is one without peers, and so is a remark at any time") {
   const TempDir dir;
   const std::string path = dir.file("allow");
   std::ofstream(path).flush();

@@ -161,7 +161,7 @@ TEST_CASE("a snapshot comes as a message of its own") {
   CHECK(reply.error().what == "answered a query with a snapshot");
 }
 
-TEST_CASE("a controller that is away is told as such") {
+TEST_CASE("a controller that is away is reported as such") {
   World world;
   const std::string endpoint = deserted_endpoint(world);
   auto client = AskClient::connect(world.context, world.client_options(endpoint, world.shim_key));

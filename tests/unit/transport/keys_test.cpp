@@ -104,7 +104,7 @@ TEST_CASE("an allow list reads comments, and its text gives the same list") {
   CHECK(again->text() == list->text());
 }
 
-TEST_CASE("every mistake in an allow list is told with file and line") {
+TEST_CASE("every mistake in an allow list is reported with file and line") {
   const TempDir dir;
   const std::string path = dir.file("allow");
   const std::string key = KeyPair::generate().public_key;

@@ -52,7 +52,7 @@ std::uint64_t count(World& world, Refused why, RefusalCounts::Who who) {
 
 }  // namespace
 
-TEST_CASE("a peer that announces the routing id that would come next is refused, and the next peer is heard") {
+TEST_CASE("a peer that announces the routing id that would come next is refused, and the next peer is served") {
   World world;
   auto server = Server::bind(world.context, world.server_options());
   REQUIRE(server);

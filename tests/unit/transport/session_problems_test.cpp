@@ -8,7 +8,7 @@ using namespace wattle::transport;
 using namespace wattle::transport::testing;
 using namespace std::chrono_literals;
 
-TEST_CASE("a refusal is told in its words, and the session tries again") {
+TEST_CASE("a refusal is reported in its words, and the session tries again") {
   Rig rig;
   REQUIRE(rig.next<wire::Hello>());
   rig.say(wire::Refusal{"node-1", "another agent speaks for it", "stop one of them"});

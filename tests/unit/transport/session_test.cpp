@@ -172,7 +172,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("anything heard keeps the session alive, and the controller's pings are answered") {
+TEST_CASE("any message keeps the session alive, and the controller's pings are answered") {
   Rig rig;
   rig.greet(welcome(10, 10));
   for (int i = 0; i < 4; ++i) {
@@ -248,7 +248,7 @@ TEST_CASE("a session listens while records wait for credit, not while all are on
   CHECK(rig.session->listening());
 }
 
-TEST_CASE("a longer interval that an Ack asks for is told to the owner, and pings are rarer until the next Ack") {
+TEST_CASE("a longer interval that an Ack asks for is passed to the owner, and pings are rarer until the next Ack") {
   Rig rig;
   rig.fill(1, 2);
   rig.greet(welcome(10, 10));

@@ -91,7 +91,7 @@ TEST_CASE("an unknown key is refused and counted, and talks once it is allowed a
   check_talks(*server, *client, "reader/laptop");
 }
 
-TEST_CASE("a key that is taken off the list is not heard any more on the link that it has") {
+TEST_CASE("a key that is taken off the list is not served any more on the link that it has") {
   World world;
   auto server = Server::bind(world.context, world.server_options());
   auto agent = Client::connect(world.context, world.client_options(server->endpoint(), world.agent_key));
@@ -137,7 +137,7 @@ TEST_CASE("a wrong server key does not connect and the problem names it") {
   CHECK_FALSE(server->receive());
 }
 
-TEST_CASE("nobody at the endpoint is told as such, and the link comes up when the server does") {
+TEST_CASE("an endpoint without a server is reported as such, and the link comes up when the server does") {
   World world;
   const std::string endpoint = deserted_endpoint(world);
   auto client = Client::connect(world.context, world.client_options(endpoint, world.agent_key));
@@ -155,7 +155,7 @@ TEST_CASE("nobody at the endpoint is told as such, and the link comes up when th
   check_talks(*server, *client, "agent/node-1");
 }
 
-TEST_CASE("a client without CURVE and raw garbage are not heard, and the server goes on") {
+TEST_CASE("a client without CURVE and raw garbage are ignored, and the server goes on") {
   World world;
   auto server = Server::bind(world.context, world.server_options());
   void* plain_context = zmq_ctx_new();
@@ -239,7 +239,7 @@ TEST_CASE("sending to a peer that is gone says so") {
   CHECK(server->send("no such route", "x") == Sent::gone);
 }
 
-TEST_CASE("a context that serves nobody lets nobody in") {
+TEST_CASE("a context that serves no peer lets none in") {
   World world;
   Context deaf;
   auto server = Server::bind(deaf, world.server_options());
@@ -282,7 +282,7 @@ TEST_CASE("a subscriber gets what its topics name") {
   }));
 }
 
-TEST_CASE("a subscriber with a key that is not allowed is told") {
+TEST_CASE("a subscriber with a key that is not allowed gets a refusal") {
   World world;
   auto publisher = Publisher::bind(world.context, world.server_options());
   const std::vector<std::string> topics{std::string(kTopicBoard)};

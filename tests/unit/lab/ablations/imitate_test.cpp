@@ -7,12 +7,10 @@
 #include <cmath>
 #include <limits>
 
-#include "lab/ablations/imitate_ablate.hpp"
 #include "lab/bench/bench.hpp"
 #include "models/frozen/frozen_network.hpp"
 #include "models/frozen/layout.hpp"
 #include "placement/decide/policies/registry.hpp"
-#include "placement/worth/features.hpp"
 #include "sim/world/random.hpp"
 #include "tests/unit/sim/scenarios/consolidation.hpp"
 
@@ -44,7 +42,7 @@ models::Weights random_weights() {
   return weights;
 }
 
-TEST_CASE("an input that never varied in labels is not heard afterwards, and of the labels the network says the same") {
+TEST_CASE("an input that never varied in labels is ignored afterwards, and on the labels the network says the same") {
   const std::vector<Label> labels = varied_labels(20);
   const models::Weights before = random_weights();
   models::Weights after = before;
@@ -144,67 +142,6 @@ TEST_CASE("in fleets larger than any label's a network that was closed there say
       CHECK(b == std::vector<float>(4, 0.0F));
     }
   }
-}
-
-TEST_CASE("a variant of the ablation leaves out what it says and nothing else") {
-  const std::vector<Label> labels = varied_labels(3);
-  for (const Variant& variant : variants()) {
-    CAPTURE(variant.name);
-    const std::vector<Label> rest = without(variant, labels);
-    REQUIRE(rest.size() == labels.size());
-    const auto silent = [&](std::string_view name) {
-      return std::find(variant.silent.begin(), variant.silent.end(), name) != variant.silent.end();
-    };
-    std::size_t found = 0;
-    for (std::size_t f = 0; f < models::kNodeFeatures; ++f) {
-      const bool off = silent(placement::kNodeFeatureSpecs[f].name);
-      found += off ? 1 : 0;
-      for (std::size_t i = 0; i < 4; ++i) {
-        const std::size_t at = i * models::kNodeFeatures + f;
-        CHECK(rest[1].state.node[at] == (off ? 0.0F : labels[1].state.node[at]));
-      }
-    }
-    for (std::size_t f = 0; f < models::kPodFeatures; ++f) {
-      const bool off = silent(placement::kPodFeatureSpecs[f].name);
-      found += off ? 1 : 0;
-      CHECK(rest[1].state.pod[f] == (off ? 0.0F : labels[1].state.pod[f]));
-    }
-    CHECK(found == variant.silent.size());
-  }
-}
-
-TEST_CASE("a variant that leaves out what is told leaves out how wrong it has been, too") {
-  const auto silent = [](std::string_view variant, std::string_view feature) {
-    const auto all = variants();
-    const auto found = std::find_if(all.begin(), all.end(), [&](const Variant& each) { return each.name == variant; });
-    REQUIRE(found != all.end());
-    return std::find(found->silent.begin(), found->silent.end(), feature) != found->silent.end();
-  };
-  CHECK(silent("no curves", "curve_error"));
-  CHECK(silent("no application profile", "demand_error"));
-}
-
-TEST_CASE("ablation: who teaches nothing scores as the prior, and differences are to the first variant") {
-  std::vector<Label> labels = varied_labels(60);
-  for (std::size_t k = 0; k < labels.size(); ++k) {
-    labels[k].state.prior = {0.3F, 0.2F, 0.1F, 0};
-    labels[k].regret = {k % 2 == 0 ? 0.5F : 0.0F, 0.25F, 0, 1};
-  }
-  const auto nothing = [](const Variant&, std::span<const Label>,
-                          std::uint64_t) -> Result<std::shared_ptr<const models::QNetwork>> {
-    WATTLE_TRY(auto network, models::FrozenNetwork::from_weights(models::initial_weights(1), 0, "untrained"));
-    return std::shared_ptr<const models::QNetwork>(std::move(network));
-  };
-  AblateOptions options;
-  options.seeds = 2;
-  const auto rows = ablate(labels, labels, options, nothing);
-  REQUIRE(rows);
-  REQUIRE(rows->size() == variants().size());
-  CHECK((*rows)[0].regret == doctest::Approx(0.25));
-  CHECK((*rows)[0].over_prior.mean == 0);
-  for (const AblationRow& row : *rows)
-    CHECK(row.over_whole.mean == doctest::Approx(row.regret - (*rows)[0].regret).epsilon(0.2));
-  CHECK_FALSE(ablate({}, labels, options, nothing));
 }
 
 TEST_CASE("targets fall with regret, leave out what was not tried, and an anchor draws them to its own choice") {

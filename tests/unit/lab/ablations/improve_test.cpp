@@ -115,7 +115,7 @@ TEST_CASE("what is no record is refused with its line") {
   CHECK(calibrated_days(record_of(brief), short_days(), "f").error().code == Errc::out_of_range);
 }
 
-TEST_CASE("curves are scaled to what was measured where days are learned from, and what is off on the others is told") {
+TEST_CASE("curves are scaled to the measurement of training days, and the error on other days is reported") {
   MadeRecord made;
   made.hours = 16;
   made.idle_times = 2;
@@ -134,7 +134,8 @@ TEST_CASE("curves are scaled to what was measured where days are learned from, a
   CHECK(off.calibration.node_error == doctest::Approx(0.2 / 2.2).epsilon(1e-6));
 }
 
-TEST_CASE("days that were lived come back from their record, and watts that are not as told are seen in the joules") {
+TEST_CASE(
+    "simulated days come back from their record, and watts that differ from the reported ones show in the joules") {
   Options options;
   options.nodes = 4;
   options.churn = true;

@@ -106,7 +106,7 @@ TEST_CASE("tabular Q beats chance and matches the heuristic of its reward, over 
   }
 }
 
-TEST_CASE("under lb a table tells nodes apart, where bins of the load itself left 75 to 96% of answers neutral") {
+TEST_CASE("under lb a table distinguishes nodes, where bins of the load itself left 75 to 96% of answers neutral") {
   for (const char* scenario : {"memory_only", "churn"}) {
     CAPTURE(std::string(scenario));
     EnvOptions env = simple_instance(placement::Preset::lb);

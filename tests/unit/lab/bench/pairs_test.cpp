@@ -188,7 +188,7 @@ TEST_CASE("pairs: where none meet all is as it is without any, bit for bit") {
 }
 
 TEST_CASE(
-    "pairs in a world: agents tell of each pod what it waits and of the node what its pods do, users what they feel") {
+    "pairs in a world: agents report the waiting of each pod and the load of the node, users the latency they see") {
   WorldOptions options = two_machines();
   options.pairs = one_pair(0.5);
   options.pairs_from_s = 100;
@@ -223,7 +223,7 @@ TEST_CASE(
   CHECK(end.work_pod_s - begun.work_pod_s == doctest::Approx(300 - 200 * third));
 }
 
-TEST_CASE("the oracle of pairs counts who would live longer for a pod, and goes by the planner where nobody would") {
+TEST_CASE("the oracle of pairs counts which pods would live longer, and goes by the planner where none would") {
   WorldOptions options = two_machines();
   options.pairs = one_pair(0.5);
   World world(options);

@@ -149,9 +149,7 @@ TEST_CASE("crowded pods wait for each other, those of one core and no bursts do 
   CHECK(sooner > crowded);
 }
 
-TEST_CASE(
-    "odd waiting is longer waiting of the same placements, told hour by hour; what was learned before knows none of "
-    "it") {
+TEST_CASE("odd waiting is longer waiting of the same placements, hour by hour; earlier learning knows none of it") {
   Options options = openb(4);
   options.sizes = Sizes::one_core;
   options.crowded = true;

@@ -54,6 +54,19 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("the same pods cost more joules spread by kube-scheduler's score, and fewer if they move at no cost") {
+  const SleepFigures spread = run_sleep(episode(), "kube-default", placement::sleep::Depth::off).value();
+  const SleepFigures ordered = run_sleep(episode(), "always-on", placement::sleep::Depth::off).value();
+  CHECK(spread.pods == ordered.pods);
+  CHECK(spread.energy_j > ordered.energy_j);
+  CHECK(spread.sleeps == 0);
+  const SleepFigures stays = run_sleep(episode(), "clairvoyant", placement::sleep::Depth::off).value();
+  const SleepFigures moves = run_sleep(episode(), "clairvoyant-moves", placement::sleep::Depth::off).value();
+  CHECK(moves.pods == stays.pods);
+  CHECK(moves.energy_j < stays.energy_j);
+  CHECK(moves.waits_s.empty());
+}
+
 TEST_CASE("an unknown rule is named with the known ones") {
   const auto run = run_sleep(episode(), "slurm-7", placement::sleep::Depth::off);
   REQUIRE_FALSE(run);
@@ -69,6 +82,8 @@ TEST_CASE("the table has a row for each rule and states no interval from two see
   const std::string text = sleep_bench(synthetic_dataset(3), options).value();
   CHECK(text.find("| always-on | ") != std::string::npos);
   CHECK(text.find("| wattle | ") != std::string::npos);
+  CHECK(text.find("energy over always-on") != std::string::npos);
+  CHECK(text.find("energy over clairvoyant") == std::string::npos);
   CHECK(text.find("needs 5 seeds") != std::string::npos);
   CHECK(text == sleep_bench(synthetic_dataset(3), options).value());
 }

@@ -184,7 +184,7 @@ TEST_CASE("a student is given what a node sees, with labels that are probabiliti
   CHECK(lessons->agreement == doctest::Approx(0.5));
 }
 
-TEST_CASE("a teacher who costs more is never heard, and is not said to be better") {
+TEST_CASE("a teacher that costs more is never used, and is not said to be better") {
   const TeacherJudgeOptions options = one_trace(100);
   const auto wasteful = std::make_shared<Insists>(choice::action_of(choice::Lever::cpu, 1));
   const auto judgement = judge_teacher(options, wasteful, nullptr, [](double, const std::string&) {});
@@ -218,7 +218,7 @@ TEST_CASE("fewer than five seeds give no verdict on a teacher and no interval, a
     if (arm.contains("against_rule")) CHECK(arm.at("against_rule").at("low").is_null());
 }
 
-TEST_CASE("a teacher who costs less is heard after some blocks, and what is served costs less from then on") {
+TEST_CASE("a teacher that costs less is used after some blocks, and what is served costs less from then on") {
   TeacherJudgeOptions options = one_trace(100);
   options.steer.rule.least_margin = 1;  // a rule that wastes
   options.seeds = 8;

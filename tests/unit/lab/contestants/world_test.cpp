@@ -67,7 +67,7 @@ TEST_CASE("the clairvoyant grants what is used and keeps every minute, of chains
   }
 }
 
-TEST_CASE("nobody grants less than the clairvoyant without being late") {
+TEST_CASE("no rule grants less than the clairvoyant without being late") {
   const WorldOptions options = world_of(100, 300);
   for (const Contestant& each : contestants()) {
     CAPTURE(each.name);

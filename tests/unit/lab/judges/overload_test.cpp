@@ -52,7 +52,7 @@ TEST_CASE("property: after any overload the rule is back two minutes after the b
   });
 }
 
-TEST_CASE("who never gives more is told never to be back") {
+TEST_CASE("a rule that never gives more is reported never to be back") {
   Overload overload;
   overload.begin_minute = 2;
   WorldOptions world = world_of(100, 60 * (overload.end_minute() + kMinutesAfter));
@@ -60,7 +60,7 @@ TEST_CASE("who never gives more is told never to be back") {
   CHECK_FALSE(until_kept(prepare_idle(world, 0), world, overload));
 }
 
-TEST_CASE("a judgement tells of an overload, and refuses one that the trace ends with") {
+TEST_CASE("a judgement reports an overload, and refuses one that the trace ends with") {
   JudgeOptions options;
   options.traces = {{"flat", std::vector<double>(600, 100)}};
   options.contestants = {"wattle", "clairvoyant"};

@@ -113,7 +113,7 @@ TEST_CASE("target load packing adds what it bound in the last minute and metrics
 }
 
 TEST_CASE(
-    "load variation risk balancing: mean and deviation of what was told count alike, the riskier resource decides") {
+    "load variation risk balancing: mean and deviation of the reports count alike, the riskier resource decides") {
   const auto policy = made("lvrb");
   const PodSpec pod = pod_of(1, 5);
   for (int i = 0; i < 10; ++i) {

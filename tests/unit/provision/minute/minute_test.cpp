@@ -43,7 +43,8 @@ std::string refused(const Safetensors& model) {
   return parsed.error().message();
 }
 
-TEST_CASE("a minute is told without units: throttling, use over what was granted and over before, spread of seconds") {
+TEST_CASE(
+    "a minute is reported without units: throttling, use over what was granted and over before, spread of seconds") {
   MinuteWatch watch;
   const ServiceMinute first = lived(watch);
   CHECK(first.throttled_ratio == doctest::Approx(0.1));

@@ -46,7 +46,7 @@ TEST_CASE("a day that is lower or higher than those before it is so in the next 
   CHECK(wanted_at(4) >= 4);      // no less than what is needed now
 }
 
-TEST_CASE("days that nobody heard are not known, and a clock that is set back begins anew") {
+TEST_CASE("days without reports are not known, and a clock that is set back starts from scratch") {
   DailyNeed need;
   live(need, kNeedStart_s, kNeedStart_s + 5 * kDay_s);
   live(need, kNeedStart_s + 30 * kDay_s, kNeedStart_s + 30.5 * kDay_s);

@@ -66,7 +66,7 @@ TEST_CASE("what is needed now is covered, and no more than a little beyond the m
   CHECK(reported.wanted() <= 5000 * 1.15 * kMemoryStep);
 }
 
-TEST_CASE("hours that were not heard are no level to rise from") {
+TEST_CASE("hours without reports are no level to rise from") {
   ReportedMemory reported;
   reported.days(5, 1000, 0);
   reported.spans += 12;
@@ -75,7 +75,7 @@ TEST_CASE("hours that were not heard are no level to rise from") {
   CHECK(reported.wanted() <= 1050 * 1.1);
 }
 
-TEST_CASE("a clock that is set back begins anew, and one far ahead knows no days") {
+TEST_CASE("a clock that is set back starts from scratch, and one far ahead knows no days") {
   ReportedMemory reported;
   reported.days(5, 1000, 300);
   reported.spans -= 3;

@@ -51,7 +51,7 @@ TEST_CASE("noise around a level is forecast better by the level than by the last
   CHECK(score.error_rps < 0.92 * score.last_error_rps);
 }
 
-TEST_CASE("nine of ten rates are in the range that is told") {
+TEST_CASE("nine of ten rates are in the reported range") {
   for (const double noise : {0.02, 0.3}) {
     CAPTURE(noise);
     const ForecastScore score = after(
@@ -73,8 +73,7 @@ TEST_CASE("from the second day on the time of day is known, and what comes at an
   CHECK(days.score().error_rps < 0.8 * none.score().error_rps);
 }
 
-TEST_CASE(
-    "what is no rate, or told already, is not taken; a gap, and a clock that was set back, begin the level anew") {
+TEST_CASE("an invalid or repeated rate is not taken; a gap, and a clock that was set back, restart the level") {
   RateForecast forecast = after(
       10, [](double) { return 50.0; }, 0);
   const double last_s = std::floor(kStart_s / 86'400) * 86'400 + 600;

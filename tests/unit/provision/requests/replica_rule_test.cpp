@@ -101,7 +101,7 @@ TEST_CASE("requests that are late lower the aim where replicas were enough, requ
   CHECK(world.rule.next()->aim_ratio == 0.7);
 }
 
-TEST_CASE("minutes that are none, or that nobody served, are not taken; a silent rate suggests nothing") {
+TEST_CASE("invalid minutes, or minutes without service, are not taken; a silent rate suggests nothing") {
   ReplicaMinutes world;
   world.add(100, 100);
   const auto before = world.rule.next();

@@ -80,7 +80,7 @@ TEST_CASE("nothing is suggested before an hour, and nothing less before half a d
   CHECK(*busy.rule.cpu_cores() >= 3);
 }
 
-TEST_CASE("hours that nobody heard do not count as heard") {
+TEST_CASE("hours without reports do not count as observed") {
   Played away;
   away.hours(0.5, 1);
   away.now_s += 20 * kHour_s;

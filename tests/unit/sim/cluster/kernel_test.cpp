@@ -80,7 +80,7 @@ TEST_CASE_TEMPLATE("kernel: an empty machine sleeps in time, wakes for a pod at 
   }
 }
 
-TEST_CASE("kernel: a pod that comes in time keeps its machine awake, and one that wakes for nobody sleeps again") {
+TEST_CASE("kernel: a pod that comes in time keeps its machine awake, and one that wakes for no pod sleeps again") {
   Observer none;
   Kernel<double> kernel({machine_with(16, 100, 260)}, {true, 60, false});
   kernel.advance_to(59, none);

@@ -50,7 +50,7 @@ TEST_CASE("an episode over lines is the episode of the environment, value for va
   CHECK(reported["figures"]["energy_j"].get<double>() == env.world().figures().energy_j);
 }
 
-TEST_CASE("what only judges may know is told at the end and not before") {
+TEST_CASE("figures that only judges may know are reported at the end and not before") {
   EnvServer server(small());
   json reported = ask(server, R"({"op":"reset","seed":1})");
   while (!reported["done"].get<bool>()) {

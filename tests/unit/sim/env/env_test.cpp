@@ -181,7 +181,7 @@ TEST_CASE("permuting the nodes of a view permutes the decision") {
   }
 }
 
-TEST_CASE("after a latency shift was told, latency-bound pods no longer go to the node that became far") {
+TEST_CASE("after a latency shift was reported, latency-bound pods no longer go to the node that became far") {
   EnvOptions options = small("latency_shift", 120);
   options.reward.weights.energy = 0.01;
   Env env(options);

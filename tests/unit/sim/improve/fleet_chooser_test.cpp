@@ -81,7 +81,7 @@ TEST_CASE("an untrained network chooses as the planner does, pod after pod, unti
   }));
 }
 
-TEST_CASE("features tell how wrong what is told has been, beside a plan; nothing where it is known") {
+TEST_CASE("features show how wrong the reports have been, beside a plan; nothing where it is known") {
   Fleet fleet = network_fleet(2, 4);
   PodEstimate ask{{1, 1e9}, 0.4, 600};
   ClusterView scratch;

@@ -76,7 +76,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a cluster in another future is told the same, and its pods end when they do there") {
+TEST_CASE("a cluster in another future gets the same reports, and its pods end when they do there") {
   const Episode episode = short_day(ClusterModel::pods);
   const std::size_t pod = episode.pods.size() / 2;
   const Cluster now = played_until(episode, pod);

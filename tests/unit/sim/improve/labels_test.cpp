@@ -116,7 +116,7 @@ MostReported most_reported(std::span<const Label> labels) {
 }
 
 TEST_CASE(
-    "labels of live knowledge tell its errors, and the price of waiting where pods are crowded; an oracle's are 0") {
+    "labels of live knowledge have its errors, and the price of waiting where pods are crowded; an oracle's are 0") {
   LabelOptions options;
   options.episodes = 2;
   options.per_episode = 6;

@@ -21,7 +21,7 @@ Episode two_servers(const PodDay& day, bool sleep, bool churn) {
   return episode;
 }
 
-TEST_CASE("what is measured begins when it is told to, and who waits for a node that wakes is counted") {
+TEST_CASE("the measurement begins on request, and pods that wait for a node that wakes are counted") {
   const PodDay day = steady_day({0.5F, 1.0F});
   Episode episode = two_servers(day, true, true);
   episode.pods = {{0, 1, 100, 1000}, {0, 0, 110, 1000}};

@@ -63,7 +63,7 @@ TEST_CASE("addresses are http, host and port") {
     CHECK_FALSE(parse_http_address(bad));
 }
 
-TEST_CASE("a marked UID is a UUID that tells its maker") {
+TEST_CASE("a marked UID is a UUID that shows its maker") {
   const std::string uid = marked_pod_uid(0xabcdef, 32767, 70'000);
   CHECK(uid.size() == 36);
   CHECK(process_of_marked_uid(uid) == 32767);
@@ -73,7 +73,7 @@ TEST_CASE("a marked UID is a UUID that tells its maker") {
   CHECK(process_of_marked_uid("") == 0);
 }
 
-TEST_CASE("the cgroup2 mount is found beside version 1 mounts, and its absence is told") {
+TEST_CASE("the cgroup2 mount is found beside version 1 mounts, and its absence is reported") {
   const auto mount = find_cgroup2_mount(
       "cgroup /sys/fs/cgroup/cpu cgroup rw,cpu 0 0\ncgroup2 /sys/fs/cgroup/unified cgroup2 rw 0 0\n");
   REQUIRE(mount);

@@ -117,7 +117,7 @@ TEST_CASE("a full node refuses") {
   CHECK(nodes.bind(pod("b", "sim-00", 1), at(0)).error().code == Errc::exhausted);
 }
 
-TEST_CASE("a pod with a lifetime ends by itself and is told of once as ended") {
+TEST_CASE("a pod with a lifetime ends by itself and is reported once as ended") {
   Fleet nodes = fleet();
   FleetPod mortal = pod("a", "sim-00", 1);
   mortal.lifetime_s = 5;

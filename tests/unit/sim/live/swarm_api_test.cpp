@@ -48,7 +48,7 @@ TEST_CASE("a part is one of so many, from 1") {
   }
 }
 
-TEST_CASE("how the sessions do is told with its units") {
+TEST_CASE("the state of the sessions is reported with its units") {
   SwarmStatus status;
   status.nodes = 3;
   status.waiting = 7;

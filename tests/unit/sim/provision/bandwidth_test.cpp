@@ -16,7 +16,7 @@ TEST_CASE("without a limit nothing is ever used up or granted") {
   CHECK(bandwidth.used_s() == 1e6);
 }
 
-TEST_CASE("a quota is used up, and given anew each period; without burst nothing is saved") {
+TEST_CASE("a quota is used up, and granted again each period; without burst nothing is saved") {
   Bandwidth bandwidth;
   REQUIRE(bandwidth.set_quota(20'000));
   bandwidth.use(0.02);

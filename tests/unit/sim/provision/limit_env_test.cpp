@@ -91,7 +91,7 @@ TEST_CASE("too little is throttled, late and costly; a seed gives the same bytes
   CHECK(hungry->services[0].throttled_ratio > 0.8);
 }
 
-TEST_CASE("an action that is none changes nothing, and nobody acts before reset or after the end") {
+TEST_CASE("an invalid action changes nothing, and none acts before reset or after the end") {
   LimitEnv env(options_of(50, 10));
   CHECK(env.step(0).error().code == Errc::conflict);
   env.reset(1);
@@ -103,7 +103,7 @@ TEST_CASE("an action that is none changes nothing, and nobody acts before reset 
   CHECK(env.step(0).error().code == Errc::conflict);
 }
 
-TEST_CASE("the rate of the minute under way is forecast from the third minute on, and anew in each episode") {
+TEST_CASE("the rate of the minute under way is forecast from the third minute on, and from scratch in each episode") {
   LimitEnv env(options_of(80, 300));
   LimitStep step = env.reset(1);
   CHECK(step.expected.rate_rps == 0);

@@ -99,7 +99,7 @@ TEST_CASE("latency_shift: at a third and two thirds of the run the nearest node 
 }
 
 TEST_CASE(
-    "drs: a hundred pods of three kinds in turn stay, and telemetry tells of network and disks within their bounds") {
+    "drs: a hundred pods of three kinds in turn stay, and telemetry reports network and disks within their bounds") {
   Env env(named("drs"));
   std::map<std::string, int> kinds;
   double most_rx = 0, most_write = 0;
@@ -222,7 +222,7 @@ TEST_CASE(
   for (std::size_t i = 1; i < replicas.size(); ++i) CHECK(replicas[i].at_s >= replicas[i - 1].at_s);
 }
 
-TEST_CASE("machines_fail: a machine that goes draws nothing, is noticed after 40 s, and its pods are made anew") {
+TEST_CASE("machines_fail: a machine that goes draws nothing, is noticed after 40 s, and its pods are made again") {
   Env env(named("machines_fail"));
   const WorldOptions options = make_world(env.options().scenario, {}, 7);
   REQUIRE(options.trouble.outages.size() == 3);
@@ -258,7 +258,7 @@ TEST_CASE("machines_fail: a machine that goes draws nothing, is noticed after 40
   CHECK(figures.stranded_pod_s > 0);
 }
 
-TEST_CASE("curve_change: in mid-run thrifty servers become wasteful and the other way round, and nobody is told") {
+TEST_CASE("curve_change: in mid-run thrifty servers become wasteful and the other way round, without a report") {
   const Scenario scenario = find_scenario("curve_change").value();
   const WorldOptions options = make_world(scenario, {}, 3);
   REQUIRE(options.trouble.curve_changes.size() == 4);
@@ -276,7 +276,8 @@ TEST_CASE("curve_change: in mid-run thrifty servers become wasteful and the othe
   CHECK(world.view({}).nodes[thrifty].curve.watts(0) > 1.3 * fitted_w);
 }
 
-TEST_CASE("liars: a tenth of the nodes lies from a quarter of the run on, each kind once; the others tell the truth") {
+TEST_CASE(
+    "liars: a tenth of the nodes lies from a quarter of the run on, each kind once; the others report the truth") {
   const Scenario scenario = find_scenario("liars").value();
   WorldOptions options = make_world(scenario, {}, 2);
   options.power_noise_ratio = 0;
