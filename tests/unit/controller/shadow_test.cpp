@@ -143,6 +143,9 @@ TEST_CASE("what acting would save is modelled in shadow, and goes on over a rest
   CHECK(half["calibration"]["blocks"] == 31);
   CHECK(half["calibrated_ratio"].get<double>() == doctest::Approx(-0.5 * figure->change.mean));
   CHECK(half["calibrated_low"].get<double>() <= half["calibrated_high"].get<double>());
+  // An exact calibration scales the interval of the time to come.
+  const wattle::SortedJson exact = modelled_json({rig.decider->saving(), false, Calibration{{0.5, 0.5, 0.5}, 31}});
+  CHECK(exact["saved_high_w"].get<double>() - exact["saved_w"].get<double>() == doctest::Approx(0.5 * reach_w));
   CHECK(half["saving_ratio"] == reported["saving_ratio"]);
   CHECK(modelled_json({}).is_null());
 
