@@ -118,8 +118,10 @@ std::string level_of(const View& row) {
 OwnerAdvice advice_of(const View& row) {
   OwnerAdvice advice;
   advice.workload = row["workload"].text_or("");
-  advice.cpu_cores = row["rule"]["cpu_cores"].number();
-  advice.memory_bytes = row["rule"]["memory_bytes"].number();
+  // A template does not follow the hour, as the rule does.
+  advice.cpu_cores = row["lasting"]["cpu_cores"].number();
+  advice.memory_bytes = row["lasting"]["memory_bytes"].number();
+  advice.observed_s = row["heard_s"].number().value_or(0);
   advice.level = level_of(row);
   const View replicas = row["replicas"];
   if (replicas["state"].text() == "fewer" && replicas["suggested"].present())

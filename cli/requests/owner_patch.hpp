@@ -25,6 +25,7 @@ namespace wattle::cli {
 struct OwnerAdvice {
   std::string workload;  // "shop/Deployment/web"
   std::optional<double> cpu_cores, memory_bytes;
+  double observed_s = 0;                // from which they follow
   std::optional<std::size_t> replicas;  // fewer than now; no value: the number stays
   std::string level;                    // `off` or `limits` if that is the level of all pods
   std::string autoscaler, scaler;       // as in PlanOptions (cli/requests/plan.hpp)

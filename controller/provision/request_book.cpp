@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "controller/decisions/decider.hpp"
+#include "controller/provision/sizing_facts.hpp"
 #include "placement/cluster/demand.hpp"
 
 namespace wattle::controller {
@@ -205,11 +206,7 @@ void RequestBook::record(const Node& node) {
       pod.seconds += seconds;
     }
     if (!values.memory_bytes) continue;
-    pod.memory.killed = values.memory_oom_kills.value_or(0) > 0;
-    // After a kill the pod needs more than it had before.
-    pod.memory.bytes = std::max(static_cast<double>(*values.memory_bytes), pod.memory.killed ? pod.needed_bytes : 0.0);
-    pod.memory.cache_bytes = static_cast<double>(values.memory_file_bytes.value_or(0));
-    pod.memory.pressed = values.pressure.memory_some_ratio.value_or(0) > 0 || values.memory_high_events.value_or(0) > 0;
+    pod.memory = pod_memory(values, pod.needed_bytes);
     pod.needed_bytes = std::max(pod.needed_bytes, placement::needed_bytes(pod.memory));
     pod.killed = pod.killed || pod.memory.killed;
   }

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "provision/requests/request_rule.hpp"
-
 namespace wattle::controller {
 
 placement::PodAnswer pod_answer(kube::PodResize resize) {
@@ -22,6 +20,15 @@ placement::PodAnswer pod_answer(kube::PodResize resize) {
   return placement::PodAnswer::none;
 }
 
+placement::PodMemory pod_memory(const WorkloadValues& values, double known_bytes) {
+  placement::PodMemory memory;
+  memory.killed = values.memory_oom_kills.value_or(0) > 0;
+  memory.bytes = std::max(static_cast<double>(values.memory_bytes.value_or(0)), memory.killed ? known_bytes : 0.0);
+  memory.cache_bytes = static_cast<double>(values.memory_file_bytes.value_or(0));
+  memory.pressed = values.pressure.memory_some_ratio.value_or(0) > 0 || values.memory_high_events.value_or(0) > 0;
+  return memory;
+}
+
 placement::KnownHarm harm_shares(const WorkloadValues& values, double seconds) {
   placement::KnownHarm shares{std::nullopt, values.pressure.cpu_some_ratio, values.pressure.memory_some_ratio};
   if (values.cpu_throttled_us)
@@ -33,12 +40,9 @@ void add_shadow(placement::ShadowUse& shadow, const placement::Resources& goal, 
                 double now_s) {
   if (!pod.cpu_cores) return;
   const WorkloadValues& values = pod.values;
-  placement::PodMemory memory;
-  memory.bytes = static_cast<double>(values.memory_bytes.value_or(0));
-  memory.cache_bytes = static_cast<double>(values.memory_file_bytes.value_or(0));
-  memory.pressed = values.pressure.memory_some_ratio.value_or(0) > 0;
   const double cores = placement::needed_cores({pod.whole_cores(), values.pressure.cpu_some_ratio, std::nullopt});
-  shadow.add(cores > goal.cpu_cores, placement::needed_bytes(memory) > goal.memory_bytes, seconds, now_s);
+  shadow.add(cores > goal.cpu_cores, placement::needed_bytes(pod_memory(values, 0)) > goal.memory_bytes, seconds,
+             now_s);
 }
 
 }  // namespace wattle::controller

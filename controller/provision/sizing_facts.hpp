@@ -1,15 +1,18 @@
-// sizing_facts: what a pod's object and its node's record contribute to right sizes.
+// sizing_facts: what a pod's object and its node's record contribute to suggestions and right sizes.
 // Errors   none
 // Threads  pure functions
 #pragma once
 
 #include "common/kube/pod.hpp"
 #include "controller/state/cluster_state.hpp"
+#include "provision/requests/request_rule.hpp"
 #include "provision/requests/right_size.hpp"
 
 namespace wattle::controller {
 
 placement::PodAnswer pod_answer(kube::PodResize resize);
+// Memory of the pod in the interval. `known_bytes`: need before it, which a killed pod exceeded.
+placement::PodMemory pod_memory(const WorkloadValues& values, double known_bytes);
 // Shares of the interval in which the pod was throttled or waited.
 placement::KnownHarm harm_shares(const WorkloadValues& values, double seconds);
 // Adds what the pod would have met in the interval with the request that its owner should have in the end.

@@ -230,6 +230,8 @@ placement::OwnerFacts SizingLadder::facts_of(const std::string& name, const Size
     if (workload->rule.lower_needs_s() <= 0) {
       facts.cpu_cores = workload->rule.cpu_cores();
       facts.memory_bytes = workload->rule.memory_bytes();
+      facts.lasting = {workload->rule.lasting_cores().value_or(0), workload->rule.lasting_bytes().value_or(0)};
+      facts.needed_bytes = workload->rule.lasting_needed_bytes();
     }
   }
   const SetterReport& report = owner.report;

@@ -123,6 +123,7 @@ json request_json(const Parts& from, const TeachersChoices& teacher, const std::
           {"request", resources_json(of.request)},
           {"original", resources_json(of.original)},
           {"rule", resources_json(of.rule.cpu_cores(), of.rule.memory_bytes())},
+          {"lasting", resources_json(of.rule.lasting_cores(), of.rule.lasting_bytes())},
           {"needed", resources_json(of.rule.wanted_cores(), of.rule.wanted_bytes())},
           {"suggested", resources_json(of.suggested_cores(), of.suggested_bytes())},
           {"used", resources_json(of.used)},

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "common/stats/to_come.hpp"
 #include "controller/decisions/decider.hpp"
 #include "controller/rollout/rollout_manager.hpp"
 
@@ -50,7 +51,9 @@ SavingNow saving_now(const Parts& from) {
 std::optional<ShownSaving> SavingNow::shown() const {
   const auto figure = modelled != nullptr && !needs_canary() ? modelled->figure() : std::nullopt;
   if (!figure) return std::nullopt;
-  return ShownSaving{saved(calibration ? calibrated(figure->change, *calibration) : figure->change), figure->now_w,
+  // The model's bias is the same in the time to come, so the interval of the calibration stays as it is.
+  const stats::Interval change = stats::to_come(figure->change);
+  return ShownSaving{saved(calibration ? calibrated(change, *calibration) : change), figure->now_w,
                      figure->now_wait_ratio, figure->advised_wait_ratio, calibration};
 }
 

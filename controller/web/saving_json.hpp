@@ -18,7 +18,8 @@
 
 namespace wattle::controller {
 
-// The saving that page, command line and metrics show: corrected by canaries where there are any.
+// The saving that page, command line and metrics show: corrected by canaries where there are any. Its interval is that
+// of the time to come, which is wider than that of the time that the model covers.
 struct ShownSaving {
   stats::Interval ratio;  // share of the energy under the default scheduler; low and high ascend
   double default_w = 0;   // modelled power with the default scheduler's choices

@@ -67,15 +67,19 @@ struct Picture {
 
 bool is_apart(double a, double b) { return std::abs(a - b) > kSameRequest * std::max({a, b, 1e-9}); }
 
+// Requests that follow the rule up and down need no more than it suggests now; others last for days.
+placement::Resources right_size_of(const RequestWorkload& of) {
+  const bool follows = of.shrink_allowed && of.resizes.set > 0;
+  const auto cores = follows ? of.rule.cpu_cores() : of.rule.lasting_cores();
+  const auto bytes = follows ? of.rule.memory_bytes() : of.rule.lasting_bytes();
+  return {cores.value_or(of.request.cpu_cores), bytes.value_or(of.request.memory_bytes)};
+}
+
 void find_changes(const Parts& from, Picture& picture) {
   if (!from.requests.on()) return;
   for (const auto& [key, of] : from.requests.workloads()) {
     if (of.pods == 0 || level_apart(of) != kube::PodProvision::unsaid) continue;
-    const PossibleChange change{
-        &key,
-        &of,
-        {of.rule.cpu_cores().value_or(of.request.cpu_cores), of.rule.memory_bytes().value_or(of.request.memory_bytes)},
-        0};
+    const PossibleChange change{&key, &of, right_size_of(of), 0};
     if (is_apart(change.right.cpu_cores, of.request.cpu_cores) ||
         is_apart(change.right.memory_bytes, of.request.memory_bytes)) {
       picture.change_of[key] = picture.changes.size();

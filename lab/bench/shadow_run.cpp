@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "common/stats/share.hpp"
 #include "sim/env/statistics.hpp"
 #include "sim/world/kube_scoring.hpp"
 #include "sim/world/random.hpp"
@@ -78,29 +79,39 @@ Result<PlayedShadow> play_shadow(const Episode& episode, const Contestant& conte
   return out;
 }
 
+// The episode until `end_s`.
+Episode cut(Episode episode, double end_s) {
+  std::erase_if(episode.pods, [&](const Pod& pod) { return pod.arrives_s >= end_s; });
+  episode.end_s = end_s;
+  return episode;
+}
+
 }  // namespace
 
 Result<ShadowRun> run_shadow(Episode episode, const Episode& before, const Contestant& contestant,
-                             const LiveRunOptions& options, bool acting) {
+                             const LiveRunOptions& options, const ShadowOptions& shadow) {
   WATTLE_TRY(const PlayedShadow taught, play_shadow(before, contestant, {}, options, false));
   const std::string& known = taught.played.known;
-  WATTLE_TRY(const PlayedShadow modelled, play_shadow(episode, contestant, known, options, acting));
+  WATTLE_TRY(const PlayedShadow modelled,
+             play_shadow(cut(episode, episode.end_s - shadow.ahead_s), contestant, known, options, shadow.acting));
   if (!modelled.figure)
     return fail(Errc::out_of_range, "the episode", "is too short for a modelled figure", "use more hours");
   ShadowRun run;
   run.seed = episode.seed;
   run.modelled = *modelled.figure;
-  episode.measure_from_s = episode.end_s - run.modelled.seconds;
-  WATTLE_TRY(const PlayedShadow shadow, play_shadow(episode, contestant, known, options, false));
-  run.shadow = shadow.played.figures;
+  run.ahead = shadow.ahead_s > 0;
+  run.measured_s = shadow.ahead_s > 0 ? shadow.ahead_s : run.modelled.seconds;
+  episode.measure_from_s = episode.end_s - run.measured_s;
+  WATTLE_TRY(const PlayedShadow idle, play_shadow(episode, contestant, known, options, false));
+  run.shadow = idle.played.figures;
   WATTLE_TRY(const PlayedShadow live, play_shadow(episode, contestant, known, options, true));
   run.live = live.played.figures;
   return run;
 }
 
-Result<std::vector<ShadowRun>> run_shadows(const Dataset& data, const BenchOptions& options, const std::string& policy,
-                                           bool acting) {
-  WATTLE_TRY(const Contestant contestant, contestant_named(policy, options.network.get()));
+Result<std::vector<ShadowRun>> run_shadows(const Dataset& data, const BenchOptions& options,
+                                           const ShadowOptions& shadow) {
+  WATTLE_TRY(const Contestant contestant, contestant_named(shadow.policy, options.network.get()));
   LiveRunOptions live;
   live.network = options.learned;
   live.scheduler = options.scheduler;
@@ -108,10 +119,11 @@ Result<std::vector<ShadowRun>> run_shadows(const Dataset& data, const BenchOptio
   for (std::size_t k = 0; k < options.seeds; ++k) {
     Options drawn = options.episode;
     drawn.nodes = options.nodes.front();
+    drawn.measure_s += shadow.ahead_s;
     const std::uint64_t seed = options.first_seed + k;
     const Episode before = episode_before(data, drawn, seed);
     if (!drawn.cluster_seed) drawn.cluster_seed = seed;
-    WATTLE_TRY(ShadowRun run, run_shadow(make_episode(data, drawn, seed), before, contestant, live, acting));
+    WATTLE_TRY(ShadowRun run, run_shadow(make_episode(data, drawn, seed), before, contestant, live, shadow));
     runs.push_back(std::move(run));
   }
   return runs;
@@ -125,7 +137,7 @@ std::string shadow_table(const std::vector<ShadowRun>& runs) {
   std::size_t held = 0;
   char line[300];
   for (const ShadowRun& run : runs) {
-    const Interval change = enough ? run.modelled.change : stats::without_range(run.modelled.change.mean);
+    const Interval change = enough ? run.expected() : stats::without_range(run.modelled.change.mean);
     held += run.holds() ? 1 : 0;
     std::snprintf(line, sizeof line,
                   "%7llu  %26s  %+10.1f  %5s  %16.2f%%  %8.2f%%  %9.2f%%  %5.1f  %14.1f  %12.1f  %7.1f  %7.1f\n",
@@ -135,12 +147,14 @@ std::string shadow_table(const std::vector<ShadowRun>& runs) {
                   : run.holds() ? "yes"
                                 : "no",
                   100 * run.modelled.advised_wait_ratio, 100 * run.live.waiting, 100 * run.shadow.waiting,
-                  run.modelled.seconds / 3600, run.modelled.now_w, run.modelled.advised_w,
-                  run.shadow.energy_j / run.modelled.seconds, run.live.energy_j / run.modelled.seconds);
+                  run.measured_s / 3600, run.modelled.now_w, run.modelled.advised_w,
+                  run.shadow.energy_j / run.measured_s, run.live.energy_j / run.measured_s);
     text += line;
   }
   if (!enough) return text + seeds_note(runs.size(), "--seeds");
-  std::snprintf(line, sizeof line, "the interval holds what live did in %zu of %zu fleets\n", held, runs.size());
+  std::snprintf(
+      line, sizeof line, "the interval holds what live did in %zu of %zu fleets, %s\n", held, runs.size(),
+      interval_text(stats::share_interval(held, runs.size()), {.decimals = 0, .scale = 100, .unit = "%"}).c_str());
   return text + line;
 }
 

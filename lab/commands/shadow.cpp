@@ -15,7 +15,9 @@ namespace {
 struct ShadowArguments {
   ConsolidationArguments scenario;
   consolidation::BenchOptions bench;
-  std::string policy = "planner", model_file, mode = "shadow";
+  consolidation::ShadowOptions shadow;
+  std::string model_file, mode = "shadow";
+  double ahead_h = 0;
 };
 
 Status run(ShadowArguments arguments) {
@@ -29,7 +31,9 @@ Status run(ShadowArguments arguments) {
     WATTLE_TRY(bench.network, read_learned(arguments.model_file));
   }
   WATTLE_TRY(const consolidation::Dataset data, load(arguments.scenario));
-  WATTLE_TRY(const auto runs, consolidation::run_shadows(data, bench, arguments.policy, arguments.mode == "live"));
+  arguments.shadow.acting = arguments.mode == "live";
+  arguments.shadow.ahead_s = 3600 * arguments.ahead_h;
+  WATTLE_TRY(const auto runs, consolidation::run_shadows(data, bench, arguments.shadow));
   std::printf("%s", consolidation::shadow_table(runs).c_str());
   return {};
 }
@@ -53,7 +57,12 @@ int shadow(int argc, char** argv) {
   app.add_option("--mode", arguments.mode, "mode whose modelled saving is compared")
       ->check(CLI::IsMember({"shadow", "live"}))
       ->capture_default_str();
-  app.add_option("--policy", arguments.policy, "policy that advises, and decides in live mode")->capture_default_str();
+  app.add_option("--ahead", arguments.ahead_h,
+                 "hours after the figure that are compared with it; 0: the hours that it covers")
+      ->check(CLI::Range(0.0, 1000.0))
+      ->capture_default_str();
+  app.add_option("--policy", arguments.shadow.policy, "policy that advises, and decides in live mode")
+      ->capture_default_str();
   app.add_option("--model", arguments.model_file, "safetensors file of the policy dqn or tabular-q");
   return run_command(app, argc, argv, [&] { return run(std::move(arguments)); });
 }

@@ -44,20 +44,6 @@ void ShadowUse::add(bool over_cpu, bool over_memory_now, double of_s, double now
   over_memory += 1;
 }
 
-void SuggestedPeak::add(std::optional<double> cpu_cores, std::optional<double> memory_bytes, double now_s) {
-  if (from_s == 0 || now_s < from_s || now_s - from_s >= kSizingDay_s) {
-    last = now;
-    now = {};
-    from_s = now_s;
-  }
-  now.cpu_cores = std::max(now.cpu_cores, cpu_cores.value_or(0));
-  now.memory_bytes = std::max(now.memory_bytes, memory_bytes.value_or(0));
-}
-
-Resources SuggestedPeak::most() const {
-  return {std::max(now.cpu_cores, last.cpu_cores), std::max(now.memory_bytes, last.memory_bytes)};
-}
-
 SizingOrder order_of(const OwnerSizing& state) {
   switch (state.state) {
     case SizingState::restoring:
@@ -109,8 +95,7 @@ void OwnerSizing::pack(PackWriter& out) const {
   out.word(static_cast<std::uint64_t>(state));
   for (const double value : {since_s, until_s, changed_s, rolled_back_s}) out.real(value);
   out.text(why);
-  for (const Resources& size : {original, target, peak.now, peak.last}) pack_size(size, out);
-  out.real(peak.from_s);
+  for (const Resources& size : {original, target}) pack_size(size, out);
   out.word(lowered.size());
   for (const auto& [uid, pod] : lowered) {
     out.text(uid);
@@ -134,8 +119,7 @@ void OwnerSizing::unpack(PackReader& in) {
   read.state = static_cast<SizingState>(in.ok() ? state_word : 0);
   for (double* value : {&read.since_s, &read.until_s, &read.changed_s, &read.rolled_back_s}) *value = in.real();
   read.why = in.text();
-  for (Resources* size : {&read.original, &read.target, &read.peak.now, &read.peak.last}) *size = unpack_size(in);
-  read.peak.from_s = in.real();
+  for (Resources* size : {&read.original, &read.target}) *size = unpack_size(in);
   constexpr std::size_t kLeastPodBytes = 40;
   for (std::size_t left = in.count(kLeastPodBytes); left > 0 && in.ok(); --left) {
     std::string uid = in.text();

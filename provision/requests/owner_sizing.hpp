@@ -55,14 +55,6 @@ struct LoweredPod {
   bool applied = false;  // the pod has the target
 };
 
-// Largest suggestion of one to two days.
-struct SuggestedPeak {
-  Resources now, last;
-  double from_s = 0;
-  void add(std::optional<double> cpu_cores, std::optional<double> memory_bytes, double now_s);
-  Resources most() const;
-};
-
 struct OwnerSizing {
   SizingState state = SizingState::watched;
   double since_s = 0;                         // of the state
@@ -72,7 +64,6 @@ struct OwnerSizing {
   std::map<std::string, LoweredPod> lowered;  // by UID
   HarmBefore before;
   double changed_s = 0;  // of the first step
-  SuggestedPeak peak;
   ShadowUse shadow;
   std::vector<double> ordered_s;  // pods ordered in the last hour
   std::uint64_t tries = 0;        // failed in a row

@@ -137,6 +137,7 @@ void RequestRule::add_memory(double needed, double now_s, bool killed) {
   const double seen = killed ? needed / kKilledFactor : needed;
   const bool stopped = killed && seen >= kSeenWhole * memory_track_.value().value_or(seen);
   rises_.add(stopped ? seen * kUnseen : needed, now_s);
+  lasting_.add_needed(needed, now_s);
   if (!killed) return;
   killed_bytes_ = std::max(needed, is_held(now_s) ? killed_bytes_ : 0);
   killed_s_ = now_s;
@@ -167,6 +168,16 @@ std::optional<double> RequestRule::wanted_bytes() const {
                    risen ? *risen : memory_.quantile(options_.memory_share) * (1 + options_.memory_margin_ratio)});
 }
 
+std::optional<double> RequestRule::lasting_cores() const {
+  if (!cpu_cores()) return std::nullopt;
+  return std::max(*cpu_cores(), lasting_.request().cpu_cores);
+}
+
+std::optional<double> RequestRule::lasting_bytes() const {
+  if (!memory_bytes()) return std::nullopt;
+  return std::max(*memory_bytes(), lasting_.request().memory_bytes);
+}
+
 double RequestRule::raise_needs_s() const { return std::max(0.0, options_.raise_after_s - observed_s_); }
 double RequestRule::lower_needs_s() const { return std::max(0.0, options_.lower_after_s - observed_s_); }
 
@@ -179,6 +190,7 @@ bool RequestRule::look(const Resources& original, double now_s) {
   if (const auto wanted = wanted_bytes())
     memory_track_.look(*wanted, original.memory_bytes, now_s, may_raise, may_lower, options_.hold_s,
                        options_.memory_dead_ratio);
+  if (may_raise) lasting_.add_wanted({wanted_cores().value_or(0), wanted_bytes().value_or(0)}, now_s);
   return true;
 }
 
@@ -192,6 +204,7 @@ void RequestRule::pack(PackWriter& out) const {
   out.real(killed_s_);
   daily_.pack(out);
   rises_.pack(out);
+  lasting_.pack(out);
 }
 
 void RequestRule::unpack(PackReader& in) {
@@ -204,6 +217,7 @@ void RequestRule::unpack(PackReader& in) {
   for (double* value : {&read.killed_bytes_, &read.killed_s_}) *value = at_least_zero(in);
   read.daily_.unpack(in);
   read.rises_.unpack(in);
+  read.lasting_.unpack(in);
   if (in.ok()) *this = std::move(read);
 }
 

@@ -7,6 +7,7 @@
 //          by `dead_ratio` for all of `hold_s`, and then to the maximum of that time. Two changes down, or one after
 //          one up, are that far apart. Once three days are known: for CPU the need of those days at this time of day
 //          (daily_need), for memory the current need plus its known rise (memory_need)
+// Lasting  a suggestion that covers the last one to two days, for requests that do not follow the rule (lasting_need)
 // Evidence enough to raise after `raise_after_s` of readings, enough to lower after `lower_after_s`
 // Units    cores, bytes, seconds of the wall clock, because state continues after a restart
 // Errors   unpack: the reader's; the rule stays as it was if the reader refuses
@@ -19,6 +20,7 @@
 #include "placement/cluster/cluster_view.hpp"
 #include "placement/cluster/packed.hpp"
 #include "provision/requests/daily_need.hpp"
+#include "provision/requests/lasting_need.hpp"
 #include "provision/requests/memory_need.hpp"
 
 namespace wattle::placement {
@@ -86,6 +88,11 @@ class RequestRule {
   // The current value of the data; no value without data.
   std::optional<double> wanted_cores() const;
   std::optional<double> wanted_bytes() const;
+  // At least the suggestion; no value before the first.
+  std::optional<double> lasting_cores() const;
+  std::optional<double> lasting_bytes() const;
+  // The largest memory that a pod needed in that time; 0: unknown.
+  double lasting_needed_bytes() const { return lasting_.needed_bytes(); }
   const RequestTrack& cpu_track() const { return cpu_track_; }
   const RequestTrack& memory_track() const { return memory_track_; }
   double observed_s() const { return observed_s_; }
@@ -107,6 +114,7 @@ class RequestRule {
   RequestTrack cpu_track_, memory_track_;
   DailyNeed daily_;  // of CPU
   MemoryNeed rises_;
+  LastingNeed lasting_;
   double observed_s_ = 0, last_contact_s_ = 0, looked_s_ = 0;
   double killed_bytes_ = 0, killed_s_ = 0;  // need at the last OOM kill, and its time; 0: none
 };

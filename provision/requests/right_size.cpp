@@ -82,7 +82,6 @@ class Stepper {
       state.until_s = now_s_ + kMostPause_s;
     std::erase_if(state.ordered_s, [&](double at_s) { return now_s_ - at_s >= kOrderedHour_s || at_s > now_s_; });
     if (!facts_.complete) return std::move(step_);
-    state.peak.add(facts_.cpu_cores, facts_.memory_bytes, now_s_);
     look_at_pods();
     if (state.state == SizingState::waiting && now_s_ >= state.until_s) {
       state.why.clear();
@@ -191,7 +190,8 @@ class Stepper {
       return wanted && target<original&& * wanted> target * (1 + kNeedMoreRatio);
     };
     return more(facts_.cpu_cores, state.target.cpu_cores, state.original.cpu_cores) ||
-           more(facts_.memory_bytes, state.target.memory_bytes, state.original.memory_bytes);
+           more(facts_.memory_bytes, state.target.memory_bytes, state.original.memory_bytes) ||
+           more(facts_.needed_bytes, state.target.memory_bytes, state.original.memory_bytes);
   }
 
   void roll_back(const std::string& why, double pause_s, bool alarm) {
@@ -288,13 +288,12 @@ class Stepper {
 
 std::optional<Resources> goal_of(const OwnerSizing& state, const OwnerFacts& facts) {
   if (!facts.cpu_cores && !facts.memory_bytes) return std::nullopt;
-  const Resources most = state.peak.most();
   const Resources original = state.lowered.empty() ? facts.original : state.original;
-  const auto bounded = [](std::optional<double> wanted, double peak, double had) {
-    return wanted ? std::min(had, std::max(*wanted, peak)) : had;
+  const auto bounded = [](std::optional<double> wanted, double lasting, double had) {
+    return wanted ? std::min(had, std::max(*wanted, lasting)) : had;
   };
-  return Resources{bounded(facts.cpu_cores, most.cpu_cores, original.cpu_cores),
-                   bounded(facts.memory_bytes, most.memory_bytes, original.memory_bytes)};
+  return Resources{bounded(facts.cpu_cores, facts.lasting.cpu_cores, original.cpu_cores),
+                   bounded(facts.memory_bytes, facts.lasting.memory_bytes, original.memory_bytes)};
 }
 
 std::string waits_for(const OwnerSizing& state, const OwnerFacts& facts, double now_s, const SizingOptions& options) {

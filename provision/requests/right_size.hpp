@@ -1,13 +1,13 @@
 // right_size: the steps by which one owner's requests are lowered to what its pods need, measured, and restored.
 // States   watched -> lowering -> held (-> lowering: the next step) -> restoring -> waiting -> watched
 // Lower    only without an obstacle, with evidence for a lower request, and after an hour in which the pods would have
-//          kept to it; towards the largest suggestion of one to two days, by at most `step_ratio` of a request, a few
-//          pods at a time, and not in the pods' first half hour. A step that is held is measured for `settle_s` before
+//          kept to it; towards the lasting suggestion, which covers one to two days (lasting_need), by at most
+//          `step_ratio` of a request, a few pods at a time, and not in the pods' first half hour. A step that is held is measured for `settle_s` before
 //          the next
 // Restore  every lowered pod to the request that it had: if pods are throttled, wait or are killed more than before
 //          (harm_watch), and then the owner is excluded for a day; if a pod does not get its request, and then it is
-//          tried again after a pause that doubles; if the rule wants more than was set; if the owner may no longer be
-//          changed
+//          tried again after a pause that doubles; if the rule wants more than was set, or a pod needed more memory; if
+//          the owner may no longer be changed
 // Laws     a request falls, or is restored; it never rises otherwise. step() changes nothing if it is called again with
 //          the same facts and time. The caller stores the state before it acts on order_of()
 // Units    cores and bytes per pod; seconds of the wall clock
@@ -43,6 +43,8 @@ struct OwnerFacts {
   std::string withdrawn;                          // why the original requests must be restored; empty: they need not
   std::string refused;                            // why the client that sets requests cannot set them; empty: it can
   std::optional<double> cpu_cores, memory_bytes;  // suggested by the rule, with evidence for a lower request
+  Resources lasting;                              // at least the suggestion
+  double needed_bytes = 0;                        // the largest memory that a pod needed in one to two days
   Resources original;                             // per pod
   bool limits_follow = false;                     // QoS class Guaranteed
   std::vector<SizedPod> pods;

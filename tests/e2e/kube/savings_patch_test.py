@@ -82,6 +82,7 @@ def without_sizes(thing):
 class Patches:
     def __init__(self, advice, plane, claims):
         self.advice, self.plane, self.check = advice, plane, claims.check
+        self.observed_s = 200_000
         self.admin = Server(plane)
         self.kubeconfig = str(plane.kubeconfig())
 
@@ -123,7 +124,7 @@ class Patches:
     def suggest(self, workload, cores=None, mib=None, fewer=None):
         space, owner = workload.split("/", 1)
         self.advice.set(workload, {
-            "workload": workload, "namespace": space, "owner": owner, "pods": 3, "levels": {}, "rule": {"cpu_cores": cores, "memory_bytes": mib and mib * 2**20},
+            "workload": workload, "namespace": space, "owner": owner, "pods": 3, "levels": {}, "heard_s": self.observed_s, "lasting": {"cpu_cores": cores, "memory_bytes": mib and mib * 2**20},
             "replicas": {"state": "fewer", "suggested": fewer} if fewer else None})
 
     def command(self, workload):
@@ -173,6 +174,12 @@ class Patches:
             self.accepted(workload)
             resources = self.sizes(workload)["main"]
             self.check(f"{kind}: the requests are those suggested", (resources["requests"]["cpu"], resources["requests"]["memory"]) == ("250m", "200Mi"), resources)
+        self.observed_s = 13.5 * 3600
+        young = self.make("Deployment", "young", [container("main", "2", "1Gi")])
+        self.suggest(young, 0.25, 200)
+        notes = self.accepted(young)
+        self.check("a note says that less than a day is observed", "Only 13 h are observed" in notes, notes)
+        self.observed_s = 200_000
         job = self.make("Job", "once", [container("main", "2", "1Gi")])
         self.suggest(job, 0.25, 200)
         patch, notes = self.patch(job)

@@ -48,6 +48,7 @@ OwnerAdvice advice_for(std::optional<double> cores, std::optional<double> bytes)
   made.workload = "shop/Deployment/web";
   made.cpu_cores = cores;
   made.memory_bytes = bytes;
+  made.observed_s = 2 * 86'400;
   return made;
 }
 
@@ -135,6 +136,15 @@ TEST_CASE("a limit between two units caps its request in its own unit, and the o
   CHECK(container_at(made, 1)["resources"]["requests"]["memory"].text() == "205Mi");
   const OwnerPatch near = owner_patch(owner_json("Deployment", {odd}), advice_for({}, 95.2 * kMebi)).value();
   CHECK(container_at(near, 0)["resources"]["requests"]["memory"].text() == "100M");
+}
+
+TEST_CASE("a patch from less than a day of telemetry says so") {
+  const OrderedJson object = owner_json("Deployment", {container_json("web", "2", "1Gi")});
+  OwnerAdvice said = advice_for(0.5, 300 * kMebi);
+  CHECK(owner_patch(object, said).value().notes.empty());
+  said.observed_s = 13.5 * 3600;
+  REQUIRE(owner_patch(object, said).value().notes.size() == 1);
+  CHECK(owner_patch(object, said).value().notes.front().find("Only 13 h are observed") == 0);
 }
 
 TEST_CASE("a template whose requests would all equal their limits keeps its QoS class, and then gets no second patch") {

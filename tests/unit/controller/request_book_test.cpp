@@ -322,6 +322,7 @@ TEST_CASE("kubelets that wait, refuse or fail are described in words, and over a
   CHECK((*reported)["workloads"][0]["pod_uids"].size() == 2);
   CHECK((*reported)["workloads"][0]["resizes"]["deferred"] == 1);
   CHECK((*reported)["workloads"][0]["rule"].contains("cpu_cores"));
+  CHECK((*reported)["workloads"][0]["lasting"].contains("memory_bytes"));
   CHECK((*rig.provision({{"namespace", "sho"}}))["workloads"].empty());
   const auto unit = rig.provision({{"workload", "nginx.service"}});
   REQUIRE_FALSE(unit);

@@ -1,6 +1,7 @@
 // shadow: where nothing follows advice it adds up all the same, and what acting would save is told beside what happens.
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -136,10 +137,15 @@ TEST_CASE("what acting would save is modelled in shadow, and goes on over a rest
   CHECK(reported["acting_power_w"] == figure->advised_w);
   CHECK(reported["calibration"].is_null());
   CHECK(reported["calibrated_ratio"].is_null());
+  const double reach_w = reported["saved_high_w"].get<double>() - reported["saved_w"].get<double>();
+  CHECK(reach_w == doctest::Approx(std::sqrt(2.0) * figure->now_w * (figure->change.high - figure->change.mean)));
   const wattle::SortedJson half = modelled_json({rig.decider->saving(), false, Calibration{{0.5, 0.4, 0.6}, 31}});
   CHECK(half["calibration"]["blocks"] == 31);
   CHECK(half["calibrated_ratio"].get<double>() == doctest::Approx(-0.5 * figure->change.mean));
   CHECK(half["calibrated_low"].get<double>() <= half["calibrated_high"].get<double>());
+  // An exact calibration scales the interval of the time to come.
+  const wattle::SortedJson exact = modelled_json({rig.decider->saving(), false, Calibration{{0.5, 0.5, 0.5}, 31}});
+  CHECK(exact["saved_high_w"].get<double>() - exact["saved_w"].get<double>() == doctest::Approx(0.5 * reach_w));
   CHECK(half["saving_ratio"] == reported["saving_ratio"]);
   CHECK(modelled_json({}).is_null());
 

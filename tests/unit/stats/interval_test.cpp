@@ -1,13 +1,17 @@
-// A range and a verdict need five independent seeds.
+// A range and a verdict need five independent seeds; intervals of shares and of the time to come.
 #include "common/stats/interval.hpp"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <cstddef>
+#include <utility>
 #include <vector>
 
 #include "common/stats/bootstrap.hpp"
 #include "common/stats/permutation.hpp"
+#include "common/stats/share.hpp"
+#include "common/stats/to_come.hpp"
 
 using namespace wattle::stats;
 
@@ -44,4 +48,32 @@ TEST_CASE("the text of an interval has its range, or how many seeds one needs") 
   CHECK(seeds_note(5, "--seeds").empty());
   CHECK(seeds_note(1, "--seeds") ==
         "no interval and no verdict: 1 seed, and at least 5 independent ones are needed (--seeds 5)\n");
+}
+
+TEST_CASE("the interval of a share solves its score equation, and is within [0, 1] at 0%, 100% and without trials") {
+  for (const auto& [held, trials] : {std::pair<std::size_t, std::size_t>{0, 1}, {1, 1}, {10, 12}, {29, 33}, {54, 54}}) {
+    CAPTURE(held);
+    CAPTURE(trials);
+    const auto n = static_cast<double>(trials);
+    const Interval share = share_interval(held, trials);
+    CHECK(share.mean == doctest::Approx(static_cast<double>(held) / n));
+    CHECK(share.low >= -1e-12);
+    CHECK(share.high <= 1 + 1e-12);
+    CHECK(share.low < share.high);
+    // Each bound is the probability from which the observed share is 1.96 standard errors away.
+    for (const double bound : {share.low, share.high})
+      CHECK((share.mean - bound) * (share.mean - bound) * n ==
+            doctest::Approx(kNormal975 * kNormal975 * bound * (1 - bound)).epsilon(1e-9));
+  }
+  const Interval none = share_interval(0, 0);
+  CHECK(none.low == 0);
+  CHECK(none.high == 1);
+}
+
+TEST_CASE("the interval of the time to come has twice the variance, and an unknown range stays unknown") {
+  const Interval to = to_come({-0.1, -0.13, -0.08});
+  CHECK(to.mean == -0.1);
+  CHECK((to.low - to.mean) * (to.low - to.mean) == doctest::Approx(2 * 0.03 * 0.03));
+  CHECK((to.high - to.mean) * (to.high - to.mean) == doctest::Approx(2 * 0.02 * 0.02));
+  CHECK_FALSE(to_come(without_range(0.2)).known());
 }

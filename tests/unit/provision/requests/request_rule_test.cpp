@@ -176,6 +176,7 @@ TEST_CASE("what a time of day needed is there before it comes, once three days a
   CHECK(*never.rule.cpu_cores() < 1.9);
   for (Played* each : {&played, &never}) play_until(*each, midnight_s + 6 * 86'400 + 3 * kHour_s);
   CHECK(*played.rule.cpu_cores() < 0.5);  // three hours after midnight
+  CHECK(*played.rule.lasting_cores() >= 1.6);
   CHECK(*never.rule.cpu_cores() >= 1.6);
 }
 
@@ -252,6 +253,8 @@ TEST_CASE("laws of suggestions") {
       again.minute(load[i]);
       RC_ASSERT(again.rule.cpu_cores() == played.rule.cpu_cores());
       RC_ASSERT(again.rule.memory_bytes() == played.rule.memory_bytes());
+      RC_ASSERT(again.rule.lasting_cores() == played.rule.lasting_cores());
+      RC_ASSERT(again.rule.lasting_bytes() == played.rule.lasting_bytes());
       RC_ASSERT(again.rule.observed_s() == played.rule.observed_s());
     }
   });

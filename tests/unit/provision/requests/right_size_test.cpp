@@ -8,6 +8,8 @@
 #include <cmath>
 #include <functional>
 
+#include "provision/requests/lasting_need.hpp"
+
 using namespace wattle::placement;
 
 namespace {
@@ -25,6 +27,7 @@ struct Owner {
   OwnerSizing state;
   OwnerFacts facts;
   HarmWatch harm;
+  LastingNeed lasting;
   std::vector<Resources> originals;
   std::vector<SizingNote> notes;
   double now_s = kSizedStart_s;
@@ -62,6 +65,8 @@ struct Owner {
     now_s += kSizedTick_s;
     harm.add(shares, kSizedTick_s, now_s);
     if (state.state == SizingState::watched) state.shadow.add(false, false, kSizedTick_s, now_s);
+    lasting.add_wanted({facts.cpu_cores.value_or(0), facts.memory_bytes.value_or(0)}, now_s);
+    facts.lasting = lasting.request();
     SizingStep next = step(state, facts, now_s);
     state = std::move(next.state);
     for (SizingNote& note : next.notes) notes.push_back(std::move(note));

@@ -1,0 +1,57 @@
+#include "provision/requests/lasting_need.hpp"
+
+#include <algorithm>
+
+namespace wattle::placement {
+namespace {
+
+constexpr double kLastingDay_s = 86'400;
+constexpr double kLastingMargin = 0.05;  // on the largest need of memory
+
+}  // namespace
+
+void LastingNeed::move_to(double now_s) {
+  if (now_s < from_s_) *this = LastingNeed();
+  if (from_s_ != 0 && now_s - from_s_ < kLastingDay_s) return;
+  last_ = now_s - from_s_ < 2 * kLastingDay_s ? now_ : Day();
+  now_ = {};
+  from_s_ = now_s;
+}
+
+void LastingNeed::add_wanted(const Resources& wanted, double now_s) {
+  move_to(now_s);
+  now_.wanted.cpu_cores = std::max(now_.wanted.cpu_cores, wanted.cpu_cores);
+  now_.wanted.memory_bytes = std::max(now_.wanted.memory_bytes, wanted.memory_bytes);
+}
+
+void LastingNeed::add_needed(double bytes, double now_s) {
+  move_to(now_s);
+  now_.needed_bytes = std::max(now_.needed_bytes, bytes);
+}
+
+double LastingNeed::needed_bytes() const { return std::max(now_.needed_bytes, last_.needed_bytes); }
+
+Resources LastingNeed::request() const {
+  return {std::max(now_.wanted.cpu_cores, last_.wanted.cpu_cores),
+          std::max({now_.wanted.memory_bytes, last_.wanted.memory_bytes, needed_bytes() * (1 + kLastingMargin)})};
+}
+
+void LastingNeed::pack(PackWriter& out) const {
+  out.real(from_s_);
+  for (const Day* day : {&now_, &last_})
+    for (const double value : {day->wanted.cpu_cores, day->wanted.memory_bytes, day->needed_bytes}) out.real(value);
+}
+
+void LastingNeed::unpack(PackReader& in) {
+  LastingNeed read;
+  read.from_s_ = in.real();
+  for (Day* day : {&read.now_, &read.last_})
+    for (double* value : {&day->wanted.cpu_cores, &day->wanted.memory_bytes, &day->needed_bytes}) {
+      *value = in.real();
+      if (!(*value >= 0)) in.refuse();
+    }
+  if (!(read.from_s_ >= 0)) in.refuse();
+  if (in.ok()) *this = read;
+}
+
+}  // namespace wattle::placement
