@@ -203,12 +203,20 @@ void read_power(config::Section section, AgentConfig& out) {
   section.read("depths", names);
   out.power.depths.clear();
   for (const std::string& name : names) {
-    if (const auto depth = parse_sleep_depth(name))
+    if (name == kShallow)
+      out.power.shallow = true;
+    else if (const auto depth = parse_sleep_depth(name))
       out.power.depths.push_back(*depth);
     else
-      section.mistake("depths", "'" + name + "' is no depth", "suspend or off");
+      section.mistake("depths", "'" + name + "' is no depth", "suspend, off or shallow");
   }
   if (names.empty()) section.mistake("depths", "is empty", "remove it, or set sleep: false");
+  if (!out.power.shallow) return;
+  if (!out.provisioning.latency.empty() || !out.provisioning.connections.empty())
+    section.mistake("depths", "'shallow' slows CPUs of a node whose services have latency targets",
+                    "remove it, or provisioning.latency and provisioning.connections");
+  if (out.tick > kMaxShallowTick)
+    section.mistake("depths", "'shallow' with a tick above 5s", "use a shorter tick: samples show that work has begun");
 }
 
 Result<AgentConfig> read(config::Document document) {

@@ -57,7 +57,7 @@ Link::Link(transport::Context& context, const AgentConfig& config, std::unique_p
       clock_(clock),
       log_(log),
       spool_(spool.get()),
-      sleep_(config.power, config.roots, suspended, clock, log) {
+      sleep_(config.power, config.roots, config.state_dir, suspended, clock, log) {
   if (spool)
     outbox_ = std::move(spool);
   else
@@ -109,6 +109,7 @@ void Link::push(const Record& record, const std::vector<LimitMinute>& minutes) {
     with.limit_minutes = minutes;
     return push(with);
   }
+  sleep_.used(record.node.cpu_used_cores, record.node.cpu_cores);
   thinner_.thin(record, [&](const Record& reported) {
     if (auto pushed = outbox_->push(reported); !pushed)
       log_.error("outbox.push", "a record was not queued", {{"error", pushed.error()}});

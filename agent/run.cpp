@@ -12,6 +12,7 @@
 #include "agent/incarnation.hpp"
 #include "agent/link.hpp"
 #include "agent/metrics.hpp"
+#include "agent/power/shallow_depth.hpp"
 #include "agent/privileges.hpp"
 #include "agent/provisioning.hpp"
 #include "agent/sampler.hpp"
@@ -112,6 +113,8 @@ Status run(const AgentConfig& config, const Clock& clock, const Log& log) {
   if (begun.healed)
     log.warn("incarnation.healed", "the incarnation file was damaged and has been replaced",
              {{"error", *begun.healed}, {"incarnation", begun.number}});
+  // Puts back the energy settings of a killed process, before they are examined.
+  static_cast<void>(ShallowDepth(config.roots, config.state_dir, clock, log));
   WATTLE_TRY(auto sampler, Sampler::open_(config, clock, begun.number));
   // The actuator receives paths.
   if (config.provisioning.socket.empty()) sampler.leave_out_raw();

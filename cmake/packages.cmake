@@ -109,7 +109,7 @@ install(FILES systemd/wattle-agent.service systemd/wattle-pcm.service DESTINATIO
 # Template that `wattle join` fills in
 install(FILES systemd/etc/agent.yaml DESTINATION share/wattle COMPONENT agent)
 # For nodes that may sleep; inactive until an operator installs them
-install(FILES systemd/sleep/60-wattle-sleep.rules systemd/sleep/agent.conf DESTINATION share/wattle/sleep COMPONENT agent)
+install(FILES systemd/sleep/60-wattle-sleep.rules systemd/sleep/agent.conf systemd/sleep/shallow.conf DESTINATION share/wattle/sleep COMPONENT agent)
 install(DIRECTORY k8s/chart/dashboards DESTINATION share/wattle COMPONENT controller FILES_MATCHING PATTERN "*.json")
 install(DIRECTORY k8s/chart/alerts DESTINATION share/wattle COMPONENT controller FILES_MATCHING PATTERN "*.yaml")
 install(FILES systemd/wattle-actuator.service DESTINATION /lib/systemd/system COMPONENT actuator)

@@ -61,7 +61,7 @@ FORMS = {
         "estimate.curve": {"type": "array", "items": {"type": "number", "minimum": 0, "maximum": 1}, "minItems": 2},
         "pcm.endpoint": text(rf"(http://{HOST}:{PORT}/?)?"),
         "provisioning.socket": {"type": "string", "maxLength": 107},
-        "power.depths": {"type": "array", "minItems": 1, "items": {"enum": ["suspend", "off"]}},
+        "power.depths": {"type": "array", "minItems": 1, "items": {"enum": ["suspend", "off", "shallow"]}},
         "provisioning.latency[].url": text(rf"http://(127(\.{OCTET}){{3}}|\[::1\])(:{PORT})?({PATH})?"),
         "provisioning.latency[].histogram": text("[a-zA-Z_:][a-zA-Z0-9_:]*") | {"not": {"pattern": "_bucket$"}},
         "provisioning.latency[].labels": {"type": "object", "properties": {"le": {"not": {}}}, "additionalProperties": {"type": "string"}},

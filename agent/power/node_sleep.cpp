@@ -1,5 +1,6 @@
 #include "agent/power/node_sleep.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "common/printable.hpp"
@@ -7,6 +8,8 @@
 namespace wattle::agent {
 
 namespace {
+// The controller repeats its order, so a longer time only delays the end after its loss.
+constexpr std::uint64_t kLongestShallow_s = 300;
 // The two clocks that the time asleep is the difference of are read one after the other.
 constexpr Duration kSleptAtLeast = std::chrono::milliseconds(500);
 
@@ -24,18 +27,23 @@ bool same_sleep(const wire::SleepOrder& one, const wire::SleepOrder& other) {
 }
 }  // namespace
 
-NodeSleep::NodeSleep(SleepConfig config, const Roots& roots, std::function<Duration()> suspended, const Clock& clock,
-                     const Log& log)
+NodeSleep::NodeSleep(SleepConfig config, const Roots& roots, const std::string& state_dir,
+                     std::function<Duration()> suspended, const Clock& clock, const Log& log)
     : config_(std::move(config)),
       logind_(roots.resolve(kSystemBus)),
       alarm_(roots.sys),
+      shallow_(roots, state_dir, clock, log),
       suspended_(std::move(suspended)),
       clock_(clock),
       log_(log) {}
 
 void NodeSleep::step(transport::AgentSession& session) {
+  shallow_.step();
   if (phase_ == Phase::silent) return watch(session);
-  if (!session.status().welcomed) return give_up();
+  if (!session.status().welcomed) {
+    shallow_.leave("the controller is lost");
+    return give_up();
+  }
   if (unsaid_ && session.say(*unsaid_)) unsaid_.reset();
   if (const auto order = session.take_sleep_order()) on_order(session, *order);
   if (phase_ == Phase::flushing) flush(session);
@@ -47,6 +55,8 @@ void NodeSleep::step(transport::AgentSession& session) {
 }
 
 void NodeSleep::on_order(transport::AgentSession& session, const wire::SleepOrder& order) {
+  if (order.depth == kShallow) return on_shallow(order);
+  shallow_.leave("a deeper sleep is ordered");
   const bool known = phase_ != Phase::idle && same_sleep(order, order_);
   if (known && phase_ == Phase::flushing) return;
   if (known && order.granted) return begin(session);
@@ -61,6 +71,17 @@ void NodeSleep::on_order(transport::AgentSession& session, const wire::SleepOrde
   session.hold();
   phase_ = Phase::flushing;
   until_ = clock_.mono() + kFlushPatience;
+}
+
+void NodeSleep::on_shallow(const wire::SleepOrder& order) {
+  if (order.wake_after_s == 0) return shallow_.leave("the controller ends it");
+  if (phase_ != Phase::idle) return;
+  const Status entered = config_.allows_shallow()
+                             ? shallow_.enter(std::chrono::seconds(std::min(order.wake_after_s, kLongestShallow_s)))
+                             : fail(Errc::denied, "power.depths", "does not have shallow", "add it on this node");
+  const std::string why = entered ? std::string() : entered.error().message();
+  if (std::exchange(not_shallow_, why) != why && !why.empty())
+    log_.info("node_shallow.refused", "the node keeps its energy settings", {{"why", why}});
 }
 
 // Returns why the node cannot sleep. Arms the alarm, which proves that the clock can wake the node.

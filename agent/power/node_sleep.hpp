@@ -5,6 +5,9 @@
 // After    the end of a sleep, or kSleepPatience without one, starts a new conversation; without a sleep it begins with
 //          the reason. Without a grant within kGrantPatience, or when the conversation ends, the agent goes on as
 //          before
+// Shallow  an order of this depth is about the node's energy settings alone (shallow_depth.hpp), for wake_after_s; 0
+//          ends it, and so does the end of the conversation. Needs neither goodbye nor grant, and gets no answer. Every
+//          other order ends it first
 // Rules    the configuration decides whether the agent may put the node to sleep. A grant without a goodbye of the same
 //          order in this conversation counts as an order that is not granted
 // Errors   none: each becomes the reason of a goodbye
@@ -18,6 +21,7 @@
 
 #include "agent/power/logind.hpp"
 #include "agent/power/rtc_alarm.hpp"
+#include "agent/power/shallow_depth.hpp"
 #include "agent/power/sleep_config.hpp"
 #include "agent/roots.hpp"
 #include "common/clock.hpp"
@@ -35,15 +39,18 @@ inline constexpr const char* kSystemBus = "/run/dbus/system_bus_socket";
 class NodeSleep {
  public:
   // `suspended` returns the time for which the machine has been suspended since its start (common/boot_time.hpp).
-  NodeSleep(SleepConfig config, const Roots& roots, std::function<Duration()> suspended, const Clock& clock,
-            const Log& log);
+  NodeSleep(SleepConfig config, const Roots& roots, const std::string& state_dir, std::function<Duration()> suspended,
+            const Clock& clock, const Log& log);
   // Call after each pump of the session.
   void step(transport::AgentSession& session);
+  // Call at each sample; no value: unknown.
+  void used(std::optional<double> used_cores, std::optional<double> cores) { shallow_.used(used_cores, cores); }
 
  private:
   enum class Phase : std::uint8_t { idle, flushing, ready, silent };
 
   void on_order(transport::AgentSession& session, const wire::SleepOrder& order);
+  void on_shallow(const wire::SleepOrder& order);
   Status prepare(const wire::SleepOrder& order);
   void flush(transport::AgentSession& session);
   void begin(transport::AgentSession& session);
@@ -54,6 +61,7 @@ class NodeSleep {
   const SleepConfig config_;
   const Logind logind_;
   RtcAlarm alarm_;
+  ShallowDepth shallow_;
   const std::function<Duration()> suspended_;
   const Clock& clock_;
   const Log& log_;
@@ -62,6 +70,7 @@ class NodeSleep {
   MonoTime until_{};        // end of the phase
   Duration suspended_before_{};
   std::optional<wire::Goodbye> unsaid_;  // goes out with the next conversation
+  std::string not_shallow_;              // last reason, which is logged once
 };
 
 }  // namespace wattle::agent

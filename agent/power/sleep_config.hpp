@@ -22,10 +22,17 @@ inline std::optional<SleepDepth> parse_sleep_depth(std::string_view name) {
   return static_cast<SleepDepth>(found - kSleepDepthNames.begin());
 }
 
+// A depth without a sleep: the node runs, with the lowest energy settings (shallow_depth.hpp). On the wire and in the
+// configuration, and a feature in Hello.
+inline constexpr std::string_view kShallow = "shallow";
+inline constexpr Duration kMaxShallowTick = std::chrono::seconds(5);
+
 struct SleepConfig {
   bool sleep = false;  // the agent may put the node to sleep when its controller orders it
   std::vector<SleepDepth> depths{SleepDepth::suspend, SleepDepth::off};
+  bool shallow = false;  // the list has kShallow
   bool allows(SleepDepth depth) const { return sleep && std::ranges::find(depths, depth) != depths.end(); }
+  bool allows_shallow() const { return sleep && shallow; }
 };
 
 }  // namespace wattle::agent

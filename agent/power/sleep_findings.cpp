@@ -1,7 +1,10 @@
 #include "agent/power/sleep_findings.hpp"
 
+#include <unistd.h>
+
 #include <string>
 
+#include "agent/power/energy_settings.hpp"
 #include "agent/power/logind.hpp"
 #include "agent/power/node_sleep.hpp"
 #include "agent/power/rtc_alarm.hpp"
@@ -33,6 +36,19 @@ Finding alarm_finding(const Roots& roots) {
   return lost("rtc-alarm", can.error());
 }
 
+Finding shallow_finding(const Roots& roots) {
+  const std::vector<EnergySetting> settings = read_energy_settings(roots.sys);
+  if (settings.empty())
+    return absent("shallow", {Errc::unsupported, roots.sys, "has no energy setting that could be lower", ""});
+  std::size_t writable = 0;
+  for (const EnergySetting& setting : settings)
+    writable += ::access((roots.sys + "/" + setting.path).c_str(), W_OK) == 0 ? 1 : 0;
+  const std::string share = std::to_string(writable) + " of " + std::to_string(settings.size()) + " energy settings";
+  if (writable > 0) return usable("shallow", share);
+  return lost("shallow", {Errc::denied, roots.sys + "/" + settings.front().path, "the agent may not write it",
+                          "see docs/how-to/prepare-nodes-for-sleep.md"});
+}
+
 Finding lan_finding(const Roots& roots) {
   std::string found;
   for (const WakingInterface& interface : read_waking_interfaces(roots.sys))
@@ -45,7 +61,13 @@ Finding lan_finding(const Roots& roots) {
 
 std::vector<Finding> examine_sleep(const AgentConfig& config) {
   if (!config.power.sleep) return {};
-  return {sleep_finding(config), alarm_finding(config.roots), lan_finding(config.roots)};
+  std::vector<Finding> findings;
+  if (config.power.shallow) findings.push_back(shallow_finding(config.roots));
+  if (config.power.depths.empty()) return findings;
+  findings.push_back(sleep_finding(config));
+  findings.push_back(alarm_finding(config.roots));
+  findings.push_back(lan_finding(config.roots));
+  return findings;
 }
 
 }  // namespace wattle::agent

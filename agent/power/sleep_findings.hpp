@@ -1,7 +1,7 @@
-// sleep_findings: whether the agent can put this node to sleep, and whether a magic packet can wake it. For doctor and
-// Hello.
-// Source   logind, the clock's alarm and the network interfaces (logind.hpp, rtc_alarm.hpp, wake_on_lan.hpp); only if
-//          power.sleep is on
+// sleep_findings: whether the agent can put this node to sleep, whether a magic packet can wake it, and whether it can
+// be shallow. For doctor and Hello.
+// Source   logind, the clock's alarm and the network interfaces (logind.hpp, rtc_alarm.hpp, wake_on_lan.hpp),
+//          and the kernel's energy settings (energy_settings.hpp); only if power.sleep is on and for power.depths
 // Threads  any
 #pragma once
 

@@ -12,6 +12,7 @@
 #include "controller/ingest/clock_offset.hpp"
 #include "controller/power/configured_power.hpp"
 #include "controller/power/sleep_facts.hpp"
+#include "controller/power/sleep_memory.hpp"
 #include "controller/power/sleep_orders.hpp"
 #include "controller/rollout/rollout_manager.hpp"
 #include "controller/state/cluster_state.hpp"
@@ -25,17 +26,6 @@ namespace core = placement::sleep;
 namespace {
 
 constexpr double kClockInSync_s = 1;
-
-std::int64_t unix_s(WallTime at) { return to_ns(at) / 1'000'000'000; }
-
-// The record of a node that runs and does not sleep by itself.
-core::NodePowerRecord awake_record(const std::string& name, WallTime now) {
-  core::NodePowerRecord record;
-  record.node = name;
-  record.state = core::PowerState::awake;
-  record.since = now;
-  return record;
-}
 
 // A reason of the plan that does not keep a node from a test: it is about need and proof, not about the node.
 bool allows_test(core::ExcludedFor cause) {
@@ -52,7 +42,8 @@ std::string host_name() {
   return ::gethostname(host.data(), host.size() - 1) == 0 ? host.data() : "";
 }
 
-SleepControl::SleepControl(Around around) : around_(std::move(around)), pods_(around_.own_host) {
+SleepControl::SleepControl(Around around)
+    : around_(std::move(around)), pods_(around_.own_host), shallow_(around_.clock, around_.log) {
   std::shared_ptr<NodePower> power = around_.power;
   if (const auto& drivers = around_.settings.drivers; drivers && !power)
     power = std::make_shared<ConfiguredPower>(*drivers, around_.clock);
@@ -61,7 +52,10 @@ SleepControl::SleepControl(Around around) : around_(std::move(around)), pods_(ar
   if (around_.api || around_.settings.drivers)
     asker_ = std::make_unique<SleepAsker>(around_.api, around_.settings.drivers, power, around_.clock, around_.log);
   planner_ = std::make_unique<TaskThread>([] {});
-  if (around_.store.on()) load();
+  if (!around_.store.on()) return;
+  SleepMemory memory = read_memory(around_.store, around_.log);
+  exclusions_ = std::move(memory.exclusions);
+  outlook_ = std::move(memory.outlook);
 }
 
 // In another mode than auto the cycles go on only if a node is not back yet.
@@ -78,24 +72,6 @@ void SleepControl::begin_cycles(std::shared_ptr<NodePower> power) {
   if (!cycles_->any_sleeps()) return cycles_.reset();
   if (on()) return;
   for (const auto& [node, record] : records()) cycles_->wake(node, "sleep.mode is off", false);
-}
-
-void SleepControl::load() {
-  const Result<std::string> plan = around_.store
-                                       .read([this](StoreFile& file) -> Result<std::string> {
-                                         WATTLE_TRY(exclusions_, file.sleeps().exclusions());
-                                         return file.sleeps().plan();
-                                       })
-                                       .get();
-  if (!plan) {
-    around_.log.error("sleep.not_restored", "excluded nodes and the outlook of demand cannot be read from the store",
-                      {{"error", plan.error()}});
-    return;
-  }
-  placement::PackReader in(*plan);
-  core::DemandOutlook outlook;
-  outlook.unpack(in);
-  if (in.done()) outlook_ = std::move(outlook);
 }
 
 bool SleepControl::acts() const {
@@ -137,6 +113,7 @@ void SleepControl::goodbye(const std::string& node, const wire::Goodbye& message
 }
 
 void SleepControl::on_send(PowerActions::Send send) {
+  shallow_.on_send(send);
   if (cycles_) cycles_->on_send(std::move(send));
 }
 
@@ -213,6 +190,7 @@ Steps SleepControl::look_at_all(ClusterState& state, const ClockOffsets* clocks)
   return then(std::move(nodes), [this, &state, clocks] {
     for (const auto& [name, record] : records())
       if (state.node(name) == nullptr) look(state, clocks, name, nullptr);
+    shallow_.turn(state);
     if (!waits_.empty())
       waits_.look(
           [&state](const std::string& uid) -> std::optional<bool> {
@@ -292,6 +270,7 @@ Steps SleepControl::make(ClusterState& state) {
     const auto& [name, node] = item;
     const bool fresh = reports(node, now, around_.stale_after_s);
     const core::NodePowerRecord* record = record_of(name);
+    if (offers_shallow(state, node)) snapshot->offers_shallow.insert(name);
     add_node(*snapshot, state, node, facts_of(name, node),
              record != nullptr ? *record : awake_record(name, snapshot->now), fresh && state.view_of(node).ready);
   });
@@ -306,19 +285,13 @@ Steps SleepControl::make(ClusterState& state) {
 void SleepControl::plan(const std::shared_ptr<SleepSnapshot>& snapshot) {
   outlook_.observe(requested_cores(*snapshot), snapshot->now);
   snapshot->outlook = outlook_;
-  if (around_.store.on()) {
-    placement::PackWriter out;
-    outlook_.pack(out);
-    around_.store.read([body = out.take(), at_s = unix_s(snapshot->now)](StoreFile& file) -> Result<std::string> {
-      WATTLE_CHECK(file.sleeps().keep_plan(body, at_s));
-      return std::string();
-    });
-  }
+  if (around_.store.on()) keep_outlook(around_.store, outlook_, snapshot->now);
   const auto made = std::make_shared<MadePlan>();
   if (asker_) made->probed = asker_->probed();
   planner_->post([this, snapshot, made]() -> TaskThread::Then {
     add_probes(*snapshot, made->probed);
     made->plan = plan_of(*snapshot);
+    made->shallow = choose_shallow(*snapshot, made->plan);
     return [this, made] {
       planning_ = false;
       ++plans_;
@@ -339,6 +312,7 @@ void SleepControl::act() {
   for (const core::WakeChoice& choice : plan_->plan.wakes)
     if (cycles_->wake(choice.node, choice.reason, true)) waits_.wake_for(choice.pods, around_.clock.mono());
   if (!acts() || !look_now_) return;
+  shallow_.choose(plan_->shallow);
   for (const core::SleepChoice& choice : plan_->plan.sleeps) {
     look_now_(choice.node);
     if (!exclusions_.contains(choice.node)) cycles_->choose(choice, observable(choice.node));
@@ -351,18 +325,13 @@ Result<std::string> SleepControl::order(const std::string& what, const std::map<
 }
 
 void SleepControl::exclude(const std::string& node, const std::string& why, const std::string& who) {
-  if (why.empty())
+  if (why.empty()) {
     exclusions_.erase(node);
-  else
+  } else {
     exclusions_[node] = why;
-  if (around_.store.on())
-    around_.store.read(
-        [node, why, &log = around_.log, at_s = unix_s(around_.clock.wall())](StoreFile& file) -> Result<std::string> {
-          if (const Status kept = file.sleeps().exclude(node, why, at_s); !kept)
-            log.error("sleep.not_kept", "the exclusion of a node is in force but lost at a restart",
-                      {{"node", node}, {"error", kept.error()}});
-          return std::string();
-        });
+    shallow_.end(node);
+  }
+  if (around_.store.on()) keep_exclusion(around_.store, around_.log, node, why, around_.clock.wall());
   around_.audit.audit(who, (why.empty() ? "node may sleep again: " : "node excluded from sleep: ") + node, why);
   if (!cycles_) return;
   if (why.empty())
@@ -379,6 +348,7 @@ Status SleepControl::test(const std::string& node, const std::string& who) {
   for (const core::KeptAwake& kept : plan_->plan.kept)
     if (kept.node == node && !allows_test(kept.why.cause)) why = kept.why;
   if (why) return fail(Errc::conflict, node, "cannot sleep: " + why.reason, "see wattle sleep plan");
+  shallow_.end(node);
   look_now_(node);
   core::Depth depth = core::Depth::suspend;
   if (const auto found = plan_->probed.find(node); found != plan_->probed.end() && found->second.able)

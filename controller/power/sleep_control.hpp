@@ -8,6 +8,7 @@
 // Plan     every kPlanEvery, and every kPlanSoon for the first plans, while agents connect. While nodes sleep every
 //          kPlanAsleep, and within kPlanPending of a new pod that waits. On a thread of its own, from a copy of what it
 //          needs, with the last answers of drivers and API server (sleep_asker.hpp)
+// Shallow  idle nodes that the plan keeps awake (shallow_orders.hpp)
 // Back     after a restart in another mode no node is put to sleep. In mode recommend sleepers still wake when they are
 //          needed, and in mode off they all wake at once
 // Keeps    exclusions and the outlook of demand, in the store; records as power_cycles does
@@ -21,6 +22,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -32,6 +34,7 @@
 #include "controller/power/node_power.hpp"
 #include "controller/power/power_cycles.hpp"
 #include "controller/power/power_history.hpp"
+#include "controller/power/shallow_orders.hpp"
 #include "controller/power/sleep_asker.hpp"
 #include "controller/power/sleep_config.hpp"
 #include "controller/power/sleep_pods.hpp"
@@ -61,6 +64,7 @@ std::string host_name();
 struct MadePlan {
   placement::sleep::SleepPlan plan;
   std::map<std::string, ProbedNode> probed;  // by node
+  std::set<std::string> shallow;             // names of the nodes that are to be shallow
   MonoTime at{};
 };
 
@@ -115,7 +119,6 @@ class SleepControl {
   std::string problem() const;  // why budgets are unknown; empty: they are known
 
  private:
-  void load();
   void begin_cycles(std::shared_ptr<NodePower> power);
   bool acts() const;
   const placement::sleep::NodePowerRecord* record_of(const std::string& node) const;
@@ -137,6 +140,7 @@ class SleepControl {
   std::map<std::string, std::string> exclusions_;
   placement::sleep::DemandOutlook outlook_;
   WakeWaits waits_;
+  ShallowOrders shallow_;
   std::optional<MadePlan> plan_;
   std::size_t plans_ = 0, planned_pending_ = 0;
   bool planning_ = false, answered_ = false;

@@ -54,6 +54,14 @@ std::string pod_on(const ClusterState& state, const controller::Node& node) {
   return {};
 }
 
+core::NodePowerRecord awake_record(const std::string& name, WallTime now) {
+  core::NodePowerRecord record;
+  record.node = name;
+  record.state = core::PowerState::awake;
+  record.since = now;
+  return record;
+}
+
 NodeSleep shown_of(const core::NodePowerRecord& record, double idle_w) {
   NodeSleep shown;
   shown.asleep = record.state == core::PowerState::asleep || record.state == core::PowerState::waking ||

@@ -25,6 +25,8 @@ placement::sleep::SleepFacts facts_of(const controller::Node& node, const SleepP
                                       const std::vector<DisruptionBudget>& unsatisfied);
 // Name of a pod on the node or expected there, other than those of DaemonSets; empty: none.
 std::string pod_on(const ClusterState& state, const controller::Node& node);
+// The record of a node that runs and does not sleep by itself.
+placement::sleep::NodePowerRecord awake_record(const std::string& name, WallTime now);
 // Returns the part of the view that a node's record decides.
 NodeSleep shown_of(const placement::sleep::NodePowerRecord& record, double idle_w);
 

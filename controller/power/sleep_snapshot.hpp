@@ -5,6 +5,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,7 @@ struct SleepSnapshot {
   WallTime now{};
   placement::ClusterView view;  // rows as in nodes
   std::vector<placement::sleep::SleepNode> nodes;
+  std::set<std::string> offers_shallow;  // names of nodes without work whose agents do (shallow_orders.hpp)
   std::vector<placement::sleep::PendingPod> pending;
   placement::sleep::DemandOutlook outlook;
   placement::sleep::SleepConfig config;

@@ -50,7 +50,7 @@ TEXTS = {
         "estimate.curve": ([[0, 1], [0, 0.5, 1]], [[0], [0, 2], [-1, 1], "x"]),
         "pcm.endpoint": (["", "http://127.0.0.1:9738", "http://[::1]:9738/"], ["127.0.0.1:9738", "https://a:1", "http://a", "http://a:0", "http://a:70000", "http://a:1/b"]),
         "provisioning.socket": (["", "/run/wattle-actuator/socket"], ["/" + "a" * 107]),
-        "power.depths": ([["suspend"], ["off", "suspend"]], [[], ["hibernate"]]),
+        "power.depths": ([["suspend"], ["off", "suspend"], ["shallow"]], [[], ["hibernate"]]),
         "provisioning.latency[].url": (["http://127.0.0.1:9102/metrics", "http://[::1]:9102/m"], ["http://example.org/m", "https://127.0.0.1/m", "http://10.0.0.1:1/m", "x"]),
         "provisioning.latency[].histogram": (["http_request_duration_seconds"], ["a-b", "a_bucket", "1a"]),
         "provisioning.latency[].labels": ([{"a": "b"}, {}], [{"le": "1"}]),

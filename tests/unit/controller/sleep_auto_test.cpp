@@ -23,6 +23,8 @@ struct AutoRig : SleepRig {
   wattle::test::TempDir dir;
   std::shared_ptr<FakePower> machines = std::make_shared<FakePower>();
   std::map<std::string, std::uint64_t> promised;
+  std::vector<std::string> features;                                // of the agents
+  std::map<std::string, std::vector<std::uint64_t>> shallow_for_s;  // orders by node
 
   AutoRig() : SleepRig(core::SleepMode::automatic) {
     power::PowerConfig file;
@@ -46,6 +48,7 @@ struct AutoRig : SleepRig {
   void greet_auto(const std::string& name) {
     wire::Hello hello = hello_of(name);
     hello.labels = {{"wattle.dev/sleep", "auto"}};
+    hello.features = features;
     state.greet(hello);
     if (control) control->greeted(hello);
   }
@@ -58,7 +61,10 @@ struct AutoRig : SleepRig {
       if (node != nullptr && node->connected) control->greeted(node->hello);
     }
     control->on_send([this](const std::string& node, const wire::SleepOrder& order) -> Status {
-      if (!order.granted) promised[node] = order.operation;
+      if (order.depth == power::kShallow)
+        shallow_for_s[node].push_back(order.wake_after_s);
+      else if (!order.granted)
+        promised[node] = order.operation;
       return {};
     });
   }
@@ -289,4 +295,35 @@ TEST_CASE("auto: the configuration refuses auto without drivers or without a sto
   REQUIRE_FALSE(storeless);
   CHECK(storeless.error().message().find("set store.path") != std::string::npos);
   CHECK_FALSE(parse_config(keys + "sleep: {proven_trips: 0}\n", "controller.yaml"));
+}
+
+TEST_CASE(
+    "auto: an idle node that stays awake is asked to be shallow each minute, until it is to sleep or gets a pod") {
+  AutoRig rig;
+  rig.features = {std::string(power::kShallow)};
+  for (const char* name : {"n1", "n2"}) rig.greet_auto(name);
+  REQUIRE(rig.until([&] { return rig.shallow_for_s.contains("n1") && rig.shallow_for_s.contains("n2"); }));
+  CHECK(rig.reasons().find("n1 it has 0 of 3 proven round trips (shallow)") != std::string::npos);
+  CHECK(rig.shallow_for_s.size() == 2);
+  CHECK(rig.shallow_for_s["n1"] == std::vector<std::uint64_t>{180});
+  const MonoTime until = rig.clock.mono() + power::kRepeatEvery;
+  REQUIRE(rig.until([&] { return rig.shallow_for_s["n1"].size() == 2; }));
+  CHECK(rig.clock.mono() >= until - std::chrono::seconds(1));
+  REQUIRE(rig.order("sleep-now", {{"node", "n1"}}));
+  CHECK(rig.shallow_for_s["n1"].back() == 0);
+  placement::PodSpec pod;
+  pod.uid = pod.name = "web-1";
+  rig.state.describe(pod, false);
+  rig.state.bind(pod.uid, "n2", false, rig.clock.mono());
+  rig.moment(power::kLookEvery);
+  CHECK(rig.shallow_for_s["n2"].back() == 0);
+}
+
+TEST_CASE("auto: a node that an operator excludes is no longer shallow at once") {
+  AutoRig rig;
+  rig.features = {std::string(power::kShallow)};
+  rig.greet_auto("n1");
+  REQUIRE(rig.until([&] { return rig.shallow_for_s.contains("n1"); }));
+  REQUIRE(rig.order("sleep-exclude", {{"node", "n1"}, {"why", "disk check"}}));
+  CHECK(rig.shallow_for_s["n1"].back() == 0);
 }

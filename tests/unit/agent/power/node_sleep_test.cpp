@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "clock_tree.hpp"
+#include "energy_tree.hpp"
 #include "fake_logind.hpp"
 #include "tests/unit/common/temp_dir.hpp"
 #include "tests/unit/transport/session_rig.hpp"
@@ -29,13 +30,15 @@ struct Asleep {
   wattle::test::TempDir dir;
   FakeLogind logind{dir.path()};
   ClockTree tree{dir.path()};
+  EnergyTree energy{dir.path()};
   transport::testing::Rig rig;
   Duration suspended{};
   NodeSleep following;
 
   explicit Asleep(SleepConfig config = allowed())
       : following(
-            std::move(config), Roots::below(dir.path()), [this] { return suspended; }, rig.clock, rig.world.log) {
+            std::move(config), Roots::below(dir.path()), dir.path() + "/state", [this] { return suspended; }, rig.clock,
+            rig.world.log) {
     rig.greet(welcome(100, 100));
   }
   void step() {
@@ -323,4 +326,72 @@ TEST_CASE("a node whose clock cannot wake it does not sleep when the order asks 
   CHECK(node.goodbye().refused.find("wakeup") != std::string::npos);
   node.order(8, false);
   CHECK(node.goodbye().refused.empty());
+}
+
+TEST_CASE("a shallow order lowers the node's energy settings without a goodbye, and another order ends it first") {
+  SleepConfig config = allowed();
+  config.shallow = true;
+  Asleep node(config);
+  const EnergyTree& energy = node.energy;
+  const auto own = energy.settings();
+  node.order(0, false, true, "shallow", 180);
+  node.settle();
+  CHECK(energy.get(kPolicy0) == "power");
+  CHECK(node.rig.take<wire::Goodbye>().empty());
+  node.order(0, false, true, "shallow", 0);
+  node.settle();
+  CHECK(energy.settings() == own);
+  node.order(0, false, true, "shallow", 180);
+  node.settle();
+  node.following.used(3.0, 32.0);
+  CHECK(energy.settings() == own);
+  node.following.used(0.1, 32.0);
+  node.pass(kQuiet);
+  node.order(0, false, true, "shallow", 180);
+  node.settle();
+  CHECK(energy.get(kPolicy0) == "power");
+  node.order(8, false);
+  CHECK(node.goodbye().refused.empty());
+  CHECK(energy.settings() == own);
+}
+
+TEST_CASE("a node that loses its controller while it is shallow has its own settings again") {
+  SleepConfig config = allowed();
+  config.shallow = true;
+  Asleep node(config);
+  const EnergyTree& energy = node.energy;
+  const auto own = energy.settings();
+  node.order(0, false, true, "shallow", 180);
+  node.settle();
+  REQUIRE(energy.get(kPolicy0) == "power");
+  for (int i = 0; i < 60 && node.rig.session->status().welcomed; ++i) {
+    node.rig.clock.advance(2s);
+    node.step();
+  }
+  REQUIRE_FALSE(node.rig.session->status().welcomed);
+  CHECK(energy.settings() == own);
+}
+
+TEST_CASE("a shallow order for a long time holds for five minutes") {
+  SleepConfig config = allowed();
+  config.shallow = true;
+  Asleep node(config);
+  const EnergyTree& energy = node.energy;
+  const auto own = energy.settings();
+  node.order(0, false, true, "shallow", 1'000'000);
+  node.settle();
+  node.pass(4min);
+  CHECK(energy.get(kPolicy0) == "power");
+  node.pass(1min);
+  CHECK(energy.settings() == own);
+}
+
+TEST_CASE("a shallow order changes nothing on a node whose configuration does not have that depth") {
+  Asleep node;
+  const EnergyTree& energy = node.energy;
+  const auto own = energy.settings();
+  node.order(0, false, true, "shallow", 180);
+  node.settle();
+  CHECK(energy.settings() == own);
+  CHECK(node.rig.take<wire::Goodbye>().empty());
 }

@@ -39,3 +39,31 @@ TEST_CASE("an unknown depth, no depth and an unknown key are mistakes with a lin
     CHECK(parsed.error().message().find("agent.yaml:2") != std::string::npos);
   }
 }
+
+TEST_CASE("a node may be shallow only if its list of depths says so, alone or with others") {
+  CHECK_FALSE(with_power("{sleep: true}")->power.allows_shallow());
+  const auto alone = with_power("{sleep: true, depths: [shallow]}");
+  REQUIRE(alone);
+  CHECK(alone->power.allows_shallow());
+  CHECK_FALSE(alone->power.allows(SleepDepth::suspend));
+  const auto both = with_power("{sleep: true, depths: [suspend, shallow]}");
+  REQUIRE(both);
+  CHECK(both->power.allows_shallow());
+  CHECK(both->power.allows(SleepDepth::suspend));
+  CHECK_FALSE(with_power("{sleep: false, depths: [shallow]}")->power.allows_shallow());
+}
+
+TEST_CASE("shallow is a mistake where services have latency targets, and with a tick that shows work late") {
+  const std::string power = "node: n\npower: {sleep: true, depths: [shallow]}\n";
+  for (const std::string more :
+       {"provisioning: {connections: [{workload: web, target: 50ms}]}\n",
+        "provisioning: {latency: [{workload: web, url: 'http://127.0.0.1:1/m', histogram: h, target: 1s}]}\n",
+        "tick: 6s\n"}) {
+    CAPTURE(more);
+    const auto parsed = parse_config(power + more, "agent.yaml");
+    REQUIRE_FALSE(parsed);
+    CHECK(parsed.error().message().find("agent.yaml:2") != std::string::npos);
+    CHECK(parsed.error().message().find("'shallow'") != std::string::npos);
+  }
+  CHECK(parse_config(power + "tick: 5s\n", "agent.yaml"));
+}
