@@ -91,6 +91,9 @@ class Decoder {
 
   template <class T>
   void take(T& value) {
+    if constexpr (is_optional<T>::value) {
+      if (reader_.take_nil()) return value.reset();
+    }
     Value found;
     if (!reader_.next(found)) return refuse(Errc::malformed, reader_.problem());
     put(found, value);
@@ -99,10 +102,7 @@ class Decoder {
   template <class T>
   void put(const Value& found, T& value) {
     if constexpr (is_optional<T>::value) {
-      if (found.type == ValueType::nil)
-        value.reset();
-      else
-        put(found, value.emplace());
+      put(found, value.emplace());
     } else if constexpr (is_vector<T>::value) {
       if (found.type != ValueType::array) return refuse(Errc::malformed, "is not an array");
       elements(found.size, value);

@@ -33,6 +33,13 @@ class Reader {
   // Reads a value; for an array or map only its start. After reading the elements, call leave().
   bool next(Value& value);
   void leave() { --depth_; }
+  // Takes a nil; false if the next value is another, which next() then reads.
+  bool take_nil() {
+    constexpr char kNil = '\xc0';
+    if (at_ >= bytes_.size() || bytes_[at_] != kNil) return false;
+    ++at_;
+    return true;
+  }
   // Skips a value with everything in it.
   bool skip();
   std::size_t at() const { return at_; }

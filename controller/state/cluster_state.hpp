@@ -225,7 +225,8 @@ class ClusterState {
   static Turn turn_of(Node& node, const Record& record, bool ahead, bool& again);
   void add_up(Node& node, const Record& record);
   void apply_node(Node& node, const Record& record);
-  void apply_workloads(Node& node, const Record& record, MonoTime received);
+  // `sums`: also adds its energy up.
+  void apply_workloads(Node& node, const Record& record, MonoTime received, bool sums);
   // Marks workloads that no part of the interval listed.
   void finish_interval(Node& node, const Record& record);
   void settle(Node& node, const std::string& uid);

@@ -81,7 +81,7 @@ Turn ClusterState::turn_of(Node& node, const Record& record, bool ahead, bool& a
   return late ? Turn::late : Turn::its_own;
 }
 
-// The energy of a workload that has ended is in the store's ledger.
+// For a record that comes too late to be shown. The energy of a workload that has ended is in the store's ledger.
 void ClusterState::add_up(Node& node, const Record& record) {
   if (record.part == 0) add_joules(node.energy_j, record.node.energy_uj);
   for (const WorkloadValues& values : record.workloads) {
@@ -159,10 +159,14 @@ RecordNews ClusterState::apply(const std::string& name, const Record& record, Mo
   rows_.sampled(node.row, news.at);
   node.interval_ns = record.interval_ns;
   if (record.part == 0) apply_node(node, record);
-  apply_workloads(node, record, received);
+  apply_workloads(node, record, received, !ahead);
+  if (!ahead && record.part == 0) add_joules(node.energy_j, record.node.energy_uj);
   for (const WorkloadValues& reported : record.workloads) {
+    if (!reported.ended) continue;
     const auto known = node.workloads.find(reported.name);
-    if (known != node.workloads.end() && known->second.values.ended) node.workloads.erase(known);
+    if (known == node.workloads.end() || !known->second.values.ended) continue;  // another root of its name still runs
+    node.workloads.erase(known);
+    if (!ahead) node.newcomers.note(reported.name);
   }
   steps_ += record.workloads.size();
   if (node.parts_seen == record.parts) {
@@ -175,7 +179,6 @@ RecordNews ClusterState::apply(const std::string& name, const Record& record, Mo
   }
   find_news(name, node, record, received, news);
   report_sums(node);
-  if (!ahead) add_up(node, record);
   return news;
 }
 
@@ -205,7 +208,7 @@ void ClusterState::apply_node(Node& node, const Record& record) {
   if (utilisation && node.power_w) seen.curve.observe(*utilisation, *node.power_w);
 }
 
-void ClusterState::apply_workloads(Node& node, const Record& record, MonoTime received) {
+void ClusterState::apply_workloads(Node& node, const Record& record, MonoTime received, bool sums) {
   double throttled_us = 0;
   for (const WorkloadValues& reported : record.workloads) {
     const auto [entry, fresh] = node.workloads.try_emplace(reported.name);
@@ -234,6 +237,10 @@ void ClusterState::apply_workloads(Node& node, const Record& record, MonoTime re
       settle(node, reported.name);
     }
     workload.power_w = mean_w(values.energy_uj, record.interval_ns);
+    if (sums) {
+      add_joules(workload.energy_j, reported.energy_uj);
+      add_containers(workload, reported, node.samples);
+    }
     throttled_us += static_cast<double>(reported.cpu_throttled_us.value_or(0));
   }
   if (throttled_us > 0 && record.interval_ns > 0)
