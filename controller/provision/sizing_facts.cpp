@@ -29,6 +29,14 @@ placement::PodMemory pod_memory(const WorkloadValues& values, double known_bytes
   return memory;
 }
 
+void add_rule(placement::OwnerFacts& facts, const placement::RequestRule& rule) {
+  if (rule.lower_needs_s() > 0) return;
+  facts.cpu_cores = rule.cpu_cores();
+  facts.memory_bytes = rule.memory_bytes();
+  facts.lasting = {rule.lasting_cores().value_or(0), rule.lasting_bytes().value_or(0)};
+  facts.needed_bytes = rule.lasting_needed_bytes();
+}
+
 placement::KnownHarm harm_shares(const WorkloadValues& values, double seconds) {
   placement::KnownHarm shares{std::nullopt, values.pressure.cpu_some_ratio, values.pressure.memory_some_ratio};
   if (values.cpu_throttled_us)

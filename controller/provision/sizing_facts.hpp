@@ -13,6 +13,8 @@ namespace wattle::controller {
 placement::PodAnswer pod_answer(kube::PodResize resize);
 // Memory of the pod in the interval. `known_bytes`: need before it, which a killed pod exceeded.
 placement::PodMemory pod_memory(const WorkloadValues& values, double known_bytes);
+// Adds the suggestions, once there is evidence for lower requests.
+void add_rule(placement::OwnerFacts& facts, const placement::RequestRule& rule);
 // Shares of the interval in which the pod was throttled or waited.
 placement::KnownHarm harm_shares(const WorkloadValues& values, double seconds);
 // Adds what the pod would have met in the interval with the request that its owner should have in the end.

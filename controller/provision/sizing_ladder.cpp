@@ -227,12 +227,7 @@ placement::OwnerFacts SizingLadder::facts_of(const std::string& name, const Size
     facts.barred = barred(owner, *workload);
     facts.original = workload->original;
     facts.limits_follow = workload->qos == "Guaranteed";
-    if (workload->rule.lower_needs_s() <= 0) {
-      facts.cpu_cores = workload->rule.cpu_cores();
-      facts.memory_bytes = workload->rule.memory_bytes();
-      facts.lasting = {workload->rule.lasting_cores().value_or(0), workload->rule.lasting_bytes().value_or(0)};
-      facts.needed_bytes = workload->rule.lasting_needed_bytes();
-    }
+    add_rule(facts, workload->rule);
   }
   const SetterReport& report = owner.report;
   if (report.at_s > 0 && std::abs(now - report.at_s) <= kSetterSilent_s) {
