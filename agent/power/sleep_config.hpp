@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "common/clock.hpp"
+
 namespace wattle::agent {
 
 enum class SleepDepth : std::uint8_t { suspend, off };

@@ -59,7 +59,7 @@ struct BothEnds {
     agent::SleepConfig config;
     config.sleep = true;
     following.emplace(
-        config, agent::Roots::below(dir.path()), [this] { return suspended; }, clock, world.log);
+        config, agent::Roots::below(dir.path()), dir.file("state"), [this] { return suspended; }, clock, world.log);
     REQUIRE(until([&] { return session->status().welcomed; }));
   }
   void step() {
