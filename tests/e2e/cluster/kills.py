@@ -4,7 +4,7 @@ running.
 Kills    the script; its guard; or both at once, after which the next start or `--clean` removes what is left
 Claims   no process, namespace, cgroup, mount or folder of the cluster is left, and the machine's bridges and nftables
          rules are those of before. A process of a namespace is found by the namespace's number in /proc
-Alone    no other cluster of the same cache may start meanwhile: it would count as left behind
+Beside   other clusters of the same cache may run, start and end: what a guard of another start holds does not count
 """
 import contextlib
 import os
@@ -85,6 +85,15 @@ class Killed:
             self.demo.process.wait()
         return bool(victims)
 
+    def others(self):
+        """Folder names of clusters whose guards run and belong to other starts. A guard holds its folder's lock open."""
+        found = set()
+        for pid, words in processes().items():
+            if "/guard.py " in words and pid not in self.pids:
+                with contextlib.suppress(OSError):
+                    found |= {pathlib.Path(os.readlink(file)).parent.name for file in pathlib.Path(f"/proc/{pid}/fd").iterdir()}
+        return {name for name in found if name.startswith("run-")}
+
     def left(self):
         cache = real_cluster.CACHE
         # A process that has ended, and that its parent has not waited for yet, has no command line.
@@ -94,7 +103,10 @@ class Killed:
                   if f"{cache}/run-" in line]
         groups = [str(path) for each in guard.hierarchies()
                   for path in each.point.glob(f"{guard.PREFIX}{guard.mark(cache)}*")]
-        return [*mine, *mounts, *groups, *map(str, cache.glob("run-*")), *(set(network()) - set(self.before))]
+        traces = [*mounts, *groups, *map(str, cache.glob("run-*"))]
+        others = [name[4:] for name in self.others()]
+        return [*mine, *(each for each in traces if not any(name in each for name in others)),
+                *(set(network()) - set(self.before))]
 
 
 def check_one(claims, binaries, what, moment, victim):

@@ -3,6 +3,7 @@
 Claims   Kubernetes keeps its rules for pods of the scheduler `wattle`, and the controller advises no node that a rule
          excludes
 """
+import contextlib
 import json
 
 from house import wait_until
@@ -72,29 +73,91 @@ def check_drain(claims, cluster):
     cluster.delete(*names)
 
 
-def check_priorities(claims, cluster):
-    """A pod of high priority takes the place of one pod of low priority, which the kubelet ends."""
-    for name, value in (("low", -1), ("high", 1000)):  # pods of the demo have 0
-        cluster.plane.call("POST", "/apis/scheduling.k8s.io/v1/priorityclasses", {"metadata": {"name": name}, "value": value})
-    node = cluster.names[-1]
-    cluster.kubectl("cordon", *[name for name in cluster.names if name != node])
-    allocatable = next(each for each in cluster.plane.nodes() if each["metadata"]["name"] == node)["status"]["allocatable"]["cpu"]
-    used = sum(milli(main["resources"].get("requests", {}).get("cpu", "0")) for pod in cluster.objects("pods", "--all-namespaces")
-               if pod["spec"].get("nodeName") == node and pod["status"]["phase"] in ("Pending", "Running") for main in pod["spec"]["containers"])
-    size = (milli(allocatable) - used) * 2 // 5
-    here = {"terminationGracePeriodSeconds": 1}
-    cluster.place("low-1", "low-2", cpu=f"{size}m", spec=here | {"priorityClassName": "low"})
-    wait_until("both run", lambda: [pod["status"]["phase"] for pod in cluster.plane.pods() if pod["metadata"]["name"].startswith("low-")] == ["Running"] * 2)
-    bound = cluster.place("high", cpu=f"{size}m", spec=here | {"priorityClassName": "high"})
-    claims.check("a pod of high priority is bound where pods of low priority are", bound == {"high": node}, bound)
+@contextlib.contextmanager
+def jobs_suspended(cluster):
+    """The demo's Jobs have no pods: such a pod ends and is replaced, and its successor may preempt a pod of low priority
+    or take the room of an evicted one."""
+    def suspend(value):
+        for job in cluster.objects("jobs"):
+            cluster.plane.call("PATCH", f"/apis/batch/v1/namespaces/default/jobs/{job['metadata']['name']}", {"spec": {"suspend": value}})
+    try:
+        suspend(True)
+        wait_until("no pod of a Job is active, and every other pod is bound and stays",
+                   lambda: all(pod["spec"].get("nodeName") and "deletionTimestamp" not in pod["metadata"] and not is_of_job(pod) for pod in active(cluster)))
+        yield
+    finally:
+        suspend(False)
 
-    def low():
-        return [pod["metadata"]["name"] for pod in cluster.plane.pods() if pod["metadata"]["name"].startswith("low-")]
-    wait_until("one pod of low priority is gone", lambda: len(low()) == 1)
-    wait_until("it runs", lambda: [pod for pod in cluster.plane.pods() if pod["metadata"]["name"] == "high" and is_ready(pod)])
-    claims.check("it displaces one of them, and runs", len(low()) == 1, low())
-    cluster.delete("high", *low())
-    cluster.kubectl("uncordon", *cluster.names)
+
+@contextlib.contextmanager
+def priority_classes(cluster, **values):
+    path = "/apis/scheduling.k8s.io/v1/priorityclasses"
+    try:
+        for name, value in values.items():
+            cluster.plane.call("POST", path, {"metadata": {"name": name}, "value": value})
+        yield
+    finally:
+        for name in values:
+            cluster.plane.raw("DELETE", f"{path}/{name}")
+
+
+def is_of_job(pod):
+    return any(owner["kind"] == "Job" for owner in pod["metadata"].get("ownerReferences", []))
+
+
+def active(cluster):
+    return [pod for pod in cluster.objects("pods", "--all-namespaces") if pod["status"]["phase"] in ("Pending", "Running")]
+
+
+def free_milli(cluster):
+    """{node: CPU that no pod requests}"""
+    free = {node["metadata"]["name"]: milli(node["status"]["allocatable"]["cpu"]) for node in cluster.plane.nodes()}
+    for pod in active(cluster):
+        for main in pod["spec"]["containers"]:
+            free[pod["spec"]["nodeName"]] -= milli(main["resources"].get("requests", {}).get("cpu", "0"))
+    return free
+
+
+def preempted(cluster, preemptor):
+    """(namespace, name) of each pod that kube-scheduler evicted in favour of this one."""
+    return [(event["involvedObject"]["namespace"], event["involvedObject"]["name"])
+            for event in cluster.objects("events", "--all-namespaces", "--field-selector", "reason=Preempted") if preemptor["metadata"]["uid"] in event["message"]]
+
+
+def check_preemption(claims, cluster, low):
+    """Two pods of low priority on each node leave at most half of the room that the pod of high priority needs. low:
+    {node: their names}"""
+    sizes = {node: free * 2 // 5 for node, free in free_milli(cluster).items()}
+    here = {"terminationGracePeriodSeconds": 1}
+    for node, size in sizes.items():
+        cluster.place(*low[node], cpu=f"{size}m",
+                      spec=here | {"priorityClassName": "low", "nodeSelector": {"kubernetes.io/hostname": node}})
+
+    def pods(*names):
+        return {name: pod for pod in cluster.plane.pods() if (name := pod["metadata"]["name"]) in names}
+    names = [name for pair in low.values() for name in pair]
+    before = wait_until("every pod of low priority runs", lambda: len(found := pods(*names)) == len(names) and all(map(is_ready, found.values())) and found)
+    others = {pod["metadata"]["uid"] for pod in active(cluster)} - {pod["metadata"]["uid"] for pod in before.values()}
+    bound = cluster.place("high", cpu=f"{max(sizes.values())}m", spec=here | {"priorityClassName": "high"})
+    high = wait_until("the pod of high priority runs", lambda: is_ready(found := pods("high")["high"]) and found)
+    victims = wait_until("an event names the evicted pod", lambda: preempted(cluster, high))
+    claims.check("a pod of high priority that no node has room for evicts exactly one pod of low priority, and runs in its place",
+                 len(victims) == 1 and victims[0][1] in before and before[victims[0][1]]["spec"]["nodeName"] == bound["high"], (victims, bound))
+    wait_until("the evicted pod is gone", lambda: victims[0][1] not in pods(*names))
+    left = {name for name, pod in pods(*names).items() if is_ready(pod) and "deletionTimestamp" not in pod["metadata"]}
+    claims.check("every other pod of low priority runs on", left == set(before) - {victims[0][1]}, (left, victims))
+    gone = others - {pod["metadata"]["uid"] for pod in active(cluster)}
+    claims.check("no other pod of the cluster makes room", not gone, gone)
+
+
+def check_priorities(claims, cluster):
+    """Preemption on nodes that are all candidates. Pods of the demo have priority 0."""
+    with jobs_suspended(cluster), priority_classes(cluster, low=-1, high=1000):
+        low = {node: [f"low-{node}-{number}" for number in (1, 2)] for node in cluster.names}
+        try:
+            check_preemption(claims, cluster, low)
+        finally:
+            cluster.kubectl("delete", "pods", "high", *(name for pair in low.values() for name in pair), "--ignore-not-found", "--now")
 
 
 def check(claims, cluster):
