@@ -25,7 +25,7 @@ struct EnergySetting {
   std::string found, lowest;
 };
 
-// In the order of their paths.
+// Returns the settings in the order of their paths.
 std::vector<EnergySetting> read_energy_settings(const std::string& sys);
 // Returns whether the path is one that read_energy_settings can return.
 bool is_energy_setting(std::string_view path);

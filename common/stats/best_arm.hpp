@@ -137,7 +137,7 @@ class BestArm {
   double allowed() const;  // loss in a day
   double slope() const;
   double corrected(const BlockOutcome& outcome) const { return outcome.log_cost - slope() * outcome.log_expected; }
-  // Of the newest day.
+  // Cost of an arm in the newest day.
   double spent(std::size_t arm) const;
   // Most that an arm may cost over the floor in a day, given how many blocks of it the newest day has.
   double limit(double blocks) const;

@@ -135,8 +135,7 @@ PodHandle DecisionEngine::on_pod_started(const PodSpec& pod, const std::string& 
   const PodHandle known = model_.placed(pod, node, now);
   shadow_.on_pod_started(pod, {row, node}, now);
   const PodEstimate ask = model_.ask(pod);
-  if (!pod.daemonset)
-    trials_.on_pod_started(pod_key(pod.uid), std::max(pod.request.cpu_cores, kRequestWhenNone));
+  if (!pod.daemonset) trials_.on_pod_started(pod_key(pod.uid), std::max(pod.request.cpu_cores, kRequestWhenNone));
   for (Policy* each : all_policies()) each->placed({pod_key(pod.uid), ask, row, node, on_the_clock(now)});
   return known;
 }
