@@ -57,6 +57,7 @@ HERE_SECTIONS = {
     ("docs/how-to/prepare-nodes-for-sleep.md", "Prepare a node for sleep"): {
         "files": {"power: {sleep: true, depths": AGENT},
         "without": {"50-wake.link": "this host has no such network card", "polkitd": "this host has no logind",
+                    "shallow.conf": "the file comes with the packages, which this host does not have",
                     "wattle-agent doctor": "this host has no such account; unit_agent_power checks the findings", "rtcwake": "this host has no clock that wakes it",
                     "extraVolumes": "there is no cluster"}},
     ("docs/how-to/back-up.md", "Back up and restore"): {"again": {"wattle nodes": PATIENCE}},
