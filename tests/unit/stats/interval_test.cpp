@@ -51,7 +51,8 @@ TEST_CASE("the text of an interval has its range, or how many seeds one needs") 
 }
 
 TEST_CASE("the interval of a share solves its score equation, and is within [0, 1] at 0%, 100% and without trials") {
-  for (const auto& [held, trials] : {std::pair<std::size_t, std::size_t>{0, 1}, {1, 1}, {10, 12}, {29, 33}, {54, 54}}) {
+  for (const auto& counts : {std::pair<std::size_t, std::size_t>{0, 1}, {1, 1}, {10, 12}, {29, 33}, {54, 54}}) {
+    const std::size_t held = counts.first, trials = counts.second;
     CAPTURE(held);
     CAPTURE(trials);
     const auto n = static_cast<double>(trials);
