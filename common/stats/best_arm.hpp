@@ -16,8 +16,9 @@
 //          comes from neighbouring blocks of the same arm, so a wrong expectation costs precision but favours no arm
 // States   as of a network (network_trial). A challenger is in use when its interval lies below the cost of the arm in
 //          use. It is withdrawn when its interval lies above, or when it has cost too much; it rests for a day, then
-//          twice as long each time. An arm in use is withdrawn likewise, and when its newest kLeast groups with the
-//          floor cost more. Without a verdict after kTrialGroups, a challenger rests for a day
+//          twice as long each time. The same rules withdraw the arm in use. It is also withdrawn when it costs more
+//          than the floor over its newest kLeast groups with the floor. Without a verdict after kTrialGroups, a
+//          challenger rests for a day
 // Bound    an arm is withdrawn, and the floor takes over at once, when its cost over the floor's in the newest day
 //          exceeds both its part of `day_loss` and kSure standard errors of that cost. A group begins only if the
 //          challengers of the newest day have cost nothing, or leave room for another such cost within `day_loss`.
@@ -131,7 +132,7 @@ class BestArm {
   double level() const { return options_.alpha / static_cast<double>(options_.arms - 1); }
   const PairedEvidence& evidence(std::size_t arm) const;
   struct Usual {
-    double cost = 0, deviation = 0;  // of a block of the floor
+    double cost = 0, deviation = 0;  // median and standard deviation of the floor's blocks
   };
   Usual usual() const;
   double allowed() const;  // loss in a day

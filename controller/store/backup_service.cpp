@@ -20,7 +20,7 @@ Status BackupService::begin(Making& making) {
   WATTLE_CHECK(make_dirs(folder_, 0700));
   const std::string sizes = folder_ + "/" + std::string(kSizingFile);
   std::error_code ignored;
-  std::filesystem::remove(sizes, ignored);  // of a backup that was interrupted
+  std::filesystem::remove(sizes, ignored);  // left by an interrupted backup
   WATTLE_TRY(auto control, rollout_.copy_to(folder_ + "/control.db"));
   WATTLE_TRY(auto sizing, sizing_.copy_to(sizes));
   if (control) making.copies.push_back(std::move(*control));

@@ -21,7 +21,7 @@ class Family:
     record: int  # type of its DNS records
     host: str
     node: str
-    bits: int  # of a node's network
+    bits: int  # prefix length of the node network
     pods_of: str
     all_pods: str
     services: str

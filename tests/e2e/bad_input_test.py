@@ -95,8 +95,8 @@ def garbage(house):
         check(f"{name}: a huge header is refused", " 431 " in raw(port, b"GET /livez HTTP/1.1\r\nX: " + b"a" * 100_000 + b"\r\n\r\n"))
         check(f"{name}: a body beyond the limit is refused",
               " 413 " in raw(port, b"POST /prioritize HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\n\r\n"))
-    status, body = fetch(f"{house.api()}/api/v1/node?name=" + urllib.parse.quote("nobody"))
-    check("the API names a node that does not exist", status == 404 and "nobody" in body, body)
+    status, body = fetch(f"{house.api()}/api/v1/node?name=" + urllib.parse.quote("no-such-node"))
+    check("the API names a node that does not exist", status == 404 and "no-such-node" in body, body)
     status, body = fetch(f"{house.api()}/api/v1/decisions?limit=many")
     check("the API names an argument that is no number", status == 400 and "limit" in body, body)
 
@@ -150,8 +150,8 @@ def extender(house):
     got = scores(house.decided("u6", [house.node], annotations={"wattle.dev/latency-hard-ms": "0.000001"}))
     check("a hard limit that no node meets: neutral", got[house.node] == 0, got)
     check("explain says which reason masked it", "latency" in json.dumps(house.query("explain", "u6")))
-    done = house.cli("explain", "nobody", check=False)
-    check("explain of an unknown pod is exit 1 and names it", done.returncode == 1 and "nobody" in done.stderr, done.stderr)
+    done = house.cli("explain", "no-such-node", check=False)
+    check("explain of an unknown pod is exit 1 and names it", done.returncode == 1 and "no-such-node" in done.stderr, done.stderr)
 
 
 def main():

@@ -376,20 +376,21 @@ def run(binaries, version, claims):
                 part()
 
 
-def main():
+def main(what, run_claims):
+    """Runs the claims of one test. `what`: its name in the last line."""
     parser = argparse.ArgumentParser()
     parser.add_argument("binaries", type=pathlib.Path)
     parser.add_argument("--version", default=assets.VERSION)
     options = parser.parse_args()
     claims = Claims()
     try:
-        run(options.binaries.resolve(), options.version, claims)
+        run_claims(options.binaries.resolve(), options.version, claims)
     except assets.Missing as missing:
         print(f"skipped: {missing}")
         return SKIPPED
-    print("resize: every claim holds" if claims.failed == 0 else f"resize: {claims.failed} claims failed")
+    print(f"{what}: every claim holds" if claims.failed == 0 else f"{what}: {claims.failed} claims failed")
     return 1 if claims.failed else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main("resize", run))

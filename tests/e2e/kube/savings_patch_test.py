@@ -11,7 +11,6 @@ Played   the controller's advice (scripted_controller), because its rule needs 1
 Usage    savings_patch_test.py FOLDER-OF-BINARIES [--version V]
 Skips    (77) if etcd and kube-apiserver can neither be found nor built
 """
-import argparse
 import copy
 import json
 import pathlib
@@ -27,10 +26,10 @@ sys.dont_write_bytecode = True
 import assets  # noqa: E402
 from control_plane import ControlPlane  # noqa: E402
 from demo_run import Claims  # noqa: E402
-from house import CLI_TIMEOUT, SKIPPED, HouseError, wait_until  # noqa: E402
+from house import CLI_TIMEOUT, HouseError, wait_until  # noqa: E402
 from patience import LATE_S  # noqa: E402
 from rbac_test import Server  # noqa: E402
-from resize_test import VPA_DEFINITION  # noqa: E402
+from resize_test import VPA_DEFINITION, main  # noqa: E402
 
 SPACE = "shop"
 APPS, BATCH = f"/apis/apps/v1/namespaces/{SPACE}", f"/apis/batch/v1/namespaces/{SPACE}"
@@ -314,20 +313,5 @@ def run(binaries, version, claims):
             part()
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("binaries", type=pathlib.Path)
-    parser.add_argument("--version", default=assets.VERSION)
-    options = parser.parse_args()
-    claims = Claims()
-    try:
-        run(options.binaries.resolve(), options.version, claims)
-    except assets.Missing as missing:
-        print(f"skipped: {missing}")
-        return SKIPPED
-    print("savings patch: every claim holds" if claims.failed == 0 else f"savings patch: {claims.failed} claims failed")
-    return 1 if claims.failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main("savings patch", run))

@@ -112,17 +112,11 @@ TEST_CASE_FIXTURE(Orders, "a node with a pod, or with a DaemonSet's pod that has
     put({});
     CHECK_FALSE(offered("n1"));
   }
-  SUBCASE("a soft limit is") {
+  SUBCASE("a pod of a DaemonSet with a latency limit is") {
     placement::PodSpec pod;
     pod.daemonset = true;
-    pod.latency_soft_ms = 20;
-    put(pod);
-    CHECK_FALSE(offered("n1"));
-  }
-  SUBCASE("a hard limit is") {
-    placement::PodSpec pod;
-    pod.daemonset = true;
-    pod.latency_hard_ms = 20;
+    SUBCASE("soft") { pod.latency_soft_ms = 20; }
+    SUBCASE("hard") { pod.latency_hard_ms = 20; }
     put(pod);
     CHECK_FALSE(offered("n1"));
   }

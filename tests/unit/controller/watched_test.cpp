@@ -80,7 +80,7 @@ TEST_CASE("a pod that is bound without an ask is an observed decision with the f
   }
 }
 
-TEST_CASE("the API server's account of a failure is in the outcome, whoever reports first that the pod went") {
+TEST_CASE("the outcome contains the API server's reason for a failure, whichever source first reports the pod's end") {
   for (const bool agent_first : {false, true}) {
     CAPTURE(agent_first);
     WatchedRig rig;

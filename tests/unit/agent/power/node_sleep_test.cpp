@@ -328,42 +328,43 @@ TEST_CASE("a node whose clock cannot wake it does not sleep when the order asks 
   CHECK(node.goodbye().refused.empty());
 }
 
-TEST_CASE("a shallow order lowers the node's energy settings without a goodbye, and another order ends it first") {
+SleepConfig with_shallow() {
   SleepConfig config = allowed();
   config.shallow = true;
-  Asleep node(config);
-  const EnergyTree& energy = node.energy;
-  const auto own = energy.settings();
+  return config;
+}
+
+void make_shallow(Asleep& node) {
   node.order(0, false, true, "shallow", 180);
   node.settle();
-  CHECK(energy.get(kPolicy0) == "power");
+  REQUIRE(node.energy.get(kPolicy0) == "power");
+}
+
+TEST_CASE("a shallow order lowers the node's energy settings without a goodbye, and another order ends it first") {
+  Asleep node(with_shallow());
+  const EnergyTree& energy = node.energy;
+  const auto own = energy.settings();
+  make_shallow(node);
   CHECK(node.rig.take<wire::Goodbye>().empty());
   node.order(0, false, true, "shallow", 0);
   node.settle();
   CHECK(energy.settings() == own);
-  node.order(0, false, true, "shallow", 180);
-  node.settle();
+  make_shallow(node);
   node.following.used(3.0, 32.0);
   CHECK(energy.settings() == own);
   node.following.used(0.1, 32.0);
   node.pass(kQuiet);
-  node.order(0, false, true, "shallow", 180);
-  node.settle();
-  CHECK(energy.get(kPolicy0) == "power");
+  make_shallow(node);
   node.order(8, false);
   CHECK(node.goodbye().refused.empty());
   CHECK(energy.settings() == own);
 }
 
 TEST_CASE("a node that loses its controller while it is shallow has its own settings again") {
-  SleepConfig config = allowed();
-  config.shallow = true;
-  Asleep node(config);
+  Asleep node(with_shallow());
   const EnergyTree& energy = node.energy;
   const auto own = energy.settings();
-  node.order(0, false, true, "shallow", 180);
-  node.settle();
-  REQUIRE(energy.get(kPolicy0) == "power");
+  make_shallow(node);
   for (int i = 0; i < 60 && node.rig.session->status().welcomed; ++i) {
     node.rig.clock.advance(2s);
     node.step();

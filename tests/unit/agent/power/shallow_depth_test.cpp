@@ -34,7 +34,7 @@ struct ShallowNode {
   std::unique_ptr<ShallowDepth> depth;
 
   ShallowNode() { start(); }
-  // What a driver of the kernel does with a value. A package's unit is an eighth of a watt.
+  // Stores a value as a kernel driver does. A package's unit is an eighth of a watt.
   Status write(const std::string& path, std::string_view value) {
     for (const std::string& name : refused)
       if (tree.path(name) == path) return fail_errno(EROFS, path);
