@@ -1,4 +1,4 @@
-// Connections in network namespaces that the kernel made, read by root, by nobody, and where processes are hidden.
+// Connections in network namespaces of the kernel, read by root, by another user, and where processes are hidden.
 // Skipped, with the reason printed, where namespaces cannot be made.
 #include "agent/collect/net_namespaces.hpp"
 
@@ -24,7 +24,6 @@ using namespace wattle;
 using namespace wattle::agent;
 
 namespace {
-constexpr uid_t kNobody = 65534;
 constexpr int kConnections = 5;
 
 bool loopback_up() {
@@ -108,15 +107,19 @@ class Pod {
   char reported_ = 0;
 };
 
-// What `what` gives in a process of its own, without any right; -1: it could not be asked.
-long as_nobody(const std::function<bool()>& before, const std::function<std::uint64_t()>& what) {
+// A user that no other process has: services and pods run as 65534, and a user sees its own processes in any /proc.
+uid_t unused_user() { return 1'900'000'000U + static_cast<uid_t>(::getpid()); }
+
+// Runs `what` in a process of its own, as a user without rights. Returns its result, or -1 if it could not run.
+long as_other_user(const std::function<bool()>& before, const std::function<std::uint64_t()>& what) {
   std::array<int, 2> ends{};
   REQUIRE(::pipe(ends.data()) == 0);
+  const uid_t user = unused_user();
   const pid_t pid = ::fork();
   if (pid == 0) {
     long found = -1;
-    if (before() && ::setgroups(0, nullptr) == 0 && ::setresgid(kNobody, kNobody, kNobody) == 0 &&
-        ::setresuid(kNobody, kNobody, kNobody) == 0)
+    if (before() && ::setgroups(0, nullptr) == 0 && ::setresgid(user, user, user) == 0 &&
+        ::setresuid(user, user, user) == 0)
       found = static_cast<long>(what());
     static_cast<void>(::write(ends[1], &found, sizeof found));
     ::_exit(0);
@@ -173,7 +176,7 @@ TEST_CASE("connections in a pod's network are counted once, by whoever may see i
     found = host.read(*all, "self/net/snmp", mono_from_ns(0), text);
   CHECK(found >= both);
   const auto nothing = [] { return true; };
-  CHECK(as_nobody(nothing, [&] { return established(shown.path()); }) == static_cast<long>(both));
+  CHECK(as_other_user(nothing, [&] { return established(shown.path()); }) == static_cast<long>(both));
 
   // The first process ends; the second still holds the network, with no connection of its own.
   const auto proc = Dir::open_(shown.path());
@@ -201,7 +204,7 @@ TEST_CASE("where processes of others are hidden nothing is counted, and that is 
     return ::unshare(CLONE_NEWNS) == 0 && ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
            ::mount("proc", hidden.c_str(), "proc", 0, "hidepid=2") == 0;
   };
-  const long found = as_nobody(mounted, [&] {
+  const long found = as_other_user(mounted, [&] {
     const auto proc = Dir::open_(hidden);
     return established(hidden) + (proc && !shows_processes(*proc) ? 0 : 1000);
   });
