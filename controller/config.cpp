@@ -100,7 +100,9 @@ void read_learn(config::Section learn, LearnConfig& out) {
   if (out.pretrained.empty()) learn.mistake("pretrained", "is empty", "use auto, none or a safetensors file");
   read_time(learn, "checkpoint_every", out.checkpoint_every, 1, 86'400);
   learn.read("warmup", out.warmup, {.min = 1, .max = kReplay});
-  out.batch = std::min(out.batch, out.warmup);
+  learn.read("batch", out.batch, {.min = 1, .max = 4096});
+  if (!learn.has("batch")) out.batch = std::min(out.batch, out.warmup);
+  learn.read("tau", out.tau_s, {.min = 0.1, .max = 1e6, .unit = config::Unit::seconds});
 }
 
 void read_limits(config::Section limits, placement::BudgetLimits& out) {

@@ -281,6 +281,8 @@ void add_learning(Families& families, const Learning& learning) {
   families.gauge("wattle_controller_loss", "Running mean of the loss, relative to the standard deviation of rewards.",
                  figures.loss);
   families.gauge("wattle_controller_mean_q", "Running mean of Q of the chosen actions.", figures.mean_q);
+  families.gauge("wattle_controller_reward_centre", "Mean reward that the learner subtracts from each reward.",
+                 figures.reward_centre);
 }
 
 }  // namespace
