@@ -35,7 +35,7 @@ def main():
     set_words = set(re.findall(r"(\w+)['\"]?\]*:(?:\s|$)", everything)) | {match.rpartition(".")[2] for match in re.findall(r"\w+(?:\.\w+)+", everything)}
     breaches = []
     for program, keys in yaml.safe_load((ROOT / "scripts/docs-keys.yaml").read_text(encoding="utf-8")).items():
-        breaches += [f"scripts/docs-keys.yaml: {program}: {key}: nobody sets this key: make it a constant beside the code" for key in keys
+        breaches += [f"scripts/docs-keys.yaml: {program}: {key}: has no user: make it a constant beside the code" for key in keys
                      if re.split(r"[.\]]+", key)[-1] not in set_words]
     for name in re.findall(r"`((?:wattle|process)_\w+)`", (ROOT / "docs/reference/metrics.md").read_text(encoding="utf-8")):
         if not name.endswith("_") and not STANDARD.fullmatch(name) and not words & {name + end for end in ("", "_bucket", "_sum", "_count")} and name not in PARTS:

@@ -149,7 +149,8 @@ learn: {warmup: 20001, batch: 0, tau: 0s}
                                    "test");
   REQUIRE(!config);
   const std::string text = config.error().message();
-  for (const char* key : {"mode", "clairvoyant", "epsilon", "epsilom", "warmup", "learn.batch", "learn.tau", "key", "allow_list"})
+  for (const char* key :
+       {"mode", "clairvoyant", "epsilon", "epsilom", "warmup", "learn.batch", "learn.tau", "key", "allow_list"})
     CHECK_MESSAGE(text.find(key) != std::string::npos, key, " in ", text);
 }
 
