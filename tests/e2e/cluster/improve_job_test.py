@@ -3,7 +3,7 @@
 continue, and the network and the verdict have the same bytes as those of one process on this machine.
 
 Usage    improve_job_test.py BINARY-FOLDER
-Skips    without root, or where the programs of Kubernetes and helm are not in the cache (assets.py builds them)
+Skips    where the machine cannot run a cluster, with the reason (real_cluster.missing)
 """
 import contextlib
 import json
@@ -18,12 +18,12 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
-sys.path[:0] = [str(HERE.parent), str(HERE.parent / "kube"), str(ROOT / "lab/real"), str(ROOT)]
-from cluster_test import missing  # noqa: E402
+sys.path[:0] = [str(HERE), str(HERE.parent), str(ROOT / "lab/real")]
 from demo_run import Claims  # noqa: E402
 from house import SKIPPED  # noqa: E402
 from patience import AGES_S, pace  # noqa: E402
 import arena  # noqa: E402
+import real_cluster  # noqa: E402
 
 SHARDS, DAYS, HOURS, NODES, USER = 8, 12, 24, 6, 64460
 LEARNED_DAYS = 6
@@ -131,10 +131,10 @@ def here(binaries, work):
 
 
 def main():
-    if reason := missing():
+    binaries, claims = pathlib.Path(sys.argv[1]).resolve(), Claims()
+    if reason := real_cluster.missing(binaries):
         print(f"skipped: {reason}")
         return SKIPPED
-    binaries, claims = pathlib.Path(sys.argv[1]).resolve(), Claims()
     with tempfile.TemporaryDirectory(prefix="wattle-improve-job-") as name:
         folder = pathlib.Path(name)
         folder.chmod(0o755)
