@@ -30,8 +30,9 @@ def check(claims, cluster):
 
 def check_enrolment(claims, cluster):
     """The agents make their keys on the nodes, and enrol them by the tokens of their pods."""
-    found = cluster.wattle("nodes")["nodes"]
-    claims.check("every agent is enrolled and known to Kubernetes", [(node["connected"], node["kubernetes"]["ready"]) for node in found] == [(True, True)] * NODES, found)
+    def enrolled():  # an agent on a busy machine is late at times
+        return [(node["connected"], node["kubernetes"]["ready"]) for node in cluster.wattle("nodes")["nodes"]] == [(True, True)] * NODES
+    claims.check("every agent is enrolled and known to Kubernetes", wait_until("every agent is connected, and its node Ready", enrolled))
     findings = {(name, each["name"]): each for name in cluster.names for each in cluster.wattle("node", name)["node"]["findings"]}
     working = {name: [each for each in ("cgroup", "psi", "bpf-sched", "bpf-tcp", "bpf-block") if findings.get((name, each), {}).get("state") == "ok"] for name in cluster.names}
     print(f"     sources that work in the agents' containers: {working}", flush=True)
@@ -65,7 +66,7 @@ def check_values(claims, cluster):
 
 
 def check_kubectl(claims, cluster):
-    web = next(pod["metadata"]["name"] for pod in cluster.pods("web") if is_ready(pod))
+    web = wait_until("a pod of web is ready", lambda: [pod["metadata"]["name"] for pod in cluster.pods("web") if is_ready(pod)])[0]
     claims.check("kubectl exec works", cluster.kubectl("exec", web, "--", "cat", "/etc/nsswitch.conf").startswith("hosts:"))
     for name, container in (("agent", "agent"), ("controller", "controller"), ("scheduler", "shim")):
         pod = cluster.part(name)[0]["metadata"]
