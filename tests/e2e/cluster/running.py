@@ -31,7 +31,7 @@ def check(claims, cluster):
 def check_enrolment(claims, cluster):
     """The agents make their keys on the nodes, and enrol them by the tokens of their pods."""
     def enrolled():  # an agent on a busy machine is late at times
-        return [(node["connected"], node["kubernetes"]["ready"]) for node in cluster.wattle("nodes")["nodes"]] == [(True, True)] * NODES
+        return [(node["connected"], (node["kubernetes"] or {}).get("ready")) for node in cluster.wattle("nodes")["nodes"]] == [(True, True)] * NODES
     claims.check("every agent is enrolled and known to Kubernetes", wait_until("every agent is connected, and its node Ready", enrolled))
     findings = {(name, each["name"]): each for name in cluster.names for each in cluster.wattle("node", name)["node"]["findings"]}
     working = {name: [each for each in ("cgroup", "psi", "bpf-sched", "bpf-tcp", "bpf-block") if findings.get((name, each), {}).get("state") == "ok"] for name in cluster.names}
