@@ -51,8 +51,6 @@ def version_of_chart():
 def binaries():
     if given := os.environ.get("DEMO_BIN"):
         return pathlib.Path(given).resolve()
-    # Not contained: a killed apt-get leaves half a package.
-    subprocess.run([ROOT / "scripts/setup", "--build"], check=True)
     subprocess.run([*packages.CONTAINED, ROOT / "scripts/build", "release", *PROGRAMS], check=True)
     return ROOT / "build/release/bin"
 
@@ -114,6 +112,9 @@ def main():
     ip = os.environ.get("DEMO_IP", "ipv4")
     if ip not in network.FAMILIES:
         raise packages.Missing(f"DEMO_IP is '{ip}': use {', '.join(network.FAMILIES)}")
+    if not options.prepare and not os.environ.get("DEMO_BIN"):
+        # Not contained: a killed apt-get leaves half a package.
+        subprocess.run([ROOT / "scripts/setup", "--build"], check=True)
     settings = prepare(cache) | {"ip": ip}
     return 0 if options.prepare else run(cache, settings | {"nodes": options.nodes, "begun": begun})
 

@@ -39,7 +39,7 @@ def batch(name, parallel, main, scheduler=None):
 
 
 def objects():
-    alive = {"readinessProbe": {"httpGet": {"path": "/livez", "port": 8080}, "periodSeconds": 5}}
+    alive = {"readinessProbe": {"httpGet": {"path": "/livez", "port": 8080}, "periodSeconds": 5, "timeoutSeconds": 5}}
     return [
         service("web", 8080), deployment("web", 3, container(["nginx", "-c", "/etc/nginx.conf"], "100m", "300m", **alive), "wattle"),
         deployment("web-users", 1, container(WEB_USERS, "50m")),

@@ -3,7 +3,7 @@
 under a policy of the controller; a second call repeats nothing; the report draws; nothing is left behind.
 
 Usage    compare_test.py BINARY-FOLDER
-Skips    without root, or where the programs of Kubernetes and helm are not in the cache (assets.py builds them)
+Skips    where the machine cannot run a cluster, with the reason (real_cluster.missing)
 """
 import json
 import os
@@ -15,8 +15,8 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
-sys.path[:0] = [str(HERE.parent), str(HERE.parent / "kube"), str(HERE)]
-from cluster_test import missing  # noqa: E402
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+import real_cluster  # noqa: E402
 from demo_run import Claims  # noqa: E402
 from house import SKIPPED  # noqa: E402
 
@@ -43,10 +43,10 @@ def check_run(claims, run):
 
 
 def main():
-    if reason := missing():
+    binaries, claims = pathlib.Path(sys.argv[1]).resolve(), Claims()
+    if reason := real_cluster.missing(binaries):
         print(f"skipped: {reason}")
         return SKIPPED
-    binaries, claims = pathlib.Path(sys.argv[1]).resolve(), Claims()
     cache = pathlib.Path(os.environ.get("WATTLE_CLUSTER_CACHE", pathlib.Path.home() / ".cache/wattle/real"))
     with tempfile.TemporaryDirectory(prefix="wattle-compare-test-") as name:
         folder = pathlib.Path(name)

@@ -3,7 +3,7 @@
 continue, and the network and the verdict have the same bytes as those of one process on this machine.
 
 Usage    improve_job_test.py BINARY-FOLDER
-Skips    without root, or where the programs of Kubernetes and helm are not in the cache (assets.py builds them)
+Skips    where the machine cannot run a cluster, with the reason (real_cluster.missing)
 """
 import contextlib
 import json
@@ -18,15 +18,16 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
-sys.path[:0] = [str(HERE.parent), str(HERE.parent / "kube"), str(ROOT / "lab/real"), str(ROOT)]
-from cluster_test import missing  # noqa: E402
+sys.path[:0] = [str(HERE), str(HERE.parent), str(ROOT / "lab/real")]
 from demo_run import Claims  # noqa: E402
 from house import SKIPPED  # noqa: E402
-from patience import AGES_S, pace  # noqa: E402
+from patience import AGES_S, holds  # noqa: E402
 import arena  # noqa: E402
+import real_cluster  # noqa: E402
 
 SHARDS, DAYS, HOURS, NODES, USER = 8, 12, 24, 6, 64460
 LEARNED_DAYS = 6
+POLL_S = 0.02  # so that a shard is seen between its first day and its last
 OPTIONS = ["--per-day", "200", "--plays", "6", "--epochs", "6", "--learning-rate", "0.003", "--anchor", "0"]
 JOBS, PODS = "/apis/batch/v1/namespaces/wattle/jobs", "/api/v1/namespaces/wattle/pods"
 
@@ -80,17 +81,18 @@ def disturb(claims, cluster, labels):
     def file(shard):
         return labels / f"labels-{shard}-of-{SHARDS}.safetensors"
 
-    def begun():
-        return next((shard for shard in range(SHARDS) if 0 < days_done(file(shard)) < LEARNED_DAYS and process_of(shard)), None)
-    end = None
-    while end is None and not all(days_done(file(shard)) == LEARNED_DAYS for shard in range(SHARDS)):
-        end = begun()
-        pace(0.02)
-    if end is None:
+    working = []
+
+    def seen():
+        working[:] = [(shard, pid) for shard in range(SHARDS) if 0 < days_done(file(shard)) < LEARNED_DAYS and (pid := process_of(shard))]
+        return working or all(days_done(file(shard)) == LEARNED_DAYS for shard in range(SHARDS))
+    holds(seen, AGES_S, POLL_S)
+    if not working:
         claims.check("a shard was seen at work", False)
         return
+    end, pid = working[0]
     done = days_done(file(end))
-    os.kill(process_of(end), signal.SIGKILL)
+    os.kill(pid, signal.SIGKILL)
     claims.check(f"shard {end} is killed after {done} of {LEARNED_DAYS} days", True)
     other = next((pod for pod in cluster.api.call("GET", f"{PODS}?labelSelector=batch.kubernetes.io%2Fjob-completion-index")["items"]
                   if pod["status"].get("phase") in ("Pending", "Running") and pod["metadata"]["labels"]["batch.kubernetes.io/job-completion-index"] != str(end)), None)
@@ -98,10 +100,12 @@ def disturb(claims, cluster, labels):
         cluster.api.call("DELETE", f"{PODS}/{other['metadata']['name']}", {"gracePeriodSeconds": 0})
         print(f"     deleted the pod of shard {other['metadata']['labels']['batch.kubernetes.io/job-completion-index']}", flush=True)
     least = done
-    while days_done(file(end)) < LEARNED_DAYS:
-        least = min(least, days_done(file(end)))
-        pace(0.02)
-    claims.check("the killed shard keeps its days and finishes", least == done, least)
+
+    def finished():
+        nonlocal least
+        least = min(least, now := days_done(file(end)))
+        return now == LEARNED_DAYS
+    claims.check("the killed shard keeps its days and finishes", holds(finished, AGES_S, POLL_S) and least == done, least)
 
 
 def in_pods(claims, binaries, folder, work):
@@ -131,10 +135,10 @@ def here(binaries, work):
 
 
 def main():
-    if reason := missing():
+    binaries, claims = pathlib.Path(sys.argv[1]).resolve(), Claims()
+    if reason := real_cluster.missing(binaries):
         print(f"skipped: {reason}")
         return SKIPPED
-    binaries, claims = pathlib.Path(sys.argv[1]).resolve(), Claims()
     with tempfile.TemporaryDirectory(prefix="wattle-improve-job-") as name:
         folder = pathlib.Path(name)
         folder.chmod(0o755)

@@ -38,7 +38,7 @@ def history(cluster):
 def check_upgrade(claims, cluster):
     before, kept, decisions = restarts(cluster), volume(cluster), decided(cluster)
     agents = {pod["metadata"]["uid"] for pod in cluster.part("agent")}
-    cluster.upgrade("--set", "agent.tick=2s,shim.deadline=100ms,commonLabels.team=platform")
+    cluster.upgrade("--set", "agent.tick=2s,shim.deadline=900ms,commonLabels.team=platform")
     claims.check("an upgrade is rolled out", {pod["metadata"]["labels"].get("team") for name in ("agent", "controller", "scheduler") for pod in cluster.part(name)} == {"platform"})
     claims.check("every agent is a new pod", not agents & {pod["metadata"]["uid"] for pod in cluster.part("agent")})
     claims.check("the controller decides after it", decides(cluster, "upgraded"))

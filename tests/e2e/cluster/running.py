@@ -9,7 +9,7 @@ import tempfile
 import urllib.request
 
 import assets
-from house import HouseError, fetch, wait_until
+from house import CLI_TIMEOUT, HouseError, fetch, wait_until
 from patience import LATE_S, SOON_S
 from real_cluster import NODES, is_ready
 
@@ -30,8 +30,9 @@ def check(claims, cluster):
 
 def check_enrolment(claims, cluster):
     """The agents make their keys on the nodes, and enrol them by the tokens of their pods."""
-    found = cluster.wattle("nodes")["nodes"]
-    claims.check("every agent is enrolled and known to Kubernetes", [(node["connected"], node["kubernetes"]["ready"]) for node in found] == [(True, True)] * NODES, found)
+    def enrolled():  # an agent on a busy machine is late at times
+        return [(node["connected"], (node["kubernetes"] or {}).get("ready")) for node in cluster.wattle("nodes")["nodes"]] == [(True, True)] * NODES
+    claims.check("every agent is enrolled and known to Kubernetes", wait_until("every agent is connected, and its node Ready", enrolled))
     findings = {(name, each["name"]): each for name in cluster.names for each in cluster.wattle("node", name)["node"]["findings"]}
     working = {name: [each for each in ("cgroup", "psi", "bpf-sched", "bpf-tcp", "bpf-block") if findings.get((name, each), {}).get("state") == "ok"] for name in cluster.names}
     print(f"     sources that work in the agents' containers: {working}", flush=True)
@@ -65,7 +66,7 @@ def check_values(claims, cluster):
 
 
 def check_kubectl(claims, cluster):
-    web = next(pod["metadata"]["name"] for pod in cluster.pods("web") if is_ready(pod))
+    web = wait_until("a pod of web is ready", lambda: [pod["metadata"]["name"] for pod in cluster.pods("web") if is_ready(pod)])[0]
     claims.check("kubectl exec works", cluster.kubectl("exec", web, "--", "cat", "/etc/nsswitch.conf").startswith("hosts:"))
     for name, container in (("agent", "agent"), ("controller", "controller"), ("scheduler", "shim")):
         pod = cluster.part(name)[0]["metadata"]
@@ -85,17 +86,18 @@ def check_access(claims, cluster):
         config = pathlib.Path(folder, "kubeconfig")
         config.write_text(json.dumps(access), encoding="utf-8")
         config.chmod(0o600)
+        as_reader = [str(cluster.binaries / "wattle"), "--timeout", CLI_TIMEOUT, "--context", "as-reader"]
         env = {"HOME": folder, "PATH": f"{assets.kubectl().parent}:{os.environ['PATH']}", "KUBECONFIG": str(config)}
 
         def wattle(*words):
-            done = subprocess.run([str(cluster.binaries / "wattle"), "--context", "as-reader", *words], capture_output=True, text=True, check=False, env=env, timeout=LATE_S)
+            done = subprocess.run([*as_reader, *words], capture_output=True, text=True, check=False, env=env, timeout=LATE_S)
             return done.returncode, done.stdout + done.stderr
         code, said = wattle("nodes")
         claims.check("wattle --context without a Role is refused, and names the permission", code != 0 and "secrets \"wattle-reader\" is forbidden" in said, said)
         cluster.kubectl("create", "rolebinding", "wattle-readers", "--namespace", "wattle", "--role=wattle-reader", "--serviceaccount=default:reader")
         code, said = wait_until("the Role is in force", lambda: (answer := wattle("nodes", "-o", "json"))[0] == 0 and answer)
         claims.check("with the Role wattle-reader it shows the nodes", sorted(node["name"] for node in json.loads(said)["nodes"]) == sorted(cluster.names), said)
-        page = subprocess.Popen([str(cluster.binaries / "wattle"), "--context", "as-reader", "dashboard"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env)
+        page = subprocess.Popen([*as_reader, "dashboard"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env)
         url = page.stdout.readline().strip()
         with urllib.request.urlopen(url + "page/pass", timeout=LATE_S) as answer:
             claims.check("wattle dashboard forwards the page, which asks for a token", json.load(answer)["token_needed"], url)

@@ -27,12 +27,14 @@ import releases  # noqa: E402
 import resizes  # noqa: E402
 import right_sizes  # noqa: E402
 import running  # noqa: E402
+import sums  # noqa: E402
 import waiting  # noqa: E402
 from demo_run import Claims  # noqa: E402
 from house import HouseError, SKIPPED  # noqa: E402
 
-PARTS = {"running": running, "how-tos": howtos, "resizes": resizes, "right-sizes": right_sizes, "objects": objects,
-         "waiting": waiting, "autoscaling": autoscaling, "beside": beside, "faults": faults, "releases": releases}
+PARTS = {"running": running, "sums": sums, "how-tos": howtos, "resizes": resizes, "right-sizes": right_sizes,
+         "objects": objects, "waiting": waiting, "autoscaling": autoscaling, "beside": beside, "faults": faults,
+         "releases": releases}
 
 
 def check_parts(claims, cluster, names):

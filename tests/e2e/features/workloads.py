@@ -1,10 +1,15 @@
 """Rows S1 to S9 and P1 to P6 of the feature list: simulation, load, benchmarks, provisioning."""
 import json
 import shutil
+import sys
 
+from house import wait_until
 from resizing import Resizing
-from walk import against_default, claim, elsewhere, missing, partly, row, shown_by
+from walk import ROOT, against_default, claim, elsewhere, row, shown_by
 from world import Env
+
+sys.path.append(str(ROOT / "tests/e2e/cluster"))
+import real_cluster  # noqa: E402
 
 
 @row("S1", "deterministic simulator of heterogeneous nodes, any number")
@@ -90,9 +95,19 @@ def s8(world):
 
 @row("S9", "a real cluster of three nodes on one machine in one command")
 def s9(world):
-    done = world.shell.run("wattle cluster")
-    claim("there is no such command yet; write this row when there is", done.returncode == 2, done.stdout[:200])
-    return missing("no command starts one; a control plane and nodes of real programs: " + shown_by("tests/e2e/cluster/suite_test.py"))
+    if reason := real_cluster.missing(world.house.binaries):
+        return elsewhere(reason, "tests/e2e/cluster/cluster_test.py")
+    world.shell.typed.append("scripts/demo cluster")
+    with real_cluster.RealCluster(world.house.binaries) as cluster:
+        ready, = cluster.demo.find(r"([\d.]+) s: ready")
+
+        def reported():
+            found = cluster.wattle("nodes")["nodes"]
+            return found if len(found) == real_cluster.NODES and all(node["power_w"] for node in found) else None
+        nodes = wait_until("three nodes report watts", reported)
+        claim("their watts are marked as estimates", {node["energy_source"] for node in nodes} == {"estimated"}, nodes)
+        claim("it ends with 0, and leaves nothing behind", cluster.end() == 0 and not real_cluster.left(cluster.run_folder), cluster.demo.output()[-500:])
+    return f"ready after {ready} s; policies are compared on it: " + shown_by("tests/e2e/cluster/compare_test.py")
 
 
 @row("P1", "CPU and memory limits and protection on the node, dry by default, put back on exit")

@@ -98,7 +98,7 @@ class SchedulerModule:
 
     def __init__(self, version: str):
         if shutil.which("go") is None:
-            raise Missing("there is no Go here (package golang-go, or a newer one)")
+            raise Missing("there is no Go here (1.25 or later, from go.dev/dl)")
         self.version = version
         self.tags = ["-tags", "kube134"] if version.startswith("1.34.") else []
 
@@ -155,7 +155,7 @@ def build_module(module: str, version: str, package: str, target: pathlib.Path) 
 
 def build(version: str, programs: list[str], folder: pathlib.Path) -> None:
     if shutil.which("go") is None:
-        raise Missing("there is no Go here (package golang-go, or a newer one)")
+        raise Missing("there is no Go here (1.25 or later, from go.dev/dl)")
     with tempfile.TemporaryDirectory(dir=folder) as name:
         fresh = pathlib.Path(name)
         of_kubernetes = [program for program in programs if program in OF_KUBERNETES]
@@ -203,7 +203,7 @@ def alone(name: str, version: str, module: str, package: str, may_build: bool) -
     if not may_build:
         raise Missing(f"there is no {name} here (tests/e2e/kube/assets.py --only {name} builds it)")
     if shutil.which("go") is None:
-        raise Missing(f"there is no Go here to build {name} with (package golang-go, or a newer one)")
+        raise Missing(f"there is no Go here to build {name} with (1.25 or later, from go.dev/dl)")
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / ".lock", "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -216,7 +216,7 @@ def alone(name: str, version: str, module: str, package: str, may_build: bool) -
 def keda_definition() -> str:
     """KEDA's definition of ScaledObjects, as its module has it."""
     if shutil.which("go") is None:
-        raise Missing("there is no Go here to ask for KEDA's module with (package golang-go, or a newer one)")
+        raise Missing("there is no Go here to ask for KEDA's module with (1.25 or later, from go.dev/dl)")
     with tempfile.TemporaryDirectory() as name:
         found = json.loads(go("mod", "download", "-json", f"github.com/kedacore/keda/v2@{KEDA}", cwd=pathlib.Path(name)))
     return (pathlib.Path(found["Dir"]) / "config/crd/bases/keda.sh_scaledobjects.yaml").read_text(encoding="utf-8")
