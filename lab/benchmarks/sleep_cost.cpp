@@ -1,7 +1,7 @@
 // sleep_cost: CPU that a controller uses to plan and run nodes that sleep, for a cluster in memory.
-// Usage    sleep_cost [NODES] [MINUTES]    default: 1000 nodes, 5 minutes after the nodes without pods have fallen asleep
+// Usage    sleep_cost [NODES] [MINUTES]    default: 1000 nodes, 5 minutes from when the nodes without pods are asleep
 // Does     half of the nodes have 20 pods and report each second; the others sleep by themselves, and their drivers
-//          observe them once a minute. A second store file is written, and the loop ticks ten times a second
+//          observe them once a minute. A store is written, and the loop ticks ten times a second
 // Gives    nodes asleep, plans a minute, and CPU of the part in % of a core. Telemetry is not counted, and calls of
 //          drivers and API server end at once: they cost what the program or the network costs
 // Exit     0 measured, 1 failed
@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
