@@ -21,8 +21,8 @@ struct SleepBenchOptions {
   placement::sleep::Depth depth = placement::sleep::Depth::off;
 };
 
-// The tables for people, one per number of nodes. Energy is compared with kube-default, always-on and both
-// clairvoyants, where they are among the rules.
+// The tables for people, one per number of nodes. Energy is compared with kube-default, always-on, dpm and both
+// clairvoyants, where they are among the rules, and with the slurm rule that uses the least on each fleet.
 Result<std::string> sleep_bench(const Dataset& data, const SleepBenchOptions& options);
 
 }  // namespace wattle::sim::consolidation

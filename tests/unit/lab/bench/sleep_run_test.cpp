@@ -3,7 +3,11 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "lab/bench/sleep_bench.hpp"
 
@@ -84,8 +88,32 @@ TEST_CASE("the table has a row for each rule and states no interval from two see
   CHECK(text.find("| wattle | ") != std::string::npos);
   CHECK(text.find("energy over always-on") != std::string::npos);
   CHECK(text.find("energy over clairvoyant") == std::string::npos);
+  CHECK(text.find("energy over the best slurm") == std::string::npos);
   CHECK(text.find("needs 5 seeds") != std::string::npos);
   CHECK(text == sleep_bench(synthetic_dataset(3), options).value());
+}
+
+TEST_CASE("the best slurm is that of each fleet: no slurm rule uses less, and one of them alone is the best") {
+  SleepBenchOptions options;
+  options.episode = small();
+  options.nodes = {3};
+  options.seeds = 5;
+  const auto over_best = [&](std::vector<std::string> rules) {
+    options.rules = std::move(rules);
+    const std::string text = sleep_bench(synthetic_dataset(3), options).value();
+    std::vector<double> means;
+    for (const std::string& rule : options.rules) {
+      const std::size_t row = text.find("| " + rule + " | ");
+      REQUIRE(row != std::string::npos);
+      means.push_back(std::stod(text.substr(row + rule.size() + 5)));
+    }
+    return means;
+  };
+  CHECK(over_best({"slurm-60"}) == std::vector<double>{0});
+  const std::vector<double> both = over_best({"slurm-5", "slurm-60"});
+  CHECK(both[0] >= 0);
+  CHECK(both[1] >= 0);
+  CHECK(std::min(both[0], both[1]) < std::max(both[0], both[1]));
 }
 
 }  // namespace
