@@ -176,6 +176,7 @@ void Loop::run(const std::atomic<bool>& stop, const std::function<void(MonoTime)
     transport::poll(sockets, fds, patience);
     // A loop that does not want to sleep may lose the processor in poll(), too.
     if (patience > milliseconds(0)) overload_.slept(parts_.clock.mono() - slept_from);
+    receive_watch();
     turns_.asks();
     turns_.telemetry();
     behind_ = turns_.telemetry_waits();
@@ -185,7 +186,6 @@ void Loop::run(const std::atomic<bool>& stop, const std::function<void(MonoTime)
     for (const LateReply& late : answers_.late()) turns_.reply(late.route, late.role, late.reply);
     feed_.drain();
     turns_.http();
-    receive_watch();
     const MonoTime now = parts_.clock.mono();
     turned(now);
     if (now - ticked_ >= kTick) tick();

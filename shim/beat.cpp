@@ -5,7 +5,8 @@
 namespace wattle::shim {
 
 namespace {
-constexpr std::chrono::milliseconds kLookWhilePaused{20};  // delay until the end of a pause is noticed
+constexpr std::chrono::milliseconds kLookWhilePaused{20};   // delay until the end of a pause is noticed
+constexpr std::chrono::milliseconds kLookWhileClosed{100};  // the shortest pause of the breaker
 }  // namespace
 
 Beat::~Beat() {
@@ -24,7 +25,7 @@ void Beat::start() {
       lock.unlock();
       turn();
       lock.lock();
-      stop_.wait_for(lock, kLookWhilePaused, [this] { return stopping_; });
+      stop_.wait_for(lock, breaker_.may_ask() ? kLookWhileClosed : kLookWhilePaused, [this] { return stopping_; });
     }
   });
 }

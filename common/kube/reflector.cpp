@@ -5,6 +5,7 @@
 
 #include "common/json/value.hpp"
 #include "common/kube/json.hpp"
+#include "common/kube/managed_fields.hpp"
 
 namespace wattle::kube {
 namespace {
@@ -77,7 +78,7 @@ Duration Reflector::list() {
     if (!reply) return fail_(reply.error().message());
     if (reply->status == kGone) ++figures_.too_old;
     if (reply->status != kOk) return fail_(said(reply->status, reply->body));
-    const json page = json::read(reply->body, {.text_bytes = 64 << 20, .built_bytes = 384 << 20});
+    const json page = json::read(without_fields(reply->body), {.text_bytes = 64 << 20, .built_bytes = 384 << 20});
     const json& metadata = member(page, "metadata");
     const json& items = member(page, "items");
     version = text_of(metadata, "resourceVersion");
@@ -130,7 +131,7 @@ Duration Reflector::watch() {
 }
 
 bool Reflector::take(std::string_view line, bool& relist) {
-  const json event = json::read(line, {.text_bytes = 64 << 20, .built_bytes = 384 << 20});
+  const json event = json::read(without_fields(line), {.text_bytes = 64 << 20, .built_bytes = 384 << 20});
   const std::string type = text_of(event, "type");
   const json& object = member(event, "object");
   if (type == "ERROR") {

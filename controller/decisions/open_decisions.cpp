@@ -1,6 +1,5 @@
 #include "controller/decisions/open_decisions.hpp"
 
-#include <iterator>
 #include <utility>
 
 namespace wattle::controller {
@@ -22,8 +21,7 @@ std::optional<OpenDecision> OpenDecisions::take(std::uint64_t id) {
 }
 
 void OpenDecisions::expire(MonoTime now) {
-  for (auto open = open_.begin(); open != open_.end();)
-    open = now - open->second.at > kForgetAfter ? forget(open) : std::next(open);
+  while (!open_.empty() && now - open_.begin()->second.at > kForgetAfter) forget(open_.begin());
 }
 
 OpenDecisions::Open::iterator OpenDecisions::forget(Open::iterator open) {

@@ -37,7 +37,8 @@ Result<std::optional<kube::ApiServer>> api_server(const KubeConfig& config) {
   return forward_error(mine);
 }
 
-Watch::Watch(const std::function<void()>& woken) : nodes_(kube::read_node, woken), pods_(kube::read_pod, woken) {}
+// A change of a pod does not wake the owner, which takes changes before each ask and at least twenty times a second.
+Watch::Watch(const std::function<void()>& woken) : nodes_(kube::read_node, woken), pods_(kube::read_pod, [] {}) {}
 
 void Watch::follow(const kube::ApiServer& server, std::uint64_t seed, const Log& log) {
   node_mirror_.emplace(server, options_of("/api/v1/nodes", "", seed), nodes_, log);

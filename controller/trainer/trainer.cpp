@@ -68,12 +68,15 @@ Trainer::~Trainer() {
   if (thread_.joinable()) thread_.join();
 }
 
+// Placements and outcomes wait for the thread's next turn: waking it for each pod costs more than reading its news.
 void Trainer::post(LearningNews news) {
+  const bool urgent = std::holds_alternative<RewardNews>(news);
   {
     const std::lock_guard lock(mutex_);
     news_.push_back(std::move(news));
+    urgent_ = urgent_ || urgent;
   }
-  wake_.notify_one();
+  if (urgent) wake_.notify_one();
 }
 
 std::future<Result<std::string>> Trainer::order(ModelOrder order) {
@@ -144,9 +147,10 @@ void Trainer::run() {
     {
       std::unique_lock lock(mutex_);
       const Duration pause = std::clamp(next_step_ - clock_.mono(), Duration{0}, kIdle);
-      if (pause > Duration{0}) wake_.wait_for(lock, pause, [&] { return stop_ || !news_.empty() || !orders_.empty(); });
+      if (pause > Duration{0}) wake_.wait_for(lock, pause, [&] { return stop_ || urgent_ || !orders_.empty(); });
       news.swap(news_);
       orders.swap(orders_);
+      urgent_ = false;
       stop = stop_;
     }
     turn(std::move(news), std::move(orders), stop);
@@ -217,7 +221,7 @@ void Trainer::step() {
       own_.problem = held.error().message();
     }
   const MonoTime end = clock_.mono();
-  const Duration by_rate = from_seconds(1 / config_.steps_per_s);
+  const Duration by_rate = from_seconds(std::max(1 / config_.steps_per_s, config_.batch / ReplayBudget::kPerS));
   const Duration by_duty = from_seconds(seconds(end - begin) / config_.duty_ratio);
   next_step_ = begin + std::max(by_rate, by_duty);
   if (!stats) {

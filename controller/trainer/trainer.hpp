@@ -104,7 +104,7 @@ class Trainer final : public Learning {
   std::vector<LearningNews> news_;
   std::vector<PendingOrder> orders_;
   ModelList models_;
-  bool stop_ = false;
+  bool stop_ = false, urgent_ = false;  // urgent_: news_ has another reward
   TrainerFigures figures_;
   std::thread thread_;
 };

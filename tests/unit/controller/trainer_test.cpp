@@ -207,3 +207,12 @@ TEST_CASE(
   budget.settle(1);
   CHECK_FALSE(budget.empty());
 }
+
+TEST_CASE("outcomes that come faster than steps do not add up without limit: each is learned from fewer times") {
+  ReplayBudget budget;
+  budget.settle(0);
+  budget.settle(1'000'000);
+  std::uint64_t drawn = 0;
+  for (; !budget.empty(); drawn += 64) budget.drawn(64);
+  CHECK(drawn == ReplayBudget::kMost);
+}
