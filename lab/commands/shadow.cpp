@@ -16,8 +16,7 @@ struct ShadowArguments {
   ConsolidationArguments scenario;
   consolidation::BenchOptions bench;
   consolidation::ShadowOptions shadow;
-  std::string model_file, mode = "shadow";
-  double ahead_h = 0;
+  std::string model_file;
 };
 
 Status run(ShadowArguments arguments) {
@@ -31,8 +30,6 @@ Status run(ShadowArguments arguments) {
     WATTLE_TRY(bench.network, read_learned(arguments.model_file));
   }
   WATTLE_TRY(const consolidation::Dataset data, load(arguments.scenario));
-  arguments.shadow.acting = arguments.mode == "live";
-  arguments.shadow.ahead_s = 3600 * arguments.ahead_h;
   WATTLE_TRY(const auto runs, consolidation::run_shadows(data, bench, arguments.shadow));
   std::printf("%s", consolidation::shadow_table(runs).c_str());
   return {};
@@ -45,7 +42,8 @@ int shadow(int argc, char** argv) {
   arguments.scenario.cluster_model = "production";
   arguments.bench.first_seed = kFirstHeldOutSeed;
   arguments.bench.seeds = 6;
-  CLI::App app{"Compare the modelled saving with the real saving of live mode", "wattle-lab shadow"};
+  CLI::App app{"Compare the modelled saving of shadow and live mode with the real saving of the day after",
+               "wattle-lab shadow"};
   add_consolidation_options(app, arguments.scenario);
   app.add_option("--seeds", arguments.bench.seeds, "number of fleets")
       ->check(CLI::Range(1, 1000))
@@ -54,12 +52,8 @@ int shadow(int argc, char** argv) {
   app.add_option("--nodes", arguments.bench.nodes.front(), "of a fleet")
       ->check(CLI::Range(2, 1000))
       ->capture_default_str();
-  app.add_option("--mode", arguments.mode, "mode whose modelled saving is compared")
-      ->check(CLI::IsMember({"shadow", "live"}))
-      ->capture_default_str();
-  app.add_option("--ahead", arguments.ahead_h,
-                 "hours after the figure that are compared with it; 0: the hours that it covers")
-      ->check(CLI::Range(0.0, 1000.0))
+  app.add_option("--days", arguments.shadow.days, "days of a fleet, each compared with the figures at its beginning")
+      ->check(CLI::Range(1, 100))
       ->capture_default_str();
   app.add_option("--policy", arguments.shadow.policy, "policy that advises, and decides in live mode")
       ->capture_default_str();

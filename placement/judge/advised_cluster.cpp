@@ -137,9 +137,19 @@ void AdvisedCluster::placed(const std::string& uid, Place place, MonoTime now) {
 void AdvisedCluster::learned(const std::string& uid, const PodEstimate& ask) {
   const auto found = pods_.find(uid);
   if (found == pods_.end()) return;
-  list(uid, found->second, false);
-  found->second.ask = ask;
-  list(uid, found->second, true);
+  Pod& pod = found->second;
+  const auto change = [&](std::size_t row, Sum Difference::*sum, int sign) {
+    Sum& changed = differences_.find(row)->second.*sum;
+    changed.add(pod.ask, -sign);
+    changed.add(ask, sign);
+  };
+  if (!pod.runs) {
+    change(pod.advised.row, &Difference::expected, 1);
+  } else if (displaced(pod)) {
+    change(pod.advised.row, &Difference::running, 1);
+    change(pod.runs->row, &Difference::running, -1);
+  }
+  pod.ask = ask;
 }
 
 void AdvisedCluster::ended(const std::string& uid) {

@@ -6,8 +6,8 @@ namespace wattle::placement {
 
 namespace {
 
-// While Wattle acts, most pods run on another node than the default scheduler would choose. A new estimate of each is
-// taken over from one of so many readings, on average, because most readings change it little.
+// Most pods run on another node than in the copy. A new estimate of each is taken over from one of so many readings, on
+// average, because most readings change it little.
 constexpr unsigned kReadingsPerUpdate = 16;
 
 void update(AdvisedCluster& copy, const PodReading& reading, const ClusterModel& model) {
@@ -87,9 +87,11 @@ void ShadowCluster::on_pod_ended(const std::string& uid) {
 }
 
 void ShadowCluster::on_usage(std::span<const PodReading> readings, const ClusterModel& model) {
+  if (!active() && with_default() == nullptr) return;
   for (const PodReading& each : readings) {
+    if (sample_() % kReadingsPerUpdate != 0) continue;
     if (active()) update(advised_, each, model);
-    if (with_default() != nullptr && sample_() % kReadingsPerUpdate == 0) update(default_, each, model);
+    if (with_default() != nullptr) update(default_, each, model);
   }
 }
 

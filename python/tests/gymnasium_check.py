@@ -1,5 +1,4 @@
 """Runs gymnasium's environment checker on ours, and further checks. gymnasium_test.py starts it."""
-import sys
 import warnings
 
 import gymnasium
@@ -8,16 +7,39 @@ from gymnasium.utils.env_checker import check_env
 
 import wattle_gym
 
-simulator = sys.argv[1]
 for scenario in ("churn_sleep", "thesis_test2"):
-    env = wattle_gym.make(simulator=simulator, scenario=scenario, placements=40)
+    env = wattle_gym.make(scenario=scenario, placements=40)
     assert isinstance(env, gymnasium.Env)
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # the checker's advice counts as failure
         check_env(env, skip_render_check=True)
     env.close()
 
-env = wattle_gym.make(simulator=simulator, scenario="fill", nodes=3, placements=200)
+# By their ids: render modes too, and several environments in one process.
+for name, options in (("Churn", {"placements": 40}), ("Fill", {"placements": 40}), ("Thesis", {"placements": 40}), ("ChurnFlat", {"placements": 40}),
+                      ("Limits", {"minutes": 5})):
+    env = gymnasium.make(f"wattle/{name}-v0", render_mode="ansi", **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_env(env.unwrapped, skip_render_check=name == "ChurnFlat")
+    env.reset(seed=3)
+    assert "CPU" in env.render() or "limit" in env.render(), env.render()
+    env.close()
+env = gymnasium.make("wattle/Churn-v0", render_mode="rgb_array", placements=40)
+env.reset(seed=3)
+empty = env.render()
+for _ in range(20):
+    env.step(int(np.flatnonzero(env.unwrapped.action_masks())[0]))
+assert empty.dtype == np.uint8 and empty.shape == env.render().shape and (empty != env.render()).any()
+env.close()
+several = gymnasium.make_vec("wattle/Churn-v0", num_envs=3, placements=40)
+observations, _ = several.reset(seed=3)
+for _ in range(30):
+    observations, rewards, terminated, truncated, _ = several.step(np.array([int(mask.argmax()) for mask in observations["action_mask"]]))
+assert observations["nodes"].shape[0] == 3 and (observations["nodes"][0] != observations["nodes"][1]).any()
+several.close()
+
+env = wattle_gym.make(scenario="fill", nodes=3, placements=200)
 observation, info = env.reset(seed=3)
 for _ in range(10_000):
     allowed = np.flatnonzero(info["action_mask"])
@@ -33,7 +55,7 @@ for _ in range(10_000):
         break
 assert terminated and info["figures"]["energy_j"] > 0
 env.close()
-env = wattle_gym.make_limits(simulator=simulator, services=2, minutes=5)
+env = wattle_gym.make_limits(services=2, minutes=5)
 with warnings.catch_warnings():
     warnings.simplefilter("error")
     check_env(env, skip_render_check=True)

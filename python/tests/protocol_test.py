@@ -78,10 +78,20 @@ def an_unknown_scenario_ends_with_its_reason():
     try:
         Episode(SIMULATOR, scenario="nope")
         raise AssertionError("an unknown scenario was played")
-    except SimulatorGone:
-        pass
-    done = subprocess.run([SIMULATOR, "env", "--scenario", "nope"], capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 1 and "nope" in done.stderr and "churn_sleep" in done.stderr
+    except SimulatorGone as gone:
+        assert "nope" in str(gone) and "churn_sleep" in str(gone), gone
+
+
+def a_simulator_that_dies_ends_with_its_code():
+    episode = Episode(SIMULATOR, placements=40)
+    episode.reset(1)
+    episode._child.kill()
+    try:
+        episode.step(0)
+        raise AssertionError("a killed simulator answered")
+    except SimulatorGone as gone:
+        assert "-9" in str(gone), gone
+    episode.close()
 
 
 def limits_speak_the_same_lines():
@@ -115,6 +125,7 @@ def limits_speak_the_same_lines():
 
 
 for check in (shapes_are_as_announced, a_seed_gives_the_same_episode, refusals_change_nothing,
-              bad_lines_are_answered_one_by_one, limits_speak_the_same_lines, an_unknown_scenario_ends_with_its_reason):
+              bad_lines_are_answered_one_by_one, limits_speak_the_same_lines, an_unknown_scenario_ends_with_its_reason,
+              a_simulator_that_dies_ends_with_its_code):
     check()
     print("ok:", check.__name__.replace("_", " "))

@@ -1,11 +1,14 @@
-"""Gymnasium environments on `wattle-sim`: placement of pods on servers, and CPU limits of services."""
+"""Gymnasium environments on `wattle-sim`: placement of pods on servers, and CPU limits of services. Importing this
+package registers them (wattle_gym/ids.py), if gymnasium is installed; `protocol` does not need it."""
+import importlib.util
+
 from .protocol import Episode, LimitEpisode, Refused, SimulatorGone, find_simulator
 
 __all__ = ["Episode", "LimitEnv", "LimitEpisode", "Refused", "SimulatorGone", "find_simulator", "make", "make_limits", "WattleEnv"]
 
 
 def make(**options):
-    """Creates a WattleEnv with these constructor options. Only this imports gymnasium; the package does not need it."""
+    """Creates a WattleEnv with these constructor options."""
     from .env import WattleEnv
 
     return WattleEnv(**options)
@@ -28,3 +31,9 @@ def __getattr__(name):
 
         return LimitEnv
     raise AttributeError(name)
+
+
+if importlib.util.find_spec("gymnasium"):
+    from . import ids
+
+    ids.register()

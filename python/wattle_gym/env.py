@@ -2,6 +2,7 @@
 import gymnasium
 import numpy as np
 
+from . import drawing
 from .protocol import Episode, Refused
 
 # Bound of all features, which are ratios, logarithms, flags and relative values (placement/worth/features.md).
@@ -12,12 +13,12 @@ FIRST_REPORTED_SEED = 2_000_000
 
 
 class WattleEnv(gymnasium.Env):
-    metadata = {"render_modes": []}
+    metadata = {"render_modes": ["ansi", "rgb_array"], "render_fps": 4}
 
     def __init__(self, invalid_reward=-1.0, render_mode=None, **options):
-        if render_mode is not None:
-            raise ValueError("there is nothing to render")
-        self.render_mode = None
+        if render_mode is not None and render_mode not in self.metadata["render_modes"]:
+            raise ValueError(f"render_mode {render_mode!r} is none of {', '.join(self.metadata['render_modes'])}")
+        self.render_mode = render_mode
         self.invalid_reward = float(invalid_reward)
         self._episode = Episode(**options)
         about = self._episode.about
@@ -61,6 +62,15 @@ class WattleEnv(gymnasium.Env):
     def action_masks(self):
         """Mask of allowed actions, in the form that sb3-contrib's MaskablePPO expects."""
         return self._observation()["action_mask"].astype(bool)
+
+    def render(self):
+        """Draws the nodes of the current observation; an episode that is over has none."""
+        if self.render_mode is None:
+            return None
+        observation = self._observation()
+        if self.render_mode == "rgb_array":
+            return drawing.as_image(observation, self.node_features)
+        return drawing.as_text(observation, self.node_features, self._answer.get("names", []))
 
     def close(self):
         self._episode.close()

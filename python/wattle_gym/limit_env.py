@@ -9,12 +9,12 @@ FEATURE_LIMIT = 1e6
 
 
 class LimitEnv(gymnasium.Env):
-    metadata = {"render_modes": []}
+    metadata = {"render_modes": ["ansi"], "render_fps": 4}
 
     def __init__(self, render_mode=None, **options):
-        if render_mode is not None:
-            raise ValueError("there is nothing to render")
-        self.render_mode = None
+        if render_mode is not None and render_mode not in self.metadata["render_modes"]:
+            raise ValueError(f"render_mode {render_mode!r} is not ansi")
+        self.render_mode, self._seen = render_mode, None
         self._episode = LimitEpisode(**options)
         about = self._episode.about
         self.service_features, self.minute_features = about["service_features"], about["minute_features"]
@@ -34,7 +34,7 @@ class LimitEnv(gymnasium.Env):
         super().reset(seed=seed)
         # Without a seed, draw one from the environment's generator, below the seeds that Wattle reports results on.
         chosen = seed if seed is not None else int(self.np_random.integers(1, FIRST_REPORTED_SEED))
-        return self._told(self._episode.reset(chosen))
+        return self._reported(self._episode.reset(chosen))
 
     def step(self, action):
         digits = np.asarray(action, np.int64).ravel()
@@ -42,18 +42,26 @@ class LimitEnv(gymnasium.Env):
             raise ValueError(f"{action!r} is no level for each service")
         # Encodes the levels as one number, with one digit per service; the first service's digit is the lowest.
         answer = self._episode.step(sum(int(digit) * len(self.level_cores) ** place for place, digit in enumerate(digits)))
-        observation, info = self._told(answer)
+        observation, info = self._reported(answer)
         return observation, float(answer["reward"]), bool(answer["done"]), False, info
+
+    def render(self):
+        """The cores used and the limit of each service, as text."""
+        if self.render_mode is None:
+            return None
+        return "".join(f"service {number}: used {used:6.2f} cores, limit {limit:6.2f}, throttled {100 * throttled:3.0f}% of periods\n"
+                       for number, (used, throttled, limit) in enumerate(self._seen["services"]))
 
     def close(self):
         self._episode.close()
 
-    def _told(self, answer):
+    def _reported(self, answer):
         reported = answer["observation"]
         if reported is None:  # the episode is over: all zeros
             observation = {name: np.zeros(space.shape, space.dtype) for name, space in self.observation_space.spaces.items()}
         else:
             observation = {name: np.clip(np.asarray(reported[name], np.float32), 0, FEATURE_LIMIT) for name in ("services", "minute")}
+        self._seen = observation
         info = {"time_s": float(answer["time_s"])}
         if "figures" in answer:
             info["figures"] = answer["figures"]

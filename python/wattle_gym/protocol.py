@@ -2,8 +2,13 @@
 and gets one answer. Uses only the standard library."""
 import json
 import os
+import pathlib
 import shutil
 import subprocess
+import tempfile
+
+PACKED = pathlib.Path(__file__).parent / "bin/wattle-sim"  # in wheels; its libraries are in lib
+MOST_TEXT = 2000  # characters of standard error in an exception
 
 
 class Refused(Exception):
@@ -20,8 +25,8 @@ class SimulatorGone(Exception):
 
 
 def find_simulator(path=None):
-    """Returns the given path, else WATTLE_SIM, else wattle-sim on PATH."""
-    found = path or os.environ.get("WATTLE_SIM") or shutil.which("wattle-sim")
+    """Returns the given path, else WATTLE_SIM, else the package's own, else wattle-sim on PATH."""
+    found = path or os.environ.get("WATTLE_SIM") or (PACKED if PACKED.exists() else shutil.which("wattle-sim"))
     if not found:
         raise SimulatorGone("wattle-sim is not on PATH (set WATTLE_SIM or pass simulator=)")
     return found
@@ -35,9 +40,14 @@ class Lines:
         for option, value in options:
             if value is not None:
                 command += [option, str(value)]
+        env = dict(os.environ)
+        if command[0] == PACKED:
+            env["LD_LIBRARY_PATH"] = str(PACKED.parents[1] / "lib")
+        self._errors = tempfile.TemporaryFile("w+", errors="replace")
         try:
-            self._child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+            self._child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, text=True, bufsize=1, env=env)
         except OSError as error:
+            self._errors.close()
             raise SimulatorGone(f"{command[0]}: {error}") from error
         try:
             self.about = self._ask({"op": "hello"})
@@ -61,6 +71,7 @@ class Lines:
             except OSError:
                 pass
         child.wait()
+        self._errors.close()
 
     def _ask(self, request):
         if self._child is None:
@@ -70,13 +81,20 @@ class Lines:
             self._child.stdin.flush()
             line = self._child.stdout.readline()
         except (BrokenPipeError, ValueError) as error:
-            raise SimulatorGone("wattle-sim ended; its standard error says why") from error
+            raise self._gone() from error
         if not line:
-            raise SimulatorGone("wattle-sim ended; its standard error says why")
+            raise self._gone()
         answer = json.loads(line)
         if "error" in answer:
             raise Refused(answer["error"])
         return answer
+
+    def _gone(self):
+        """The exception for a process that has closed its output, with its exit code and last lines."""
+        code = self._child.wait()
+        self._errors.seek(0)
+        text = self._errors.read()[-MOST_TEXT:].strip()
+        return SimulatorGone(text or f"wattle-sim ended with code {code} and no message")
 
     def __enter__(self):
         return self

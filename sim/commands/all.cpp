@@ -1,6 +1,7 @@
 #include <array>
 
 #include "sim/commands/commands.hpp"
+#include "sim/commands/env_commands.hpp"
 #include "sim/commands/live.hpp"
 
 namespace wattle::sim::commands {
@@ -8,15 +9,13 @@ namespace wattle::sim::commands {
 namespace {
 
 constexpr std::array kSubcommands {
-  Subcommand{"scenarios", "list the scenarios", commands::scenarios},
-      Subcommand{"env", "provide an environment over JSON lines for external training", commands::env},
+  kListScenarios, kEnv,
       Subcommand{"eval", "evaluate a trained network, its initial weights and fixed rules on held-out seeds",
                  commands::eval},
       Subcommand{"profile",
                  "measure throughput, latency and power of a service on this machine under CPU quotas and load",
                  commands::profile},
-      Subcommand{"provision-env", "provide an environment over JSON lines for setting CPU limits",
-                 commands::provision_env},
+      kProvisionEnv,
 #if WATTLE_HAS_TORCH
       Subcommand{"train", "train a network online in the simulated loop", commands::train},
       Subcommand{"improve", "learn from recorded days of a cluster, and write the network if other days confirm it",

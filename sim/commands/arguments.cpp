@@ -5,7 +5,7 @@
 #include "common/parse.hpp"
 #include "placement/decide/look_ahead.hpp"
 #include "sim/commands/arguments.hpp"
-#include "sim/commands/commands.hpp"
+#include "sim/commands/env_commands.hpp"
 
 namespace wattle::sim::commands {
 

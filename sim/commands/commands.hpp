@@ -1,4 +1,5 @@
-// commands: the subcommands in the table of all.cpp, one file each. argv[0] is the subcommand; returns the exit code.
+// commands: the subcommands in the table of all.cpp, one file each, besides those of env_commands and live. argv[0] is
+// the subcommand; returns the exit code.
 // Threads  main thread
 #pragma once
 
@@ -8,12 +9,9 @@ namespace wattle::sim::commands {
 
 std::span<const Subcommand> all();  // the subcommands of wattle-sim
 
-int env(int argc, char** argv);
 int eval(int argc, char** argv);
 int improve(int argc, char** argv);  // from recorded days
 int profile(int argc, char** argv);
-int provision_env(int argc, char** argv);
-int scenarios(int argc, char** argv);
 int teach(int argc, char** argv);  // the network that steers provisioning
 int train(int argc, char** argv);  // in the simulated loop
 

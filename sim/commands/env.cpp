@@ -1,7 +1,7 @@
 #include <CLI/CLI.hpp>
 
 #include "sim/commands/arguments.hpp"
-#include "sim/commands/commands.hpp"
+#include "sim/commands/env_commands.hpp"
 #include "sim/commands/env_lines.hpp"
 #include "sim/env/env_protocol.hpp"
 

@@ -2,7 +2,7 @@
 
 #include "common/json/value.hpp"
 #include "sim/commands/arguments.hpp"
-#include "sim/commands/commands.hpp"
+#include "sim/commands/env_commands.hpp"
 #include "sim/commands/env_lines.hpp"
 #include "sim/commands/provision_arguments.hpp"
 #include "sim/env/env_protocol.hpp"

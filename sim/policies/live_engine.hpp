@@ -7,6 +7,7 @@
 // Threads  single owner
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -46,6 +47,8 @@ class LiveEngine final : public WorldObserver {
                              std::span<const std::size_t> feasible, std::span<const placement::KubeNode> scheduler) {
     return engine_.values(view, pod, feasible, scheduler, decisions_++);
   }
+  // Sets the canary block without followed advice; no value: none is active.
+  void set_control(std::optional<std::uint64_t> block) { engine_.shadow().set_control(block); }
   // Sets the network learned so far; null: none. It must live until the next one is set.
   void set_learned(const models::QNetwork* learned) { learned_ = learned; }
   // Continues from measured evidence of before. Errors: malformed.

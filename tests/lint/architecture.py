@@ -48,7 +48,7 @@ MAY_INCLUDE = {
     "sim/commands": {"common", "models/frozen", "models/torch", "placement"},
     "sim": {"common"},
     "lab/policies": {"common", "models/frozen", "placement", "sim"},
-    "lab/bench": {"common", "models/frozen", "placement", "sim"},
+    "lab/bench": {"common", "models/frozen", "placement", "sim", "controller"},
     "lab/contestants": {"common", "models/frozen", "placement", "provision", "sim"},
     "lab/judges": {"common", "placement", "provision", "sim"},
     "lab/ablations": {"common", "models/frozen", "models/torch", "placement", "sim"},
