@@ -18,6 +18,9 @@ constexpr double kPriorBlocks = 4;        // weight of that prior, in blocks
 constexpr std::uint64_t kMostRests = 4;   // doublings of a rest
 constexpr double kSlopePrior = 0.2;       // squared changes of the expected cost that a slope of 1 counts for
 constexpr double kMostSlope = 2;
+constexpr double kChanged = 2;        // standard errors by which an arm's newest groups cost more than the floor
+constexpr double kMostSpent = 0.1;    // of `day_loss`, when an arm gets a part of a block
+constexpr double kLeastApart = 0.01;  // shares of pods that differ by less are no evidence
 
 constexpr double kOfMedian = 1.4826, kMedianVariance = 1.5708;  // of normal values
 
@@ -37,6 +40,9 @@ bool finite(const BlockOutcome& outcome) {
 BestArm::BestArm(BestArmOptions options) : options_(options) { state_.arms.resize(options_.arms); }
 
 void BestArm::forget(std::size_t arm) {
+  for (Spent& each : state_.spent)
+    if (each.arm == arm) each.exposure *= worst(arm) / kWorst;  // keeps its part of the ledger
+  if (arm_ == arm) exposure_ *= worst(arm) / kWorst;
   if (state_.serving == arm) serve(0);
   const bool worth = state_.arms[arm].worth_a_trial;
   state_.arms[arm] = {};
@@ -96,6 +102,32 @@ double BestArm::day_excess() const {
   return sum / static_cast<double>(options_.day_blocks);
 }
 
+double BestArm::worst(std::size_t arm) const {
+  if (arm == 0) return 0;
+  const double deviation = std::sqrt(2.0) * usual().deviation;
+  double bound = state_.arms[arm].over_floor.upper(deviation).value_or(kWorst);
+  const auto over_serving = state_.arms[arm].over_serving.upper(deviation);
+  if (arm != state_.serving && state_.serving != 0 && over_serving)
+    bound = std::min(bound, *over_serving + std::log1p(worst(state_.serving)));
+  return std::clamp(std::expm1(bound), 0.0, arm == state_.serving ? options_.day_loss : kWorst);
+}
+
+double BestArm::ledger() const {
+  std::vector<double> exposures(options_.arms);
+  for (const Spent& each : state_.spent) exposures[each.arm] += each.exposure;
+  double sum = 0;
+  for (std::size_t arm = 1; arm < options_.arms; ++arm)
+    if (exposures[arm] > 0) sum += exposures[arm] * worst(arm);
+  return sum;
+}
+
+double BestArm::room(std::size_t arm) const {
+  const double block = worst(arm) / static_cast<double>(options_.day_blocks);
+  const double left = options_.day_loss - ledger();
+  if (block <= std::max(0.0, left)) return 1;
+  return block > options_.day_loss && left >= (1 - kMostSpent) * options_.day_loss ? left / block : 0;
+}
+
 bool BestArm::on_trial(std::size_t arm) const {
   const Arm& one = state_.arms[arm];
   return arm != 0 && arm != state_.serving && one.worth_a_trial && state_.blocks >= one.rests_until;
@@ -138,11 +170,14 @@ void BestArm::withdraw(std::size_t arm) {
   if (state_.serving == arm) serve(0);
 }
 
-bool BestArm::so_far(const BlockOutcome& outcome, double share) {
-  if (arm() == 0 || !finite(outcome)) return false;
-  const auto more = excess(outcome);
-  stopped_ = more && stops(*more, share);
-  return stopped_;
+bool BestArm::so_far(const std::optional<BlockOutcome>& outcome, double share) {
+  const std::size_t before = arm();
+  exposed_ = exposed_ || (!order_.empty() && arm_ != state_.serving && arm_ != 0 && share >= exposure_);
+  if (arm() != 0 && outcome && finite(*outcome)) {
+    const auto more = excess(*outcome);
+    stopped_ = more && stops(*more, share);
+  }
+  return arm() != before;
 }
 
 void BestArm::end(const std::optional<BlockOutcome>& outcome) {
@@ -151,7 +186,8 @@ void BestArm::end(const std::optional<BlockOutcome>& outcome) {
   ++state_.blocks;
   const double more = measured && arm != 0 ? excess(*outcome).value_or(0) : 0;
   const bool too_dear = arm != 0 && (stopped_ || stops(more, 1));
-  state_.spent.push_back({arm, more});
+  const double exposure = arm == 0 ? 0 : arm == state_.serving ? 1 : exposure_;
+  state_.spent.push_back({arm, more, exposure / static_cast<double>(options_.day_blocks)});
   while (state_.spent.size() > options_.day_blocks) state_.spent.pop_front();
   learn_slope(measured ? outcome : std::nullopt);
   if (arm == 0 && measured) state_.floor.push_back({state_.blocks, *outcome});
@@ -167,52 +203,54 @@ void BestArm::end(const std::optional<BlockOutcome>& outcome) {
 }
 
 void BestArm::learn_slope(const std::optional<BlockOutcome>& outcome) {
-  if (outcome && earlier_ && !stopped_ && earlier_arm_ == arm_) {
+  const bool mixed = stopped_ || exposed_;
+  if (outcome && earlier_ && !mixed && earlier_arm_ == arm_) {
     const double change = outcome->log_expected - earlier_->log_expected;
     state_.products += change * (outcome->log_cost - earlier_->log_cost);
     state_.squares += change * change;
   }
   earlier_arm_ = arm_;
-  earlier_ = stopped_ ? std::nullopt : outcome;
+  earlier_ = mixed ? std::nullopt : outcome;
 }
 
 // Judges the group that has just ended.
 void BestArm::judge() {
   ++state_.groups;
   const std::vector<std::size_t> order = std::exchange(order_, {});
-  serve_left_ = options_.serve_blocks;
+  serve_left_ = state_.serving != 0 ? options_.serve_blocks : 0;
   const std::size_t first = order[0] == state_.serving ? 1 : 0;  // the challenger's block
   const std::size_t challenger = order[first];
   const BlockOutcome &tried = outcomes_[first], &served = outcomes_[1 - first];
-  double apart = 1;
+  double apart = challenger == 0 ? 1 : exposure_;
   if (!tried.placed.empty() && !served.placed.empty())
     apart = (tried.placed[challenger] - served.placed[challenger] + served.placed[state_.serving] -
              tried.placed[state_.serving]) /
             2;
-  if (apart >= kLeastApart && judge(challenger, (corrected(tried) - corrected(served)) / apart)) return;
+  if (apart >= kLeastApart && judge(challenger, corrected(tried) - corrected(served), apart)) return;
   Arm& one = state_.arms[challenger];
   if (challenger == 0 || ++one.tried < kTrialGroups) return;
   one.rests_until = state_.blocks + options_.day_blocks;
   one.tried = 0;
 }
 
-// `difference`: the challenger's cost over that of the arm in use. Returns true for a verdict: an arm was withdrawn, or
-// came into use.
-bool BestArm::judge(std::size_t challenger, double difference) {
+// `difference`: the challenger's cost over that of the arm in use, where `apart` of the pods differ. Returns true for a
+// verdict: an arm was withdrawn, or came into use.
+bool BestArm::judge(std::size_t challenger, double difference, double apart) {
   const bool with_floor = challenger == 0 || state_.serving == 0;
   const std::size_t judged = challenger == 0 ? state_.serving : challenger;
   Arm& one = state_.arms[judged];
   PairedEvidence& evidence = with_floor ? one.over_floor : one.over_serving;
   const double over = challenger == 0 ? -difference : difference;
-  evidence.add(over);
+  evidence.add(over, apart);
   if (with_floor) {
     one.newest.push_back(over);
     if (one.newest.size() > PairedEvidence::kLeast) one.newest.pop_front();
   }
   const auto found = evidence.interval(level());
   const bool dear = found && found->low > 0;
+  const double of_newest = usual().deviation * std::sqrt(2.0 * static_cast<double>(one.newest.size()));
   const bool lately_dear = challenger == 0 && one.newest.size() == PairedEvidence::kLeast &&
-                           std::accumulate(one.newest.begin(), one.newest.end(), 0.0) > 0;
+                           std::accumulate(one.newest.begin(), one.newest.end(), 0.0) > kChanged * of_newest;
   if (dear || lately_dear) {
     withdraw(judged);
     if (dear) return true;
@@ -220,16 +258,14 @@ bool BestArm::judge(std::size_t challenger, double difference) {
     one.newest.clear();
     return true;
   }
-  if (challenger == 0 || !found || found->high >= 0) return false;
+  if (challenger == 0 || !found || found->high >= 0 || worst(judged) > options_.day_loss) return false;
   serve(judged);
   return true;
 }
 
 void BestArm::begin_block() {
-  stopped_ = false;
+  stopped_ = exposed_ = false;
   const bool known = state_.floor.size() >= options_.floor_blocks;
-  const Arm& favoured = state_.arms[options_.favoured];
-  if (known && state_.serving == 0 && favoured.worth_a_trial && favoured.withdrawals == 0) serve(options_.favoured);
   if (order_.empty()) begin_group();
   if (!order_.empty()) {
     arm_ = order_[outcomes_.size()];
@@ -242,20 +278,20 @@ void BestArm::begin_block() {
 // Opens a group if it is time for one.
 void BestArm::begin_group() {
   outcomes_.clear();
+  exposure_ = 1;
   if (serve_left_ > 0 || state_.floor.size() < options_.floor_blocks) return;
-  double cost = 0;
-  for (std::size_t arm = 1; arm < options_.arms; ++arm) cost += arm == state_.serving ? 0 : spent(arm);
-  const bool room = cost <= 0 || cost + limit(1) <= allowed();
   std::optional<std::size_t> next;
-  const auto tried = [this](std::size_t arm) {
+  const auto order = [this](std::size_t arm) -> std::size_t {
+    if (state_.serving == 0 && arm == options_.favoured) return 0;
     const Arm& one = state_.arms[arm == 0 ? state_.serving : arm];
-    return (arm == 0 || state_.serving == 0 ? one.over_floor : one.over_serving).pairs();
+    return 1 + (arm == 0 || state_.serving == 0 ? one.over_floor : one.over_serving).pairs();
   };
   for (std::size_t arm = 0; arm < options_.arms; ++arm) {
-    const bool may = arm == 0 ? state_.serving != 0 : room && on_trial(arm);
-    if (may && (!next || tried(arm) < tried(*next))) next = arm;
+    const bool may = arm == 0 ? state_.serving != 0 : on_trial(arm) && room(arm) > 0;
+    if (may && (!next || order(arm) < order(*next))) next = arm;
   }
   if (!next) return;
+  exposure_ = *next == 0 ? 1 : room(*next);
   order_ = {state_.serving, *next};
   Random random(options_.seed ^ (state_.groups + 1) * 0x9e3779b97f4a7c15ULL);
   if (pick(random, 2) == 1) std::swap(order_[0], order_[1]);
@@ -266,7 +302,7 @@ bool BestArm::restore(State state) {
   if (state.arms.size() != options_.arms || state.serving >= options_.arms) return false;
   if (!(state.squares >= 0) || !sane(state.squares + state.products)) return false;
   for (const Spent& each : state.spent)
-    if (each.arm >= options_.arms || !sane(each.excess)) return false;
+    if (each.arm >= options_.arms || !sane(each.excess) || !(each.exposure >= 0 && each.exposure <= 1)) return false;
   for (const FloorBlock& each : state.floor)
     if (each.number > state.blocks || !finite(each.outcome)) return false;
   state_ = std::move(state);

@@ -1,14 +1,18 @@
 // best_arm: chooses for each block of time which of several arms serves, by what the blocks cost. Arm 0 is the floor.
 // The cost of trying the others is bounded.
-// Start    the floor serves `floor_blocks`, as a reference. Then the arm that prior evidence favours (`favoured`) is in
-//          use, until measured blocks show that it costs more; without one, the floor is
+// Start    the floor serves `floor_blocks`, as a reference, and until measured blocks show that another arm costs less.
+//          Prior evidence (`favoured`) only puts an arm first in the order of trials
 // Groups   of two blocks in random order: the arm in use, and the challenger with the fewest groups. The floor is a
-//          challenger, too. After a group the arm in use serves `serve_blocks`, so a challenger never gets more than a
-//          share of 1 / (2 + serve_blocks)
+//          challenger, too. While another arm than the floor is in use, it serves `serve_blocks` after each group
+// Ledger   of what the arms may have cost in the newest day. Each block of an arm has an exposure: the share of the day
+//          in which the arm decided. An exposure costs at most its product with the arm's upper bound (`worst`): the
+//          bound of its measured cost over the floor's, or kWorst while that is not lower. A challenger's block begins
+//          only if the ledger stays within `day_loss` with it. If no whole block fits, the arm gets a part of one, once
+//          the ledger is almost free, and the arm in use decides the rest of it. An arm in use counts at most
+//          `day_loss`, because its upper bound was not above that when it came into use
 // Carried  pods outlive their block, so a block's cost also shows earlier placements. A block reports the share of
 //          running pods that each arm placed. The difference of a group's costs is divided by the difference of these
-//          shares, which makes it unbiased where costs are linear in the shares. Groups whose shares differ by less
-//          than kLeastApart are no evidence
+//          shares, which makes it unbiased where costs are linear in the shares, and weighted by it
 // Evidence the differences, valid at any time (paired_evidence). While the arm in use stays the same, the probability
 //          that any challenger is ever called better without being better is at most `alpha`. Each change of the arm in
 //          use begins new comparisons, and so does an arm that becomes worse
@@ -16,17 +20,17 @@
 //          comes from neighbouring blocks of the same arm, so a wrong expectation costs precision but favours no arm
 // States   as of a network (network_trial). A challenger is in use when its interval lies below the cost of the arm in
 //          use. It is withdrawn when its interval lies above, or when it has cost too much; it rests for a day, then
-//          twice as long each time. The same rules withdraw the arm in use. It is also withdrawn when it costs more
-//          than the floor over its newest kLeast groups with the floor. Without a verdict after kTrialGroups, a
+//          twice as long each time. The same rules withdraw the arm in use. It is also withdrawn when its newest
+//          kLeast groups with the floor cost more by two standard errors. Without a verdict after kTrialGroups, a
 //          challenger rests for a day
-// Bound    an arm is withdrawn, and the floor takes over at once, when its cost over the floor's in the newest day
-//          exceeds both its part of `day_loss` and kSure standard errors of that cost. A group begins only if the
-//          challengers of the newest day have cost nothing, or leave room for another such cost within `day_loss`.
-//          `day_loss` is therefore kept only where an arm costs much more than a block's noise: an arm that costs as
-//          little as the noise is withdrawn by its groups, after days
-// Limits   the bound is of measured costs: blocks that are not measured count as no cost, and the pods that an arm
-//          leaves behind show in the floor's blocks, which then understate its cost. Costs that are not linear in the
-//          shares of pods, as those of nodes that one pod keeps awake, bias a difference
+// Stop     the floor takes over at once when an arm's measured cost in the newest day exceeds both its part of
+//          `day_loss` and kSure standard errors of that cost. The arm is withdrawn
+// Bound    the ledger bounds the expected cost over the floor's in a day by `day_loss`, for arms that do not change and
+//          cost at most 1 + kWorst times as much as the floor. The tests measure the mean of the worst day. A single
+//          day may cost more: the upper bound is too low at some time in up to a quarter of the clusters. An arm in use
+//          that becomes worse costs its difference until a rule stops it
+// Limits   costs that are not linear in the shares of pods, as those of nodes that one pod keeps awake, bias a
+//          difference, and therefore the ledger
 // Units    costs per unit of work in any unit; excess as a share of a block's cost
 // Errors   none: outcomes that are not finite count as not measured
 // Threads  single owner
@@ -49,10 +53,10 @@ struct BestArmOptions {
   double alpha = 0.05;
   std::size_t day_blocks = 48;
   std::size_t favoured = 0;      // by prior evidence; 0: none
-  double day_loss = 0.005;       // allowed loss of all arms, as a share of a day's cost
-  double reserve = 0.4;          // part of the day's loss that is kept for the error of measured costs
+  double day_loss = 0.005;       // allowed loss of all arms, as a share of a day's cost; > 0
+  double reserve = 0.4;          // part of it that stops keep for the error of measured costs
   std::size_t floor_blocks = 4;  // measured blocks of the floor before another arm
-  std::size_t serve_blocks = 4;  // between groups
+  std::size_t serve_blocks = 4;  // of another arm than the floor, between groups
 };
 
 struct BlockOutcome {
@@ -63,7 +67,7 @@ struct BlockOutcome {
 class BestArm {
  public:
   static constexpr std::size_t kTrialGroups = 24;
-  static constexpr double kLeastApart = 0.1, kSure = 3;
+  static constexpr double kWorst = 0.75, kSure = 3;
 
   struct Arm {
     bool worth_a_trial = false;
@@ -73,7 +77,7 @@ class BestArm {
   };
   struct Spent {
     std::size_t arm = 0;
-    double excess = 0;
+    double excess = 0, exposure = 0;  // of a block's cost; of a day
   };
   struct FloorBlock {
     std::uint64_t number = 0;
@@ -93,19 +97,25 @@ class BestArm {
 
   // The arm is worth a trial, or not. An arm in use stays in use.
   void offer(std::size_t arm, bool worth_a_trial) { state_.arms[arm].worth_a_trial = worth_a_trial; }
-  // Sets the arm that prior evidence favours, from the next block on; 0: none. An arm in use stays in use.
+  // Sets the arm that prior evidence favours, from the next group on; 0: none.
   void favour(std::size_t arm) { options_.favoured = arm; }
   // Withdraws the arm for another reason than its cost.
-  void reject(std::size_t arm) { withdraw(arm); }
+  void reject(std::size_t arm) {
+    withdraw(arm);
+    stopped_ = stopped_ || arm_ == arm;
+  }
   // Drops the evidence of an arm that has become another one.
   void forget(std::size_t arm);
   // Sets how many blocks a day has from now on.
   void set_day_blocks(std::size_t blocks) { options_.day_blocks = blocks; }
 
-  // Returns the arm of the present block.
-  std::size_t arm() const { return stopped_ ? 0 : arm_; }
-  // Reports the present block's outcome so far, of this share of the block. Returns true if the floor takes over now.
-  bool so_far(const BlockOutcome& outcome, double share);
+  // Returns the arm that decides now.
+  std::size_t arm() const { return stopped_ ? 0 : exposed_ ? state_.serving : arm_; }
+  // Share of the present group's blocks in which a challenger decides; 1 outside of groups.
+  double exposure() const { return exposure_; }
+  // Reports that this share of the present block has passed, and its outcome so far, if measured. Returns true if
+  // another arm decides from now on.
+  bool so_far(const std::optional<BlockOutcome>& outcome, double share);
   // Ends the present block; no value: it was not measured.
   void end(const std::optional<BlockOutcome>& outcome);
 
@@ -121,6 +131,10 @@ class BestArm {
   std::uint64_t groups(std::size_t arm) const { return evidence(arm).pairs(); }
   // Measured cost of all arms over the floor's in the newest day, as a share of a day's cost.
   double day_excess() const;
+  // Most that a day of the arm may cost over a day of the floor, as a share: the upper bound of its measured cost.
+  double worst(std::size_t arm) const;
+  // Most that all arms may have cost over the floor in the newest day, as a share of a day's cost.
+  double ledger() const;
   std::uint64_t blocks() const { return state_.blocks; }
   const BestArmOptions& options() const { return options_; }
 
@@ -144,20 +158,23 @@ class BestArm {
   double limit(double blocks) const;
   bool stops(double more, double share) const;
   bool on_trial(std::size_t arm) const;
+  // Share of a block that the arm may decide; 0: none at present.
+  double room(std::size_t arm) const;
   void withdraw(std::size_t arm);
   void serve(std::size_t arm);
   void learn_slope(const std::optional<BlockOutcome>& outcome);
   void judge();
-  bool judge(std::size_t challenger, double difference);
+  bool judge(std::size_t challenger, double difference, double apart);
   void begin_block();
   void begin_group();
 
   BestArmOptions options_;
   State state_;
   std::size_t arm_ = 0;
-  bool stopped_ = false;
-  std::vector<std::size_t> order_;      // arms of the open group; empty: none is open
-  std::vector<BlockOutcome> outcomes_;  // of its blocks so far
+  bool stopped_ = false, exposed_ = false;  // the rest of the block is the floor's; the arm's in use
+  double exposure_ = 1;                     // of the challenger's block
+  std::vector<std::size_t> order_;          // arms of the open group; empty: none is open
+  std::vector<BlockOutcome> outcomes_;      // of its blocks so far
   std::size_t serve_left_ = 0;
   std::size_t earlier_arm_ = 0;          // of the previous block
   std::optional<BlockOutcome> earlier_;  // if it was measured, and not stopped

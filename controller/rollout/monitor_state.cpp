@@ -13,7 +13,7 @@ namespace {
 
 using json = SortedJson;
 constexpr std::uint64_t kFormat = 1;
-constexpr std::uint64_t kCandidatesFormat = 2;  // 1: blocks had another expected cost
+constexpr std::uint64_t kCandidatesFormat = 3;  // earlier ones have no exposures
 constexpr std::size_t kMostStateText = 4096;
 
 tl::unexpected<Error> wrong_state(std::string_view row, const char* what) {
@@ -159,37 +159,33 @@ namespace {
 // One candidate as numbers, in this order; the newest differences follow.
 std::vector<double> arm_numbers(const stats::BestArm::Arm& arm, const placement::CandidateTrials::Waited& waited) {
   const auto count = [](std::uint64_t value) { return static_cast<double>(value); };
-  std::vector<double> numbers{count(arm.over_floor.pairs()),
-                              arm.over_floor.sum(),
-                              arm.over_floor.squares(),
-                              count(arm.over_serving.pairs()),
-                              arm.over_serving.sum(),
-                              arm.over_serving.squares(),
-                              count(arm.rests_until),
-                              count(arm.withdrawals),
-                              count(arm.tried),
-                              waited.sum,
+  std::vector<double> numbers{count(arm.rests_until), count(arm.withdrawals), count(arm.tried), waited.sum,
                               count(waited.blocks)};
+  for (const auto& sums : {arm.over_floor.sums(), arm.over_serving.sums()})
+    numbers.insert(numbers.end(), {count(sums.pairs), sums.ad, sums.aadd, sums.aa, sums.aaad, sums.aaaa});
   numbers.insert(numbers.end(), arm.newest.begin(), arm.newest.end());
   return numbers;
 }
 
-constexpr std::size_t kArmNumbers = 11;
+constexpr std::size_t kSums = 6, kArmNumbers = 5 + 2 * kSums;
 constexpr double kMostCount = 1e15;
 
 bool read_arm(const std::vector<double>& numbers, stats::BestArm::Arm& arm,
               placement::CandidateTrials::Waited& waited) {
   if (numbers.size() < kArmNumbers || numbers.size() > kArmNumbers + stats::PairedEvidence::kLeast) return false;
-  for (const std::size_t i : {0U, 3U, 6U, 7U, 8U, 10U})
+  for (const std::size_t i : {0U, 1U, 2U, 4U, 5U, 11U})
     if (!(numbers[i] >= 0 && numbers[i] <= kMostCount)) return false;
   const auto count = [&numbers](std::size_t i) { return static_cast<std::uint64_t>(numbers[i]); };
-  arm.rests_until = count(6);
-  arm.withdrawals = count(7);
-  arm.tried = count(8);
+  const auto sums = [&](std::size_t i) {
+    return stats::PairedEvidence::Sums{count(i),       numbers[i + 1], numbers[i + 2],
+                                       numbers[i + 3], numbers[i + 4], numbers[i + 5]};
+  };
+  arm.rests_until = count(0);
+  arm.withdrawals = count(1);
+  arm.tried = count(2);
   arm.newest.assign(numbers.begin() + kArmNumbers, numbers.end());
-  waited = {numbers[9], count(10)};
-  return arm.over_floor.restore(count(0), numbers[1], numbers[2]) &&
-         arm.over_serving.restore(count(3), numbers[4], numbers[5]);
+  waited = {numbers[3], count(4)};
+  return arm.over_floor.restore(sums(5)) && arm.over_serving.restore(sums(5 + kSums));
 }
 
 }  // namespace
@@ -199,7 +195,8 @@ std::string candidates_text(const CandidatesState& kept) {
   json arms = json::array();
   for (std::size_t i = 0; i < state.arms.size(); ++i) arms.push_back(arm_numbers(state.arms[i], kept.state.waited[i]));
   std::vector<double> spent, floor;
-  for (const auto& each : state.spent) spent.insert(spent.end(), {static_cast<double>(each.arm), each.excess});
+  for (const auto& each : state.spent)
+    spent.insert(spent.end(), {static_cast<double>(each.arm), each.excess, each.exposure});
   for (const auto& each : state.floor)
     floor.insert(floor.end(), {static_cast<double>(each.number), each.outcome.log_cost, each.outcome.log_expected});
   return row_text({{"format", kCandidatesFormat},
@@ -221,11 +218,13 @@ Result<CandidatesState> parse_candidates(std::string_view text) {
   stats::BestArm::State& state = kept.state.arms;
   std::uint64_t in_use = 0;
   std::vector<double> spent, floor;
-  fields.take("of", kept.of)
-      .take("network", kept.network)
-      .take("in_use", in_use)
-      .take("blocks", state.blocks)
-      .take("groups", state.groups);
+  fields.take("of", kept.of).take("network", kept.network);
+  if (fields.format() < kCandidatesFormat) {
+    WATTLE_CHECK(fields.whole());
+    kept.state = placement::CandidateTrials().saved();
+    return kept;
+  }
+  fields.take("in_use", in_use).take("blocks", state.blocks).take("groups", state.groups);
   fields.take("products", state.products).take("squares", state.squares).take("day", spent).take("floor", floor);
   const json* arms = fields.array("candidates");
   for (const json& each : arms != nullptr ? *arms : json::array()) {
@@ -234,10 +233,11 @@ Result<CandidatesState> parse_candidates(std::string_view text) {
     fields.refuse_unless(read_arm(numbers, state.arms.emplace_back(), kept.state.waited.emplace_back()));
   }
   const auto counts = [](double value) { return value >= 0 && value <= kMostCount; };
-  fields.refuse_unless(spent.size() % 2 == 0 && floor.size() % 3 == 0);
-  for (std::size_t i = 0; i + 1 < spent.size(); i += 2) {
+  fields.refuse_unless(spent.size() % 3 == 0 && floor.size() % 3 == 0);
+  for (std::size_t i = 0; i + 2 < spent.size(); i += 3) {
     fields.refuse_unless(counts(spent[i]));
-    state.spent.push_back({static_cast<std::size_t>(std::clamp(spent[i], 0.0, kMostCount)), spent[i + 1]});
+    state.spent.push_back(
+        {static_cast<std::size_t>(std::clamp(spent[i], 0.0, kMostCount)), spent[i + 1], spent[i + 2]});
   }
   for (std::size_t i = 0; i + 2 < floor.size(); i += 3) {
     fields.refuse_unless(counts(floor[i]));
@@ -246,10 +246,6 @@ Result<CandidatesState> parse_candidates(std::string_view text) {
   }
   state.serving = static_cast<std::size_t>(in_use);
   WATTLE_CHECK(fields.whole());
-  if (fields.format() == 1) {
-    state.floor.clear();
-    state.products = state.squares = 0;
-  }
   if (!placement::CandidateTrials().restore(kept.state))
     return wrong_state(kCandidatesRow, "contains an impossible state");
   return kept;

@@ -1,6 +1,6 @@
 // monitor_state: the state of monitors and gates over a restart, one row each in the control file.
-// Format   name and one JSON object; state.md lists the fields. Format 1. Candidates have format 2; format 1 is read
-//          without the floor's blocks and the slope, because their expected cost was another one
+// Format   name and one JSON object; state.md lists the fields. Format 1. Candidates have format 3. From earlier
+//          ones, only policy, reward and network are kept, because the ledger needs exposures
 // Bounds   a row is no longer than kMaxStateBytes
 // Errors   parse: malformed, names the row and the fault
 // Threads  values, pure functions

@@ -117,7 +117,7 @@ std::optional<stats::BlockOutcome> CandidateTrials::Sums::outcome() const {
 
 void CandidateTrials::end_block(const WaitNow& wait) {
   const std::size_t served = index(serves());
-  const double to_measure_s = seconds(length_) / 2;
+  const double to_measure_s = seconds(length_) * (1 - arms_.exposure() / 2);
   Waited& here = waited_[served];
   if (measured_.wait_seen_s > 0) {
     here.sum += measured_.waited_s / measured_.wait_seen_s;
@@ -145,15 +145,15 @@ bool CandidateTrials::watch(const ClusterView& view, const WaitNow& wait) {
   watched_ = view.now;
   const Duration since = view.now - *began_;
   whole_.add(view, wait, passed_s);
-  if (2 * since > length_) {
+  if (seconds(since) > seconds(length_) * arms_.exposure() / 2) {
     measured_.add(view, wait, passed_s);
     add_placed(measured_, passed_s);
   }
   if (since >= length_) {
     end_block(wait);
     began_ = view.now;
-  } else if (const auto so_far = whole_.outcome()) {
-    arms_.so_far(*so_far, seconds(since) / seconds(length_));
+  } else {
+    arms_.so_far(whole_.outcome(), seconds(since) / seconds(length_));
   }
   explain();
   return serves() != before;
@@ -166,8 +166,6 @@ void CandidateTrials::explain() {
     why_ += serves() == Candidate::floor ? ": a block of comparison with the floor" : ": it is on trial in this block";
   else if (in_use() == Candidate::floor)
     why_ += ": no other candidate has been measured to cost less energy per unit of work";
-  else if (const auto over = interval(in_use()); in_use() == Candidate::baseline && !(over && over->high < 0))
-    why_ += ": it was better on other clusters, and measured blocks have not shown that it costs more energy";
   else
     why_ += ": it has been measured to cost less energy per unit of work";
 }

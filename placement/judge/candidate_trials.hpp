@@ -1,11 +1,12 @@
 // candidate_trials: measures in blocks of time which candidate costs the least energy per unit of work, and chooses the
 // one that serves (common/stats/best_arm). Live and simulated alike; it runs where decisions act.
-// Candidates, the floor first; kCandidates. The caller offers those that exist. A baseline with a certificate serves
-//          first, after some blocks of the floor: measurements on other fleets are the best evidence before any block
-//          (lab/docs/placement.md, the floor)
+// Candidates, the floor first; kCandidates. The caller offers those that exist. A baseline with a certificate is tried
+//          first, because measurements on other fleets say that it is likely to win. No candidate is in use without
+//          measurements on this cluster
 // Block    as long as the pods' turnover requires: twice the time in which half of the running pods are replaced, but
 //          not less than `length`, and at most an eighth of a day. Measured at the end of each block by the share of
-//          running pods, by requested cores, that were placed in it. The first half of a block does not count
+//          running pods, by requested cores, that were placed in it. The first half of a block does not count. Where a
+//          challenger gets a part of a block, the first half of that part does not count
 // Carried  the pods placed in earlier blocks count for the candidates that placed them (best_arm)
 // Cost     joules of all nodes per core-second that workloads used. Expected: as if energy did not depend on the used
 //          cores; the slope corrects this. It reduces the variance and does not judge
@@ -73,7 +74,7 @@ class CandidateTrials {
   bool on() const { return options_.on; }
 
   void offer(Candidate candidate, bool worth_a_trial) { arms_.offer(index(candidate), worth_a_trial); }
-  // Sets whether the baseline has evidence from elsewhere, so that it serves first. Default: it has.
+  // Sets whether the baseline has evidence from elsewhere, so that it is tried first. Default: it has.
   void favour_baseline(bool certified) { arms_.favour(certified ? index(Candidate::baseline) : 0); }
   // Drops the evidence of a network that another one replaces.
   void forget(Candidate candidate);
@@ -85,7 +86,7 @@ class CandidateTrials {
 
   // The floor's policy, "planner", "baseline" or "learned".
   std::string_view name(Candidate candidate) const;
-  // The candidate of the present block; while inactive, the one in use.
+  // The candidate that decides now; while inactive, the one in use.
   Candidate serves() const { return active_ ? kCandidates[arms_.arm()] : in_use(); }
   // The candidate that serves between trials.
   Candidate in_use() const { return kCandidates[arms_.serving()]; }
@@ -132,7 +133,7 @@ class CandidateTrials {
   bool active_ = false;
   Duration length_;
   std::optional<MonoTime> began_, watched_;
-  Sums measured_, whole_;  // of the open block: its second half, and from its beginning
+  Sums measured_, whole_;  // of the open block: the part that counts, and from its beginning
   std::unordered_map<std::uint64_t, Running> running_;
   double running_cores_ = 0, fresh_cores_ = 0;  // of these pods; of those placed in the open block
   std::array<double, kCandidates.size()> placed_cores_{};

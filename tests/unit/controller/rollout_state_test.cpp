@@ -107,30 +107,37 @@ TEST_CASE("what is cut off, lacks a field or has one of another kind is refused,
   CHECK_FALSE(parse_regression(regression_text({11, 0, {}})));  // it would have alarmed
 }
 
-TEST_CASE("evidence of an earlier version is kept, but not its floor's blocks, whose expected cost was another one") {
+TEST_CASE("evidence of candidates is read as it was written; from an earlier version, the trials begin again") {
   placement::CandidateTrials::State state = placement::CandidateTrials().saved();
   state.arms.blocks = 30;
   state.arms.serving = 1;
-  state.arms.arms[2].withdrawals = 1;
-  state.arms.arms[2].rests_until = 60;
-  state.arms.arms[2].over_floor.add(0.03);
-  state.arms.spent.push_back({2, 0.05});
+  stats::BestArm::Arm& arm = state.arms.arms[2];
+  arm.withdrawals = 1;
+  arm.rests_until = 60;
+  arm.tried = 3;
+  arm.over_floor.add(0.03, 0.5);
+  arm.over_serving.add(0.01);
+  state.arms.spent.push_back({2, 0.05, 0.01});
   state.arms.floor.push_back({29, {-1, 7, {}}});
-  state.arms.squares = state.arms.products = 3;
-  wattle::SortedJson kept = wattle::SortedJson::parse(candidates_text({"dqn", "", state}));
-  CHECK(parse_candidates(kept.dump())->state.arms.floor.size() == 1);
-  kept["format"] = 1;
-  const auto earlier = parse_candidates(kept.dump());
-  REQUIRE(earlier);
-  const stats::BestArm::State& arms = earlier->state.arms;
-  CHECK(arms.floor.empty());
-  CHECK(arms.squares == 0);
-  CHECK(arms.products == 0);
-  CHECK(arms.serving == 1);
-  CHECK(arms.arms[2].rests_until == 60);
-  CHECK(arms.arms[2].over_floor.mean() == doctest::Approx(0.03));
-  CHECK(arms.spent.size() == 1);
-  kept["format"] = 3;
+  const std::string text = candidates_text({"dqn", "", state});
+  wattle::SortedJson kept = wattle::SortedJson::parse(text);
+  const auto again = parse_candidates(text);
+  REQUIRE(again);
+  CHECK(candidates_text(*again) == text);
+  CHECK(again->state.arms.serving == 1);
+  CHECK(again->state.arms.arms[2].rests_until == 60);
+  CHECK(again->state.arms.arms[2].over_floor.mean() == doctest::Approx(0.06));
+  CHECK(again->state.arms.spent.front().exposure == 0.01);
+  CHECK(again->state.arms.floor.size() == 1);
+  for (const int format : {1, 2}) {
+    kept["format"] = format;
+    const auto earlier = parse_candidates(kept.dump());
+    REQUIRE(earlier);
+    CHECK(earlier->of == "dqn");
+    CHECK(earlier->state.arms.blocks == 0);
+    CHECK(earlier->state.arms.spent.empty());
+  }
+  kept["format"] = 4;
   CHECK_FALSE(parse_candidates(kept.dump()));
 }
 
