@@ -8,6 +8,7 @@
 #include "cli/process.hpp"
 #include "cli/view.hpp"
 #include "common/dir.hpp"
+#include "common/http/access.hpp"
 
 namespace wattle::cli {
 
@@ -152,9 +153,9 @@ kube::Api& Cluster::api() { return *session_; }
 
 Result<Cluster> Cluster::open_(const Invocation& invocation) {
   const ClusterOptions& given = invocation.common.cluster;
-  const Variable& variable = invocation.around.variable;
+  const auto& variable = invocation.around.variable;
   const auto open = [&](const std::string& paths) {
-    return open_kubeconfig(paths, given.context, variable, invocation.around.keyboard);
+    return open_kubeconfig(paths, given.context, invocation.around.keyboard);
   };
   if (!given.kubeconfig.empty()) return open(given.kubeconfig);
   if (const auto paths = variable("KUBECONFIG"); paths && !paths->empty()) return open(*paths);
@@ -175,18 +176,13 @@ Result<Cluster> Cluster::open_in_pod() {
   return Cluster(std::make_shared<Session>(std::move(server), std::make_shared<Folder>()));
 }
 
-Result<Cluster> Cluster::open_kubeconfig(const std::string& paths, const std::string& context, const Variable& variable,
-                                         bool terminal) {
+Result<Cluster> Cluster::open_kubeconfig(const std::string& paths, const std::string& context, bool terminal) {
   WATTLE_TRY(KubeAccess access, load_kubeconfig(paths, context));
   auto folder = std::make_shared<Folder>();
   WATTLE_CHECK(folder->make());
   WATTLE_TRY(kube::ApiServer server, kube::parse_server(access.server));
-  if (!server.origin.tls && !is_loopback(server.origin.host))
+  if (!server.origin.tls && server.origin.host != "localhost" && !http::is_loopback(server.origin.host))
     return fail(Errc::denied, paths, "the token would be sent unencrypted", "use an https:// address for the server");
-  server.origin.proxy = std::move(access.proxy);
-  if (!server.origin.proxy) {
-    WATTLE_TRY(server.origin.proxy, proxy_for(server.origin, variable));
-  }
   // Like client-go, a token file takes precedence over an inline token and is read again for each request.
   WATTLE_TRY(server.token_file,
              folder->keep(access.token_file, access.token_file.empty() ? access.token : "", "token"));

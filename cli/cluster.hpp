@@ -13,7 +13,6 @@
 #include <string>
 
 #include "cli/kubeconfig.hpp"
-#include "cli/proxy_environment.hpp"
 #include "common/json/value.hpp"
 #include "common/kube/http_api.hpp"
 #include "common/result.hpp"
@@ -27,10 +26,8 @@ class Cluster {
   // Uses --kubeconfig and --context, else KUBECONFIG, else the pod's service account, else ~/.kube/config, like
   // kubectl.
   static Result<Cluster> open_(const Invocation& invocation);
-  // `paths`: in the format of KUBECONFIG. `variable`: reads the environment, for HTTPS_PROXY and NO_PROXY. `terminal`:
-  // a login may prompt there.
-  static Result<Cluster> open_kubeconfig(const std::string& paths, const std::string& context, const Variable& variable,
-                                         bool terminal);
+  // `paths`: in the format of KUBECONFIG. `terminal`: a login may prompt there.
+  static Result<Cluster> open_kubeconfig(const std::string& paths, const std::string& context, bool terminal);
   static Result<Cluster> open_in_pod();
 
   Result<OrderedJson> get(const std::string& target);

@@ -41,7 +41,7 @@ std::string host_of(std::string_view endpoint) {
 // Asks the page whether it needs a token. A page with TLS is recognised by a certificate that this machine need not
 // trust: the browser decides about it.
 Result<Page> find_page(const std::string& host, std::uint16_t port, std::chrono::milliseconds timeout) {
-  http::Origin origin{host, port, std::nullopt, std::nullopt};
+  http::Origin origin{host, port, std::nullopt};
   http::Client plain(origin, 1 << 16);
   const auto answer = plain.request("GET", "/page/pass", "", timeout);
   if (answer && answer->status == 200) {

@@ -34,7 +34,6 @@ Json info_for(const ExecLogin& login, bool interactive) {
     Json cluster = {{"server", of.server}};
     if (!of.server_name.empty()) cluster["tls-server-name"] = of.server_name;
     if (!of.ca_pem.empty()) cluster["certificate-authority-data"] = base64_encode(of.ca_pem);
-    if (!of.proxy_url.empty()) cluster["proxy-url"] = of.proxy_url;
     if (!of.config.is_null()) cluster["config"] = of.config;
     spec["cluster"] = std::move(cluster);
   }

@@ -20,7 +20,7 @@ namespace wattle::cli {
 
 // Cluster information for plugins that request it (provideClusterInfo).
 struct ExecCluster {
-  std::string server, server_name, proxy_url, ca_pem;
+  std::string server, server_name, ca_pem;
   OrderedJson config = nullptr;  // the cluster's extension client.authentication.k8s.io/exec
 };
 

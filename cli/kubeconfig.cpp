@@ -4,7 +4,6 @@
 
 #include "cli/view.hpp"
 #include "common/base64.hpp"
-#include "common/http/proxy.hpp"
 #include "common/parse.hpp"
 #include "common/yaml_tree.hpp"
 
@@ -37,6 +36,9 @@ Status refuse_foreign(const View& cluster, const View& user, const std::string& 
   if (cluster["insecure-skip-tls-verify"].flag() == true)
     return fail(Errc::denied, name, "insecure-skip-tls-verify is set: any host could impersonate the API server",
                 "set certificate-authority to the file of the cluster's CA");
+  if (cluster["proxy-url"].present())
+    return fail(Errc::unsupported, name, "the cluster is behind a proxy (proxy-url)",
+                "use a context that reaches the API server directly");
   for (const char* key : {"auth-provider", "username"})
     if (user[key].present())
       return fail(Errc::unsupported, name, std::string("the user authenticates with ") + key,
@@ -124,9 +126,6 @@ Result<KubeAccess> read_kubeconfig(const Json& document, const std::string& name
   if (out.server.empty()) return fail(Errc::malformed, name, "context '" + wanted + "' has no server");
   if (out.server.find("://") == std::string::npos) out.server.insert(0, "https://");
   out.server_name = (*cluster)["tls-server-name"].text_or("");
-  if (const std::string proxy = (*cluster)["proxy-url"].text_or(""); !proxy.empty()) {
-    WATTLE_TRY(out.proxy, http::parse_proxy(proxy));
-  }
   out.ca_file = (*cluster)["certificate-authority"].text_or("");
   out.token = (*user)["token"].text_or("");
   out.token_file = (*user)["tokenFile"].text_or("");
@@ -144,8 +143,7 @@ Result<KubeAccess> read_kubeconfig(const Json& document, const std::string& name
   const bool token = !out.token.empty() || !out.token_file.empty();
   if (const View exec = (*user)["exec"]; exec.present() && !token) {
     WATTLE_TRY(out.exec, read_exec(exec, name));
-    out.exec->cluster = {out.server, out.server_name, (*cluster)["proxy-url"].text_or(""), "",
-                         exec_config_of(*cluster)};
+    out.exec->cluster = {out.server, out.server_name, "", exec_config_of(*cluster)};
   }
   return out;
 }

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "cli/exec_login.hpp"
-#include "common/http/origin.hpp"
 #include "common/json/value.hpp"
 #include "common/result.hpp"
 
@@ -21,7 +20,6 @@ namespace wattle::cli {
 // is.
 struct KubeAccess {
   std::string server, server_name;
-  std::optional<http::Proxy> proxy;
   std::string ca_file, ca_pem;
   std::string token, token_file;
   std::string certificate_file, certificate_pem, key_file, key_pem;

@@ -1,10 +1,16 @@
 #include "common/http/access.hpp"
 
+#include <arpa/inet.h>
+
 #include "common/http/hosts.hpp"
 
 namespace wattle::http {
 
-bool is_loopback(std::string_view address) { return address.starts_with("127.") || address == "::1"; }
+bool is_loopback(std::string_view address) {
+  in_addr bytes{};
+  return address == "::1" ||
+         (address.starts_with("127.") && ::inet_pton(AF_INET, std::string(address).c_str(), &bytes) == 1);
+}
 
 void read_access(config::Section& section, std::string_view address, Callers callers, Access& out) {
   const bool token = callers == Callers::with_token;

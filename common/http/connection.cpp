@@ -23,7 +23,6 @@
 #include "common/clock.hpp"
 #include "common/http/fingerprint.hpp"
 #include "common/http/pem_file.hpp"
-#include "common/http/proxy.hpp"
 
 namespace wattle::http {
 namespace {
@@ -85,8 +84,7 @@ struct Connection::Impl {
     tls.reset();
     tcp_stream.reset();
   }
-  // The peer, or the proxy before it.
-  error_code reach(const std::string& host, std::uint16_t port, std::chrono::milliseconds timeout);
+  error_code reach(std::chrono::milliseconds timeout);
   Status shake_hands(const std::string& target, std::chrono::milliseconds timeout);
   tl::unexpected<Error> failure(error_code error, const std::string& target) const;
 
@@ -146,25 +144,9 @@ error_code Connection::read_some(void* into, std::size_t room, std::size_t& coun
 Status Connection::connect(const std::string& target, std::chrono::milliseconds timeout) {
   close();
   if (impl_->stopped) return failure({}, target);
-  const std::optional<Proxy>& proxy = origin().proxy;
-  if (const error_code error = proxy ? impl_->reach(proxy->host, proxy->port, timeout)
-                                     : impl_->reach(origin().host, origin().port, timeout)) {
+  if (const error_code error = impl_->reach(timeout)) {
     close();
-    if (proxy && !impl_->stopped)
-      return fail(error == beast::error::timeout ? Errc::timeout : Errc::unavailable,
-                  "proxy " + proxy->host + ":" + std::to_string(proxy->port), error.message(),
-                  "check that it is running");
     return failure(error, target);
-  }
-  if (proxy) {
-    expires_after(timeout);
-    const ProxyStream stream{
-        [this](std::string_view bytes) { return write(bytes); },
-        [this](void* into, std::size_t room, std::size_t& count) { return read_some(into, room, count); }};
-    if (Status opened = open_tunnel(*proxy, origin().host, origin().port, stream); !opened) {
-      close();
-      return opened;
-    }
   }
   if (!origin().tls) return {};
   Status shaken = impl_->shake_hands(target, timeout);
@@ -172,20 +154,20 @@ Status Connection::connect(const std::string& target, std::chrono::milliseconds 
   return shaken;
 }
 
-error_code Connection::Impl::reach(const std::string& host, std::uint16_t port, std::chrono::milliseconds timeout) {
+error_code Connection::Impl::reach(std::chrono::milliseconds timeout) {
   error_code result;
   tcp_stream.emplace(io);
   tcp_stream->expires_after(timeout);
   const auto keep = [&result](error_code error, auto&&...) { result = error; };
-  const auto numeric = net::ip::make_address(host, result);
+  const auto numeric = net::ip::make_address(origin.host, result);
   if (!result) {
-    tcp_stream->async_connect(tcp::endpoint(numeric, port), keep);
+    tcp_stream->async_connect(tcp::endpoint(numeric, origin.port), keep);
     finish();
   } else {
     result = net::error::timed_out;
     tcp::resolver resolver(io);
     tcp::resolver::results_type found;
-    resolver.async_resolve(host, std::to_string(port), [&](error_code error, auto results) {
+    resolver.async_resolve(origin.host, std::to_string(origin.port), [&](error_code error, auto results) {
       result = error;
       found = std::move(results);
     });

@@ -21,20 +21,10 @@ struct Trust {
       {};  // name that the peer's certificate must have, also sent as SNI; empty: the origin's host
 };
 
-// A proxy that opens a tunnel by CONNECT (RFC 9110) or by SOCKS 5 (RFC 1928, 1929), which resolves the origin's name.
-struct Proxy {
-  enum class Kind { http, socks5 };
-  Kind kind = Kind::http;
-  std::string host;
-  std::uint16_t port = 0;
-  std::string user, password;  // empty: it wants none
-};
-
 struct Origin {
   std::string host;
   std::uint16_t port = 0;
-  std::optional<Trust> tls;         // unset: plain HTTP
-  std::optional<Proxy> proxy = {};  // unset: connects to the host directly
+  std::optional<Trust> tls;  // unset: plain HTTP
 
   // "https://host:port"
   std::string url() const;

@@ -4,6 +4,7 @@
 #include "common/dir.hpp"
 #include "common/json/value.hpp"
 #include "lab/commands/commands.hpp"
+#include "lab/commands/consolidation_arguments.hpp"
 #include "lab/report/suite.hpp"
 #include "placement/learn/tabular.hpp"
 #include "sim/commands/arguments.hpp"
@@ -129,13 +130,10 @@ Status run(SuiteArguments arguments) {
     WATTLE_TRY(options.consolidation_network, read_network(arguments.consolidation_model_file));
   }
   options.contestants = suite::standard_contestants(learned.contestants);
-  constexpr double kDemandScale = 3;
-  if (arguments.trace_dir.empty()) {
-    options.consolidation = consolidation::synthetic_dataset(kDemandScale);
-  } else {
+  if (!arguments.trace_dir.empty()) {
     WATTLE_TRY(options.measured, load_servers(arguments.trace_dir));
-    WATTLE_TRY(options.consolidation, consolidation::load_dataset(arguments.trace_dir, kDemandScale));
   }
+  WATTLE_TRY(options.consolidation, load(arguments.trace_dir));
   WATTLE_TRY(const auto curves, read_curves(arguments.curve_files));
   ProgressBar bar;
   WATTLE_TRY(const suite::SuiteResult result,

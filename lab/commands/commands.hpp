@@ -8,14 +8,12 @@ namespace wattle::sim::commands {
 
 std::span<const Subcommand> all_of_lab();  // the subcommands of wattle-lab
 
-int adapt(int argc, char** argv);
 int worlds(int argc, char** argv);
 int bench(int argc, char** argv);
 int bench_suite(int argc, char** argv);  // all scenarios
 int imitate(int argc, char** argv);      // from labels
 int labels(int argc, char** argv);
 int provision(int argc, char** argv);
-int requests(int argc, char** argv);
 int shadow(int argc, char** argv);
 int sleep(int argc, char** argv);
 

@@ -51,9 +51,6 @@ void add_consolidation_options(CLI::App& app, ConsolidationArguments& arguments)
   }
   app.add_option("--trace", arguments.trace_dir,
                  "directory with server_power_curves.csv and planetlab_*.csv[.gz]; default: synthetic");
-  app.add_option("--demand-scale", arguments.demand_scale, "cores of a pod per core of its machine")
-      ->check(CLI::Range(0.01, 100.0))
-      ->capture_default_str();
 }
 
 Status apply(ConsolidationArguments& arguments) {
@@ -76,10 +73,16 @@ Status apply(ConsolidationArguments& arguments) {
   return {};
 }
 
+Result<consolidation::Dataset> load(const std::string& trace_dir) {
+  constexpr double kDemandScale = 3;  // cores of a pod per core of its machine
+  if (trace_dir.empty()) return consolidation::synthetic_dataset(kDemandScale);
+  return consolidation::load_dataset(trace_dir, kDemandScale);
+}
+
 Result<consolidation::Dataset> load(const ConsolidationArguments& arguments) {
-  if (arguments.trace_dir.empty()) return consolidation::synthetic_dataset(arguments.demand_scale);
-  WATTLE_TRY(auto data, consolidation::load_dataset(arguments.trace_dir, arguments.demand_scale));
-  if (arguments.options.sizes == consolidation::Sizes::openb && data.report_sizes.empty())
+  WATTLE_TRY(auto data, load(arguments.trace_dir));
+  if (!arguments.trace_dir.empty() && arguments.options.sizes == consolidation::Sizes::openb &&
+      data.report_sizes.empty())
     return fail(Errc::not_found, arguments.trace_dir + "/openb_pods.csv", "does not exist, but --sizes openb needs it");
   return data;
 }

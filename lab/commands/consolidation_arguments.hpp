@@ -18,7 +18,6 @@ namespace wattle::sim::commands {
 
 struct ConsolidationArguments {
   std::string scenario, cluster_model = "oracle", fill = "60-68", sizes = "one-core", trace_dir;
-  double demand_scale = 3;
   bool teaches = false;  // for labels, on the kernel; set before the options are added
   consolidation::Options options;
 };
@@ -27,6 +26,8 @@ bool is_consolidation(std::string_view name);
 void add_consolidation_options(CLI::App& app, ConsolidationArguments& arguments);
 // Converts the typed values into arguments.options.
 Status apply(ConsolidationArguments& arguments);
+// Loads the data of a directory; empty: synthetic.
+Result<consolidation::Dataset> load(const std::string& trace_dir);
 Result<consolidation::Dataset> load(const ConsolidationArguments& arguments);
 
 }  // namespace wattle::sim::commands

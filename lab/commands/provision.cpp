@@ -16,7 +16,6 @@ struct ProvisionArguments {
   ProvisionWorldArguments world;
   std::vector<std::string> contestants;
   std::string json_file;
-  double over_percent = 5;
   std::size_t seeds = stats::kLeastSeeds, overload_minutes = 0;
   std::uint64_t first_seed = 2'000'000;
 };
@@ -28,7 +27,6 @@ Status run_provision(const ProvisionArguments& arguments) {
   options.world = provision_world(arguments.world);
   options.seeds = arguments.seeds;
   options.first_seed = arguments.first_seed;
-  options.minutes_over_ratio = arguments.over_percent / 100;
   if (arguments.overload_minutes > 0) options.overload.emplace().minutes = arguments.overload_minutes;
   provision::Judgement judgement;
   {
@@ -53,9 +51,6 @@ int provision(int argc, char** argv) {
       "wattle-lab provision"};
   add_provision_options(app, arguments.world);
   app.add_option("--contestants", arguments.contestants, "rules to evaluate (default: all)")->delimiter(',');
-  app.add_option("--over", arguments.over_percent, "share of minutes that may be over the target, in percent")
-      ->check(CLI::Range(0.0, 100.0))
-      ->capture_default_str();
   app.add_option("--seeds", arguments.seeds, "number of seeds")->check(CLI::Range(1, 1000))->capture_default_str();
   app.add_option("--first-seed", arguments.first_seed, "first seed")->capture_default_str();
   app.add_option(

@@ -3,6 +3,7 @@
 
 #include "lab/bench/sleep_bench.hpp"
 #include "lab/commands/commands.hpp"
+#include "lab/commands/consolidation_arguments.hpp"
 #include "sim/commands/arguments.hpp"
 #include "sim/env/evaluate.hpp"
 
@@ -13,19 +14,13 @@ namespace {
 struct SleepArguments {
   consolidation::SleepBenchOptions bench;
   std::string depth = "off", side = "report", trace_dir;
-  double demand_scale = 3;
 };
 
 Status run(SleepArguments arguments) {
   for (const placement::sleep::Depth each : placement::sleep::kDepths)
     if (arguments.depth == placement::sleep::to_string(each)) arguments.bench.depth = each;
   arguments.bench.episode.side = arguments.side == "train" ? consolidation::Side::train : consolidation::Side::report;
-  consolidation::Dataset data;
-  if (arguments.trace_dir.empty()) {
-    data = consolidation::synthetic_dataset(arguments.demand_scale);
-  } else {
-    WATTLE_TRY(data, consolidation::load_dataset(arguments.trace_dir, arguments.demand_scale));
-  }
+  WATTLE_TRY(const consolidation::Dataset data, load(arguments.trace_dir));
   WATTLE_TRY(const std::string text, consolidation::sleep_bench(data, arguments.bench));
   std::fwrite(text.data(), 1, text.size(), stdout);
   return {};

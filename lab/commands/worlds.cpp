@@ -84,9 +84,6 @@ int worlds(int argc, char** argv) {
   app.add_option("--side", arguments.side, "servers and days: for reporting, or for training and tuning")
       ->check(CLI::IsMember({"report", "train"}))
       ->capture_default_str();
-  app.add_option("--draws", options.learned.draws, "how often the learner draws each outcome, on average")
-      ->check(CLI::Range(0.0, 1000.0))
-      ->capture_default_str();
   app.add_option("--learning-rate", arguments.trainer.learning_rate, "learning rate of Adam")
       ->check(CLI::Range(1e-7, 1.0))
       ->capture_default_str();

@@ -97,7 +97,7 @@ int scenarios(int argc, char** argv) {
   for (const Scenario& scenario : kScenarios)
     std::printf("%-19s %3zu nodes  %s\n", std::string(scenario.name).c_str(), scenario.nodes,
                 std::string(scenario.help).c_str());
-  std::puts("consolidation_fill   any nodes  for wattle-lab bench, labels, adapt and online: pods come and stay");
+  std::puts("consolidation_fill   any nodes  for wattle-lab bench, labels and worlds: pods come and stay");
   std::puts("consolidation_churn  any nodes  for the same commands: pods come and go");
   return 0;
 }

@@ -112,7 +112,6 @@ int drive(int argc, char** argv) {
   DriveOptions options;
   std::string shim = "http://127.0.0.1:8888", swarm = "http://127.0.0.1:8060", controller = "http://127.0.0.1:8050";
   std::string cgroup_root, output = "table", summary_file, twin_shim, twin_swarm;
-  int deadline_ms = 200;
   bool sweep = false;
   app.add_option("--shim", shim, "URL of the extender");
   app.add_option("--swarm", swarm, "address of `wattle-sim swarm`");
@@ -122,25 +121,17 @@ int drive(int argc, char** argv) {
   app.add_option("--seconds", options.run_s, "duration")->check(CLI::Range(1.0, 1e7));
   app.add_option("--pods", options.pods, "window of pods")->check(CLI::Range(1, 10'000));
   app.add_option("--period", options.period_s, "seconds between two replacements")->check(CLI::Range(0.001, 3600.0));
-  app.add_option("--demand-scale", options.demand_scale, "factor of the pods' use; requests do not change")
-      ->check(CLI::Range(0.0, 100.0));
   app.add_option("--seed", options.seed, "seed of pods and ties");
   app.add_option("--weight", options.weight, "the extender's weight in the scheduler's profile")
       ->check(CLI::Range(0, 100));
-  app.add_option("--deadline-ms", deadline_ms, "the scheduler's httpTimeout")->check(CLI::Range(1, 30'000));
   app.add_option("--real-node", options.real_node,
                  "node name of this machine, which runs pods as cgroups with real load");
-  app.add_option("--real-pods", options.real_pods,
-                 "maximum number of pods on this machine, with 40% of one core in total")
-      ->check(CLI::Range(1, 8));
-  app.add_option("--pin-every", options.pin_every, "interval of pods with a node selector for this machine; 0: none");
   app.add_option("--cgroup-root", cgroup_root, "mount point of cgroup2 (default: detected)");
   app.add_option("-o,--output", output, "output format: table, line or json")
       ->check(CLI::IsMember({"table", "line", "json"}));
   app.add_option("--summary-file", summary_file, "also write the summary as JSON to this file");
   app.add_flag("--sweep", sweep, "remove pods of killed drivers from this machine, and exit");
   if (const auto code = parse(app, argc, argv)) return *code;
-  options.deadline = std::chrono::milliseconds(deadline_ms);
   for (const auto& [text, address] :
        {std::pair{&shim, &options.shim}, {&swarm, &options.swarm}, {&controller, &options.controller}}) {
     auto parsed = parse_http_address(*text);

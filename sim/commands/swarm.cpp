@@ -82,8 +82,6 @@ int swarm(int argc, char** argv) {
   auto* const server_key = app.add_option("--server-key", options.server_key, "file with the controller's public key");
   app.add_option("--listen", listen, "ADDRESS:PORT for HTTP (default 127.0.0.1:0, which picks a port)");
   auto* const seed = app.add_option("--seed", options.fleet.seed, "seed of fleet, loads, latencies and noise");
-  auto* const rotate = app.add_option("--rotate-latency", options.fleet.rotate_every_s,
-                                      "seconds after which all latencies move on by one node; 0: never");
   auto* const services = app.add_option("--services", options.fleet.services_per_node,
                                         "number of services of each node, listed individually");
   app.add_option("--part", part, "I/N: simulate only the I-th of N equal shares of the nodes, from 1 (default 1/1)");
@@ -111,7 +109,6 @@ int swarm(int argc, char** argv) {
     if (*server_key) options.server_key = given.server_key;
     if (*seed) options.fleet.seed = given.fleet.seed;
     if (*services) options.fleet.services_per_node = given.fleet.services_per_node;
-    if (*rotate) options.fleet.rotate_every_s = given.fleet.rotate_every_s;
   }
   if (!listen.empty())
     if (const Status parsed = parse_listen(listen, options); !parsed) return misused(parsed.error());

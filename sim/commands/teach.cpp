@@ -24,7 +24,7 @@ struct TeachArguments {
   models::TrainerOptions trainer;
   std::size_t seeds = stats::kLeastSeeds;
   std::uint64_t first_seed = 2'000'000;
-  double over_percent = 5, memory_gib = 0.25, memory_mib_per_rps = 2;
+  double memory_gib = 0.25, memory_mib_per_rps = 2;
   std::string out_file, student_file, teacher_file, json_file, labels = "teacher", reward = "waste", initial_file;
 };
 
@@ -41,7 +41,7 @@ Status check_teach(const CLI::App& app, const TeachArguments& arguments) {
   if (from_file && given("--hours") && arguments.teach.hours > 0)
     return fail(Errc::conflict, "--hours", "a teacher from a file cannot be trained", "omit --hours or --teacher");
   if (!taught)
-    WATTLE_CHECK(unused({"--initial", "--out", "--reward", "--steps-per-minute", "--discount"}, "no teacher is trained",
+    WATTLE_CHECK(unused({"--initial", "--out", "--reward", "--discount"}, "no teacher is trained",
                         "omit --teacher, and set --hours above 0"));
   if (!from_file && !taught && student && arguments.labels == "teacher")
     return fail(Errc::conflict, "--labels teacher", "there is no teacher",
@@ -113,7 +113,6 @@ Status run(TeachArguments& arguments) {
   options.steer = arguments.teach.steer;
   options.seeds = arguments.seeds;
   options.first_seed = arguments.first_seed;
-  options.minutes_over_ratio = arguments.over_percent / 100;
   arguments.teach.world = options.world;
   if (arguments.reward == "drpc") arguments.teach.reward = provision::TeacherReward::drpc;
   arguments.trainer.seed = arguments.teach.seed;
@@ -167,9 +166,6 @@ int teach(int argc, char** argv) {
   app.add_option("--learning-rate", arguments.trainer.learning_rate, "learning rate of Adam")
       ->check(CLI::Range(1e-7, 1.0))
       ->capture_default_str();
-  app.add_option("--steps-per-minute", arguments.teach.steps_per_minute, "gradient steps of the teacher")
-      ->check(CLI::Range(1, 100))
-      ->capture_default_str();
   app.add_option("--discount", arguments.teach.discount, "discount of a minute")
       ->check(CLI::Range(0.0, 0.999))
       ->capture_default_str();
@@ -183,9 +179,6 @@ int teach(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--memory-per-rate", arguments.memory_mib_per_rps, "additional memory in MiB per request/s")
       ->check(CLI::Range(0.0, 1e6))
-      ->capture_default_str();
-  app.add_option("--over", arguments.over_percent, "share of minutes that may be over the target, in percent")
-      ->check(CLI::Range(0.0, 100.0))
       ->capture_default_str();
   app.add_option("--seeds", arguments.seeds, "number of evaluation seeds")
       ->check(CLI::Range(1, 1000))

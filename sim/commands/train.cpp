@@ -27,7 +27,6 @@ struct TrainArguments {
   std::string out_file;
   std::uint64_t steps = 20'000;
   std::uint64_t seed = 1;
-  double epsilon = 0.2;
   models::TrainerOptions trainer;
   double reward_scale = 1;
   std::optional<std::size_t> n_step;
@@ -144,8 +143,6 @@ Status run(const TrainArguments& arguments) {
   options.env.reward.with_prior = arguments.on_prior();
   options.seed = arguments.seed;
   options.decisions = arguments.steps;
-  options.epsilon_first = arguments.epsilon;
-  options.epsilon_last = arguments.epsilon / 10;
   options.learner = working_learner_options(
       options.env, arguments.horizon_decisions.value_or(defaults_of(arguments).horizon_decisions));
   options.learner.reward_scale = arguments.reward_scale;
@@ -236,9 +233,6 @@ int train(int argc, char** argv) {
   app.add_option("--reward-scale", arguments.reward_scale, "factor of rewards")->check(CLI::Range(1e-6, 1e3));
   app.add_option("--huber-delta", arguments.trainer.huber_delta, "error above which the loss is linear")
       ->check(CLI::Range(1e-3, 1e3))
-      ->capture_default_str();
-  app.add_option("--epsilon", arguments.epsilon, "initial exploration; a tenth of it in the second half")
-      ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
   app.add_option("--n-step", arguments.n_step, "decisions until bootstrapping (default: 10, tabular 1)")
       ->check(CLI::Range(1, 200));

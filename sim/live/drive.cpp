@@ -15,13 +15,10 @@ namespace {
 
 constexpr std::chrono::milliseconds kSwarmTimeout{500};
 constexpr double kLookEvery_s = 1.0;
-constexpr double kFillFaster = 3;  // ratio of the speed of filling the window to that of replacing pods
-
-AppProfile profile_of(const DriveOptions& options) {
-  AppProfile profile = thesis_profile();
-  profile.demand_of_request *= options.demand_scale;
-  return profile;
-}
+constexpr double kFillFaster = 3;         // ratio of the speed of filling the window to that of replacing pods
+constexpr std::size_t kRealPods = 2;      // limit of pods on this machine
+constexpr double kRealPods_percent = 40;  // their limit of one core in total
+constexpr std::uint32_t kPinEvery = 10;   // every n-th pod has a node selector for this machine
 
 }  // namespace
 
@@ -34,7 +31,7 @@ Driver::Driver(const DriveOptions& options, std::optional<CgroupPods> real, cons
       extender_(options.shim, options.deadline, clock),
       observer_(options.swarm, options.controller, options.shim),
       swarm_(options.swarm.host, options.swarm.port),
-      workload_({profile_of(options)}, WorkloadOptions{.endless = true}, options.seed),
+      workload_({thesis_profile()}, WorkloadOptions{.endless = true}, options.seed),
       random_(mix(options.seed, 1)),
       random_default_(mix(options.seed, 2)) {}
 
@@ -46,7 +43,7 @@ DriveNode Driver::this_machine() const {
   node.server.cores = static_cast<double>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
   node.server.memory_bytes = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGE_SIZE));
   node.server.watts = placement::PowerCurve::prior(node.server.cores).points();
-  node.pod_limit = options_.real_pods;
+  node.pod_limit = kRealPods;
   return node;
 }
 
@@ -186,7 +183,7 @@ std::optional<std::size_t> Driver::schedule(const SimPod& pod, const KubePod& re
 // A node selector leaves one feasible node, for which a scheduler calls no extender: the pod is bound without advice,
 // in both accounts to the same node. Such pods give this machine a load even if it is never advised.
 std::optional<std::size_t> Driver::pinned_node() const {
-  if (options_.pin_every == 0 || created_ % options_.pin_every != options_.pin_every / 2) return std::nullopt;
+  if (created_ % kPinEvery != kPinEvery / 2) return std::nullopt;
   for (std::size_t i = 0; i < nodes_.size(); ++i)
     if (nodes_[i].real && real_usable_ && wattle_->pods_on(i) < nodes_[i].pod_limit) return i;
   return std::nullopt;
@@ -203,7 +200,7 @@ void Driver::create() {
   const auto pinned = pinned_node();
   auto node = pinned ? pinned : schedule(pod, request);
   if (node && nodes_[*node].real) {
-    const double bound_percent = 40.0 / static_cast<double>(std::max<std::size_t>(1, options_.real_pods));
+    constexpr double bound_percent = kRealPods_percent / kRealPods;
     const Status started = real_->start(pod.spec.uid, std::min(pod.mean_demand_cores * 100, bound_percent));
     if (!started) {
       ++counts_.real_failures;
@@ -225,8 +222,6 @@ void Driver::create() {
     default_->place(*node, ledger_pod);
   } else if (const auto other = select_node(default_->kube_nodes(), request, {}, 0, random_default_))
     default_->place(*other, ledger_pod);
-  else
-    ++counts_.unschedulable_by_default;
   if (twin_) twin_->place(pod, ledger_pod, nodes_[*node].real ? node : std::nullopt);
   window_.push_back({pod.spec.uid, pod.spec.name, *node, pod, nodes_[*node].real});
   if (!window_.back().delivered) deliver(window_.back());

@@ -35,13 +35,10 @@ struct DriveOptions {
   double run_s = 90;
   std::size_t pods = 30;
   double period_s = 0.5;  // between two replacements
-  double demand_scale = 1.0;
   std::uint64_t seed = 1;
   std::int64_t weight = 6;
   std::chrono::milliseconds deadline{200};
-  std::string real_node;         // empty: this machine takes no pods
-  std::size_t real_pods = 2;     // limit of pods on this machine
-  std::uint32_t pin_every = 10;  // every n-th pod has a node selector for this machine; 0: none
+  std::string real_node;  // empty: this machine takes no pods
 };
 
 class Driver {
@@ -69,7 +66,7 @@ class Driver {
 
   struct Counts {
     std::uint64_t removed = 0, on_real = 0, pinned = 0;
-    std::uint64_t unschedulable = 0, unschedulable_by_default = 0;
+    std::uint64_t unschedulable = 0;
     std::uint64_t swarm_retries = 0, swarm_restarts = 0, real_failures = 0;
   };
   const Counts& counts() const { return counts_; }

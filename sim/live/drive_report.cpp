@@ -92,14 +92,7 @@ double rate(const Driver& driver) {
 }
 
 json costs_json(const Costs& costs) {
-  return {{"placements", costs.placements},
-          {"energy_j", costs.energy_j},
-          {"idle_energy_j", costs.idle_energy_j},
-          {"above_idle_j", costs.energy_j - costs.idle_energy_j},
-          {"placements_above_soft", costs.above_soft},
-          {"placements_above_hard", costs.above_hard},
-          {"pod_seconds_above_soft", costs.soft_pod_seconds},
-          {"pod_seconds_above_hard", costs.hard_pod_seconds}};
+  return {{"placements", costs.placements}, {"energy_j", costs.energy_j}, {"idle_energy_j", costs.idle_energy_j}};
 }
 
 // One row per phase that took place.
@@ -121,13 +114,12 @@ json phases_json(const Driver& driver) {
   json list = json::array();
   for (std::size_t i = 0; i < driver.phases().size(); ++i) {
     const Driver::PhaseCosts& phase = driver.phases()[i];
-    list.push_back({{"phase", Driver::kPhases[i]},
-                    {"seconds", phase.seconds},
-                    {"energy_j", phase.energy_j},
-                    {"default_energy_j", phase.default_energy_j},
-                    {"without_learning_energy_j", driver.twin() == nullptr ? json(nullptr) : json(phase.twin_energy_j)},
-                    {"pod_seconds_above_soft", phase.soft_pod_seconds},
-                    {"default_pod_seconds_above_soft", phase.default_soft_pod_seconds}});
+    list.push_back(
+        {{"phase", Driver::kPhases[i]},
+         {"seconds", phase.seconds},
+         {"energy_j", phase.energy_j},
+         {"default_energy_j", phase.default_energy_j},
+         {"without_learning_energy_j", driver.twin() == nullptr ? json(nullptr) : json(phase.twin_energy_j)}});
   }
   return list;
 }
@@ -298,11 +290,8 @@ std::string summary_json(const Driver& driver) {
                 {"pods", driver.options().pods},
                 {"nodes", driver.nodes().size()},
                 {"placements", wattle.placements},
-                {"placements_on_this_machine", counts.on_real},
-                {"placements_by_node_selector", counts.pinned},
                 {"removed", counts.removed},
                 {"unschedulable", counts.unschedulable},
-                {"unschedulable_by_default", counts.unschedulable_by_default},
                 {"decisions_per_s", rate(driver)},
                 {"answers",
                  {{"asked", asked.asked},
@@ -325,19 +314,11 @@ std::string summary_json(const Driver& driver) {
   document["controller"] = nullptr;
   if (driver.observer().status) {
     const ControllerStatus& status = *driver.observer().status;
-    document["controller"] = {{"mode", status.mode},
-                              {"policy", status.policy},
-                              {"decisions", status.decisions},
-                              {"decided_by", status.decided_by},
-                              {"placements", status.placements},
+    document["controller"] = {{"placements", status.placements},
                               {"outcomes", status.outcomes},
                               {"gradient_steps", status.gradient_steps},
-                              {"model_step", status.model_step},
                               {"mean_reward", optional_json(status.mean_reward)},
-                              {"loss", optional_json(status.loss)},
-                              {"decide_p50_us", optional_json(status.decide_p50_us)},
-                              {"decide_p99_us", optional_json(status.decide_p99_us)},
-                              {"gradient_steps_per_s", optional_json(status.gradient_steps_per_s)}};
+                              {"loss", optional_json(status.loss)}};
   }
   return document.dump(2);
 }

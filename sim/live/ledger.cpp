@@ -55,12 +55,6 @@ void Ledger::set_latencies(const std::vector<DriveNode>& nodes) {
   for (std::size_t i = 0; i < nodes.size(); ++i) nodes_[i].latency_ms = nodes[i].latency_ms;
 }
 
-double Ledger::power_w() const {
-  double sum_w = 0;
-  for (std::size_t i = 0; i < kernel_.size(); ++i) sum_w += kernel_.node(i).power_w;
-  return sum_w;
-}
-
 void Ledger::advance(double dt_s) {
   if (!(dt_s > 0)) return;
   costs_.seconds += dt_s;
@@ -75,12 +69,6 @@ void Ledger::advance(double dt_s) {
     if (placed.pod.latency_soft_ms && *latency_ms > *placed.pod.latency_soft_ms) costs_.soft_pod_seconds += dt_s;
     if (placed.pod.latency_hard_ms && *latency_ms > *placed.pod.latency_hard_ms) costs_.hard_pod_seconds += dt_s;
   }
-}
-
-std::optional<std::size_t> Ledger::node_of(const std::string& uid) const {
-  const auto found = pods_.find(uid);
-  if (found == pods_.end()) return std::nullopt;
-  return kernel_.node_of(found->second.id);
 }
 
 }  // namespace wattle::sim::live

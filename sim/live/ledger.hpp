@@ -52,8 +52,6 @@ class Ledger {
   // Sets the latencies from now on.
   void set_latencies(const std::vector<DriveNode>& nodes);
   void advance(double dt_s);
-  double power_w() const;
-  std::optional<std::size_t> node_of(const std::string& uid) const;
   std::size_t pods_on(std::size_t node) const { return static_cast<std::size_t>(kube_[node].pods); }
   const Costs& costs() const { return costs_; }
 

@@ -85,10 +85,7 @@ Result<std::vector<ControllerNode>> parse_controller_nodes(std::string_view body
     row.connected = connected != entry.end() && connected->is_boolean() && connected->get<bool>();
     row.energy_source = text(entry, "energy_source");
     row.power_w = number(entry, "power_w");
-    row.energy_j = number(entry, "energy_j");
     row.cpu_used_cores = number(entry, "cpu_used_cores");
-    row.cpu_cores = number(entry, "cpu_cores");
-    row.pods = count(entry, "pods");
     if (const json* const probes = list(entry, "latency"))
       for (const json& probe : *probes)
         if (probe.is_object() && (text(probe, "target") == "default" || !row.latency_ms))
@@ -103,7 +100,6 @@ Result<ControllerStatus> parse_controller_status(std::string_view body) {
   if (!document.is_object()) return fail(Errc::malformed, "/api/v1/status", "is not a JSON object");
   ControllerStatus status;
   status.mode = text(document, "mode");
-  status.policy = text(document, "policy");
   if (const auto modelled = document.find("modelled"); modelled != document.end() && modelled->is_object())
     status.saving = text(*modelled, "text");
   if (const json* const alarms = list(document, "alarms"))
@@ -111,19 +107,11 @@ Result<ControllerStatus> parse_controller_status(std::string_view body) {
       if (alarm.is_object()) status.alarms.push_back(text(alarm, "text"));
   if (const json* const contenders = list(document, "who_serves"); contenders != nullptr && !contenders->empty())
     status.learned_serves = text((*contenders)[0], "who") == "the network learned on this cluster";
-  status.decisions = count(document, "decisions");
   status.placements = count(document, "placements");
   status.outcomes = count(document, "outcomes");
   status.gradient_steps = count(document, "gradient_steps");
-  status.model_step = count(document, "model_step");
-  status.samples_refused = count(document, "samples_refused");
   status.mean_reward = number(document, "mean_reward");
   status.loss = number(document, "loss");
-  status.epsilon = number(document, "epsilon");
-  status.power_w = number(document, "power_w");
-  status.decide_p50_us = number(document, "decide_p50_us");
-  status.decide_p99_us = number(document, "decide_p99_us");
-  status.gradient_steps_per_s = number(document, "gradient_steps_per_s");
   if (const auto by = document.find("decided_by"); by != document.end() && by->is_object())
     for (const auto& [who, decisions] : by->items()) status.decided_by[who] = count(*by, who.c_str());
   return status;

@@ -29,17 +29,16 @@ struct ControllerNode {
   std::string name;
   bool connected = false;
   std::string energy_source;
-  std::optional<double> power_w, cpu_used_cores, cpu_cores, latency_ms, energy_j;
-  std::uint64_t pods = 0;
+  std::optional<double> power_w, cpu_used_cores, latency_ms;
 };
 Result<std::vector<ControllerNode>> parse_controller_nodes(std::string_view body);
 
 struct ControllerStatus {
-  std::string mode, policy, saving;  // `saving`: the modelled saving as a phrase
-  std::vector<std::string> alarms;   // worst first
-  bool learned_serves = false;       // the network that serves was learned on this cluster
-  std::uint64_t decisions = 0, placements = 0, outcomes = 0, gradient_steps = 0, model_step = 0, samples_refused = 0;
-  std::optional<double> mean_reward, loss, epsilon, power_w, decide_p50_us, decide_p99_us, gradient_steps_per_s;
+  std::string mode, saving;         // `saving`: the modelled saving as a phrase
+  std::vector<std::string> alarms;  // worst first
+  bool learned_serves = false;      // the network that serves was learned on this cluster
+  std::uint64_t placements = 0, outcomes = 0, gradient_steps = 0;
+  std::optional<double> mean_reward, loss;
   std::map<std::string, std::uint64_t> decided_by;  // over the latest hundred decisions
 };
 Result<ControllerStatus> parse_controller_status(std::string_view body);

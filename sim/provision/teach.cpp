@@ -46,7 +46,7 @@ class Explorer final : public Steering {
     ++minutes_;
     if (failed_.has_value() || replay_.size() < options_.warmup)
       return choice::after(action, asked.state, asked.bounds);
-    for (std::size_t i = 0; i < options_.steps_per_minute; ++i) learn();
+    learn();
     if (minutes_ % kFreezeEvery == 0) freeze();
     return choice::after(action, asked.state, asked.bounds);
   }

@@ -31,7 +31,7 @@ struct TeachOptions {
   std::uint64_t seed = 1;
   double epsilon_first = 0.3, epsilon_last = 0.05;  // linear over the first half
   double discount = 0.9;                            // per minute
-  std::size_t n_step = 3, batch = 64, steps_per_minute = 1;
+  std::size_t n_step = 3, batch = 64;
   std::size_t warmup = 500;  // minutes before the first step
   std::size_t replay_minutes = 40'000;
   std::size_t rounds = 4, hours_per_round = 12, steps_per_round = 1500;  // of the student

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Kubeconfigs as Rancher, Teleport, EKS, GKE, AKS and others give them, against a server in Python: paths in the server's address, programs that log in
-with tokens and with certificates, files of tokens, several kubeconfigs, proxies, the name of the server's certificate; and what cannot be
+with tokens and with certificates, files of tokens, several kubeconfigs, the name of the server's certificate; and what cannot be
 followed, by its reason.
 
 Usage    kubeconfig_test.py FOLDER-OF-BINARIES"""
@@ -9,9 +9,6 @@ import http.server
 import json
 import os
 import pathlib
-import select
-import socket
-import socketserver
 import ssl
 import subprocess
 import sys
@@ -97,62 +94,6 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
 
-class Proxy(socketserver.ThreadingTCPServer):
-    """A proxy for tunnels: HTTP's CONNECT, or SOCKS 5 with names; `asked` has where they go."""
-    allow_reuse_address = True
-    daemon_threads = True
-
-    def __init__(self, handler, to_port):
-        super().__init__(("127.0.0.1", 0), handler)
-        self.asked, self.to_port = [], to_port
-        threading.Thread(target=self.serve_forever, daemon=True).start()
-
-
-class ProxyHandler(socketserver.BaseRequestHandler):
-    def whole(self, count):
-        out = b""
-        while len(out) < count:
-            more = self.request.recv(count - len(out))
-            if not more:
-                raise ConnectionError
-            out += more
-        return out
-
-    def relay(self):
-        with socket.create_connection(("127.0.0.1", self.server.to_port)) as peer:
-            while True:
-                for ready in select.select([self.request, peer], [], [])[0]:
-                    data = ready.recv(65536)
-                    if not data:
-                        return
-                    (peer if ready is self.request else self.request).sendall(data)
-
-
-class Connect(ProxyHandler):
-    def handle(self):
-        head = b""
-        while b"\r\n\r\n" not in head:
-            head += self.request.recv(1)
-        self.server.asked.append(head.decode())
-        if b"Proxy-Authorization: Basic " + base64.b64encode(b"ann:p@ss") not in head:
-            self.request.sendall(b"HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic\r\nContent-Length: 0\r\n\r\n")
-            return
-        self.request.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
-        self.relay()
-
-
-class Socks(ProxyHandler):
-    def handle(self):
-        count = self.whole(2)[1]
-        self.whole(count)
-        self.request.sendall(b"\x05\x00")
-        kind = self.whole(4)[3]
-        host = socket.inet_ntoa(self.whole(4)) if kind == 1 else self.whole(self.whole(1)[0]).decode()
-        self.server.asked.append((kind, host, int.from_bytes(self.whole(2), "big")))
-        self.request.sendall(b"\x05\x00\x00\x01" + socket.inet_aton("127.0.0.1") + b"\x00\x00")
-        self.relay()
-
-
 def plugin(path, status, version="v1", before=""):
     """A program that logs in; `status` is shell text with $n, the number of this run."""
     path.write_text(f"""#!/bin/sh
@@ -190,7 +131,7 @@ class Scene:
         """(exit code, what it says, what the server was asked)."""
         server = server or self.server
         del server.asked[:], server.names[:]
-        clean = {name: value for name, value in os.environ.items() if name.upper() not in ("KUBECONFIG", "HTTPS_PROXY", "NO_PROXY", "HTTP_PROXY")}
+        clean = {name: value for name, value in os.environ.items() if name != "KUBECONFIG"}
         done = subprocess.run([str(pathlib.Path(self.binaries, "wattle")), "provision", "restore", "--namespace", "shop", *map(str, words)], capture_output=True, text=True,
                               timeout=LATE_S, env=clean | {"PATH": "/usr/bin:/bin", "HOME": str(self.folder)} | env, check=False, stdin=subprocess.DEVNULL)
         return done.returncode, done.stdout + done.stderr, list(server.asked)
@@ -343,29 +284,6 @@ def several(scene):
     check("without either, the one of the home folder", code == 0 and {token for _, token, _ in asked} == {"usual"}, (said, asked))
 
 
-def proxies(scene):
-    """proxy-url, and HTTPS_PROXY with NO_PROXY for what has none; the proxy resolves the name."""
-    connect, socks = Proxy(Connect, scene.server.server_port), Proxy(Socks, scene.server.server_port)
-    by_name = {"server": f"https://api.cluster.invalid:6443{PREFIX}", "tls-server-name": "127.0.0.1"}
-    user = {"token": "word"}
-    code, said, asked = scene.run("--kubeconfig", scene.file("connect", user, **by_name, **{"proxy-url": f"http://ann:p%40ss@127.0.0.1:{connect.server_address[1]}"}))
-    check("proxy-url by CONNECT", code == 0 and asked and all(head.startswith("CONNECT api.cluster.invalid:6443 HTTP/1.1\r\n") for head in connect.asked), (said, connect.asked))
-    code, said, _ = scene.run("--kubeconfig", scene.file("wrong", user, **by_name, **{"proxy-url": f"http://127.0.0.1:{connect.server_address[1]}"}))
-    check("a proxy that wants a login is named", code == 1 and "returned 407 to CONNECT" in said and "USER:PASSWORD@" in said, said)
-    code, said, asked = scene.run("--kubeconfig", scene.file("socks", user, **by_name, **{"proxy-url": f"socks5://127.0.0.1:{socks.server_address[1]}"}))
-    check("proxy-url by SOCKS 5", code == 0 and asked and set(socks.asked) == {(3, "api.cluster.invalid", 6443)}, (said, socks.asked))
-    code, said, asked = scene.run("--kubeconfig", scene.file("environment", user, **by_name), HTTPS_PROXY=f"socks5://127.0.0.1:{socks.server_address[1]}")
-    check("HTTPS_PROXY, where the kubeconfig names none", code == 0 and asked, said)
-    del socks.asked[:]
-    code, said, asked = scene.run("--kubeconfig", scene.file("direct", user), HTTPS_PROXY=f"socks5://127.0.0.1:{socks.server_address[1]}")
-    check("which is not for this machine itself", code == 0 and asked and not socks.asked, said)
-    code, said, _ = scene.run("--kubeconfig", scene.folder / "environment", HTTPS_PROXY=f"socks5://127.0.0.1:{socks.server_address[1]}", NO_PROXY=".invalid")
-    check("nor for what NO_PROXY excepts", code == 1 and not socks.asked, said)
-    code, said, _ = scene.run("--kubeconfig", scene.file("gone", user, **{"proxy-url": "http://127.0.0.1:1"}))
-    check("a proxy that is away is named", code == 1 and "proxy 127.0.0.1:1" in said, said)
-    connect.shutdown(), socks.shutdown()
-
-
 def refusals(scene):
     """What cannot be followed is refused with its reason."""
     def refused(claim, user, *words, cluster=None):
@@ -383,14 +301,14 @@ def refusals(scene):
     refused("another user's name", {"token": "word", "as": "somebody"}, "impersonated by as")
     refused("no check of the server", {"token": "word"}, "insecure-skip-tls-verify", "certificate-authority", cluster={"insecure-skip-tls-verify": True})
     refused("a token in the clear", {"token": "word"}, "would be sent unencrypted", "https://", cluster={"server": "http://192.0.2.1:8080"})
-    refused("a proxy over TLS", {"token": "word"}, "over TLS are not supported", cluster={"proxy-url": "https://proxy.example"})
+    refused("a proxy before the API server", {"token": "word"}, "proxy-url", cluster={"proxy-url": "https://proxy.example"})
 
 
 def main():
     binaries = binaries_from(sys.argv)
     with tempfile.TemporaryDirectory(prefix="wattle-kubeconfig-") as made:
         scene = Scene(pathlib.Path(made), binaries)
-        for part in (exec_tokens, exec_cluster_info, exec_certificates, vendors, files, several, proxies, refusals):
+        for part in (exec_tokens, exec_cluster_info, exec_certificates, vendors, files, several, refusals):
             part(scene)
         scene.server.shutdown()
     return 1 if failures else 0

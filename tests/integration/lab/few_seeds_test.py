@@ -31,8 +31,6 @@ COMPARES = [
     ("wattle-lab bench", SMALL_CHURN + ["--moves", "0"], "--seeds", "--json"),
     ("wattle-lab provision", ["--minutes", "5", "--contestants", "wattle,k8s-cpu-fast"], "--seeds", "--json"),
     ("wattle-sim teach", ["--hours", "1", "--rounds", "0", "--minutes", "5"], "--seeds", "--json"),
-    ("wattle-lab adapt", ["consolidation_churn", "--nodes", "2", "--days", "1", "--judged-days", "1", "--contestants", "planner,start"],
-     "--clusters", "--json"),
     ("wattle-lab shadow", ["consolidation_churn", "--nodes", "3"], "--seeds", None),
     ("wattle-lab worlds", ["consolidation_churn", "--nodes", "2", "--worlds", "plain", "--policies", "node-order,planner", "--days", "1",
                            "--model", str(ROOT / "models/pretrained/weighted.safetensors")], "--seeds", "--json"),

@@ -11,7 +11,7 @@ import sys
 import tempfile
 
 BIN = pathlib.Path(sys.argv[1])
-LAB = ("bench", "adapt")  # the others are commands of wattle-sim
+LAB = ("bench", "worlds")  # the others are commands of wattle-sim
 SIMPLE = ["--scenario", "memory_only", "--placements", "100", "--reward", "lb", "--load", "memory", "--look-ahead", "1"]
 
 
@@ -51,7 +51,8 @@ def main():
                  "0", "--model", table, "--policies"]
         expect("tabular-q ", run(*churn, "tabular-q"))
         expect("is for policy tabular-q", run(*churn, "dqn", code=1))
-        expect("contains a table of tabular-q, not a network", run("adapt", "consolidation_churn", "--initial", table, code=1))
+        expect("contains a table of tabular-q, not a network",
+               run("worlds", "consolidation_churn", "--nodes", "2", "--worlds", "plain", "--policies", "planner", "--days", "1", "--model", table, code=1))
         expect("--prior", run(*train, "--prior", "none", "--steps", "600", code=1))
     print("tabular: trained, kept, resumed, judged, benched")
 

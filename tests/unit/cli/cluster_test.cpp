@@ -71,21 +71,15 @@ TEST_CASE("a kubeconfig that cannot be followed is refused by name") {
   CHECK(read_kubeconfig(half, "it", "").error().what == "the user's client-certificate has no client-key");
 }
 
-TEST_CASE("the cluster's proxy and the name of its certificate are followed") {
+TEST_CASE("the name of the cluster's certificate is followed, and a proxy before it is refused") {
   Json config = kubeconfig();
   Json& cluster = config["clusters"][0]["cluster"];
   cluster["tls-server-name"] = "kube.teleport.example.com";
-  cluster["proxy-url"] = "socks5://127.0.0.1:1080";
   const auto one = read_kubeconfig(config, "it", "");
   REQUIRE_MESSAGE(one, one.error().message());
   CHECK(one->server_name == "kube.teleport.example.com");
-  REQUIRE(one->proxy);
-  CHECK(one->proxy->kind == http::Proxy::Kind::socks5);
-  CHECK(one->proxy->port == 1080);
-  cluster["proxy-url"] = "https://proxy.example:3128";
+  cluster["proxy-url"] = "socks5://127.0.0.1:1080";
   CHECK(read_kubeconfig(config, "it", "").error().code == Errc::unsupported);
-  cluster["proxy-url"] = "ftp://proxy.example";
-  CHECK(read_kubeconfig(config, "it", "").error().code == Errc::malformed);
 }
 
 TEST_CASE("a token goes before a program that logs in, and a server without a scheme is reached by https") {
@@ -155,46 +149,6 @@ TEST_CASE("files of KUBECONFIG that are not there are left out, as long as one i
   CHECK(load(":").error().code == Errc::malformed);
 }
 
-TEST_CASE("the environment's proxy is for what it does not except, and never for this machine") {
-  const auto proxy = [](const std::string& host, const std::string& except,
-                        const std::string& url = "proxy.example:3128") {
-    const http::Origin origin{host, 6443, http::Trust{}};
-    const auto found = proxy_for(origin, [&](const char* name) -> std::optional<std::string> {
-      if (std::string_view(name) == "HTTPS_PROXY") return url;
-      if (std::string_view(name) == "no_proxy") return except;
-      return std::nullopt;
-    });
-    REQUIRE_MESSAGE(found, found.error().message());
-    return found->has_value();
-  };
-  CHECK(proxy("api.example.com", ""));
-  CHECK_FALSE(proxy("api.example.com", "", ""));
-  CHECK_FALSE(proxy("localhost", ""));
-  CHECK_FALSE(proxy("127.0.0.7", ""));
-  CHECK_FALSE(proxy("::1", ""));
-  for (const char* except :
-       {"*", "example.com", ".example.com", "*.example.com", "API.example.com", "other, api.example.com:6443"}) {
-    CAPTURE(except);
-    CHECK_FALSE(proxy("api.example.com", except));
-  }
-  for (const char* except : {"ample.com", "api.example.com:443", "api", "10.0.0.0/8"}) {
-    CAPTURE(except);
-    CHECK(proxy("api.example.com", except));
-  }
-  CHECK(proxy("example.com", ".example.com"));
-  for (const char* except : {"10.1.2.3", "10.0.0.0/8", "10.1.2.3:6443", "192.0.2.1,10.1.0.0/16"}) {
-    CAPTURE(except);
-    CHECK_FALSE(proxy("10.1.2.3", except));
-  }
-  for (const char* except : {"10.1.2.4", "10.1.2.0/31", "10.0.0.0/40", "10.1.2.3:1"}) {
-    CAPTURE(except);
-    CHECK(proxy("10.1.2.3", except));
-  }
-  CHECK_FALSE(proxy("2001:db8::7", "2001:db8::/32"));
-  CHECK_FALSE(proxy("2001:db8::7", "[2001:db8::7]:6443"));
-  CHECK_FALSE(proxy("2001:db8::7", "2001:db8::7"));
-}
-
 TEST_CASE("a program that logs in is read from the kubeconfig, and what it gives from its ExecCredential") {
   Json config = kubeconfig();
   config["users"][2]["user"]["exec"] = {{"apiVersion", "client.authentication.k8s.io/v1beta1"},
@@ -239,11 +193,11 @@ TEST_CASE("a login is the standard output of its program, which is given the clu
   ExecLogin login;
   login.api_version = "client.authentication.k8s.io/v1";
   login.wants_cluster = true;
-  login.cluster = {"https://one", "name.example", "http://proxy:1", "pem", Json{{"region", "eu"}}};
+  login.cluster = {"https://one", "name.example", "pem", Json{{"region", "eu"}}};
   login.environment = {{"WORD", "secret"}};
   login.words = {
       "/bin/sh", "-c",
-      R"(case "$KUBERNETES_EXEC_INFO" in *'"interactive":false'*'"server":"https://one","tls-server-name":"name.example","certificate-authority-data":"cGVt","proxy-url":"http://proxy:1","config":{"region":"eu"}'*) ;; *) exit 3 ;; esac; echo noise >&2
+      R"(case "$KUBERNETES_EXEC_INFO" in *'"interactive":false'*'"server":"https://one","tls-server-name":"name.example","certificate-authority-data":"cGVt","config":{"region":"eu"}'*) ;; *) exit 3 ;; esac; echo noise >&2
 echo "{\"kind\": \"ExecCredential\", \"apiVersion\": \"client.authentication.k8s.io/v1\", \"status\": {\"token\": \"$WORD\"}}")"};
   const auto in = log_in(login, false);
   REQUIRE_MESSAGE(in, in.error().message());

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "common/http/access.hpp"
+
 using wattle::http::Hosts;
 
 TEST_CASE("addresses, names without a dot, a cluster's services, the machine and configured names are a server's own") {
@@ -43,4 +45,10 @@ TEST_CASE("any other name, and text that is no name, is not a server's own") {
                             "localhost/evil.example",
                             ".localhost"})
     CHECK_FALSE_MESSAGE(hosts.admit(other), other);
+}
+
+TEST_CASE("loopback addresses are this machine's, and a name that begins as one is not") {
+  for (const char* own : {"127.0.0.1", "127.9.8.7", "::1"}) CHECK_MESSAGE(wattle::http::is_loopback(own), own);
+  for (const char* other : {"127.example.org", "127.0.0.1.example.org", "127.0.0", "10.0.0.1", "::2", "localhost", ""})
+    CHECK_FALSE_MESSAGE(wattle::http::is_loopback(other), other);
 }

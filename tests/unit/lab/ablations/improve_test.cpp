@@ -5,11 +5,11 @@
 
 #include <cmath>
 
-#include "lab/ablations/lived_record.hpp"
 #include "models/frozen/frozen_network.hpp"
 #include "models/frozen/layout.hpp"
 #include "sim/improve/imitate.hpp"
 #include "sim/improve/label_shards.hpp"
+#include "tests/unit/lab/ablations/lived_record.hpp"
 #include "tests/unit/sim/improve/cluster_record.hpp"
 #include "tests/unit/sim/scenarios/consolidation.hpp"
 

@@ -24,12 +24,11 @@ TEST_CASE("the driver reads what the swarm writes") {
 
 TEST_CASE("what is not known stays unknown in the controller's documents") {
   const auto nodes = parse_controller_nodes(
-      R"({"nodes":[{"name":"a","connected":true,"power_w":null,"energy_source":"none","pods":3,
+      R"({"nodes":[{"name":"a","connected":true,"power_w":null,"energy_source":"none",
           "latency":[{"target":"other","p50_ms":9},{"target":"default","p50_ms":4.5}]}]})");
   REQUIRE(nodes);
   CHECK_FALSE((*nodes)[0].power_w);
   CHECK((*nodes)[0].latency_ms == 4.5);
-  CHECK((*nodes)[0].pods == 3);
   const auto status = parse_controller_status(
       R"({"gradient_steps":12,"loss":null,"mean_reward":-0.5,"decided_by":{"network":97,"plan":3}})");
   REQUIRE(status);

@@ -1,4 +1,4 @@
-#include "lab/ablations/lived_record.hpp"
+#include "tests/unit/lab/ablations/lived_record.hpp"
 
 #include <algorithm>
 #include <cmath>
