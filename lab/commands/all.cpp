@@ -14,6 +14,7 @@ constexpr std::array kLabSubcommands {
       Subcommand{"shadow", "compare the saving modelled by mode shadow with the saving of live mode", commands::shadow},
       Subcommand{"sleep", "compare rules that put nodes to sleep", commands::sleep},
       Subcommand{"provision", "evaluate rules that set CPU limits on rate traces", commands::provision},
+      Subcommand{"requests", "play the rule for requests on histories of use", commands::requests},
       Subcommand{"labels", "label choices on consolidation by paired rollouts, for `imitate`", commands::labels},
 #if WATTLE_HAS_TORCH
       Subcommand{"imitate", "train a network from labels", commands::imitate},

@@ -14,6 +14,7 @@ int bench_suite(int argc, char** argv);  // all scenarios
 int imitate(int argc, char** argv);      // from labels
 int labels(int argc, char** argv);
 int provision(int argc, char** argv);
+int requests(int argc, char** argv);
 int shadow(int argc, char** argv);
 int sleep(int argc, char** argv);
 
