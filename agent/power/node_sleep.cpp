@@ -47,7 +47,8 @@ void NodeSleep::step(transport::AgentSession& session) {
   if (unsaid_ && session.say(*unsaid_)) unsaid_.reset();
   if (const auto order = session.take_sleep_order()) on_order(session, *order);
   if (phase_ == Phase::flushing) flush(session);
-  if (phase_ != Phase::ready || clock_.mono() < until_) return;
+  // A driver may suspend the node before the grant arrives.
+  if (phase_ != Phase::ready || woke(session) || clock_.mono() < until_) return;
   log_.warn("node_sleep.not_granted", "the controller has not granted the sleep that it ordered; the agent goes on",
             {{"operation", order_.operation}});
   session.release();
@@ -56,6 +57,11 @@ void NodeSleep::step(transport::AgentSession& session) {
 
 void NodeSleep::on_order(transport::AgentSession& session, const wire::SleepOrder& order) {
   if (order.depth == kShallow) return on_shallow(order);
+  if (order.depth == kCalledOff) {
+    if (phase_ == Phase::idle || order.operation != order_.operation) return;
+    session.release();
+    return give_up();
+  }
   shallow_.leave("a deeper sleep is ordered");
   const bool known = phase_ != Phase::idle && same_sleep(order, order_);
   if (known && phase_ == Phase::flushing) return;
@@ -107,6 +113,7 @@ void NodeSleep::flush(transport::AgentSession& session) {
     if (!session.say({order_.operation, {}})) return;
     phase_ = Phase::ready;
     until_ = now + kGrantPatience;
+    suspended_before_ = suspended_();
     log_.info("node_sleep.goodbye", "the agent has said goodbye; the node may sleep",
               {{"operation", order_.operation}, {"depth", order_.depth}});
   } else if (now >= until_) {
@@ -134,22 +141,25 @@ void NodeSleep::begin(transport::AgentSession& session) {
 }
 
 void NodeSleep::watch(transport::AgentSession& session) {
-  const Duration slept = suspended_() - suspended_before_;
-  if (slept >= kSleptAtLeast) {
-    log_.info("node_sleep.ended", "the node is awake again",
-              {{"operation", order_.operation}, {"slept_s", wattle::seconds(slept)}});
-    session.wake("the node was asleep");
-  } else if (clock_.mono() >= until_) {
-    const std::string why = "the node has not gone to sleep within " +
-                            std::to_string(kSleepPatience / std::chrono::minutes(1)) + " minutes of its grant";
-    log_.warn("node_sleep.missed", "the node has not gone to sleep; the agent goes on",
-              {{"operation", order_.operation}, {"depth", order_.depth}});
-    unsaid_ = wire::Goodbye{order_.operation, why};
-    session.wake(why);
-  } else {
-    return;
-  }
+  if (woke(session) || clock_.mono() < until_) return;
+  const std::string why = "the node has not gone to sleep within " +
+                          std::to_string(kSleepPatience / std::chrono::minutes(1)) + " minutes of its grant";
+  log_.warn("node_sleep.missed", "the node has not gone to sleep; the agent goes on",
+            {{"operation", order_.operation}, {"depth", order_.depth}});
+  unsaid_ = wire::Goodbye{order_.operation, why};
+  session.wake(why);
   give_up();
+}
+
+// Returns true if the node has been suspended since the goodbye or the grant, and starts a new conversation then.
+bool NodeSleep::woke(transport::AgentSession& session) {
+  const Duration slept = suspended_() - suspended_before_;
+  if (slept < kSleptAtLeast) return false;
+  log_.info("node_sleep.ended", "the node is awake again",
+            {{"operation", order_.operation}, {"slept_s", wattle::seconds(slept)}});
+  session.wake("the node was asleep");
+  give_up();
+  return true;
 }
 
 // The reason contains names that other programs choose.

@@ -1,7 +1,7 @@
 // node_sleep: follows the controller's sleep orders for this node.
 // Order    not granted: checks whether the node can sleep, waits until the records are acknowledged, and says goodbye,
 //          or says why not. Granted: puts the node to sleep if the order leaves that to the agent, and sends no more
-//          until the node has slept
+//          until the node has slept. Called off (kCalledOff): goes on as before
 // After    the end of a sleep, or kSleepPatience without one, starts a new conversation; without a sleep it begins with
 //          the reason. Without a grant within kGrantPatience, or when the conversation ends, the agent goes on as
 //          before
@@ -18,6 +18,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "agent/power/logind.hpp"
 #include "agent/power/rtc_alarm.hpp"
@@ -34,6 +35,7 @@ namespace wattle::agent {
 inline constexpr Duration kFlushPatience = std::chrono::seconds(15);
 inline constexpr Duration kGrantPatience = std::chrono::minutes(1);
 inline constexpr Duration kSleepPatience = std::chrono::minutes(3);
+inline constexpr std::string_view kCalledOff = "awake";  // on the wire, instead of a depth
 inline constexpr const char* kSystemBus = "/run/dbus/system_bus_socket";
 
 class NodeSleep {
@@ -55,6 +57,7 @@ class NodeSleep {
   void flush(transport::AgentSession& session);
   void begin(transport::AgentSession& session);
   void watch(transport::AgentSession& session);
+  bool woke(transport::AgentSession& session);
   void refuse(transport::AgentSession& session, const std::string& why);
   void give_up();
 

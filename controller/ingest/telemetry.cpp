@@ -302,7 +302,7 @@ std::vector<wire::Message> Telemetry::on_goodbye(const transport::Incoming& from
     return refuse(from, "goodbye.refused",
                   "is longer than " + std::to_string(wire::Goodbye::kMaxRefusedBytes) + " bytes",
                   "upgrade the agent, or find the other sender");
-  if (!goodbye.refused.empty()) session.granted = 0;
+  session.granted = goodbye.refused.empty() ? goodbye.operation : 0;  // a driver may turn the node off before the grant
   sink_.on_goodbye(from.identity.name, goodbye);
   return {};
 }

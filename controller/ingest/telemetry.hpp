@@ -7,7 +7,7 @@
 // Credit   the number of records that an agent may have on their way: a share of the store's queue, less for an agent
 //          that sends much more than others. An agent that exceeds its credit is cut
 // Overload acknowledgements carry the interval and the credit that shed() sets
-// Sleep    order() carries a SleepOrder to the node's session. A session that ends after a granted order is not lost
+// Sleep    order() carries a SleepOrder to the node's session. A session that ends after a goodbye is not lost
 // Errors   none outward but those of order(): each becomes a Refusal, a number in the figures, and one line a minute
 //          per node in the log
 // Threads  single owner
@@ -138,7 +138,7 @@ class Telemetry {
     std::uint64_t live_in_second = 0, pings_in_second = 0;
     std::uint64_t student_version = 0;  // that was sent
     std::uint64_t version = 0;          // of the wire
-    std::uint64_t granted = 0;          // operation of the sleep order that was granted; 0: none, or the agent goes on
+    std::uint64_t granted = 0;          // operation of its goodbye or grant; 0: none, or the agent goes on
   };
   struct Seqs {
     std::uint64_t taken = 0, committed = 0;

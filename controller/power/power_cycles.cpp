@@ -32,6 +32,9 @@ bool runs(const core::NodePowerRecord& record) {
   return record.state == State::awake || record.state == State::blocked;
 }
 
+// Ends the agent's wait for the grant.
+wire::SleepOrder called_off(std::uint64_t operation) { return {operation, "awake", false, false, 0}; }
+
 // A step that may be repeated after a crash without harm, and that brings a node back: it need not wait for the disk.
 bool brings_back(Action action) { return action == Action::wake || action == Action::unmark; }
 
@@ -295,22 +298,21 @@ void PowerCycles::sleep(const Record& record, Lane& lane) {
     failed({record.node, PowerCall::sleep, record.operation, tl::unexpected<Error>(sent.error()), {}}, false);
 }
 
-// After the goodbye, once: the agent may let the node go, and the driver puts it to sleep.
+// After the goodbye, once: a driver puts the node to sleep, or the agent does.
 bool PowerCycles::grant(const Record& record, Lane& lane) {
   if (lane.granting == 0) return false;
   const bool due = lane.granting == record.operation && record.goodbye &&
                    (record.state == State::suspending || record.state == State::asleep);
   lane.granting = 0;
   if (!due) return false;
-  const Status sent = actions_.send(record.node, order_of(record, lane, true));
-  if (lane.now.by_agent && !sent) {
-    failed({record.node, PowerCall::sleep, record.operation, tl::unexpected<Error>(sent.error()), {}}, true);
+  if (!lane.now.by_agent) {
+    start(PowerCall::sleep, record, lane);
     return true;
   }
-  if (lane.now.by_agent)
-    lane.not_before = around_.clock.mono() + kObserveSoon;
+  if (const Status sent = actions_.send(record.node, order_of(record, lane, true)); !sent)
+    failed({record.node, PowerCall::sleep, record.operation, tl::unexpected<Error>(sent.error()), {}}, true);
   else
-    start(PowerCall::sleep, record, lane);
+    lane.not_before = around_.clock.mono() + kObserveSoon;
   return true;
 }
 
@@ -330,6 +332,8 @@ void PowerCycles::take(const PowerOutcome& outcome) {
       return;
     case PowerCall::sleep:
       lane.not_before = around_.clock.mono() + std::chrono::seconds(1);
+      if (const Record& now = *records_.find(outcome.node); now.goodbye && now.operation == outcome.operation)
+        static_cast<void>(actions_.send(outcome.node, order_of(now, lane, true)));  // if it is not off already
       return;
     case PowerCall::wake:
       lane.woken = outcome.operation;
@@ -381,6 +385,8 @@ void PowerCycles::failed(const PowerOutcome& outcome, bool ends) {
                       {"operation", outcome.operation},
                       {"error", outcome.status.error()},
                       {"count", *count}});
+  if (ends && outcome.call == PowerCall::sleep)  // an agent without a session holds back no records
+    static_cast<void>(actions_.send(outcome.node, called_off(outcome.operation)));
   if (ends && (outcome.call == PowerCall::sleep || outcome.call == PowerCall::wake))
     event(outcome.node,
           event_of(Kind::action_failed, outcome.operation, "the order failed: " + outcome.status.error().message()));

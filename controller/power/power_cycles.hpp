@@ -4,8 +4,8 @@
 //            nodes still wake and lose their marks
 // One        call for a node at a time; each call has a limit, and no call blocks the loop
 // Restart    records of nodes that do not run are recovered by observing the node; events wait for that
-// Goodbye    the order to sleep goes to the agent, every kAskAgain until it says goodbye. Once that is stored, the
-//            agent gets the grant, and a driver of the controller its order
+// Goodbye    the agent is asked every kAskAgain until it says goodbye. Once that is stored, a driver gets its order,
+//            then the agent the grant; if the driver refuses, the agent is called off. No driver: the grant alone
 // Wake       the order is repeated every kWakeAgain while a driver observes the node off
 // Energy     readings around each sleep and wake become the joules in the record (transition_meter)
 // Errors     a call that fails is logged as sleep.call_failed with driver and fix. It is repeated, or becomes an event

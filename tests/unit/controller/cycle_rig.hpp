@@ -148,7 +148,7 @@ struct CycleRig {
     cycles->on_send([this](const std::string& node, const wire::SleepOrder& order) -> Status {
       if (!runs(node)) return fail(Errc::unavailable, node, "its agent is not connected");
       orders.emplace_back(node, order);
-      if (!order.granted && !mute_agents.contains(node)) promised[node] = order.operation;
+      if (!order.granted && order.depth != "awake" && !mute_agents.contains(node)) promised[node] = order.operation;
       return {};
     });
   }

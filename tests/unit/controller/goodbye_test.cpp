@@ -112,7 +112,7 @@ TEST_CASE("no peer may send a sleep order to the controller") {
   CHECK(std::holds_alternative<wire::Refusal>(rig.say(sleep_order_of(7, true)).front()));
 }
 
-TEST_CASE("the end of a session is a node that sleeps only after a granted order that the agent followed") {
+TEST_CASE("the end of a session is a node that sleeps only after a goodbye or a grant that the agent followed") {
   GoodbyeRig rig;
   const auto begin = [&](bool granted) {
     rig.say(hello_of("n1"));
@@ -122,6 +122,13 @@ TEST_CASE("the end of a session is a node that sleeps only after a granted order
   CHECK(rig.silence().find("agent.silent") != std::string::npos);
   begin(true);
   CHECK(rig.silence().find("agent.asleep") != std::string::npos);
+  begin(false);
+  rig.say(wire::Goodbye{7, {}});
+  CHECK(rig.silence().find("agent.asleep") != std::string::npos);
+  begin(false);
+  rig.say(wire::Goodbye{7, {}});
+  REQUIRE(rig.telemetry.order("n1", {7, "awake", false, false, 0}));  // called off
+  CHECK(rig.silence().find("agent.silent") != std::string::npos);
   begin(true);
   rig.say(wire::Goodbye{7, "the node did not sleep"});
   CHECK(rig.silence().find("agent.silent") != std::string::npos);
@@ -131,5 +138,5 @@ TEST_CASE("the end of a session is a node that sleeps only after a granted order
   begin(true);
   rig.say(hello_of("n1"));
   CHECK(rig.silence().find("agent.silent") != std::string::npos);
-  CHECK(rig.sink.lost.size() == 5);
+  CHECK(rig.sink.lost.size() == 7);
 }

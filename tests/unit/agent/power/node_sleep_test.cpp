@@ -305,6 +305,31 @@ TEST_CASE("a goodbye that is never granted holds records back for a while only")
   CHECK(node.logind.ordered().empty());
 }
 
+TEST_CASE("an order that is called off ends the wait for a grant at once; one of another number changes nothing") {
+  Asleep node;
+  node.order(7, false, false, "off");
+  node.goodbye();
+  node.rig.fill(1, 1);
+  node.order(6, false, false, std::string(kCalledOff));
+  node.settle();
+  CHECK(node.rig.seqs().empty());
+  node.order(7, false, false, std::string(kCalledOff));
+  CHECK(node.next<wire::Samples>());
+  node.settle();
+  CHECK(node.rig.take<wire::Goodbye>().empty());
+  CHECK(node.rig.session->status().welcomed);
+}
+
+TEST_CASE("a node that a driver suspends before the grant arrives starts a new conversation once it is awake") {
+  Asleep node;
+  node.order(7, false, false);
+  node.goodbye();
+  node.suspended = 1h;
+  node.greet();
+  node.rig.fill(1, 1);
+  CHECK(node.next<wire::Samples>());
+}
+
 TEST_CASE("the clock's alarm is set from the goodbye on until the node is awake again") {
   Asleep node;
   node.order(7, false, true, "suspend", 600);
