@@ -26,12 +26,14 @@ namespace {
 constexpr double kLongestLimit_s = 366 * 86'400;
 }  // namespace
 
-Answers::Answers(const Parts& parts, const Feed& feed, DecisionKeeper& keeper, ConfirmedWorkloads& confirmed)
+Answers::Answers(const Parts& parts, const Feed& feed, Guardrails& guardrails, ModelService& models,
+                 DecisionKeeper& keeper, ConfirmedWorkloads& confirmed)
     : parts_(parts),
       feed_(feed),
+      guardrails_(guardrails),
+      models_(models),
       keeper_(keeper),
       confirmed_(confirmed),
-      models_(parts_.learning, parts_.rollout),
       backups_(parts_.config.data_dir, parts_.store, parts_.rollout, parts_.sizing) {}
 
 std::vector<LateReply> Answers::late() {
@@ -146,7 +148,7 @@ Draft<Answers::Messages> Answers::answer_query(const wire::Query& query, const s
                   : query.what.starts_with("sleep-")  ? ready(parts_.sleep.order(query.what, query.arguments, who))
                   : query.what == "provision-mode"    ? ready(set_mode(query.arguments, who))
                   : query.what == "provision-report"  ? ready(report(query.arguments))
-                  : query.what.starts_with("policy-") ? ready(parts_.rollout.handle(query.what, query.arguments, who))
+                  : query.what.starts_with("policy-") ? ready(guardrails_.order(query.what, query.arguments, who))
                                                       : document(query.what, query.arguments);
   return mapped(std::move(body),
                 [id = query.request_id](Result<std::string> made) { return Messages{reply_of(id, std::move(made))}; });

@@ -14,10 +14,10 @@
 #include "common/wire/messages.hpp"
 #include "controller/decisions/confirmed_workloads.hpp"
 #include "controller/decisions/decision_keeper.hpp"
+#include "controller/guardrails.hpp"
 #include "controller/parts.hpp"
 #include "controller/publish/feed.hpp"
 #include "controller/reply.hpp"
-#include "controller/rollout/rollout_manager.hpp"
 #include "controller/store/backup_service.hpp"
 #include "controller/trainer/model_service.hpp"
 #include "controller/web/documents.hpp"
@@ -26,7 +26,8 @@ namespace wattle::controller {
 
 class Answers {
  public:
-  Answers(const Parts& parts, const Feed& feed, DecisionKeeper& keeper, ConfirmedWorkloads& confirmed);
+  Answers(const Parts& parts, const Feed& feed, Guardrails& guardrails, ModelService& models, DecisionKeeper& keeper,
+          ConfirmedWorkloads& confirmed);
   // Makes the messages to send at once: one, or none if the answer comes later or no peer waits for it.
   Draft<std::vector<wire::Message>> answer(const transport::Incoming& incoming, Duration waited);
   // Makes a refusal and counts it.
@@ -35,11 +36,6 @@ class Answers {
   Document document(const std::string& what, const Arguments& arguments);
   // Takes the answers about models, store and backups that are ready.
   std::vector<LateReply> late();
-  // Keeps the network of a canary that was promoted, or restores the former one. `of_trusted`: the serving network is
-  // not the learning one.
-  void settle_network(bool promoted, bool of_trusted) {
-    promoted ? models_.keep_promoted(of_trusted) : models_.bring_back();
-  }
 
  private:
   using Messages = std::vector<wire::Message>;
@@ -57,9 +53,10 @@ class Answers {
 
   const Parts& parts_;
   const Feed& feed_;
+  Guardrails& guardrails_;
+  ModelService& models_;
   DecisionKeeper& keeper_;
   ConfirmedWorkloads& confirmed_;
-  ModelService models_;
   // Queries that the store's thread answers.
   struct StoreRead {
     std::string route;

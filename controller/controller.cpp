@@ -71,8 +71,8 @@ Status Controller::start_parts(const Clock& clock, const Log& log, ServiceNotify
   sleep_ = std::make_unique<power::SleepControl>(
       power::SleepControl::Around{config_.sleep, *store_, *rollout_, clock, log, power::host_name(), api_,
                                   config_.decide.mask.stale_after_s, nullptr, std::move(marks)});
-  provisioning_ =
-      std::make_unique<Provisioning>(config_, *store_, *traffic_, watch_, margin_learner_.get(), clock, log);
+  provisioning_ = std::make_unique<Provisioning>(config_, *store_, *traffic_, watch_, margin_learner_.get(), clock, log,
+                                                 [this](const auto&... entry) { rollout_->audit(entry...); });
   WATTLE_TRY(loop_,
              Loop::bind({config_, clock, log, context_, allow_, networks_, *learning_, *store_, *rollout_, watch_,
                          *sleep_, *live_, *http_refusals_, enrol_counts_, *enrol_refusals_, mode_reason_},
@@ -271,7 +271,7 @@ Status Controller::let_page_change(PageParts& page) {
   WATTLE_TRY(page.operators, http::Token::load(file));
   page.change = [this](const Arguments& arguments, const std::string& who) {
     const auto work = [this, arguments, who]() -> Document {
-      auto changed = loop_->parts().rollout.handle("policy-set", arguments, who);
+      auto changed = loop_->guardrails().order("policy-set", arguments, who);
       return changed ? loop_->document("policy", {}) : ready(std::move(changed));
     };
     return tasks_->call(work, kChangePatience);

@@ -11,7 +11,6 @@
 #include "controller/descriptors.hpp"
 #include "controller/kube/watch.hpp"
 #include "controller/limits.hpp"
-#include "controller/rollout/monitor_state.hpp"
 #include "controller/rollout/rollout_manager.hpp"
 #include "controller/store/background_writer.hpp"
 #include "controller/store/store.hpp"
@@ -91,75 +90,37 @@ Loop::Loop(const ControllerParts& parts, Provisioning& provisioning, TaskQueue& 
       telemetry_(parts_.clock, parts_.log, *this, &parts_.context.refusals(),
                  parts_.store.on() ? &parts_.store : nullptr, parts_.store.marks()),
       decider_(
-          parts_.config, state_, parts_.networks, parts_.clock,
+          parts_.config, state_, parts_.networks, *this, parts_.clock,
           [this](LearningNews news) { parts_.learning.post(std::move(news)); }, first_decision(parts_),
           std::move(cluster_model)),
       shims_(parts_.config.schedulers),
-      join_(state_, decider_, shims_, parts_.clock),
+      join_(state_, decider_, shims_, *this, parts_.clock),
       keeper_(parts_.store, parts_.log),
       owners_(parts_.store, parts_.clock),
       confirmed_(state_, decider_, parts_.store, parts_.clock, parts_.log),
+      models_(parts_.learning, parts_.rollout),
+      guardrails_(parts_, models_),
       allow_(parts_.allow, parts_.context, parts_.log, parts_.config.descriptor_limit),
       feed_(std::move(feed), parts_.epoch),
       live_(parts_.live),
-      answers_(parts_, feed_, keeper_, confirmed_),
+      answers_(parts_, feed_, guardrails_, models_, keeper_, confirmed_),
       overload_(longest_tick(parts_.config)),
       turns_(parts_, telemetry_socket_, ask_socket_, answers_, tasks_, overload_),
       saved_(parts_.started) {
-  decider_.plan_with(plans_);
+  decider_.engine().plan_with(&plans_);
   decider_.take(parts_.rollout.spec());
-  decider_.on_verdict([this](const ArmNow& arm, double residual) { return parts_.rollout.decided(arm, residual); },
-                      [this](const ArmNow& arm, double reward) { parts_.rollout.judged(arm, reward); });
-  parts_.rollout.on_change([this](const RolloutSpec& spec) {
-    const bool reward_changed = !(spec.reward == decider_.spec().reward);
-    decider_.take(spec);
-    if (reward_changed) parts_.learning.post(RewardNews{spec.reward});
-    feed_.changed();
-    keep_monitors();  // a row of another experiment does not apply
-  });
-  decider_.placements().on_placed(
-      [this](const placement::PodSpec& pod, const std::string& node) { owners_.placed(pod, node); });
-  decider_.placements().on_left([this](const placement::PodSpec& pod) {
-    owners_.left(pod);
-    confirmed_.left(pod);
-  });
   for (const auto& [uid, pod_namespace] : parts_.store.pod_namespaces_found()) join_.recall(uid, pod_namespace);
-  join_.on_bound([this](const kube::Pod& pod) {
-    owners_.described(pod);
-    provisioning_.described(pod);
-    parts_.sleep.described(pod);
-  });
-  join_.on_elsewhere([this](const kube::Pod& pod) {
-    provisioning_.elsewhere(pod);
-    parts_.sleep.described(pod);
-  });
-  join_.on_gone([this](const std::string& uid) {
-    provisioning_.gone(uid);
-    parts_.sleep.gone(uid);
-  });
-  provisioning_.sizing().on_audit([this](const std::string& who, const std::string& what, const std::string& why) {
-    parts_.rollout.audit(who, what, why);
-  });
   parts_.sleep.on_send([this](const auto& node, const auto& order) { return sleep_link_.order(node, order); });
   for (const wire::Hello& hello : parts_.sleep.remembered()) {
     on_hello(hello);
     state_.disconnect(hello.node);
   }
-  restore_monitors();
+  guardrails_.restore_monitors();
   keeper_.recall(decider_);
   recall_running();
-  parts_.rollout.on_network([this](bool promoted) {
-    const Decider::InUse in_use = decider_.in_use();
-    answers_.settle_network(promoted, in_use.network != nullptr && !in_use.learned);
-  });
 }
 
-Loop::~Loop() {
-  provisioning_.sizing().on_audit({});
-  parts_.sleep.on_send({});
-  parts_.rollout.on_change({});
-  parts_.rollout.on_network({});
-}
+Loop::~Loop() { parts_.sleep.on_send({}); }
 
 Endpoints Loop::endpoints() const {
   return {telemetry_socket_.endpoint(), feed_.socket().endpoint(), ask_socket_.endpoint(), 0, 0};
@@ -197,41 +158,12 @@ void Loop::run(const std::atomic<bool>& stop, const std::function<void(MonoTime)
   tasks_.close();
 }
 
-void Loop::watch_energy() {
-  watched_ = ticked_;
-  ClusterNow now;
-  for (const auto& [name, node] : state_.nodes()) {
-    ++now.nodes;
-    now.requested_cores += state_.view_of(node).requested.cpu_cores;
-    if (!node.connected || !node.power_w) continue;
-    ++now.watched;
-    now.power_w += *node.power_w;
-  }
-  now.compared = decider_.compared();
-  const placement::ClusterModel& known = decider_.cluster_model();
-  parts_.rollout.watch(now, {budget_now(known.cpu_wait()), budget_now(known.late())});
-}
-
 void Loop::save_cluster_model() {
   saved_ = parts_.clock.mono();
-  saver_.post(parts_.config.data_dir + "/" + std::string(kClusterModelFile), decider_.save_cluster_model());
+  saver_.post(parts_.config.data_dir + "/" + std::string(kClusterModelFile),
+              decider_.engine().cluster_model().save(state_.view({}, saved_)));
   saver_.post(parts_.config.data_dir + "/" + std::string(kHistoryFile), series_.fleet().save());
-  keep_monitors();
-}
-
-void Loop::keep_monitors() { parts_.rollout.keep(decider_.monitor_states()); }
-
-void Loop::restore_monitors() {
-  std::vector<MonitorState> states;
-  for (const std::string_view name : {kSavingRow, kCandidatesRow}) {
-    const std::string* text = parts_.rollout.kept(name);
-    if (text != nullptr) states.push_back({std::string(name), *text});
-  }
-  std::vector<Error> unreadable;
-  for (const MonitorState& state : states)
-    if (const Status restored = decider_.restore(state); !restored) unreadable.push_back(restored.error());
-  // Runs last, so that its changes are saved together with the other parts' state.
-  for (const Error& error : unreadable) parts_.rollout.unreadable(error);
+  guardrails_.keep_monitors();
 }
 
 void Loop::recall_running() {
@@ -242,7 +174,7 @@ void Loop::recall_running() {
 }
 
 void Loop::report_decisions() {
-  const std::set<std::uint64_t> changed = decider_.take_changed();
+  const std::set<std::uint64_t> changed = decider_.log().take_changed();
   feed_.decisions(decider_.log(), changed);
   turns_.finish(keeper_.take(decider_.log(), changed, parts_.clock.mono()));
 }
@@ -341,6 +273,7 @@ bool Loop::step() {
   const bool late = now.news.turn == Turn::late;
   if (!std::exchange(now.recorded, true)) {
     decider_.outcomes().record(now.node, now.record, now.news);
+    guardrails_.drain();
     const Node* known = state_.node(now.node);
     if (!late && known != nullptr && known->parts_seen == now.record.parts) provisioning_.record(*known);
     return true;
@@ -363,6 +296,27 @@ void Loop::on_placement(const wire::Placement& placement) {
   }
 }
 
+void Loop::on_left(const placement::PodSpec& pod) {
+  owners_.left(pod);
+  confirmed_.left(pod);
+}
+
+void Loop::on_bound(const kube::Pod& pod) {
+  owners_.described(pod);
+  provisioning_.described(pod);
+  parts_.sleep.described(pod);
+}
+
+void Loop::on_elsewhere(const kube::Pod& pod) {
+  provisioning_.elsewhere(pod);
+  parts_.sleep.described(pod);
+}
+
+void Loop::on_gone(const std::string& uid) {
+  provisioning_.gone(uid);
+  parts_.sleep.gone(uid);
+}
+
 void Loop::on_lost(const std::string& node) {
   state_.disconnect(node);
   feed_.state(node, state_, parts_.clock.mono());
@@ -378,13 +332,15 @@ void Loop::tick() {
     expired_ = ticked_;
   }
   decider_.expire();
+  guardrails_.drain();
   shims_.expire(ticked_);
   turns_.expire(ticked_);
   follow_overload();
   if (ticked_ - saved_ >= kSaveEvery) save_cluster_model();
   if (ticked_ - watched_ >= kWatchEvery) {
+    watched_ = ticked_;
     confirmed_.tick();
-    watch_energy();
+    guardrails_.watch();
   }
   turns_.finish(provisioning_.tick(state_));
   turns_.finish(parts_.sleep.tick(state_, &telemetry_.clocks()));

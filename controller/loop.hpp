@@ -23,6 +23,7 @@
 #include "controller/decisions/decision_keeper.hpp"
 #include "controller/decisions/owner_keeper.hpp"
 #include "controller/decisions/plan_thread.hpp"
+#include "controller/guardrails.hpp"
 #include "controller/ingest/allow_watch.hpp"
 #include "controller/ingest/overload.hpp"
 #include "controller/ingest/sleep_link.hpp"
@@ -52,7 +53,7 @@ struct Endpoints {
   std::uint16_t enrol_port = 0;  // 0: enrolment is off
 };
 
-class Loop final : private TelemetrySink {
+class Loop final : private TelemetrySink, private DecisionSink, private PodSink {
  public:
   // The arguments outlive the loop. `saver` writes the cluster model.
   static Result<std::unique_ptr<Loop>> bind(const ControllerParts& parts, Provisioning& provisioning, TaskQueue& tasks,
@@ -67,6 +68,7 @@ class Loop final : private TelemetrySink {
   const Parts& parts() const { return parts_; }
   // Answers a read request (docs/reference/api.md).
   Document document(const std::string& what, const Arguments& arguments) { return answers_.document(what, arguments); }
+  Guardrails& guardrails() { return guardrails_; }
   ~Loop() override;
 
  private:
@@ -96,19 +98,23 @@ class Loop final : private TelemetrySink {
   std::shared_ptr<const Student> student(const std::string& node) override {
     return provisioning_.margins().student(node);
   }
+  bool on_decided(const ArmNow& arm, double max_abs_residual) override {
+    return guardrails_.decided(arm, max_abs_residual);
+  }
+  void on_placed(const placement::PodSpec& pod, const std::string& node) override { owners_.placed(pod, node); }
+  void on_left(const placement::PodSpec& pod) override;
+  void on_bound(const kube::Pod& pod) override;
+  void on_elsewhere(const kube::Pod& pod) override;
+  void on_gone(const std::string& uid) override;
 
   void follow_overload();
   void receive_watch();
   void send_acks();
   void tick();
   void save_cluster_model();
-  // Saves and restores the state of gates and monitors in the control file.
-  void keep_monitors();
-  void restore_monitors();
   void recall_running();
   // Publishes decisions that were added or extended.
   void report_decisions();
-  void watch_energy();
   void cut(const std::vector<transport::Revoked>& revoked);
 
   Provisioning& provisioning_;
@@ -127,6 +133,8 @@ class Loop final : private TelemetrySink {
   DecisionKeeper keeper_;
   OwnerKeeper owners_;
   ConfirmedWorkloads confirmed_;
+  ModelService models_;
+  Guardrails guardrails_;
   AllowWatch allow_;
   Feed feed_;
   Series series_;

@@ -95,21 +95,21 @@ std::vector<placement::PodSpec> Asks::next_pods(const wire::Ask& ask) const {
     if (next.size() == placement::kMaxAhead) return next;
     next.push_back(spec_of(each));
   }
-  if (next.empty()) next = state_.queue(static_cast<std::size_t>(core_.config().look_ahead), ask.pod_uid);
+  if (next.empty()) next = state_.pods().queue(static_cast<std::size_t>(core_.config().look_ahead), ask.pod_uid);
   return next;
 }
 
 wire::Suggestion Asks::decide(wire::Ask ask, MonoTime now) {
   const placement::PodSpec spec = core_.engine().expected(spec_of(ask));
-  state_.land(spec.uid);  // an earlier expectation of this pod must not count against its node
+  state_.pods().land(spec.uid);  // an earlier expectation of this pod must not count against its node
   core_.engine().shadow().withdraw(spec.uid);
   core_.forget_advice(spec.uid);
   if (const Pod* before = state_.pod(spec.uid); before != nullptr && before->asked) {
     core_.open().take(before->decision_id);  // only the newest decision of a pod can become its placement
   }
-  const DecisionCore::InUse in_use = core_.in_use();
+  const NetworkChoice::InUse in_use = core_.networks().in_use();
   const models::QNetwork* network = in_use.network.get();
-  const std::uint64_t id = core_.next_id();
+  const std::uint64_t id = core_.log().next_id();
   const auto rows = core_.engine().index().find(state_.raw_view(), ask.candidates);
   const placement::ClusterView& view = state_.view(spec, rows, now);
   const ArmNow arm = core_.arm();
@@ -121,12 +121,13 @@ wire::Suggestion Asks::decide(wire::Ask ask, MonoTime now) {
                                                                .pod = spec,
                                                                .candidates = std::move(ask.candidates),
                                                                .network = network,
-                                                               .epsilon = core_.epsilon(),
+                                                               .epsilon = core_.networks().epsilon(),
                                                                .turn = core_.figures().decisions,
                                                                .random = core_.random(),
                                                                .rows = rows,
                                                                .ahead = ahead});
-  std::optional<OpenDecision> open = core_.go_by_copy(advice, view, spec, network, core_.epsilon(), rows, ahead);
+  std::optional<OpenDecision> open =
+      core_.go_by_copy(advice, view, spec, network, core_.networks().epsilon(), rows, ahead);
   wire::Decision decision = std::move(advice.record);
   decision.id = id;
   decision.wall_ns = to_ns(clock_.wall());
@@ -141,7 +142,7 @@ wire::Suggestion Asks::decide(wire::Ask ask, MonoTime now) {
   answer.decision_id = id;
   answer.policy = decision.policy;
   answer.model_step = decision.model_step;
-  const bool sound = !decided_ || decided_(arm, advice.max_abs_residual);
+  const bool sound = sink_.on_decided(arm, advice.max_abs_residual);
   const bool acting = acts(arm.arm) && sound;
   answer.neutral = !acting || !advice.top;
   answer.reason = acting ? decision.reason : why_neutral(arm.arm, sound);
@@ -166,8 +167,8 @@ wire::Suggestion Asks::decide(wire::Ask ask, MonoTime now) {
   if (entry.runner_up_terms) entry.runner_up_terms->uncertainty = core_.monitors().uncertainty(entry.runner_up);
   if (!spec.uid.empty()) {
     core_.engine().reserve_default(view, spec, advice.node, hold);
-    state_.ask(spec, id, advice.top.has_value(), now);
-    if (acting && advice.top) state_.fly(spec.uid, entry.decision.advice, now, hold);
+    state_.pods().ask(spec, id, advice.top.has_value(), now);
+    if (acting && advice.top) state_.pods().fly(spec.uid, entry.decision.advice, now, hold);
     core_.engine().reserve(spec, advice, now, hold);
     if (const Pod* asked = state_.pod(spec.uid); asked != nullptr && asked->watched)
       core_.engine().shadow().keep(spec.uid);
@@ -179,16 +180,16 @@ wire::Suggestion Asks::decide(wire::Ask ask, MonoTime now) {
       open->arm = arm;
       core_.open().add(id, std::move(*open));
     }
-    drop_outdated();  // decided_ may have changed the spec
+    drop_outdated();  // on_decided() may have changed the spec
     repeats_.keep(spec.uid, std::move(advice.candidates), answer, now);
   }
   core_.log().add(std::move(entry));
-  core_.changed(id);
+  core_.log().changed(id);
   return answer;
 }
 
 std::vector<wire::BoardClass> Asks::board() {
-  const auto network = core_.in_use().network;
+  const auto network = core_.networks().in_use().network;
   return placement::board_classes(state_.view({}, clock_.mono()), core_.engine().inputs(network.get()),
                                   core_.engine().options(), core_.figures().decisions, core_.random());
 }
@@ -196,7 +197,7 @@ std::vector<wire::BoardClass> Asks::board() {
 void Asks::report_starts(wire::Board& board) {
   const StartCap& cap = core_.engine().options().mask.start_cap;
   state_.view({}, clock_.mono());
-  board.last_decision = core_.last_id();
+  board.last_decision = core_.log().last_id();
   board.start_window_ms = 1000 * seconds(cap.window);
   for (const wire::BoardClass& one : board.classes) {
     for (const auto& [name, score] : one.scores) {
@@ -209,7 +210,7 @@ void Asks::report_starts(wire::Board& board) {
 }
 
 wire::BoardClass Asks::board_class(std::size_t number) {
-  const auto network = core_.in_use().network;
+  const auto network = core_.networks().in_use().network;
   return placement::board_class(number, state_.view({}, clock_.mono()), core_.engine().inputs(network.get()),
                                 core_.engine().options(), core_.figures().decisions, core_.random());
 }
@@ -221,7 +222,7 @@ LoggedDecision Asks::what_if(placement::PodSpec pod, std::vector<std::string> ca
   const auto row = runs != nullptr ? std::optional(runs->row) : std::nullopt;
   pod.node_name.clear();
   const placement::PodSpec spec = core_.engine().expected(std::move(pod));
-  const DecisionCore::InUse in_use = core_.in_use();
+  const NetworkChoice::InUse in_use = core_.networks().in_use();
   const models::QNetwork* network = reward.preset == core_.spec().reward.preset ? in_use.network.get() : nullptr;
   std::mt19937_64 random(core_.figures().decisions);
   placement::PlacementDecision advice = core_.engine().what_if({.view = state_.view(spec, clock_.mono()),

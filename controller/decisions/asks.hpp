@@ -12,12 +12,12 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "common/wire/messages.hpp"
 #include "controller/decisions/decision_core.hpp"
+#include "controller/decisions/decision_sink.hpp"
 #include "controller/decisions/deferrals.hpp"
 #include "controller/decisions/repeats.hpp"
 
@@ -25,7 +25,8 @@ namespace wattle::controller {
 
 class Asks {
  public:
-  Asks(DecisionCore& core, ClusterState& state, const Clock& clock) : core_(core), state_(state), clock_(clock) {}
+  Asks(DecisionCore& core, ClusterState& state, DecisionSink& sink, const Clock& clock)
+      : core_(core), state_(state), sink_(sink), clock_(clock) {}
   wire::Suggestion ask(wire::Ask ask);
   // Returns the decision for a pod under the given pod spec and reward, in the form of a log entry, without recording,
   // reserving or learning anything. A running pod is evaluated as if it were not on its node.
@@ -41,9 +42,6 @@ class Asks {
   void recall(const wire::Decision& decision);
   // The pod is placed or deleted, so it gets no repeated answer.
   void forget(const std::string& pod_uid) { repeats_.forget(pod_uid); }
-  // `decided` is called with the largest residual of each decision (false: the answer must be neutral). It may change
-  // the spec.
-  void on_decided(std::function<bool(const ArmNow&, double)> decided) { decided_ = std::move(decided); }
 
  private:
   wire::Suggestion decide(wire::Ask ask, MonoTime now);
@@ -54,11 +52,11 @@ class Asks {
 
   DecisionCore& core_;
   ClusterState& state_;
+  DecisionSink& sink_;
   const Clock& clock_;
   Repeats repeats_;
   Deferrals deferrals_;
   std::uint64_t edition_ = 0;  // of the answers in repeats_
-  std::function<bool(const ArmNow&, double)> decided_;
 };
 
 }  // namespace wattle::controller

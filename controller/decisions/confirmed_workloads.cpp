@@ -49,9 +49,9 @@ void ConfirmedWorkloads::know(const std::string& uid, const LoggedDecision* deci
   spec.name = decision->decision.pod_name;
   spec.pod_namespace = decision->decision.pod_namespace;
   if (!decision->decision.placed_on.empty())  // the decision has its placement
-    state_.recall(spec, decision->decision.id);
+    state_.pods().recall(spec, decision->decision.id);
   else
-    state_.ask(spec, decision->decision.id, !decision->decision.advice.empty(), clock_.mono());
+    state_.pods().ask(spec, decision->decision.id, !decision->decision.advice.empty(), clock_.mono());
 }
 
 std::string ConfirmedWorkloads::find_unit(const std::string& name, const std::vector<std::string>& names) const {
@@ -114,7 +114,7 @@ Result<Confirmation> ConfirmedWorkloads::confirm(const std::string& pod, const s
   decider_.placements().placed(uid, node, true);
   if (tied == nullptr) waiting_[node].insert(uid);
   const std::string name = tied != nullptr ? tied->unit : std::string();
-  state_.call_unit(uid, name);
+  state_.pods().call_unit(uid, name);
   const auto entry = workloads_.insert_or_assign(uid, std::move(workload)).first;
   keep(uid, entry->second);
   return Confirmation{uid, node, name, false, entry->second.limit_s};
@@ -165,7 +165,7 @@ void ConfirmedWorkloads::tie(const std::string& uid, Workload& workload, const s
 void ConfirmedWorkloads::untie(const std::string& uid, const Workload& workload) {
   const auto tied = ties_.untie(uid, state_.newest(workload.node));
   if (tied) state_.rename(tied->node, uid, tied->unit, workload.kind);
-  state_.call_unit(uid, {});
+  state_.pods().call_unit(uid, {});
 }
 
 void ConfirmedWorkloads::end(const std::string& uid, const char* why) {
@@ -222,7 +222,7 @@ void ConfirmedWorkloads::adopt(const Node& node, const Record& record) {
     if (!workload.limited) workload.limit_s = 0;
     tie(uid, workload, values.name);
     decider_.placements().placed(uid, name, false);
-    state_.call_unit(uid, values.name);
+    state_.pods().call_unit(uid, values.name);
     keep(uid, workload);
   }
 }
@@ -259,7 +259,7 @@ std::string ConfirmedWorkloads::claimed(const Node& node, const WorkloadValues& 
   const Former back = std::move(*same);
   former->second.erase(same);
   if (clock_.mono() - back.at >= kComesBack || state_.pod(back.spec.uid) != nullptr) return {};
-  state_.recall(back.spec, back.decision_id);
+  state_.pods().recall(back.spec, back.decision_id);
   Workload& again = workloads_[back.spec.uid] = back.workload;
   again.seen_at = clock_.mono();
   return back.spec.uid;
@@ -304,7 +304,7 @@ void ConfirmedWorkloads::greeted(const std::string& node) {
     // Records of while the controller was away are its own, too.
     if (pod.unit.ends_with(".service") || pod.unit.ends_with(".scope")) {
       ties_.tie(pod.uid, node, pod.unit);
-      state_.call_unit(pod.uid, pod.unit);
+      state_.pods().call_unit(pod.uid, pod.unit);
     } else {
       waiting_[node].insert(pod.uid);
     }

@@ -2,14 +2,14 @@
 
 namespace wattle::controller {
 
-Decider::Decider(const ControllerConfig& config, ClusterState& state, const ServingModel& networks, const Clock& clock,
-                 std::function<void(LearningNews)> learn, std::uint64_t first_decision_id,
+Decider::Decider(const ControllerConfig& config, ClusterState& state, const ServingModel& networks, DecisionSink& sink,
+                 const Clock& clock, std::function<void(LearningNews)> learn, std::uint64_t first_decision_id,
                  placement::ClusterModel cluster_model)
     : DecisionCore(config, state, networks, clock, std::move(learn), first_decision_id, std::move(cluster_model)),
       clock_(clock),
-      asks_(*this, state, clock),
+      asks_(*this, state, sink, clock),
       outcomes_(*this, state, clock),
-      placements_(*this, asks_, outcomes_, state, clock) {}
+      placements_(*this, asks_, outcomes_, state, sink, clock) {}
 
 void Decider::expire() {
   const MonoTime now = clock_.mono();

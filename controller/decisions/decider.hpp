@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <utility>
 
 #include "controller/decisions/asks.hpp"
 #include "controller/decisions/decision_core.hpp"
@@ -16,9 +15,9 @@ namespace wattle::controller {
 
 class Decider final : public DecisionCore {
  public:
-  // The arguments are those of DecisionCore.
-  Decider(const ControllerConfig& config, ClusterState& state, const ServingModel& networks, const Clock& clock,
-          std::function<void(LearningNews)> learn, std::uint64_t first_decision_id,
+  // The other arguments are those of DecisionCore.
+  Decider(const ControllerConfig& config, ClusterState& state, const ServingModel& networks, DecisionSink& sink,
+          const Clock& clock, std::function<void(LearningNews)> learn, std::uint64_t first_decision_id,
           placement::ClusterModel cluster_model = placement::ClusterModel());
 
   Asks& asks() { return asks_; }
@@ -30,12 +29,6 @@ class Decider final : public DecisionCore {
   void recall(LoggedDecision entry);
   // Adds a pod that ran before the restart.
   void recall(const PodFacts& pod) { placements_.recall(pod); }
-  // See Asks::on_decided() and Outcomes::on_judged().
-  void on_verdict(std::function<bool(const ArmNow&, double)> decided,
-                  std::function<void(const ArmNow&, double)> judged) {
-    asks_.on_decided(std::move(decided));
-    outcomes_.on_judged(std::move(judged));
-  }
 
  private:
   const Clock& clock_;

@@ -1,7 +1,6 @@
 #include "controller/decisions/decision_core.hpp"
 
 #include <cassert>
-#include <cmath>
 #include <utility>
 
 #include "common/json/value.hpp"
@@ -24,7 +23,7 @@ DecisionCore::DecisionCore(const ControllerConfig& config, ClusterState& state, 
                            placement::ClusterModel cluster_model)
     : config_(config),
       state_(state),
-      networks_(networks),
+      serving_(networks),
       clock_(clock),
       learn_(std::move(learn)),
       random_(static_cast<std::uint64_t>(config.seed)),
@@ -37,9 +36,9 @@ DecisionCore::DecisionCore(const ControllerConfig& config, ClusterState& state, 
                 .day = kBlocksOfDay * config.blocks.length,
                 .seed = static_cast<std::uint64_t>(config.seed)}},
               std::move(cluster_model)),
+      networks_(config, networks, engine_, spec_),
       monitors_(engine_),
-      log_(static_cast<std::size_t>(config.decision_ring)),
-      next_id_(first_decision_id) {
+      log_(static_cast<std::size_t>(config.decision_ring), first_decision_id) {
   take(configured_spec(config));
 }
 
@@ -65,8 +64,6 @@ void DecisionCore::follow_block() {
   const bool control = arm().arm == Arm::control;
   engine_.shadow().set_control(control ? std::optional(block_at(spec_.schedule, clock_.wall()).number) : std::nullopt);
 }
-
-void DecisionCore::plan_with(placement::PlanMaker& maker) { engine_.plan_with(&maker); }
 
 // Shadow's advice adds up on a copy of the cluster. The pod goes to the cluster as it is: what is learned from is that.
 std::optional<OpenDecision> DecisionCore::go_by_copy(placement::PlacementDecision& advice,
@@ -99,11 +96,11 @@ void DecisionCore::refresh(MonoTime now) {
   follow_recalled(now);
   engine_.cluster_model().set_acting(acts(arm().arm));
   follow_block();
-  offer_networks();
+  networks_.offer();
   const placement::Candidate served = engine_.trials().serves();
   engine_.refresh(view);
   if (engine_.trials().serves() != served) ++edition_;
-  if (monitors_.look_at(networks_.serving())) ++edition_;
+  if (monitors_.look_at(serving_.serving())) ++edition_;
 }
 
 void DecisionCore::recall_advice(const wire::Decision& decision) {
@@ -130,92 +127,6 @@ void DecisionCore::follow_recalled(MonoTime now) {
     engine_.reserve_again(pod->spec, {advised->row, advice}, {state_.node(pod->node)->row, pod->node}, now);
     return true;
   });
-}
-
-DecisionCore::InUse DecisionCore::in_use() const {
-  ServingModel::Serving serving = networks_.serving();
-  const bool learned = fits(serving.network, serving.version);
-  const bool by_baseline = engine_.measured() && engine_.trials().serves() != placement::Candidate::learned;
-  if (fits(serving.trusted, serving.trusted_version) && (by_baseline || !learned))
-    return {std::move(serving.trusted), std::move(serving.trusted_version), false};
-  if (!learned) return {};
-  return {std::move(serving.network), std::move(serving.version), true};
-}
-
-DecisionCore::Present DecisionCore::present() const {
-  const ServingModel::Serving serving = networks_.serving();
-  const bool baseline = fits(serving.trusted, serving.trusted_version);
-  const bool same = baseline && serving.version.sha256 == serving.trusted_version.sha256;
-  return {baseline, fits(serving.network, serving.version) && !same};
-}
-
-void DecisionCore::offer_networks() {
-  const Present present = this->present();
-  const bool active = engine_.trials().active();
-  engine_.trials().favour_baseline(!networks_.serving().trusted_version.certificate.empty());
-  engine_.trials().offer(placement::Candidate::baseline, active && present.baseline);
-  engine_.trials().offer(placement::Candidate::learned, active && present.learned);
-}
-
-DecisionCore::NetworkStates DecisionCore::network_states() const {
-  const Present present = this->present();
-  const bool measured = engine_.measured();
-  NetworkStates states;
-  if (present.baseline)
-    states.baseline = measured          ? engine_.trials().state(placement::Candidate::baseline)
-                      : present.learned ? stats::NetworkState::candidate
-                                        : stats::NetworkState::in_use;
-  if (present.learned)
-    states.learned = measured ? engine_.trials().state(placement::Candidate::learned) : stats::NetworkState::in_use;
-  return states;
-}
-
-std::vector<Contender> DecisionCore::measured_contenders() const {
-  const placement::CandidateTrials& trials = engine_.trials();
-  std::vector<Contender> all;
-  for (const placement::Candidate each : placement::kCandidates) {
-    const bool in_use = each == trials.in_use();
-    Contender one{(placement::is_network(each) ? "the network " : "the policy ") + std::string(trials.name(each)),
-                  in_use,
-                  each == trials.serves() && !in_use ? "it has the present block" : "",
-                  {},
-                  {},
-                  {}};
-    if (each != placement::Candidate::floor || in_use) one.state = trials.state(each);
-    if (const auto mean = trials.difference(each)) {
-      MeasuredDifference measured{std::string(trials.name(trials.reference(each))), std::expm1(*mean), {}, {}, 0, {}};
-      if (const auto interval = trials.interval(each)) {
-        measured.low = std::expm1(interval->low);
-        measured.high = std::expm1(interval->high);
-      }
-      measured.groups = trials.groups(each);
-      measured.wait_ratio = trials.waited(each).mean();
-      one.measured = std::move(measured);
-    }
-    all.insert(in_use ? all.begin() : all.end(), std::move(one));
-  }
-  return all;
-}
-
-std::vector<Contender> DecisionCore::contenders() const {
-  if (engine_.measured()) return measured_contenders();
-  const InUse in_use = this->in_use();
-  if (in_use.network == nullptr || !engine_.policy().learns) return {};
-  const bool learned = in_use.learned || in_use.version.loaded_from.empty();
-  const NetworkStates states = network_states();
-  return {{learned ? "the network learned on this cluster" : "the network " + in_use.version.loaded_from,
-           true,
-           {},
-           in_use.version.certificate,
-           in_use.learned ? states.learned : states.baseline,
-           {}}};
-}
-
-// Zero while another candidate serves, and for the initial network, which was judged elsewhere.
-double DecisionCore::epsilon() const {
-  const InUse in_use = this->in_use();
-  const bool began_with = in_use.network != nullptr && !in_use.learned;
-  return network_gated() || began_with ? 0 : engine_.options().epsilon;
 }
 
 }  // namespace wattle::controller

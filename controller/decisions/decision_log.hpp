@@ -8,8 +8,10 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "common/wire/messages.hpp"
@@ -62,12 +64,18 @@ LoggedDecision log_entry(const placement::PlacementDecision& advice, wire::Decis
 class DecisionLog {
  public:
   static constexpr std::size_t kMaxCandidates = 500'000;  // about 100 MB: large clusters keep fewer decisions
-  explicit DecisionLog(std::size_t capacity) : capacity_(capacity) {}
+  DecisionLog(std::size_t capacity, std::uint64_t first_id) : capacity_(capacity), next_id_(first_id) {}
+  std::uint64_t next_id() { return next_id_++; }
+  std::uint64_t last_id() const { return next_id_ - 1; }
   void add(LoggedDecision entry);
   LoggedDecision* find(std::uint64_t id);
   const LoggedDecision* find(std::uint64_t id) const;
   // The newest decision of a decision id, a pod UID, a pod name, or "namespace/name".
   const LoggedDecision* newest(std::string_view pod) const;
+  // Notes that the decision was added or extended.
+  void changed(std::uint64_t id) { changed_.insert(id); }
+  // Takes the ids of decisions added or extended since the last call.
+  std::set<std::uint64_t> take_changed() { return std::exchange(changed_, {}); }
   std::size_t capacity() const { return capacity_; }
   const std::deque<LoggedDecision>& entries() const { return entries_; }  // oldest first
 
@@ -75,6 +83,8 @@ class DecisionLog {
   std::size_t capacity_;
   std::size_t candidates_ = 0;          // in entries_
   std::deque<LoggedDecision> entries_;  // ids ascend
+  std::uint64_t next_id_;
+  std::set<std::uint64_t> changed_;
 };
 
 }  // namespace wattle::controller

@@ -36,7 +36,7 @@ std::optional<double> expected_of(const LoggedDecision& made, const std::string&
 void Outcomes::open(std::uint64_t decision_id, const placement::PodSpec& spec, const std::string& node, std::size_t row,
                     placement::RawOutcome begun, const std::optional<ArmNow>& arm) {
   begun.placement = watched_++;
-  const Duration window = settle_window(core_.config(), core_.options().reward.preset);
+  const Duration window = settle_window(core_.config(), core_.engine().options().reward.preset);
   windows_.open({decision_id, spec, node, row, clock_.mono(), window, std::move(begun), arm});
 }
 
@@ -77,14 +77,14 @@ void Outcomes::settled(const SettleWindow& window, placement::RawOutcome raw) {
     entry->decision.outcome = reported(window, reward, raw);
     entry->judged_by = reward_id(core_.engine().options().reward);
     entry->reward_preset = placement::to_string(core_.engine().options().reward.preset);
-    core_.changed(window.decision_id());
+    core_.log().changed(window.decision_id());
   }
   const LoggedDecision* made = core_.log().find(window.decision_id());
   core_.monitors().judged(window.node(), reward.value,
                           made != nullptr ? expected_of(*made, window.node()) : std::nullopt);
   // The guard judges advice, not exploration.
   const bool explored = made != nullptr && made->decision.explored && window.arm() && acts(window.arm()->arm);
-  if (judged_ && window.arm() && !explored) judged_(*window.arm(), reward.value);
+  if (window.arm() && !explored) judged_.push_back({*window.arm(), reward.value});
   core_.learn(SettledNews{window.decision_id(), std::move(raw)});
 }
 

@@ -5,16 +5,22 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "controller/decisions/decision_core.hpp"
 #include "controller/decisions/outcome_windows.hpp"
 
 namespace wattle::controller {
+
+// The reward of an outcome, in the arm of its decision.
+struct Judged {
+  ArmNow arm;
+  double reward = 0;
+};
 
 class Outcomes {
  public:
@@ -32,8 +38,8 @@ class Outcomes {
     windows_.pod_failed(pod_uid, node, how);
   }
   void expire(MonoTime now) { settle(windows_.over(now)); }
-  // `judged` is called with the reward of each outcome. It may change the spec.
-  void on_judged(std::function<void(const ArmNow&, double)> judged) { judged_ = std::move(judged); }
+  // Takes the rewards since the last call, without those of exploration.
+  std::vector<Judged> take_judged() { return std::exchange(judged_, {}); }
 
  private:
   // Settles the outcomes of these windows.
@@ -45,7 +51,7 @@ class Outcomes {
   const Clock& clock_;
   OutcomeWindows windows_;
   std::uint64_t watched_ = 0;  // placements whose outcome was or is watched
-  std::function<void(const ArmNow&, double)> judged_;
+  std::vector<Judged> judged_;
 };
 
 }  // namespace wattle::controller

@@ -35,13 +35,13 @@ bool Placements::resumed(const std::string& pod_uid, const std::string& node) {
 bool Placements::place(const std::string& pod_uid, const std::string& node, PlacementSource reported) {
   const MonoTime now = clock_.mono();
   const Node* known = state_.node(node);
-  if (known == nullptr || pod_uid.empty() || state_.buried(pod_uid)) return false;
+  if (known == nullptr || pod_uid.empty() || state_.pods().buried(pod_uid)) return false;
   const std::size_t row = known->row;
   const bool recalled = recall_pod(pod_uid, node);
   const Pod* before = state_.pod(pod_uid);
   const bool by_operator = reported == PlacementSource::by_operator || reported == PlacementSource::by_store;
   if (before != nullptr && before->node == node) {
-    state_.bind(pod_uid, node, by_operator, now);
+    state_.pods().bind(pod_uid, node, by_operator, now);
     return false;
   }
   if (reported == PlacementSource::by_agent && known->pods.size() >= kMaxPods) return false;
@@ -52,7 +52,7 @@ bool Placements::place(const std::string& pod_uid, const std::string& node, Plac
   const bool ran_before = recalled || reported == PlacementSource::by_list || reported == PlacementSource::by_store;
   const bool starts = expected || (!ran_before && (reported != PlacementSource::by_agent || known->samples > 1));
   // The state "before" the placement: the pod is neither expected nor there.
-  state_.land(pod_uid);
+  state_.pods().land(pod_uid);
   const bool waited = before != nullptr && before->node.empty();
   const placement::PodSpec spec = before != nullptr ? before->spec : placement::PodSpec{};
   std::uint64_t id = waited && before->asked ? before->decision_id : 0;
@@ -65,9 +65,9 @@ bool Placements::place(const std::string& pod_uid, const std::string& node, Plac
   }
   std::optional<placement::RawOutcome> begun;
   if (asked) begun = placement::begin_outcome(state_.raw_view(), spec, row, core_.engine().options().reward);
-  state_.bind(pod_uid, node, by_operator, now);
-  if (starts) state_.started(pod_uid, node, now);
-  if (starts && placed_) placed_(state_.pod(pod_uid)->spec, node);
+  state_.pods().bind(pod_uid, node, by_operator, now);
+  if (starts) state_.pods().started(pod_uid, node, now);
+  if (starts) sink_.on_placed(state_.pod(pod_uid)->spec, node);
   core_.engine().on_pod_started(spec, node, row, now);
   ++core_.figures().placements;
   core_.figures().placements_unasked += unasked && !recalled ? 1 : 0;
@@ -80,7 +80,7 @@ void Placements::join(std::uint64_t id, const placement::PodSpec& spec, const st
   LoggedDecision* entry = core_.log().find(id);
   if (entry != nullptr) {
     entry->decision.placed_on = node;
-    core_.changed(id);
+    core_.log().changed(id);
   }
   std::optional<ArmNow> arm;
   if (auto open = core_.open().take(id)) {
@@ -105,7 +105,7 @@ void Placements::gone(const std::string& pod_uid, const std::string& node) {
   if (const Pod* pod = state_.pod(pod_uid); pod == nullptr || pod->node != node) return;
   left(pod_uid, clock_.mono());
   outcomes_.pod_gone(pod_uid, node);
-  state_.unbind(pod_uid, node);
+  state_.pods().unbind(pod_uid, node);
 }
 
 void Placements::greeted(const wire::Hello& hello) {
@@ -115,7 +115,7 @@ void Placements::greeted(const wire::Hello& hello) {
 
 void Placements::left(const std::string& pod_uid, MonoTime now) {
   const Pod* pod = state_.pod(pod_uid);
-  if (pod != nullptr && left_) left_(pod->spec);
+  if (pod != nullptr) sink_.on_left(pod->spec);
   const Node* node = pod != nullptr ? state_.node(pod->node) : nullptr;
   core_.engine().on_pod_ended(pod_uid, pod != nullptr ? &pod->spec : nullptr,
                               node != nullptr ? std::optional(node->row) : std::nullopt, now);
@@ -125,8 +125,8 @@ bool Placements::recall_pod(const std::string& pod_uid, const std::string& node)
   if (state_.pod(pod_uid) != nullptr) return false;
   const auto found = recalled_pods_.take(pod_uid, node);
   if (!found) return false;
-  state_.recall(core_.engine().expected(found->spec), found->decision_id);
-  state_.name_containers(pod_uid, found->container_ids);
+  state_.pods().recall(core_.engine().expected(found->spec), found->decision_id);
+  state_.pods().name_containers(pod_uid, found->container_ids);
   return true;
 }
 
@@ -138,11 +138,11 @@ void Placements::described(const placement::PodSpec& pod, bool unschedulable, co
   const Pod* before = state_.pod(pod.uid);
   // An agent may have seen its cgroup before anything else was known of it.
   const bool unnamed = before != nullptr && !before->node.empty() && before->spec.app.empty() && !pod.app.empty();
-  if (state_.describe(pod, unschedulable))
+  if (state_.pods().describe(pod, unschedulable))
     core_.engine().shadow().withdraw(pod.uid);
   else
     core_.engine().shadow().keep(pod.uid);
-  state_.nominate(pod.uid, nominated, clock_.mono());
+  state_.pods().nominate(pod.uid, nominated, clock_.mono());
   if (before != nullptr && !before->node.empty()) core_.engine().cluster_model().resized(pod.uid, pod.request);
   if (unnamed) core_.engine().cluster_model().placed(before->spec, before->node, clock_.mono());
 }
@@ -155,7 +155,7 @@ void Placements::failed(const std::string& pod_uid, std::string_view how) {
 void Placements::deleted(const std::string& pod_uid) {
   elsewhere(pod_uid);
   asks_.forget(pod_uid);
-  state_.bury(pod_uid, clock_.mono());
+  state_.pods().bury(pod_uid, clock_.mono());
 }
 
 void Placements::elsewhere(const std::string& pod_uid) {
@@ -165,21 +165,21 @@ void Placements::elsewhere(const std::string& pod_uid) {
     const std::string node = pod->node;
     outcomes_.pod_gone(pod_uid, node);
     left(pod_uid, clock_.mono());
-    state_.unbind(pod_uid, node);
+    state_.pods().unbind(pod_uid, node);
     return;
   }
   core_.open().take(pod->decision_id);
   core_.engine().shadow().withdraw(pod_uid);
-  state_.forget(pod_uid);
+  state_.pods().forget(pod_uid);
 }
 
 std::uint64_t Placements::observe(placement::PodSpec pod, const std::string& node, MonoTime now) {
   // A DaemonSet's pod has no choice of a node.
   if (core_.spec().mode.mode == Mode::off || pod.daemonset) return 0;
   pod = core_.engine().expected(std::move(pod));
-  const DecisionCore::InUse in_use = core_.in_use();
+  const NetworkChoice::InUse in_use = core_.networks().in_use();
   const models::QNetwork* network = in_use.network.get();
-  const std::uint64_t id = core_.next_id();
+  const std::uint64_t id = core_.log().next_id();
   const placement::ClusterView& view = state_.view(pod, now);
   placement::PlacementDecision advice = core_.engine().decide({.view = view,
                                                                .pod = pod,
@@ -198,7 +198,7 @@ std::uint64_t Placements::observe(placement::PodSpec pod, const std::string& nod
   decision.decided_by = "scheduler";
   decision.reason = "placed by its scheduler without a request; Wattle would have chosen: " + decision.reason;
   decision.decide_us = seconds(clock_.mono() - now) * 1e6;
-  state_.decided(pod.uid, id);
+  state_.pods().decided(pod.uid, id);
   LoggedDecision entry = log_entry(advice, std::move(decision));
   entry.demand_cores = placement::demand_cores(pod);
   entry.asked = pod;
@@ -208,7 +208,7 @@ std::uint64_t Placements::observe(placement::PodSpec pod, const std::string& nod
   open->at = now;
   core_.open().add(id, std::move(*open));
   core_.log().add(std::move(entry));
-  core_.changed(id);
+  core_.log().changed(id);
   return id;
 }
 

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <string_view>
 
@@ -19,8 +18,9 @@ namespace wattle::controller {
 
 class Placements {
  public:
-  Placements(DecisionCore& core, Asks& asks, Outcomes& outcomes, ClusterState& state, const Clock& clock)
-      : core_(core), asks_(asks), outcomes_(outcomes), state_(state), clock_(clock) {}
+  Placements(DecisionCore& core, Asks& asks, Outcomes& outcomes, ClusterState& state, DecisionSink& sink,
+             const Clock& clock)
+      : core_(core), asks_(asks), outcomes_(outcomes), state_(state), sink_(sink), clock_(clock) {}
 
   // An agent saw the pod's cgroup, or an operator confirmed. Returns false if the placement is known already or the
   // node is unknown.
@@ -48,13 +48,6 @@ class Placements {
   // Adds pods that ran before the restart; they are recognised when they are seen again.
   void recall(const LoggedDecision& entry) { recalled_pods_.add(entry); }
   void recall(const PodFacts& pod) { recalled_pods_.add(pod); }
-  // `placed` is called at each placement that begins now, not for pods that a list or a node's first record shows
-  // running.
-  void on_placed(std::function<void(const placement::PodSpec& pod, const std::string& node)> placed) {
-    placed_ = std::move(placed);
-  }
-  // `left` is called for each pod that leaves the node on which it was seen.
-  void on_left(std::function<void(const placement::PodSpec& pod)> left) { left_ = std::move(left); }
 
  private:
   enum class PlacementSource { by_agent, by_operator, by_binding, by_list, by_store };
@@ -74,11 +67,10 @@ class Placements {
   Asks& asks_;
   Outcomes& outcomes_;
   ClusterState& state_;
+  DecisionSink& sink_;
   const Clock& clock_;
   RecalledPods recalled_pods_;
   MonoTime state_expired_{};
-  std::function<void(const placement::PodSpec&, const std::string&)> placed_;
-  std::function<void(const placement::PodSpec&)> left_;
 };
 
 }  // namespace wattle::controller

@@ -5,7 +5,6 @@
 
 #include "common/version.hpp"
 #include "common/wire/codec.hpp"
-#include "controller/ingest/validate.hpp"
 
 namespace wattle::controller {
 namespace {
@@ -13,36 +12,32 @@ namespace {
 using transport::Channel;
 using transport::Refused;
 constexpr Duration kDeadAfter = std::chrono::seconds(5);
-constexpr Duration kTakeoverWindow = std::chrono::seconds(60);
-constexpr Duration kCutFor = std::chrono::seconds(60);
-constexpr std::size_t kMaxTakeovers = 6;
-constexpr Duration kCutForAtMost = std::chrono::seconds(600);
-constexpr Duration kConflictLasts = std::chrono::seconds(600);
-constexpr std::size_t kKnocks = 3;
-constexpr std::uint64_t kLeastCredit = 4;
+constexpr std::uint64_t kLeastSessionCredit = 4;
 constexpr std::uint64_t kSharedCredit = 20'000;  // over all sessions
 constexpr std::uint64_t kFairPerS = 256;         // records of one node; a node that sends more gets
 constexpr std::uint64_t kThrottledCredit = 16;   // this per commit
 constexpr std::uint64_t kMaxBatch = 64;
+constexpr std::uint64_t kMaxLivePerS = 256;  // records: ten intervals of a second, of 25 parts each
 constexpr std::uint64_t kPingsPerS = 8;      // of a session that are answered ahead of its other messages
 constexpr std::uint64_t kStudentsPerS = 50;  // of 0.2 MB each
-
-void forget_before(std::vector<MonoTime>& times, MonoTime since) {
-  std::erase_if(times, [&](MonoTime when) { return when < since; });
-}
 
 }  // namespace
 
 Telemetry::Telemetry(const Clock& clock, const Log& log, TelemetrySink& sink, transport::RefusalCounts* refusals,
                      RecordStore* store, const StoreMarks& marks)
-    : clock_(clock), log_(log), sink_(sink), refusals_(refusals), store_(store) {
+    : clock_(clock),
+      log_(log),
+      sink_(sink),
+      refusals_(refusals),
+      duplicates_(clock, log),
+      reader_(log, sink, store, figures_) {
   for (const auto& [node, mine] : marks)
     for (const auto& [incarnation, seq] : mine) history_[node].marks[incarnation] = {seq, seq};
 }
 
 std::vector<wire::Message> Telemetry::refuse(const transport::Incoming& from, std::string subject, std::string what,
                                              std::string fix, Refused reason) {
-  History& history = history_[from.identity.name];
+  NodeHistory& history = history_[from.identity.name];
   if (refusals_ != nullptr) refusals_->add(Channel::telemetry, reason, from.identity.role);
   if (const auto count = reported_.note(from.identity.user_id() + " " + std::string(to_string(reason)), clock_.mono()))
     log_.warn("peer.refused", "a message of a peer was rejected",
@@ -87,8 +82,8 @@ std::vector<wire::Message> Telemetry::refuse_busy(const transport::Incoming& inc
 }
 
 std::vector<wire::Message> Telemetry::receive(const transport::Incoming& incoming) {
-  record_bytes_.clear();
-  auto message = wire::decode(incoming.bytes, {}, &record_bytes_);
+  reader_.bytes().clear();
+  auto message = wire::decode(incoming.bytes, {}, &reader_.bytes());
   if (!message) {
     // A newer agent may send kinds that this build does not know. Only those are ignored.
     if (message.error().code == Errc::unsupported) return {};
@@ -128,52 +123,8 @@ std::vector<wire::Message> Telemetry::receive(const transport::Incoming& incomin
   return {};  // no other kind is allowed here
 }
 
-// Counts takeovers by an equal incarnation, which a restarted agent never has, or by a higher one if a lower one still
-// sends.
-bool Telemetry::cut_if_alternating(const std::string& node, History& history, bool equals) {
-  const MonoTime now = clock_.mono();
-  forget_before(history.knocks, now - kConflictLasts);
-  if (!equals && history.knocks.empty()) return false;
-  forget_before(history.takeovers, now - kTakeoverWindow);
-  history.takeovers.push_back(now);
-  if (history.takeovers.size() <= kMaxTakeovers) return false;
-  const bool again = history.conflict_at && now - *history.conflict_at < 2 * kConflictLasts;
-  history.cut_for = again ? std::min(2 * history.cut_for, kCutForAtMost) : kCutFor;
-  history.cut_until = now + history.cut_for;
-  history.conflict_at = now;
-  history.takeovers.clear();
-  ++figures_.conflicts;
-  log_.error("agent.duplicate_cut",
-             "two agents with the same key replace each other; the controller rejects both for a while",
-             {{"node", node}, {"for_s", wattle::seconds(history.cut_for)}});
-  end_session(node);
-  return true;
-}
-
-// A single knock may come from an agent that was just restarted; several mean a second agent.
-void Telemetry::on_knock(const std::string& node, History& history) {
-  const MonoTime now = clock_.mono();
-  forget_before(history.knocks, now - kConflictLasts);
-  if (history.knocks.empty()) history.knocks_reported = false;
-  history.knocks.push_back(now);
-  if (history.knocks.size() < kKnocks) return;
-  history.conflict_at = now;
-  if (std::exchange(history.knocks_reported, true)) return;
-  ++figures_.conflicts;
-  log_.error("agent.duplicate", "two agents use the same key; the controller accepts the one that started later",
-             {{"node", node}});
-}
-
-std::vector<std::string> Telemetry::conflicts() const {
-  std::vector<std::string> nodes;
-  for (const auto& [node, history] : history_)
-    if (history.conflict_at && clock_.mono() - *history.conflict_at < kConflictLasts) nodes.push_back(node);
-  std::sort(nodes.begin(), nodes.end());
-  return nodes;
-}
-
 // Returns the mark up to which the agent need not send again. Records are ordered by their marks.
-RecordMark Telemetry::held(const History& history, std::uint64_t incarnation) const {
+RecordMark Telemetry::held(const NodeHistory& history, std::uint64_t incarnation) const {
   RecordMark mark;
   for (const auto& [mine, seqs] : history.marks)
     if (mine <= incarnation && seqs.committed > 0) mark = {mine, seqs.committed};
@@ -202,23 +153,23 @@ std::vector<wire::Message> Telemetry::on_hello(const transport::Incoming& from, 
       return refuse(from, node, "reports links or disks with " + std::to_string(capacity) + " bytes per second",
                     "correct link_bytes_per_s and disk_bytes_per_s in its configuration");
   const MonoTime now = clock_.mono();
-  History& history = history_[node];
-  if (history.cut_until && now < *history.cut_until)
-    return refuse(from, node, "two agents use this node's key and replace each other",
-                  "stop one of them and wait a minute");
-  history.cut_until.reset();
+  NodeHistory& history = history_[node];
+  constexpr const char *kTwo = "two agents use this node's key and replace each other",
+                       *kStopOne = "stop one of them and wait a minute";
+  if (duplicates_.is_cut(node)) return refuse(from, node, kTwo, kStopOne);
 
   const auto session = sessions_.find(node);
   const bool other = session != sessions_.end() && session->second.route != from.route;
   const bool other_lives = other && now - session->second.last_message < kDeadAfter;
   if (other_lives && hello.incarnation < session->second.incarnation) {
-    on_knock(node, history);
+    duplicates_.knock(node);
     return refuse(from, node, "a later incarnation of this agent is connected",
                   "run one agent per node, or stop the other one");
   }
-  if (other_lives && cut_if_alternating(node, history, hello.incarnation == session->second.incarnation))
-    return refuse(from, node, "two agents use this node's key and replace each other",
-                  "stop one of them and wait a minute");
+  if (other_lives && duplicates_.take_over(node, hello.incarnation == session->second.incarnation)) {
+    end_session(node);
+    return refuse(from, node, kTwo, kStopOne);
+  }
   const RecordMark kept = held(history, hello.incarnation);
   sessions_[node] = {from.route, hello.incarnation, now, from.key, kept, now};
   sessions_[node].version = version;
@@ -240,13 +191,13 @@ std::vector<wire::Message> Telemetry::on_hello(const transport::Incoming& from, 
 }
 
 std::uint64_t Telemetry::credit(const Session& session) const {
-  std::uint64_t share = std::clamp(kSharedCredit / sessions_.size(), kLeastCredit, kCredit);
+  std::uint64_t share = std::clamp(kSharedCredit / sessions_.size(), kLeastSessionCredit, kCredit);
   if (shedding_.credit > 0) share = std::min(share, shedding_.credit);
   return session.in_second > kFairPerS ? std::min(share, kThrottledCredit) : share;
 }
 
 std::optional<Answer> Telemetry::committed(const std::string& node, const RecordMark& last, std::size_t records) {
-  History& history = history_[node];
+  NodeHistory& history = history_[node];
   history.pending -= std::min(history.pending, records);
   if (const auto mine = history.marks.find(last.incarnation); mine != history.marks.end())
     mine->second.committed = std::max(mine->second.committed, last.seq);
@@ -285,6 +236,52 @@ wire::Ack Telemetry::ack(const std::string& node, Session& session, const Record
   if (!has) ack.student = student->parts;
   session.student_version = student->version;
   return ack;
+}
+
+std::vector<wire::Message> Telemetry::on_samples(const transport::Incoming& from, Session& session,
+                                                 wire::Samples& samples) {
+  const std::string& node = from.identity.name;
+  if (const auto complaint = reader_.take_gaps(node, session, history_[node], samples.gaps))
+    return refuse(from, node, complaint->what, complaint->fix);
+  if (samples.records.empty()) return {};
+  count_in_second(session, samples.records.size());
+  clocks_.see(node, samples.records.back(), session.incarnation, clock_);
+  reader_.begin(from, std::move(samples.records), false);
+  return read_on();
+}
+
+std::vector<wire::Message> Telemetry::read_on() {
+  const transport::Incoming& from = reader_.from();
+  const std::string& node = from.identity.name;
+  Session& session = sessions_.at(node);
+  NodeHistory& history = history_[node];
+  const bool live = reader_.live();
+  if (const auto complaint = reader_.read_on(session, history))
+    return refuse(from, node, complaint->what, complaint->fix);
+  // Otherwise the acknowledgement follows the store's next commit of this node's records.
+  if (reader_.reads() || live || history.pending > 0 || session.received == RecordMark{}) return {};
+  return {ack(node, session, session.received)};
+}
+
+void Telemetry::count_in_second(Session& session, std::size_t records) const {
+  const MonoTime now = clock_.mono();
+  if (now - session.second_began >= std::chrono::seconds(1)) {
+    session.second_began = now;
+    session.in_second = session.live_in_second = session.pings_in_second = 0;
+  }
+  session.in_second += records;
+}
+
+// Shown to current readers only; neither the mark nor the store includes it.
+std::vector<wire::Message> Telemetry::on_live(const transport::Incoming& from, Session& session, wire::Live& live) {
+  const std::string& node = from.identity.name;
+  count_in_second(session, 0);
+  session.live_in_second += std::max<std::size_t>(1, live.records.size());
+  if (session.live_in_second > kMaxLivePerS)
+    return refuse(from, node, "sends live values too often", "upgrade the agent");
+  if (!live.records.empty()) clocks_.see(node, live.records.back(), session.incarnation, clock_);
+  reader_.begin(from, std::move(live.records), true);
+  return read_on();
 }
 
 std::vector<wire::Message> Telemetry::on_placement(const transport::Incoming& from, const wire::Placement& placement) {

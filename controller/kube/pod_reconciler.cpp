@@ -42,7 +42,7 @@ bool PodReconciler::take(std::vector<kube::Change<kube::Node>> nodes, std::vecto
     if (change.now && change.now->failure != kube::PodFailure::none && state_.pod(change.key) != nullptr)
       put(change.now, change.followed);
     leave_waiting(change.key);
-    if (gone_) gone_(change.key);
+    sink_.on_gone(change.key);
     decider_.placements().deleted(change.key);
   }
   for (const kube::Change<kube::Pod>& change : pods)
@@ -53,7 +53,7 @@ bool PodReconciler::take(std::vector<kube::Change<kube::Node>> nodes, std::vecto
 // Another pod may use the UID now, so its cgroup is not ignored like that of a deleted pod.
 void PodReconciler::release(const std::string& uid) {
   leave_waiting(uid);
-  if (gone_) gone_(uid);
+  sink_.on_gone(uid);
   decider_.placements().elsewhere(uid);
 }
 
@@ -72,16 +72,16 @@ void PodReconciler::put(const PodPointer& pod, bool followed) {
     waiting_[pod->node_name][pod->uid] = pod;
     waits_at_[pod->uid] = pod->node_name;
     decider_.placements().elsewhere(pod->uid);
-    if (elsewhere_) elsewhere_(*pod);
+    sink_.on_elsewhere(*pod);
     return;
   }
   decider_.placements().described(spec_of(*pod), pod->unschedulable, pod->nominated_node);
   if (pod->node_name.empty()) {
-    if (elsewhere_) elsewhere_(*pod);
+    sink_.on_elsewhere(*pod);
     return;
   }
-  state_.name_containers(pod->uid, pod->container_ids);
-  if (reported_) reported_(*pod);
+  state_.pods().name_containers(pod->uid, pod->container_ids);
+  sink_.on_bound(*pod);
   decider_.placements().bound(pod->uid, pod->node_name, followed);
   if (pod->failure != kube::PodFailure::none) decider_.placements().failed(pod->uid, to_string(pod->failure));
 }

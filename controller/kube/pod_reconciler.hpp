@@ -6,7 +6,6 @@
 // Threads  the loop's
 #pragma once
 
-#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -21,20 +20,26 @@
 
 namespace wattle::controller {
 
+// Receives the pods of an API server before they reach the decisions. The base class ignores them.
+class PodSink {
+ public:
+  virtual ~PodSink() = default;
+  // The pod is bound to a known node, or changed there.
+  virtual void on_bound(const kube::Pod& /*pod*/) {}
+  // The pod has no node or one without an agent, or changed there.
+  virtual void on_elsewhere(const kube::Pod& /*pod*/) {}
+  // The pod ended, was deleted or has another UID now.
+  virtual void on_gone(const std::string& /*uid*/) {}
+};
+
 class PodReconciler {
  public:
-  PodReconciler(ClusterState& state, Decider& decider, Shims& shims, const Clock& clock)
-      : state_(state), decider_(decider), shims_(shims), clock_(clock) {}
+  PodReconciler(ClusterState& state, Decider& decider, Shims& shims, PodSink& sink, const Clock& clock)
+      : state_(state), decider_(decider), shims_(shims), sink_(sink), clock_(clock) {}
   // Reports that a pod of this namespace had the UID before the controller started (kube::StaticPods::recall).
   void recall(const std::string& uid, const std::string& pod_namespace) { static_pods_.recall(uid, pod_namespace); }
   // Applies changes of nodes and pods; pods have the API server's UIDs. Returns true if a node changed.
   bool take(std::vector<kube::Change<kube::Node>> nodes, std::vector<kube::Change<kube::Pod>> pods);
-  // Called for each pod that is bound to a known node, and again when it changes.
-  void on_bound(std::function<void(const kube::Pod&)> reported) { reported_ = std::move(reported); }
-  // Called for each pod without a node or on a node without an agent, and again when it changes.
-  void on_elsewhere(std::function<void(const kube::Pod&)> reported) { elsewhere_ = std::move(reported); }
-  // Called with the UID of each pod that ended, was deleted or has another UID now.
-  void on_gone(std::function<void(const std::string&)> reported) { gone_ = std::move(reported); }
   // The node's agent said Hello.
   void greeted(const std::string& node);
 
@@ -49,9 +54,8 @@ class PodReconciler {
   ClusterState& state_;
   Decider& decider_;
   Shims& shims_;
+  PodSink& sink_;
   const Clock& clock_;
-  std::function<void(const kube::Pod&)> reported_, elsewhere_;
-  std::function<void(const std::string&)> gone_;
   std::map<std::string, std::shared_ptr<const kube::Node>> nodes_;
   std::map<std::string, std::map<std::string, PodPointer>> waiting_;  // node that no agent speaks for -> UID -> pod
   std::unordered_map<std::string, std::string> waits_at_;             // UID -> that node

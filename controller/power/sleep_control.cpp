@@ -208,7 +208,7 @@ bool SleepControl::plan_due(const ClusterState& state) {
   Duration every = asker_ ? Duration::max() : plans_ < kFirstPlans ? kPlanSoon : kPlanEvery;
   if (cycles_ && cycles_->any_sleeps()) {
     every = std::min(every, kPlanAsleep);
-    if (state.pending() > 0 && state.pending() != planned_pending_) every = std::min(every, kPlanPending);
+    if (state.pods().pending() > 0 && state.pods().pending() != planned_pending_) every = std::min(every, kPlanPending);
   }
   return around_.clock.mono() - *planned_ >= every;
 }
@@ -221,7 +221,7 @@ Steps SleepControl::tick(ClusterState& state, const ClockOffsets* clocks) {
   std::vector<Steps> work;
   if (cycles_) {
     look_now_ = [this, &state, clocks](const std::string& name) { look(state, clocks, name, state.node(name)); };
-    cycles_->turn(state.pods().size());
+    cycles_->turn(state.pods().all().size());
     if (!looked_ || now - *looked_ >= kLookEvery) {
       looked_ = now;
       work.push_back(look_at_all(state, clocks));
@@ -259,7 +259,7 @@ Steps SleepControl::ask(const ClusterState& state) {
 Steps SleepControl::make(ClusterState& state) {
   planning_ = true;
   planned_ = around_.clock.mono();
-  planned_pending_ = state.pending();
+  planned_pending_ = state.pods().pending();
   const auto snapshot = std::make_shared<SleepSnapshot>();
   snapshot->now = around_.clock.wall();
   snapshot->config = around_.settings.plan;

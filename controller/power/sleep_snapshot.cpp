@@ -35,10 +35,10 @@ void add_pending(SleepSnapshot& snapshot, const ClusterState& state, bool watche
   const auto add = [&](const placement::PodSpec& pod) {
     snapshot.pending.push_back({pod.uid, pod.pod_namespace + "/" + pod.name, placement::ask_of(pod)});
   };
-  for (const placement::PodSpec& pod : state.queue(kMostPending, ""))
+  for (const placement::PodSpec& pod : state.pods().queue(kMostPending, ""))
     if (!pod.daemonset) add(pod);
   // Those that found no node are not in the queue, and need a sleeper most.
-  for (const auto& [uid, pod] : state.pods()) {
+  for (const auto& [uid, pod] : state.pods().all()) {
     const bool refused = watched ? pod.unschedulable : pod.asked && !pod.advised;
     if (refused && pod.node.empty() && pod.in_flight_to.empty() && !pod.spec.daemonset &&
         snapshot.pending.size() < kMostPending)

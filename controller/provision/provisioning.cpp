@@ -20,12 +20,13 @@ RequestBook book_of(const ControllerConfig& config, Store& store, const Clock& c
 }  // namespace
 
 Provisioning::Provisioning(const ControllerConfig& config, Store& store, const PrometheusRates& traffic,
-                           const Watch& watch, MarginLearner* learner, const Clock& clock, const Log& log)
+                           const Watch& watch, MarginLearner* learner, const Clock& clock, const Log& log,
+                           SizingLadder::Audit audit)
     : traffic_(traffic),
       watch_(watch),
       requests_(book_of(config, store, clock)),
       sizing_(requests_, config.provision == ProvisionLevel::requests, static_cast<std::uint64_t>(config.seed),
-              config.data_dir + "/" + std::string(kSizingFile), clock, log),
+              config.data_dir + "/" + std::string(kSizingFile), clock, log, std::move(audit)),
       replicas_(
           clock, traffic,
           [&watch](const std::string& workload) { return ReplicaOwner::asked(watch.autoscalers(), workload); },

@@ -22,9 +22,10 @@ class PrometheusRates;
 
 class Provisioning {
  public:
-  // `learner` null: learning is off, or provisioning.teacher. The other arguments outlive this object.
+  // `learner` null: learning is off, or provisioning.teacher. `audit` records orders about right sizes. The other
+  // arguments outlive this object.
   Provisioning(const ControllerConfig& config, Store& store, const PrometheusRates& traffic, const Watch& watch,
-               MarginLearner* learner, const Clock& clock, const Log& log);
+               MarginLearner* learner, const Clock& clock, const Log& log, SizingLadder::Audit audit = {});
 
   // The API server describes a pod on a node with an agent, again when it changes.
   void described(const kube::Pod& pod);

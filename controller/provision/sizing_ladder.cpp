@@ -33,15 +33,15 @@ bool has_lowered(const SizedOwner& owner) { return !owner.state.lowered.empty();
 }  // namespace
 
 SizingLadder::SizingLadder(const RequestBook& requests, bool may_set, std::uint64_t seed, std::string path,
-                           const Clock& clock, const Log& log, placement::SizingOptions options)
+                           const Clock& clock, const Log& log, Audit audit)
     : requests_(requests),
       may_set_(may_set),
       seed_(seed),
       path_(std::move(path)),
       clock_(clock),
       log_(log),
-      options_(options),
-      started_(clock.mono()) {
+      started_(clock.mono()),
+      audit_(std::move(audit)) {
   std::error_code ignored;
   if (requests_.on() && std::filesystem::exists(path_, ignored)) load();
 }

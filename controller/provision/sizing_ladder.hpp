@@ -72,12 +72,11 @@ struct LadderMode {
 
 class SizingLadder {
  public:
-  // `path`: the file, which is made at the first order. `may_set`: provisioning.level is requests.
-  SizingLadder(const RequestBook& requests, bool may_set, std::uint64_t seed, std::string path, const Clock& clock,
-               const Log& log, placement::SizingOptions options = {});
-
   using Audit = std::function<void(const std::string& who, const std::string& what, const std::string& why)>;
-  void on_audit(Audit audit) { audit_ = std::move(audit); }
+  // `path`: the file, which is made at the first order. `may_set`: provisioning.level is requests. `audit` records
+  // orders; unset: they are not recorded.
+  SizingLadder(const RequestBook& requests, bool may_set, std::uint64_t seed, std::string path, const Clock& clock,
+               const Log& log, Audit audit = {});
 
   // The API server describes a bound pod. Call again when the pod changes.
   void described(const kube::Pod& pod);

@@ -36,7 +36,7 @@ wire::Board empty_board(const Decider& decider, const ServingModel& networks) {
   wire::Board board;
   board.ttl_ms = kBoardTtlMs;
   board.neutral = !acts(decider.arm().arm);
-  board.policy = decider.policy();
+  board.policy = decider.spec().policy;
   const auto network = networks.get();
   board.model_step = network ? network->step() : 0;
   return board;
@@ -56,8 +56,8 @@ void Feed::drain() {
 }
 
 bool Feed::board(Decider& decider, const ServingModel& networks, MonoTime now) {
-  // Drops a board that was started for another mode, policy or block.
-  if (making_ && (made_for_ != decider.takes() || making_->neutral == acts(decider.arm().arm))) {
+  // Drops a board that was started for another mode, policy or block, and makes the next one soon.
+  if (made_for_ != decider.takes() || (making_ && making_->neutral == acts(decider.arm().arm))) {
     making_.reset();
     changed_ = true;
   }

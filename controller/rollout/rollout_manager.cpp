@@ -29,6 +29,7 @@ Result<RolloutManager> RolloutManager::open_(RolloutSpec configured, const std::
   RolloutManager manager(std::move(changes), monitors, clock, log);
   WATTLE_CHECK(manager.begin(std::move(configured), lost));
   WATTLE_CHECK(manager.recall_canaries());
+  manager.events_.clear();
   return manager;
 }
 
@@ -173,7 +174,7 @@ Status RolloutManager::change(RolloutSpec to, const std::string& who, const std:
   experiment_id_ = change.experiment;
   lost_.clear();
   ++figures_.changes;
-  if (apply_) apply_(spec_);
+  events_.push_back(RolloutEvent::spec_changed);
   return {};
 }
 
@@ -192,7 +193,7 @@ void RolloutManager::withdraw(const std::string& evidence, bool acting) {
   ++figures_.rollbacks;
   go_to_shadow(evidence);
   log_->error("policy.rolled_back", "the controller rolled back the settings", {{"why", evidence}});
-  if (network_) network_(false);
+  events_.push_back(RolloutEvent::network_withdrawn);
 }
 
 bool RolloutManager::decided(const ArmNow& arm, double max_abs_residual) {

@@ -16,10 +16,10 @@
 // Threads  single owner
 #pragma once
 
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/clock.hpp"
@@ -35,6 +35,10 @@ struct RolloutFigures {
   std::uint64_t changes = 0, rollbacks = 0;  // since the start; rollbacks by monitors only
 };
 
+// Events to act upon, in their order: the spec in force changed; the serving network was promoted and is to be kept; a
+// rollback withdrew it and the one before is to be restored.
+enum class RolloutEvent { spec_changed, network_promoted, network_withdrawn };
+
 class RolloutManager {
  public:
   // `path` empty: the state is lost at exit. The spec of the file is in force unless the configuration has changed.
@@ -44,12 +48,8 @@ class RolloutManager {
                                       const Clock& clock, const Log& log, const std::string& lost = {});
 
   const RolloutSpec& spec() const { return spec_; }
-  // `apply` is called at each change; set it before all other calls.
-  void on_change(std::function<void(const RolloutSpec&)> apply) { apply_ = std::move(apply); }
-
-  // `follow` is called after a promotion (true), to keep the serving network, and after any rollback (false), to
-  // restore it.
-  void on_network(std::function<void(bool promoted)> follow) { network_ = std::move(follow); }
+  // Takes the events since the last call, or since open_().
+  std::vector<RolloutEvent> take_events() { return std::exchange(events_, {}); }
 
   // Handles "policy-set", "policy-promote" and "policy-rollback"; returns the document after the change.
   Result<std::string> handle(const std::string& what, const std::map<std::string, std::string>& arguments,
@@ -124,8 +124,7 @@ class RolloutManager {
   std::vector<MonitorState> kept_;
   std::int64_t kept_of_ = 0;  // the experiment of those rows
   RolloutFigures figures_;
-  std::function<void(const RolloutSpec&)> apply_;
-  std::function<void(bool promoted)> network_;
+  std::vector<RolloutEvent> events_;
 };
 
 }  // namespace wattle::controller

@@ -46,7 +46,7 @@ Status RolloutManager::set(const std::map<std::string, std::string>& arguments, 
   const bool further = to.mode.mode > spec_.mode.mode && to.mode.mode > Mode::shadow;
   const std::string closed = closed_to(to);
   WATTLE_CHECK(enter(std::move(to), closed, argument_of(arguments, "force") == "yes", who, what, why));
-  if (network_ && further) network_(true);
+  if (further) events_.push_back(RolloutEvent::network_promoted);
   return {};
 }
 
@@ -83,7 +83,7 @@ Status RolloutManager::promote(bool force, const std::string& who, const std::st
   to.schedule.share = to.mode.share;
   const std::string what = "promoted: " + described(spec_, to);
   WATTLE_CHECK(enter(std::move(to), now.closed, force, who, what, why));
-  if (network_ && spec_.mode.mode != Mode::shadow) network_(true);
+  if (spec_.mode.mode != Mode::shadow) events_.push_back(RolloutEvent::network_promoted);
   return {};
 }
 
@@ -106,7 +106,7 @@ Status RolloutManager::rollback(const std::map<std::string, std::string>& argume
   // The previous spec may be further on, for example after a rollback by a monitor.
   const std::string closed = closed_to(to);
   WATTLE_CHECK(enter(std::move(to), closed, argument_of(arguments, "force") == "yes", who, what, why, true));
-  if (network_) network_(false);
+  events_.push_back(RolloutEvent::network_withdrawn);
   return {};
 }
 

@@ -59,7 +59,7 @@ std::vector<Alarm> alarms(const Parts& from, const FleetSums& sums) {
       list.push_back({"store", "the store accepts no records: " + problem, "health"});
   if (const Duration tick = from.telemetry.shedding().tick; tick > Duration{0})
     list.push_back({"overload", overload_text(tick), "health"});
-  const placement::ClusterModel& known = from.decider.cluster_model();
+  const placement::ClusterModel& known = from.decider.engine().cluster_model();
   const double waiting = known.cpu_wait().used_ratio().value_or(0), late = known.late().used_ratio().value_or(0);
   if (waiting > 1) list.push_back({"cpu_wait", budget_text(known.cpu_wait(), "wait for CPU"), "saving"});
   if (late > 1) list.push_back({"late", budget_text(known.late(), "exceed their soft latency"), "saving"});
@@ -71,7 +71,7 @@ std::vector<Alarm> alarms(const Parts& from, const FleetSums& sums) {
     if (!Shims::connected(shim, from.clock.mono())) silent.push_back(shim.peer + " on " + shim.host);
   if (!silent.empty()) list.push_back({"shim", shims_text(silent), "health"});
   if (sums.silent > 0) list.push_back({"nodes", nodes_text(sums), "health"});
-  const Decider::NetworkStates networks = from.decider.network_states();
+  const NetworkChoice::NetworkStates networks = from.decider.networks().states();
   for (const auto& [name, state] : {std::pair("initial", networks.baseline), {"learned", networks.learned}})
     if (state == stats::NetworkState::withdrawn)
       list.push_back(

@@ -122,7 +122,7 @@ json node_json(const Parts& from, const std::string& name, const Node& node) {
           {"latency", std::move(latency)},
           {"curve", curve_json(view.curve)},
           {"starts", view.starts},
-          {"start_cap", from.decider.options().mask.start_cap.of(view.allocatable.cpu_cores)}};
+          {"start_cap", from.decider.engine().options().mask.start_cap.of(view.allocatable.cpu_cores)}};
 }
 
 json workload_json(const Parts& from, const std::string& node, const std::string& uid, const Workload& workload) {

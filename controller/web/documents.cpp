@@ -88,17 +88,17 @@ std::string status(const Parts& from, const FleetSums& sums) {
   const auto recent = std::count_if(decided.decided_at.begin(), decided.decided_at.end(),
                                     [&](MonoTime at) { return now - at < kAskRateWindow; });
   const std::vector<double> decide_us(decided.decide_us.begin(), decided.decide_us.end());
-  const bool explores = from.decider.policy_info().explores;
-  const Decider::InUse in_use = from.decider.in_use();
-  const std::vector<Contender> contenders = from.decider.contenders();
+  const bool explores = from.decider.engine().policy().explores;
+  const NetworkChoice::InUse in_use = from.decider.networks().in_use();
+  const std::vector<Contender> contenders = from.decider.networks().contenders();
   json document = {
       {"version", kVersion},
       {"epoch", from.epoch},
       {"uptime_s", uptime_s},
       {"started_wall_ns", to_ns(from.clock.wall() - (now - from.started))},
       {"mode", from.decider.spec().mode.text()},
-      {"policy", from.decider.policy()},
-      {"reward", placement::to_string(from.decider.options().reward.preset)},
+      {"policy", from.decider.spec().policy},
+      {"reward", placement::to_string(from.decider.engine().options().reward.preset)},
       {"mode_reason", from.mode_reason},
       {"nodes", from.state.nodes().size()},
       {"nodes_connected", connected},
@@ -110,7 +110,7 @@ std::string status(const Parts& from, const FleetSums& sums) {
       {"decided_by", decided_by_json(from.decider.log())},
       {"placements", decided.placements},
       {"outcomes", decided.outcomes},
-      {"pods_pending", from.state.pending()},
+      {"pods_pending", from.state.pods().pending()},
       {"neutral", decided.by("neutral")},
       {"decisions_per_s", static_cast<double>(recent) / std::clamp(uptime_s, 1.0, seconds(kAskRateWindow))},
       {"decide_p50_us", or_null(stats::quantile(decide_us, 0.5))},
@@ -119,16 +119,16 @@ std::string status(const Parts& from, const FleetSums& sums) {
       {"model_from", text_or_null(in_use.version.loaded_from)},
       {"network_serves", contenders_text(contenders)},
       {"who_serves", contenders_json(contenders)},
-      {"network_gated", text_or_null(from.decider.network_gated_why())},
+      {"network_gated", text_or_null(from.decider.engine().gated_why())},
       {"gradient_steps", learned.steps},
       {"gradient_steps_per_s", or_null(learned.steps_per_s)},
       {"replay", learned.replay},
       {"loss", or_null(learned.loss)},
       {"mean_reward", or_null(decided.mean_reward())},
-      {"epsilon", explores ? json(from.decider.epsilon()) : json(nullptr)},
+      {"epsilon", explores ? json(from.decider.networks().epsilon()) : json(nullptr)},
       {"samples", from.telemetry.figures().records},
       {"samples_refused", from.telemetry.figures().refused},
-      {"budgets", budgets_json(from.decider.cluster_model())},
+      {"budgets", budgets_json(from.decider.engine().cluster_model())},
       {"idle", idle_json(from.config.tariff, sums, could_sleep(from, sums))},
       {"asks", asks_json(from.shims, from.watch.on(), now)},
       {"shims", shims_json(from.shims, now)},
@@ -163,7 +163,7 @@ Document decisions(const Parts& from, const Arguments& arguments) {
 
 Result<std::string> explain(const Decider& decider, const Arguments& arguments) {
   WATTLE_TRY(const LoggedDecision* entry, newest_decision(decider.log(), arguments));
-  return dump({{"decision", explained_json(*entry)}, {"budgets", budgets_json(decider.cluster_model())}});
+  return dump({{"decision", explained_json(*entry)}, {"budgets", budgets_json(decider.engine().cluster_model())}});
 }
 
 // Latency to a target: the latest measurement of each node with fresh telemetry, and whether it may be acted upon.
@@ -201,7 +201,7 @@ Result<std::string> models(const Learning& learning, const Decider& decider) {
   if (!learning.on()) return fail(Errc::not_found, "models", "learning is off", "set learn.enabled: true");
   const TrainerFigures learned = learning.figures();
   ModelList list = learning.models();
-  list.gated = decider.network_gated_why();
+  list.gated = decider.engine().gated_why();
   return models_text(list, {decider.figures().mean_reward(), learned.reward_centre, learned.td_error, learned.loss});
 }
 
@@ -231,9 +231,9 @@ Document doctor(const Parts& from) {
 // Which network or prior ranks nodes for the reward preset in force.
 std::string ranked_by(const Decider& decider) {
   const std::string preset(placement::to_string(decider.spec().reward.preset));
-  if (!decider.policy_info().learns) return "the policy " + decider.policy() + ", which uses no network";
-  if (decider.measured()) return decider.trials().why();
-  const Decider::InUse in_use = decider.in_use();
+  if (!decider.engine().policy().learns) return "the policy " + decider.spec().policy + ", which uses no network";
+  if (decider.engine().measured()) return decider.engine().trials().why();
+  const NetworkChoice::InUse in_use = decider.networks().in_use();
   if (in_use.network == nullptr) return "the prior of " + preset + ": no network for that preset is in use";
   const std::string step = ", at step " + std::to_string(in_use.network->step());
   const std::string network = "a network for " + preset + " trained from " +
@@ -245,8 +245,8 @@ std::string policy_text(const Parts& from) {
   json policy = from.rollout.document();
   policy["modelled"] = modelled_json(saving_now(from));
   policy["ranked_by"] = ranked_by(from.decider);
-  policy["candidates"] = contenders_json(from.decider.contenders());
-  policy.update(budgets_json(from.decider.cluster_model()));
+  policy["candidates"] = contenders_json(from.decider.networks().contenders());
+  policy.update(budgets_json(from.decider.engine().cluster_model()));
   return dump(policy);
 }
 

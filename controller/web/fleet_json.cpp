@@ -88,7 +88,7 @@ std::string fleet_text(const Parts& from, const FleetSums& sums) {
   json fleet = {{"wall_ns", to_ns(from.clock.wall())},
                 {"uptime_s", seconds(from.clock.mono() - from.started)},
                 {"mode", from.decider.spec().mode.text()},
-                {"policy", from.decider.policy()},
+                {"policy", from.decider.spec().policy},
                 {"nodes", sums.nodes},
                 {"nodes_silent", sums.silent},
                 {"nodes_asleep", sums.asleep},
@@ -108,7 +108,7 @@ std::string fleet_text(const Parts& from, const FleetSums& sums) {
                 {"decided_by", decided_by_json(from.decider.log())},
                 {"placements", decided.placements},
                 {"outcomes", decided.outcomes},
-                {"budgets", budgets_json(from.decider.cluster_model())}};
+                {"budgets", budgets_json(from.decider.engine().cluster_model())}};
   from.config.tariff.add_to(fleet, per_day_j(sums.power_w()), "_per_day");
   return json{{"fleet", std::move(fleet)}}.dump();
 }

@@ -258,7 +258,7 @@ Result<std::string> pod_text(const Parts& from, const Arguments& arguments) {
   std::string uid = called;
   if (from.state.pod(uid) == nullptr) {
     std::size_t so_called = 0;
-    for (const auto& [each, pod] : from.state.pods()) {
+    for (const auto& [each, pod] : from.state.pods().all()) {
       if (pod.node.empty() || !is_called(pod, called)) continue;
       uid = each;
       ++so_called;

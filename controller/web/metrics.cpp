@@ -107,7 +107,7 @@ void add_telemetry(Families& families, const Parts& from) {
   families.counter("wattle_controller_records_missing_total", "Record numbers that were never received.",
                    figures.missing);
   families.counter("wattle_controller_identity_conflicts_total", "Detections of two agents with the same key.",
-                   figures.conflicts);
+                   from.telemetry.conflicts_found());
   add_refusals(families, from);
   families.gauge("wattle_controller_overload_tick_seconds",
                  "Shortest interval of records that agents may use while the controller is overloaded; 0: their own.",
@@ -201,7 +201,7 @@ void add_budgets(Families& families, const placement::ClusterModel& known) {
 void add_modes(Families& families, const Parts& from) {
   families.gauge("wattle_controller_acting", "1 if the controller returns scores, 0 if its answers are neutral.",
                  acts(from.decider.arm().arm) ? 1.0 : 0.0);
-  add_budgets(families, from.decider.cluster_model());
+  add_budgets(families, from.decider.engine().cluster_model());
   families.counter("wattle_controller_rollbacks_total", "Rollbacks by monitors.", from.rollout.figures().rollbacks);
   families.gauge("wattle_controller_policy_unwritten_changes",
                  "Changes of mode, policy or reward that are in force but not saved in the control file.",
@@ -223,12 +223,12 @@ void add_states(Families& families, const Decider& decider) {
   std::vector<std::string_view> policies;
   for (const placement::PolicyInfo& each : placement::policies()) policies.push_back(each.name);
   families.state("wattle_controller_policy", "1 for the policy in force, else 0.", "policy", policies,
-                 decider.policy());
+                 decider.spec().policy);
   std::vector<std::string_view> presets;
   for (int i = 0; i <= static_cast<int>(placement::Preset::expression); ++i)
     presets.push_back(placement::to_string(static_cast<placement::Preset>(i)));
   families.state("wattle_controller_reward", "1 for the reward preset in force, else 0.", "preset", presets,
-                 placement::to_string(decider.options().reward.preset));
+                 placement::to_string(decider.engine().options().reward.preset));
 }
 
 void add_network_states(Families& families, const Parts& from) {
@@ -241,7 +241,7 @@ void add_network_states(Families& families, const Parts& from) {
         Families::add(family, {{"network", network}, {"state", std::string(stats::to_string(each))}},
                       *state == each ? 1.0 : 0.0);
   };
-  const Decider::NetworkStates states = from.decider.network_states();
+  const NetworkChoice::NetworkStates states = from.decider.networks().states();
   add("baseline", states.baseline);
   add("learned", states.learned);
   if (from.config.teacher == TeacherMode::off) return;
@@ -270,7 +270,7 @@ void add_candidates(Families& families, const placement::CandidateTrials& trials
 
 void add_gates(Families& families, const Parts& from) {
   add_network_states(families, from);
-  if (from.decider.measured()) add_candidates(families, from.decider.trials());
+  if (from.decider.engine().measured()) add_candidates(families, from.decider.engine().trials());
 }
 
 void add_learning(Families& families, const Learning& learning) {

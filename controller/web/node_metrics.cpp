@@ -85,7 +85,7 @@ Steps add_nodes(Families& families, const Parts& from) {
        gauge("wattle_controller_node_start_cap", "Limit of pod starts of the node.",
              [&from](const std::string&, const Node& node) -> Found {
                const double cores = from.state.view_of(node).allocatable.cpu_cores;
-               return static_cast<double>(from.decider.options().mask.start_cap.of(cores));
+               return static_cast<double>(from.decider.engine().options().mask.start_cap.of(cores));
              })});
 }
 

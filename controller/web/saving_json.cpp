@@ -43,7 +43,7 @@ std::string duration(double seconds) {
 }  // namespace
 
 SavingNow saving_now(const Parts& from) {
-  SavingNow now{from.decider.saving(), from.decider.spec().mode.mode != Mode::shadow, {}};
+  SavingNow now{from.decider.engine().shadow().saving(), from.decider.spec().mode.mode != Mode::shadow, {}};
   if (now.modelled != nullptr) now.calibration = from.rollout.calibration();
   return now;
 }

@@ -64,7 +64,7 @@ NodeGlance glance(const Parts& from, const std::string& name, const Node& node) 
   out.asleep = stale && may_be_silent(from.sleep, name);
   out.silent = stale && !out.asleep;
   out.masked = node.deleted || (node.kube != nullptr && (node.kube->cordoned || !node.kube->ready));
-  out.full = view.starts >= from.decider.options().mask.start_cap.of(view.allocatable.cpu_cores);
+  out.full = view.starts >= from.decider.engine().options().mask.start_cap.of(view.allocatable.cpu_cores);
   out.estimated = node.values.energy_source == EnergySource::estimated;
   if (stale) return out;  // its last values are outdated
   out.power_w = node.power_w;
@@ -112,7 +112,7 @@ std::optional<double> FleetSums::power_w() const {
 
 std::optional<double> default_w(const Parts& from, const FleetSums& sums) {
   if (saving_now(from).needs_canary()) return std::nullopt;
-  const auto ratio = from.decider.default_power_ratio(), power_w = sums.power_w();
+  const auto ratio = from.decider.engine().shadow().default_power_ratio(), power_w = sums.power_w();
   return ratio && power_w ? std::optional(*ratio * *power_w) : std::nullopt;
 }
 
@@ -140,7 +140,7 @@ void Series::add_fleet(const Parts& from, const FleetSums& sums, std::int64_t no
     if (!counted_at_ || now <= *counted_at_) return std::nullopt;
     return static_cast<double>(count - before) * 60 / seconds(now - *counted_at_);
   };
-  const placement::ClusterModel& model = from.decider.cluster_model();
+  const placement::ClusterModel& model = from.decider.engine().cluster_model();
   const bool acting = acts(from.decider.arm().arm);
   const auto share = [acting](const placement::Budget& budget) {
     if (!acting) return budget.under_default();
@@ -158,9 +158,9 @@ void Series::add_fleet(const Parts& from, const FleetSums& sums, std::int64_t no
 }
 
 void Series::mark_changes(const Parts& from, std::int64_t now_s) {
-  const std::vector<Contender> all = from.decider.contenders();
+  const std::vector<Contender> all = from.decider.networks().contenders();
   const auto serves = std::find_if(all.begin(), all.end(), [](const Contender& each) { return each.serves; });
-  const std::string mode = from.decider.spec().mode.text(), policy = from.decider.policy();
+  const std::string mode = from.decider.spec().mode.text(), policy = from.decider.spec().policy;
   const std::string decides = serves == all.end() ? "the policy " + policy : serves->who;
   const auto changed = [&](const char* kind, const char* what, std::string& was, const std::string& is) {
     if (!was.empty() && was != is) fleet_.mark({now_s, kind, std::string(what) + was + " -> " + is});

@@ -107,8 +107,8 @@ json withheld_json(const Parts& from) {
     add("scores",
         "all answers are 0: " + (decider.spec().mode.mode == Mode::canary ? "control block of the canary"
                                                                           : "mode " + decider.spec().mode.text()));
-  if (decider.network_gated()) add("network", decider.network_gated_why());
-  if (decider.policy_info().learns && from.networks.get() == nullptr)
+  if (decider.engine().gated()) add("network", decider.engine().gated_why());
+  if (decider.engine().policy().learns && from.networks.get() == nullptr)
     add("network", from.mode_reason.empty() ? "no network is in use yet" : from.mode_reason);
   const json promotion = from.rollout.document().at("promotion");
   if (promotion.at("to").is_string() && promotion.at("closed_by").is_string())

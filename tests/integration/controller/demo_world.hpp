@@ -125,8 +125,9 @@ class DemoWorld {
         workload_({sim::thesis_profile()}, sim::WorkloadOptions{.endless = true}, options.seed),
         random_(sim::mix(options.seed, 1)) {
     decider_.emplace(
-        config_, state_, networks_, clock_, [this](controller::LearningNews news) { learn(std::move(news)); }, 1);
-    decider_->plan_with(plans_);
+        config_, state_, networks_, decisions_, clock_,
+        [this](controller::LearningNews news) { learn(std::move(news)); }, 1);
+    decider_->engine().plan_with(&plans_);
     std::vector<sim::live::DriveNode> known;
     for (std::size_t i = 0; i < fleet_.size(); ++i) {
       const sim::ServerModel& server = fleet_.server(i);
@@ -161,7 +162,7 @@ class DemoWorld {
       const controller::LoggedDecision* entry = decider_->log().find(placed->decision_id);
       const bool by_network = entry != nullptr && entry->decision.decided_by == "network";
       open_[placed->decision_id] = {seconds(placed->when - start_), 0, by_network,
-                                    by_network && decider_->in_use().learned};
+                                    by_network && decider_->networks().in_use().learned};
     } else if (const auto* settled = std::get_if<controller::SettledNews>(&news)) {
       if (const auto found = open_.find(settled->decision_id); found != open_.end()) {
         found->second.reward = placement::evaluate(config_.decide.reward, settled->outcome).value;
@@ -237,6 +238,7 @@ class DemoWorld {
   controller::ServingModel networks_;
   PromptPlans plans_;
   std::unique_ptr<controller::Trainer> trainer_;
+  controller::DecisionSink decisions_;
   std::optional<controller::Decider> decider_;
   sim::live::Fleet fleet_;
   std::optional<sim::live::Ledger> ledger_;

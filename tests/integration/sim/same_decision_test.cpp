@@ -57,7 +57,7 @@ struct BothReported : DeciderRig {
     config.measure_candidates = measured;
     config.blocks = {.length = std::chrono::seconds(3), .washout = std::chrono::seconds(1)};
     decider.emplace(
-        config, state, networks, clock, [](LearningNews) {}, 1);
+        config, state, networks, verdicts, clock, [](LearningNews) {}, 1);
     networks.set(network, {"digest", "a-file"});
     if (measured) networks.trust(network, {"digest", "a-file", {}, {}, "it was better elsewhere"});
     ties.seed(static_cast<std::uint64_t>(config.seed));
@@ -168,11 +168,11 @@ struct BothReported : DeciderRig {
     ++decided;
     if (!simulated.top) ++neutral;
     if (engine->engine().gated()) ++gated;
-    CHECK(engine->engine().gated() == decider->network_gated());
-    CHECK(engine->engine().trials().serves() == decider->trials().serves());
+    CHECK(engine->engine().gated() == decider->engine().gated());
+    CHECK(engine->engine().trials().serves() == decider->engine().trials().serves());
     CHECK(engine->engine().trials().groups(placement::Candidate::baseline) ==
-          decider->trials().groups(placement::Candidate::baseline));
-    CHECK(engine->engine().trials().day_excess() == doctest::Approx(decider->trials().day_excess()));
+          decider->engine().trials().groups(placement::Candidate::baseline));
+    CHECK(engine->engine().trials().day_excess() == doctest::Approx(decider->engine().trials().day_excess()));
     if (!simulated.top && simulated.predictions.empty()) return;
     // Where it goes is for a scheduler to say: mostly the advice.
     const std::size_t row = !simulated.top || dice() % 4 == 0 ? dice() % kNodes : simulated.row_of[*simulated.top];

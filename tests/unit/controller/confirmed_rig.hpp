@@ -20,7 +20,7 @@ namespace wattle::controller::test {
 
 using namespace std::chrono_literals;
 
-class ConfirmedRig {
+class ConfirmedRig : public DecisionSink {
  public:
   static constexpr std::uint64_t kUnit_uj = 2'000'000;  // that a unit draws in a second
 
@@ -61,7 +61,7 @@ class ConfirmedRig {
     for (const auto& [node, units] : units_) report(node);
     life_->decider->expire();
     life_->confirmed->tick();
-    finish(life_->keeper.take(life_->decider->log(), life_->decider->take_changed(), clock.mono()));
+    finish(life_->keeper.take(life_->decider->log(), life_->decider->log().take_changed(), clock.mono()));
   }
   void ticks(int count) {
     for (int i = 0; i < count; ++i) tick();
@@ -140,16 +140,9 @@ class ConfirmedRig {
     life.config.settle_window = 3s;
     life.config.decide.epsilon = 0;
     life.decider.emplace(
-        life.config, life.state, life.networks, clock, [](const LearningNews&) {}, 1 + life.store->last_decision_id());
+        life.config, life.state, life.networks, *this, clock, [](const LearningNews&) {},
+        1 + life.store->last_decision_id());
     life.confirmed.emplace(life.state, *life.decider, *life.store, clock, log_);
-    life.decider->placements().on_placed([this, &life](const placement::PodSpec& pod, const std::string& node) {
-      life.owners.placed(pod, node);
-      if (write_each_placement) wait_for_writer();
-    });
-    life.decider->placements().on_left([&life](const placement::PodSpec& pod) {
-      life.owners.left(pod);
-      life.confirmed->left(pod);
-    });
     life.keeper.recall(*life.decider);
     for (const PodFacts& pod : life.store->running_found()) {
       life.decider->recall(pod);
@@ -160,6 +153,15 @@ class ConfirmedRig {
       life.decider->placements().greeted(hello_of(node));
       life.confirmed->greeted(node);
     }
+  }
+
+  void on_placed(const placement::PodSpec& pod, const std::string& node) override {
+    life_->owners.placed(pod, node);
+    if (write_each_placement) wait_for_writer();
+  }
+  void on_left(const placement::PodSpec& pod) override {
+    life_->owners.left(pod);
+    life_->confirmed->left(pod);
   }
 
   void report(const std::string& node) {

@@ -1,6 +1,7 @@
 // decider_rig: a decider on a state of its own, with two nodes, a clock that is moved by hand, and what it would have the trainer learn.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -21,12 +22,21 @@ struct NoSink final : TelemetrySink {
   void on_lost(const std::string&) override {}
 };
 
+// Gives the verdict that a case sets.
+struct Verdicts final : DecisionSink {
+  std::function<bool(const ArmNow&, double)> verdict;
+  bool on_decided(const ArmNow& arm, double max_abs_residual) override {
+    return !verdict || verdict(arm, max_abs_residual);
+  }
+};
+
 struct DeciderRig {
   ControllerConfig config;
   ManualClock clock{mono_from_ns(100 * kSecondNs)};
   ClusterState state{std::chrono::seconds(30)};
   ServingModel networks;
   std::vector<LearningNews> news;
+  Verdicts verdicts;
   std::optional<Decider> decider;
   std::uint64_t seq = 0;
 
@@ -36,7 +46,7 @@ struct DeciderRig {
     config.settle_window = std::chrono::seconds(3);
     config.decide = decide;
     decider.emplace(
-        config, state, networks, clock, [this](LearningNews item) { news.push_back(std::move(item)); }, 1);
+        config, state, networks, verdicts, clock, [this](LearningNews item) { news.push_back(std::move(item)); }, 1);
   }
   DeciderRig(const DeciderRig&) = delete;
   DeciderRig& operator=(const DeciderRig&) = delete;

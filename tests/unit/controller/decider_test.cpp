@@ -80,8 +80,8 @@ TEST_CASE("a placement and its outcome reach the decision and the learner") {
   REQUIRE(entry.decision.outcome);
   CHECK(entry.decision.outcome->terms.contains("marginal_w"));
   CHECK(rig.decider->figures().outcomes == 1);
-  CHECK(!rig.decider->take_changed().empty());
-  CHECK(rig.decider->take_changed().empty());
+  CHECK(!rig.decider->log().take_changed().empty());
+  CHECK(rig.decider->log().take_changed().empty());
 }
 
 TEST_CASE("outcomes are numbered, and under drs watched for five seconds where no window is configured") {
@@ -116,7 +116,7 @@ TEST_CASE("what pods use is learned by application and predicted for the next on
   LiveRig rig;
   rig.decider->asks().ask(ask_for("p1", {"n1", "n2"}));
   for (int i = 0; i < 10; ++i) rig.tick({"p1"});
-  CHECK(rig.decider->cluster_model().pods() == 1);
+  CHECK(rig.decider->engine().cluster_model().pods() == 1);
   // Thin records leave out what is at rest: five seconds of 0.8 cores, of which nothing is told afterwards.
   for (int i = 0; i < 10; ++i) {
     rig.clock.advance(1s);
@@ -127,24 +127,24 @@ TEST_CASE("what pods use is learned by application and predicted for the next on
     rig.decider->expire();
   }
   rig.decider->placements().gone("p1", "n1");
-  CHECK(rig.decider->cluster_model().pods() == 0);
-  CHECK(rig.decider->cluster_model().demand().apps() == 1);
+  CHECK(rig.decider->engine().cluster_model().pods() == 0);
+  CHECK(rig.decider->engine().cluster_model().demand().apps() == 1);
   // Half of 20 s at 0.8 cores; a pod of 20 s weighs little against the prior of half the request.
   placement::PodSpec next;
   next.pod_namespace = "default";
   next.app = "ReplicaSet/web nginx";
   next.request = {1, 0};
-  const auto predicted = rig.decider->cluster_model().predict(next);
+  const auto predicted = rig.decider->engine().cluster_model().predict(next);
   CHECK(predicted.seen_pods == doctest::Approx(20.0 / placement::DemandOptions{}.full_weight_s));
   CHECK(predicted.cores < 0.5);
   CHECK(predicted.cores > 0.49);
   // Saved and restored, with the curve of a node that comes back.
   placement::ClusterModel again;
-  REQUIRE(again.restore(rig.decider->save_cluster_model()).has_value());
+  REQUIRE(again.restore(rig.decider->engine().cluster_model().save(rig.state.view({}, rig.clock.mono()))).has_value());
   CHECK(again.predict(next).cores == predicted.cores);
   ClusterState state{30s};
   Decider restarted(
-      rig.config, state, rig.networks, rig.clock, [](LearningNews) {}, 1, std::move(again));
+      rig.config, state, rig.networks, rig.verdicts, rig.clock, [](LearningNews) {}, 1, std::move(again));
   state.greet(hello_of("n1"));
   restarted.placements().greeted(hello_of("n1"));
   CHECK(state.node_view("n1")->curve.points() == rig.state.node_view("n1")->curve.points());
@@ -175,7 +175,7 @@ TEST_CASE(
     CHECK(std::max(answer.scores[0], answer.scores[1]) == 10);
     CHECK(entry.winner == entry.decision.advice);
     CHECK(entry.runner_up == (entry.winner == "n1" ? "n2" : "n1"));
-    CHECK(rig.decider->policy() == info.name);
+    CHECK(rig.decider->spec().policy == info.name);
   }
 }
 
@@ -196,7 +196,7 @@ TEST_CASE("a canary gives scores in treated blocks alone, and says in the record
     CHECK(decision.mode == (acts ? "canary, treated" : "canary, control"));
     CHECK(!decision.advice.empty());
     CHECK(rig.state.pod(uid)->in_flight_to.empty() != acts);
-    rig.state.land(uid);
+    rig.state.pods().land(uid);
     treated += acts ? 1 : 0;
     rig.clock.advance(30min);
     rig.seq += 1800;  // the nodes' clocks go on alike
@@ -231,24 +231,23 @@ TEST_CASE("outcomes are judged by the arm of their decision, and an answer that 
   };
   LiveRig rig;
   std::vector<double> residuals;
-  std::vector<std::pair<Arm, double>> rewards;
-  rig.decider->on_verdict(
-      [&](const ArmNow& arm, double residual) {
-        CHECK(arm.arm == Arm::live);
-        residuals.push_back(residual);
-        if (std::isfinite(residual)) return true;
-        RolloutSpec shadow = rig.decider->spec();
-        shadow.mode = Mode::shadow;
-        rig.decider->take(shadow);
-        return false;
-      },
-      [&](const ArmNow& arm, double reward) { rewards.emplace_back(arm.arm, reward); });
+  rig.verdicts.verdict = [&](const ArmNow& arm, double residual) {
+    CHECK(arm.arm == Arm::live);
+    residuals.push_back(residual);
+    if (std::isfinite(residual)) return true;
+    RolloutSpec shadow = rig.decider->spec();
+    shadow.mode = Mode::shadow;
+    rig.decider->take(shadow);
+    return false;
+  };
   CHECK_FALSE(rig.decider->asks().ask(ask_for("p1", {"n1", "n2"})).neutral);
   for (int i = 0; i < 6; ++i) rig.tick({"p1"});
-  REQUIRE(rewards.size() == 1);
-  CHECK(rewards[0].first == Arm::live);
-  CHECK(rewards[0].second == rig.decider->log().newest("p1")->decision.outcome->reward);
-  CHECK(rig.decider->figures().mean_reward() == rewards[0].second);
+  const std::vector<Judged> judged = rig.decider->outcomes().take_judged();
+  REQUIRE(judged.size() == 1);
+  CHECK(judged[0].arm.arm == Arm::live);
+  CHECK(judged[0].reward == rig.decider->log().newest("p1")->decision.outcome->reward);
+  CHECK(rig.decider->figures().mean_reward() == judged[0].reward);
+  CHECK(rig.decider->outcomes().take_judged().empty());
   CHECK(rig.decider->log().newest("p1")->reward_preset == "weighted");
   rig.networks.set(std::make_shared<Mad>());
   const auto answer = rig.decider->asks().ask(ask_for("p2", {"n1", "n2"}));
@@ -295,7 +294,7 @@ TEST_CASE("a placement without a UID, or on an unknown node, is no news") {
   LiveRig rig;
   CHECK(!rig.decider->placements().placed("", "n1", true));
   CHECK(!rig.decider->placements().placed("p1", "ghost", true));
-  CHECK(rig.state.pods().empty());
+  CHECK(rig.state.pods().all().empty());
 }
 
 TEST_CASE("only the newest decision of a pod becomes its placement") {
@@ -309,7 +308,7 @@ TEST_CASE("only the newest decision of a pod becomes its placement") {
 }
 
 TEST_CASE("decisions over many candidates are kept in smaller number") {
-  DecisionLog log(100);
+  DecisionLog log(100, 1);
   for (std::uint64_t id = 1; id <= 6; ++id) {
     LoggedDecision entry;
     entry.decision.id = id;

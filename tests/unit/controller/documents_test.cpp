@@ -20,7 +20,7 @@ TEST_CASE("a pod is reported with what each of its containers draws, and the res
   LiveRig rig;
   rig.decider->asks().ask(ask_for("p1", {"n1", "n2"}));
   for (int i = 0; i < 3; ++i) rig.tick({"p1"});
-  rig.state.name_containers("p1", "0123456789ab=web,ba9876543210=side");
+  rig.state.pods().name_containers("p1", "0123456789ab=web,ba9876543210=side");
   Record record = record_at(++rig.seq);
   WorkloadValues pod = pod_values("p1", 800'000);
   pod.energy_uj = 8'000'000;

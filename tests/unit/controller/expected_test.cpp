@@ -125,7 +125,7 @@ TEST_CASE("a pod that its scheduler could not place after all makes room; one of
   rig.ask("a");
   rig.report(failed);
   CHECK(rig.expected() == 0);
-  CHECK(rig.state.pending() == 1);
+  CHECK(rig.state.pods().pending() == 1);
   rig.pass(3s);
   // Tried again: the condition is still there, and holds nothing of this try.
   rig.ask("a");
@@ -143,8 +143,8 @@ TEST_CASE("pods that no API server has and that are expected for long are bounde
   pod.request = {0.001, 1};
   for (std::size_t i = 0; i <= kMaxAsked; ++i) {
     pod.uid = "p" + std::to_string(i);
-    state.ask(pod, i + 1, true, clock.mono());
-    state.fly(pod.uid, "n1", clock.mono(), i == 7 ? 5min : 10min);
+    state.pods().ask(pod, i + 1, true, clock.mono());
+    state.pods().fly(pod.uid, "n1", clock.mono(), i == 7 ? 5min : 10min);
   }
   CHECK(state.node_view("n1")->in_flight == kMaxAsked);
   CHECK(state.pod("p7")->in_flight_to.empty());

@@ -43,7 +43,7 @@ std::uint64_t steps_for(std::size_t pods) {
   state.greet(hello_of("n1"));
   const RecordNews news = state.apply("n1", record_of(1, 0, pods), fair_at_s(1));
   REQUIRE(news.appeared.size() == pods);
-  for (const std::string& uid : news.appeared) state.bind(uid, "n1", false, fair_at_s(1));
+  for (const std::string& uid : news.appeared) state.pods().bind(uid, "n1", false, fair_at_s(1));
   CHECK(state.node_view("n1")->pods == pods);
   return state.steps();
 }
@@ -66,7 +66,7 @@ TEST_CASE("an interval of many parts is looked through once, not once for each p
     record.parts = kParts;
     const RecordNews news = state.apply("n1", record, fair_at_s(1));
     CHECK(news.appeared.size() >= (part + 1 < kParts ? 20 : 0));
-    for (const std::string& uid : news.appeared) state.bind(uid, "n1", false, fair_at_s(1));
+    for (const std::string& uid : news.appeared) state.pods().bind(uid, "n1", false, fair_at_s(1));
   }
   CHECK(state.node("n1")->pods.size() == 20 * kParts);
   CHECK(state.steps() <= 20 * kParts * 10);
@@ -83,22 +83,22 @@ TEST_CASE("sums of a node's pods are those of its pods, whatever came and went, 
       const double cores = *rc::gen::inRange(1, 64) * 0.1;
       switch (*rc::gen::inRange(0, 7)) {
         case 0:
-          state.ask(spec(uid, cores), 1, true, fair_at_s(i));
+          state.pods().ask(spec(uid, cores), 1, true, fair_at_s(i));
           break;
         case 1:
-          state.fly(uid, node, fair_at_s(i));
+          state.pods().fly(uid, node, fair_at_s(i));
           break;
         case 2:
-          state.bind(uid, node, false, fair_at_s(i));
+          state.pods().bind(uid, node, false, fair_at_s(i));
           break;
         case 3:
-          state.unbind(uid, node);
+          state.pods().unbind(uid, node);
           break;
         case 4:
-          state.describe(spec(uid, cores, 3e8));
+          state.pods().describe(spec(uid, cores, 3e8));
           break;
         case 5:
-          state.land(uid);
+          state.pods().land(uid);
           break;
         default:
           state.expire(fair_at_s(i));
@@ -227,8 +227,8 @@ TEST_CASE("the thousandth pod that an agent reports is bound, the one beyond the
 TEST_CASE("pods that were asked for and never came are kept up to a number, the newest") {
   ClusterState state(30s);
   for (std::size_t i = 0; i < kMaxAsked + 10; ++i)
-    state.ask(spec("p" + std::to_string(i), 1), i, false, fair_at_s(static_cast<std::int64_t>(i / 100)));
-  CHECK(state.pods().size() == kMaxAsked);
+    state.pods().ask(spec("p" + std::to_string(i), 1), i, false, fair_at_s(static_cast<std::int64_t>(i / 100)));
+  CHECK(state.pods().all().size() == kMaxAsked);
   CHECK(state.pod("p0") == nullptr);
   CHECK(state.pod("p" + std::to_string(kMaxAsked)) != nullptr);
 }

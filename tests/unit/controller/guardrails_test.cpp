@@ -1,5 +1,8 @@
 // Ablations of the mechanisms that decide whether a network may act: each injects a fault, over seeds that were not used
-// to choose a limit, and counts what happens with and without the mechanism. lab/docs/learning.md has the figures.
+// to choose a limit, and counts what happens with and without the mechanism. lab/docs/learning.md has the figures. The
+// first cases show that verdicts are in force before the next ask.
+#include "controller/guardrails.hpp"
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -7,10 +10,13 @@
 #include <limits>
 #include <optional>
 #include <random>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include "controller/provision/margin_trial.hpp"
-#include "controller/rollout/rollout_manager.hpp"
 #include "provision/student/student_trial.hpp"
+#include "tests/unit/controller/live_rig.hpp"
 
 namespace wattle::controller {
 namespace {
@@ -22,6 +28,44 @@ constexpr std::uint64_t kAblationSeed = 9001, kAblations = 10;
 double drawn_normal(std::mt19937_64& random, double mean = 0, double deviation = 1) {
   return std::normal_distribution<double>(mean, deviation)(random);
 }
+
+// Keeps what is posted to the trainer.
+struct PostedNews final : Learning {
+  std::vector<LearningNews> posted;
+  void post(LearningNews news) override { posted.push_back(std::move(news)); }
+};
+
+struct VerdictRig : test::LiveRig {
+  PostedNews trainer;
+  ModelService models{trainer, rollout};
+  Parts all{with_trainer()};
+  Guardrails guardrails{all, models};
+
+  VerdictRig() {
+    decider->take(rollout.spec());
+    verdicts.verdict = [this](const ArmNow& arm, double residual) { return guardrails.decided(arm, residual); };
+  }
+  Parts with_trainer() {
+    const Parts made = parts();
+    return {
+        {made.config, made.clock, made.log, made.context, made.allow, made.networks, trainer, made.store, made.rollout,
+         made.watch, made.sleep, made.live, made.http_refusals, made.enrol, made.enrol_refusals, made.mode_reason},
+        made.state,
+        made.decider,
+        made.telemetry,
+        made.shims,
+        made.roles,
+        made.allow_watch,
+        made.series,
+        made.requests,
+        made.replicas,
+        made.margins,
+        made.traffic,
+        made.sizing,
+        made.epoch,
+        made.started};
+  }
+};
 
 struct GuardRig {
   ManualClock clock{mono_from_ns(1), wall_from_ns(1'800'000'000LL * 1'000'000'000)};
@@ -36,6 +80,48 @@ struct GuardRig {
   }
   bool acting() const { return acts(rollout->arm().arm); }
 };
+
+TEST_CASE("an order is in force for the decisions when it returns, and the trainer gets another reward only") {
+  VerdictRig rig;
+  REQUIRE(rig.guardrails.order("policy-set", {{"mode", "shadow"}}, "operator/ann"));
+  CHECK(rig.decider->spec().mode == ModeSetting(Mode::shadow));
+  CHECK(rig.trainer.posted.empty());
+  REQUIRE(rig.guardrails.order("policy-set", {{"reward", "lb"}}, "operator/ann"));
+  CHECK(rig.decider->spec().reward.preset == placement::Preset::lb);
+  CHECK(rig.trainer.posted.size() == 1);
+  CHECK_FALSE(rig.guardrails.order("policy-dance", {}, "operator/ann"));
+}
+
+TEST_CASE("an invalid output makes its own answer neutral and is reported as the mode of that answer") {
+  VerdictRig rig;
+  class Invalid final : public models::QNetwork {
+   public:
+    void residual(const models::Observation&, std::span<float> out) const override {
+      std::fill(out.begin(), out.end(), std::numeric_limits<float>::quiet_NaN());
+    }
+    std::uint64_t step() const override { return 1; }
+  };
+  CHECK_FALSE(rig.decider->asks().ask(test::ask_for("p1", {"n1", "n2"})).neutral);
+  rig.networks.set(std::make_shared<Invalid>());
+  const wire::Suggestion answer = rig.decider->asks().ask(test::ask_for("p2", {"n1", "n2"}));
+  CHECK(answer.neutral);
+  CHECK(answer.mode == "shadow");
+  CHECK(rig.rollout.figures().rollbacks == 1);
+}
+
+TEST_CASE("rewards wait until they are drained, and a rollback that follows is in force then") {
+  VerdictRig rig;
+  std::mt19937_64 random(17);
+  for (int i = 0; i < 600; ++i) rig.rollout.judged({Arm::shadow, true}, drawn_normal(random));
+  for (int i = 0; i < 1000; ++i) rig.rollout.judged({Arm::live, true}, drawn_normal(random));
+  for (int i = 0; i < 60 && rig.rollout.figures().rollbacks == 0; ++i)
+    rig.rollout.judged({Arm::live, true}, drawn_normal(random, -2));
+  REQUIRE(rig.rollout.spec().mode == ModeSetting(Mode::shadow));
+  CHECK(rig.decider->spec().mode == ModeSetting(Mode::live));
+  rig.guardrails.drain();
+  CHECK(rig.decider->spec().mode == ModeSetting(Mode::shadow));
+  CHECK(rig.decider->asks().ask(test::ask_for("p1", {"n1", "n2"})).mode == "shadow");
+}
 
 TEST_CASE("ablation: output check") {
   int with = 0, without = 0;

@@ -45,7 +45,7 @@ struct CandidateRig : DeciderRig {
   }
   void emplace() {
     decider.emplace(
-        config, state, networks, clock, [](LearningNews) {}, 1);
+        config, state, networks, verdicts, clock, [](LearningNews) {}, 1);
   }
   void second() {
     clock.advance(1s);
@@ -73,14 +73,14 @@ struct CandidateRig : DeciderRig {
 TEST_CASE("the floor serves until measured blocks show that another candidate costs less, in every mode that decides") {
   for (const Mode mode : {Mode::shadow, Mode::live}) {
     CandidateRig rig(mode);
-    CHECK(rig.decider->trials().active() == (mode == Mode::live));
-    const std::vector<Contender> all = rig.decider->contenders();
+    CHECK(rig.decider->engine().trials().active() == (mode == Mode::live));
+    const std::vector<Contender> all = rig.decider->networks().contenders();
     REQUIRE(all.size() == placement::kCandidates.size());
-    CHECK(all[0].who == "the policy " + std::string(rig.decider->trials().name(Candidate::floor)));
+    CHECK(all[0].who == "the policy " + std::string(rig.decider->engine().trials().name(Candidate::floor)));
     CHECK(all[0].serves);
-    CHECK(rig.decider->network_gated());
-    CHECK(rig.decider->epsilon() == 0);
-    CHECK(rig.decider->network_states().baseline ==
+    CHECK(rig.decider->engine().gated());
+    CHECK(rig.decider->networks().epsilon() == 0);
+    CHECK(rig.decider->networks().states().baseline ==
           (mode == Mode::live ? stats::NetworkState::on_trial : stats::NetworkState::candidate));
     rig.decider->asks().ask(ask_for("p", {"n1", "n2"}));
     CHECK(rig.decider->log().newest("p")->model.sha256.empty());
@@ -101,18 +101,18 @@ TEST_CASE("a what-if under another reward is ranked by that reward, not by the f
 
 TEST_CASE("a network serves without a trial where candidates are not measured, and under a reward without energy") {
   CandidateRig rig(Mode::shadow, false);
-  CHECK_FALSE(rig.decider->network_gated());
-  CHECK(rig.decider->in_use().version.sha256 == "trusted");
-  CHECK(rig.decider->contenders().size() == 1);
-  CHECK(contender_text(rig.decider->contenders()[0]) ==
+  CHECK_FALSE(rig.decider->engine().gated());
+  CHECK(rig.decider->networks().in_use().version.sha256 == "trusted");
+  CHECK(rig.decider->networks().contenders().size() == 1);
+  CHECK(contender_text(rig.decider->networks().contenders()[0]) ==
         "the network shipped:weighted is in use: it was better elsewhere");
   CandidateRig measured(Mode::live);
-  CHECK(measured.decider->network_gated());
+  CHECK(measured.decider->engine().gated());
   RolloutSpec by_users = measured.decider->spec();
   by_users.reward.weights.energy = 0;
   measured.decider->take(by_users);
-  CHECK_FALSE(measured.decider->network_gated());
-  CHECK(measured.decider->network_gated_why().empty());
+  CHECK_FALSE(measured.decider->engine().gated());
+  CHECK(measured.decider->engine().gated_why().empty());
 }
 
 TEST_CASE("evidence outlives a restart and a change of mode, but not another network or another reward") {
@@ -122,27 +122,27 @@ TEST_CASE("evidence outlives a restart and a change of mode, but not another net
   REQUIRE(rig.restore(kept));
   CHECK(rig.decider->edition() != edition);
   rig.second();
-  CHECK_FALSE(rig.decider->network_gated());
+  CHECK_FALSE(rig.decider->engine().gated());
   CHECK(rig.row() == kept);
   RolloutSpec live = rig.decider->spec();
   live.mode = Mode::live;
   rig.decider->take(live);
-  CHECK(rig.decider->trials().in_use() == Candidate::baseline);
+  CHECK(rig.decider->engine().trials().in_use() == Candidate::baseline);
   // The restart goes on from a checkpoint of its own.
   rig.networks.trust(rig.network, {"trusted", "0000000007"});
   rig.emplace();
   REQUIRE(rig.restore(kept));
   rig.second();
-  CHECK(rig.decider->trials().in_use() == Candidate::baseline);
+  CHECK(rig.decider->engine().trials().in_use() == Candidate::baseline);
   rig.networks.trust(rig.network, {"other", "mine"});
   rig.second();
-  CHECK(rig.decider->network_gated());
+  CHECK(rig.decider->engine().gated());
   // Evidence about another reward does not apply.
   RolloutSpec other = rig.decider->spec();
   other.reward.weights.energy = 2;
   rig.decider->take(other);
   REQUIRE(rig.restore(kept));
-  CHECK(rig.decider->network_gated());
+  CHECK(rig.decider->engine().gated());
 }
 
 TEST_CASE("evidence that is cut off or impossible is refused, and changes nothing") {
@@ -156,7 +156,7 @@ TEST_CASE("evidence that is cut off or impossible is refused, and changes nothin
   wattle::SortedJson wrong = wattle::SortedJson::parse(kept);
   wrong["in_use"] = 9;
   CHECK(rig.restore(wrong.dump()).error().message().find("contains an impossible state") != std::string::npos);
-  CHECK(rig.decider->network_gated());
+  CHECK(rig.decider->engine().gated());
 }
 
 TEST_CASE("a candidate's sentence has its measured difference") {

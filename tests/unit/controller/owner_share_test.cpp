@@ -20,10 +20,11 @@ constexpr const char* kOwner = "default/ReplicaSet/web-5d9";
 struct OwnerRig : DeciderRig {
   std::vector<std::string> names{"n1", "n2", "n3", "n4"};
   Shims shims{std::vector<std::string>{"wattle"}};
+  PodSink pods;
   std::optional<PodReconciler> join;
 
   OwnerRig() : DeciderRig(Mode::live) {
-    join.emplace(state, *decider, shims, clock);
+    join.emplace(state, *decider, shims, pods, clock);
     for (const std::string& name : names) {
       state.greet(hello_of(name));
       auto node = std::make_shared<kube::Node>();

@@ -195,16 +195,16 @@ TEST_CASE("from each preset to each: the former's network is not used, the prior
       take(from);
       serves(from);
       const wire::Decision before = decided();
-      const bool gated = rig.decider->network_gated();
+      const bool gated = rig.decider->engine().gated();
       CHECK(before.decided_by == (gated ? "plan" : "network"));
       if (!gated) CHECK(before.advice == "n2");
       take(to);
       const wire::Decision after = decided();
-      CHECK((rig.decider->in_use().network != nullptr) == (from == to));
+      CHECK((rig.decider->networks().in_use().network != nullptr) == (from == to));
       if (from != to) {
         const bool weighted = to == Preset::weighted;
         CHECK((after.decided_by == "neutral" ||
-               after.decided_by == (rig.decider->network_gated() ? "plan" : "fallback")));
+               after.decided_by == (rig.decider->engine().gated() ? "plan" : "fallback")));
         CHECK(after.model_step == 0);
         if (after.decided_by == "fallback" && !weighted)
           CHECK(after.reason == "highest predicted reward for " + name_of(to) + ": no network is in use yet");
@@ -212,7 +212,7 @@ TEST_CASE("from each preset to each: the former's network is not used, the prior
       }
       serves(to);
       const wire::Decision then = decided();
-      CHECK(then.decided_by == (rig.decider->network_gated() ? "plan" : "network"));
+      CHECK(then.decided_by == (rig.decider->engine().gated() ? "plan" : "network"));
       if (then.decided_by == "network") CHECK(then.advice == "n2");
     }
 }

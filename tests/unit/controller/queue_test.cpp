@@ -22,16 +22,16 @@ TEST_CASE(
     rig.report(waiting);
     kube::Pod itself = rig.pod("small", "");
     rig.report(itself);
-    CHECK(rig.state.queue(9, "small").size() == 1);
-    CHECK(rig.state.queue(9, "").size() == 2);
+    CHECK(rig.state.pods().queue(9, "small").size() == 1);
+    CHECK(rig.state.pods().queue(9, "").size() == 2);
     rig.decider->asks().ask(ask_for("small", {"n1", "n2"}));
     const wire::Decision& decision = rig.decider->log().newest("small")->decision;
     CHECK(decision.next_pods == (look_ahead > 0 ? 1U : 0U));
     if (look_ahead > 0) CHECK(decision.advice == "n1");
     waiting.node_name = "n2";
     rig.report(waiting);
-    CHECK(rig.state.queue(9, "small").empty());
+    CHECK(rig.state.pods().queue(9, "small").empty());
     rig.report_gone("small");
-    CHECK(rig.state.queue(9, "").empty());
+    CHECK(rig.state.pods().queue(9, "").empty());
   }
 }

@@ -100,9 +100,7 @@ TEST_CASE("fewer are suggested only where those elsewhere allow it, too") {
 TEST_CASE(
     "pods on no node, or on one without an agent, are reported as elsewhere until they are bound to one of ours") {
   WatchedRig rig;
-  std::vector<std::string> elsewhere, bound;
-  rig.join->on_elsewhere([&](const kube::Pod& pod) { elsewhere.push_back(pod.uid); });
-  rig.join->on_bound([&](const kube::Pod& pod) { bound.push_back(pod.uid); });
+  const auto &elsewhere = rig.seen.elsewhere, &bound = rig.seen.bound;
   rig.report(replica("here", "n1"));
   rig.report(replica("waits", ""));
   rig.report(replica("far", "n9"));

@@ -40,10 +40,10 @@ struct SizingRig : RequestRig {
   std::string path() const { return dir.file("right-sizes.db"); }
   void start_ladder(bool may_set = true) {
     ladder.reset();
-    ladder = std::make_unique<SizingLadder>(*book, may_set, 1, path(), clock, log);
-    ladder->on_audit([this](const std::string& who, const std::string& what, const std::string& why) {
+    const auto audit = [this](const std::string& who, const std::string& what, const std::string& why) {
       audited.push_back(who + ": " + what + ": " + why);
-    });
+    };
+    ladder = std::make_unique<SizingLadder>(*book, may_set, 1, path(), clock, log, audit);
     for (const kube::Pod& pod : pods) ladder->described(pod);
   }
   void show(const kube::Pod& pod) {

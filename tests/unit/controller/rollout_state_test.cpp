@@ -214,11 +214,12 @@ TEST_CASE("a finding of a monitor sets mode shadow and restores the network of t
     CAPTURE(acting);
     RestartRig rig;
     rig.open(acting ? Mode::live : Mode::shadow);
-    std::vector<std::string> done;
-    rig.manager->on_change([&](const RolloutSpec& spec) { done.push_back(spec.mode.text()); });
-    rig.manager->on_network([&](bool promoted) { done.emplace_back(promoted ? "kept" : "restored"); });
     rig.manager->withdraw("the evidence", acting);
-    CHECK(done == (acting ? std::vector<std::string>{"shadow", "restored"} : std::vector<std::string>{}));
+    CHECK(rig.manager->spec().mode == ModeSetting(Mode::shadow));
+    std::vector<RolloutEvent> expected;
+    if (acting) expected = {RolloutEvent::spec_changed, RolloutEvent::network_withdrawn};
+    CHECK(rig.manager->take_events() == expected);
+    CHECK(rig.manager->take_events().empty());
     const wattle::SortedJson newest = rig.manager->document()["changes"][0];
     CHECK(newest["who"] == "guard");
     CHECK(newest["why"] == "the evidence");

@@ -35,6 +35,8 @@ struct Folder {
   std::string file() const { return path + "/control.db"; }
 };
 
+using Events = std::vector<RolloutEvent>;
+
 constexpr std::int64_t kStart_ns = 1'800'000'000LL * 1'000'000'000;
 
 struct RolloutRig {
@@ -254,28 +256,27 @@ TEST_CASE("rollback by hand goes to what was in force before, or to a change by 
 
 TEST_CASE("rewards that fall while acting roll back to shadow within fifty placements, once, and it is audited") {
   RolloutRig rig(Mode::live);
-  std::vector<std::string> applied;
-  rig.rollout->on_change([&](const RolloutSpec& spec) { applied.push_back(spec.mode.text()); });
   std::mt19937_64 random(17);
   for (int i = 0; i < 600; ++i) rig.rollout->judged({Arm::shadow, true}, drawn(random));
   for (int i = 0; i < 1000; ++i) rig.rollout->judged({Arm::live, true}, drawn(random));
-  CHECK(applied.empty());
+  CHECK(rig.rollout->take_events().empty());
   for (int i = 0; i < 500; ++i) rig.rollout->judged({Arm::live, false}, -9);  // dropped minutes say nothing
-  CHECK(applied.empty());
+  CHECK(rig.rollout->take_events().empty());
   int placements = 0;
-  while (applied.empty() && placements < 51) {
+  while (rig.rollout->spec().mode.mode == Mode::live && placements < 51) {
     rig.rollout->judged({Arm::live, true}, drawn(random, -2));
     ++placements;
   }
   CHECK(placements <= 50);
-  CHECK(applied == std::vector<std::string>{"shadow"});
+  CHECK(rig.rollout->spec().mode == ModeSetting(Mode::shadow));
+  CHECK(rig.rollout->take_events() == Events{RolloutEvent::spec_changed, RolloutEvent::network_withdrawn});
   CHECK(rig.rollout->figures().rollbacks == 1);
   const json change = rig.rollout->document()["changes"][0];
   CHECK(change["who"] == "guard");
   CHECK(change["what"] == "rolled back: mode live -> shadow");
   // What happens in shadow afterwards is no reason for another.
   for (int i = 0; i < 100; ++i) rig.rollout->judged({Arm::shadow, true}, -9);
-  CHECK(applied.size() == 1);
+  CHECK(rig.rollout->take_events().empty());
 }
 
 TEST_CASE("a network that says nonsense is stopped at once, and in shadow it is noted once") {
@@ -293,18 +294,18 @@ TEST_CASE("a network that says nonsense is stopped at once, and in shadow it is 
 
 TEST_CASE("a promotion to a mode that acts keeps the network, every rollback brings it back") {
   RolloutRig rig(Mode::off);
-  std::vector<bool> reported;
-  rig.rollout->on_network([&](bool promoted) { reported.push_back(promoted); });
+  const Events promoted{RolloutEvent::spec_changed, RolloutEvent::network_promoted};
+  const Events withdrawn{RolloutEvent::spec_changed, RolloutEvent::network_withdrawn};
   REQUIRE(rig.handle("policy-promote", {}));  // to shadow: nothing acts
-  CHECK(reported.empty());
+  CHECK(rig.rollout->take_events() == Events{RolloutEvent::spec_changed});
   REQUIRE(rig.handle("policy-promote", {{"force", "yes"}, {"why", "a test"}}));
-  CHECK(reported == std::vector<bool>{true});
+  CHECK(rig.rollout->take_events() == promoted);
   REQUIRE(rig.handle("policy-rollback", {}));
-  CHECK(reported == std::vector<bool>{true, false});
+  CHECK(rig.rollout->take_events() == withdrawn);
   REQUIRE(rig.handle("policy-set", {{"mode", "live"}, {"force", "yes"}, {"why", "a test"}}));
-  CHECK(reported == std::vector<bool>{true, false, true});
+  CHECK(rig.rollout->take_events() == promoted);
   CHECK_FALSE(rig.rollout->decided(rig.rollout->arm(), INFINITY));
-  CHECK(reported == std::vector<bool>{true, false, true, false});
+  CHECK(rig.rollout->take_events() == withdrawn);
 }
 
 TEST_CASE("an expression is set while it runs, kept, and refused with the term that is wrong") {
@@ -363,8 +364,6 @@ TEST_CASE("an order to stop holds at once though the disk is full, says so, and 
     CAPTURE(order.at("mode"));
     const Folder folder;
     RolloutRig rig(Mode::live, folder.file());
-    std::vector<std::string> applied;
-    rig.rollout->on_change([&](const RolloutSpec& spec) { applied.push_back(spec.mode.text()); });
     {
       const tests::FullDisk full;
       const auto stopped = rig.handle("policy-set", order);
@@ -374,7 +373,8 @@ TEST_CASE("an order to stop holds at once though the disk is full, says so, and 
       CHECK((*stopped)["unwritten"]["changes"] == 1);
       CHECK_FALSE((*stopped)["unwritten"]["error"].get<std::string>().empty());
       CHECK((*stopped)["changes"][0]["who"] == "operator/ann");
-      CHECK(applied == std::vector<std::string>{order.at("mode")});
+      CHECK(rig.rollout->spec().mode.text() == order.at("mode"));
+      CHECK(rig.rollout->take_events() == Events{RolloutEvent::spec_changed});
       // What goes further needs the disk, even past the gate.
       CHECK_FALSE(rig.handle("policy-set", {{"mode", "live"}, {"force", "yes"}, {"why", "no"}}));
       CHECK(rig.rollout->spec().mode.text() == order.at("mode"));

@@ -16,11 +16,9 @@ using test::RequestRig;
 constexpr double kGiB = 1 << 30;
 
 // Six nodes of 8 cores; an API server describes the pods. Each minute a pod of n1 uses half a core and 256 MiB.
-struct SavingsRig : RequestRig {
-  PodReconciler join{state, *decider, shims, clock};
-  SavingsRig() {
-    join.on_bound([this](const kube::Pod& pod) { book->described(pod); });
-  }
+struct SavingsRig : RequestRig, private PodSink {
+  PodReconciler join{state, *decider, shims, *this, clock};
+  void on_bound(const kube::Pod& pod) override { book->described(pod); }
   void run(const std::string& uid, const std::string& node, double cores, const std::string& owner = "Deployment/web") {
     kube::Pod pod = pod_of(uid, owner);
     pod.node_name = node;
@@ -139,9 +137,9 @@ TEST_CASE("the cluster model counts a pod's request as its API server describes 
   SavingsRig rig;
   rig.run("a", "n1", 6);
   rig.report_both();
-  CHECK(rig.decider->cluster_model().running("a").value().request.cpu_cores == 6);
+  CHECK(rig.decider->engine().cluster_model().running("a").value().request.cpu_cores == 6);
   rig.run("a", "n1", 1.5);
-  CHECK(rig.decider->cluster_model().running("a").value().request.cpu_cores == 1.5);
+  CHECK(rig.decider->engine().cluster_model().running("a").value().request.cpu_cores == 1.5);
   CHECK(rig.state.node_view("n1")->requested.cpu_cores == 1.5);
 }
 

@@ -98,6 +98,7 @@ struct SettingsRig {
   std::unique_ptr<ServingModel> slot;
   std::unique_ptr<Trainer> trainer;
   std::unique_ptr<ClusterState> state;
+  DecisionSink sink;
   std::unique_ptr<Decider> decider;
   std::uint64_t decision = 0;
 
@@ -129,7 +130,7 @@ struct SettingsRig {
                             begun.first.origin(), begin_with_certificates)
                   .value();
     decider = std::make_unique<Decider>(
-        config, *state, *slot, clock, [this](LearningNews news) { trainer->post(std::move(news)); }, 1);
+        config, *state, *slot, sink, clock, [this](LearningNews news) { trainer->post(std::move(news)); }, 1);
     for (const MonitorState& row : rows)
       if (!decider->restore(row)) throw std::runtime_error("row not restored: " + row.name);
     second();
@@ -175,7 +176,7 @@ struct SettingsRig {
     second();
     second();
     const ServingModel::Serving serving = slot->serving();
-    const Decider::InUse in_use = decider->in_use();
+    const NetworkChoice::InUse in_use = decider->networks().in_use();
     Outcome out;
     out.preset = placement::to_string(spec.reward.preset);
     out.learned = serving.version.sha256;
@@ -183,11 +184,11 @@ struct SettingsRig {
     out.certificate = serving.trusted_version.certificate;
     out.serving = in_use.version.sha256;
     out.from_learned = in_use.learned;
-    out.gated = decider->network_gated();
-    const Decider::NetworkStates states = decider->network_states();
+    out.gated = decider->engine().gated();
+    const NetworkChoice::NetworkStates states = decider->networks().states();
     out.baseline = states.baseline;
     out.of_learned = states.learned;
-    out.why = decider->network_gated_why();
+    out.why = decider->engine().gated_why();
     return out;
   }
 };

@@ -116,22 +116,22 @@ TEST_CASE("the advice is the copy's, what is learned is the cluster's") {
 
 TEST_CASE("what acting would save is modelled in shadow, and goes on over a restart") {
   ShadowRig rig(3);
-  REQUIRE(rig.decider->saving() != nullptr);
-  CHECK_FALSE(rig.decider->saving()->figure());
-  CHECK(modelled_json({rig.decider->saving(), false, {}})["saving_ratio"].is_null());
-  CHECK(modelled_json({rig.decider->saving(), false, {}})["first_in_s"] == 540);
+  REQUIRE(rig.decider->engine().shadow().saving() != nullptr);
+  CHECK_FALSE(rig.decider->engine().shadow().saving()->figure());
+  CHECK(modelled_json({rig.decider->engine().shadow().saving(), false, {}})["saving_ratio"].is_null());
+  CHECK(modelled_json({rig.decider->engine().shadow().saving(), false, {}})["first_in_s"] == 540);
   for (int pod = 0; pod < 6; ++pod) {
     const std::string uid = "p" + std::to_string(pod), to = rig.ask(uid);
     rig.decider->placements().placed(uid, to == "n1" ? "n2" : "n1", false);
   }
   rig.report(2800);
-  const auto figure = rig.decider->saving()->figure();
+  const auto figure = rig.decider->engine().shadow().saving()->figure();
   REQUIRE(figure);
   CHECK(figure->now_w > 0);
   CHECK(figure->change.low <= figure->change.mean);
   CHECK(figure->change.mean <= figure->change.high);
   CHECK(figure->advised_ratio == doctest::Approx(1));
-  const wattle::SortedJson reported = modelled_json({rig.decider->saving(), false, {}});
+  const wattle::SortedJson reported = modelled_json({rig.decider->engine().shadow().saving(), false, {}});
   CHECK(reported["saving_ratio"].get<double>() == doctest::Approx(-figure->change.mean));
   CHECK(reported["saving_low"].get<double>() <= reported["saving_high"].get<double>());
   CHECK(reported["acting_power_w"] == figure->advised_w);
@@ -139,12 +139,14 @@ TEST_CASE("what acting would save is modelled in shadow, and goes on over a rest
   CHECK(reported["calibrated_ratio"].is_null());
   const double reach_w = reported["saved_high_w"].get<double>() - reported["saved_w"].get<double>();
   CHECK(reach_w == doctest::Approx(std::sqrt(2.0) * figure->now_w * (figure->change.high - figure->change.mean)));
-  const wattle::SortedJson half = modelled_json({rig.decider->saving(), false, Calibration{{0.5, 0.4, 0.6}, 31}});
+  const wattle::SortedJson half =
+      modelled_json({rig.decider->engine().shadow().saving(), false, Calibration{{0.5, 0.4, 0.6}, 31}});
   CHECK(half["calibration"]["blocks"] == 31);
   CHECK(half["calibrated_ratio"].get<double>() == doctest::Approx(-0.5 * figure->change.mean));
   CHECK(half["calibrated_low"].get<double>() <= half["calibrated_high"].get<double>());
   // An exact calibration scales the interval of the time to come.
-  const wattle::SortedJson exact = modelled_json({rig.decider->saving(), false, Calibration{{0.5, 0.5, 0.5}, 31}});
+  const wattle::SortedJson exact =
+      modelled_json({rig.decider->engine().shadow().saving(), false, Calibration{{0.5, 0.5, 0.5}, 31}});
   CHECK(exact["saved_high_w"].get<double>() - exact["saved_w"].get<double>() == doctest::Approx(0.5 * reach_w));
   CHECK(half["saving_ratio"] == reported["saving_ratio"]);
   CHECK(modelled_json({}).is_null());
@@ -152,24 +154,24 @@ TEST_CASE("what acting would save is modelled in shadow, and goes on over a rest
   const std::vector<MonitorState> kept = rig.decider->monitor_states();
   ShadowRig next(3);
   for (const MonitorState& state : kept) CHECK(next.decider->restore(state));
-  REQUIRE(next.decider->saving()->figure());
-  CHECK(next.decider->saving()->figure()->advised_w == figure->advised_w);
+  REQUIRE(next.decider->engine().shadow().saving()->figure());
+  CHECK(next.decider->engine().shadow().saving()->figure()->advised_w == figure->advised_w);
   for (std::string text : {"{}", "", "[1]"}) CHECK_FALSE(next.decider->restore({std::string(kSavingRow), text}));
 
   RolloutSpec spec = rig.decider->spec();
   spec.mode = Mode::live;
   rig.decider->take(spec);
-  REQUIRE(rig.decider->saving() != nullptr);
-  CHECK_FALSE(rig.decider->saving()->figure());  // another figure, of choices that are followed
+  REQUIRE(rig.decider->engine().shadow().saving() != nullptr);
+  CHECK_FALSE(rig.decider->engine().shadow().saving()->figure());  // another figure, of choices that are followed
   for (const MonitorState& state : kept) CHECK(rig.decider->restore(state));
-  CHECK_FALSE(rig.decider->saving()->figure());
+  CHECK_FALSE(rig.decider->engine().shadow().saving()->figure());
   spec.mode = Mode::off;
   rig.decider->take(spec);
-  CHECK(rig.decider->saving() == nullptr);
+  CHECK(rig.decider->engine().shadow().saving() == nullptr);
   for (const MonitorState& state : rig.decider->monitor_states()) CHECK(state.name != kSavingRow);
   spec.mode = Mode::shadow;
   rig.decider->take(spec);
-  CHECK_FALSE(rig.decider->saving()->figure());
+  CHECK_FALSE(rig.decider->engine().shadow().saving()->figure());
 }
 
 TEST_CASE("in mode live the default scheduler's choices are modelled beside what Wattle does") {
@@ -178,31 +180,32 @@ TEST_CASE("in mode live the default scheduler's choices are modelled beside what
   spec.policy = "most-allocated";
   rig.decider->take(spec);
   rig.tip();
-  CHECK(rig.decider->default_power_ratio() == 1);  // no pod runs elsewhere yet
+  CHECK(rig.decider->engine().shadow().default_power_ratio() == 1);  // no pod runs elsewhere yet
   // Wattle fills one node; the default scheduler would have spread the pods over three.
   for (int pod = 0; pod < 6; ++pod) {
     const std::string uid = "p" + std::to_string(pod);
     rig.decider->placements().placed(uid, rig.ask(uid), false);
   }
   rig.report(2800);
-  const auto figure = rig.decider->saving()->figure();
+  const auto figure = rig.decider->engine().shadow().saving()->figure();
   REQUIRE(figure);
   CHECK(figure->advised_ratio == doctest::Approx(6.0 / 7));  // "tip" was bound without an ask
-  REQUIRE(rig.decider->default_power_ratio());
-  CHECK(*rig.decider->default_power_ratio() == doctest::Approx(figure->now_w / figure->advised_w).epsilon(0.01));
-  const SavingNow uncalibrated{rig.decider->saving(), true, {}};
+  REQUIRE(rig.decider->engine().shadow().default_power_ratio());
+  CHECK(*rig.decider->engine().shadow().default_power_ratio() ==
+        doctest::Approx(figure->now_w / figure->advised_w).epsilon(0.01));
+  const SavingNow uncalibrated{rig.decider->engine().shadow().saving(), true, {}};
   CHECK(uncalibrated.text() == "not known yet: needs a canary to calibrate the model");
   CHECK_FALSE(uncalibrated.shown());
   CHECK(modelled_json(uncalibrated)["saved_w"].is_null());
   CHECK(modelled_json(uncalibrated)["saving_ratio"].get<double>() == doctest::Approx(-figure->change.mean));
-  const SavingNow now{rig.decider->saving(), true, Calibration{{1, 0.9, 1.1}, 31}};
+  const SavingNow now{rig.decider->engine().shadow().saving(), true, Calibration{{1, 0.9, 1.1}, 31}};
   const wattle::SortedJson reported = modelled_json(now);
   CHECK(reported["acting"] == true);
   CHECK(reported["saved_w"].get<double>() == doctest::Approx(figure->now_w - figure->advised_w));
   CHECK(reported["saved_low_w"].get<double>() <= reported["saved_high_w"].get<double>());
   CHECK(now.text().starts_with("saves "));
   CHECK(now.text().find("modelled, calibrated by 31 canary blocks; pods wait ") != std::string::npos);
-  CHECK(SavingNow{rig.decider->saving(), false, Calibration{{0.5, 0.4, 0.6}, 31}}.text().find(
+  CHECK(SavingNow{rig.decider->engine().shadow().saving(), false, Calibration{{0.5, 0.4, 0.6}, 31}}.text().find(
             "modelled, calibrated by 31 canary blocks; pods would wait ") != std::string::npos);
   CHECK(SavingNow{}.text() == "not modelled: mode is off");
 
@@ -210,8 +213,8 @@ TEST_CASE("in mode live the default scheduler's choices are modelled beside what
   ShadowRig next(3, Mode::live);
   next.decider->take(spec);
   for (const MonitorState& state : kept) CHECK(next.decider->restore(state));
-  REQUIRE(next.decider->saving()->figure());
-  CHECK(next.decider->saving()->figure()->now_w == figure->now_w);
+  REQUIRE(next.decider->engine().shadow().saving()->figure());
+  CHECK(next.decider->engine().shadow().saving()->figure()->now_w == figure->now_w);
 }
 
 TEST_CASE("what was advised before a restart is where it was on the copy, once its nodes are known") {
@@ -244,7 +247,7 @@ TEST_CASE("where every pod goes where it was advised nothing would be saved") {
     rig.decider->placements().placed(uid, rig.ask(uid), false);
   }
   rig.report(2800);
-  const auto figure = rig.decider->saving()->figure();
+  const auto figure = rig.decider->engine().shadow().saving()->figure();
   REQUIRE(figure);
   CHECK(figure->change.low == 0);
   CHECK(figure->change.high == 0);
@@ -263,8 +266,8 @@ TEST_CASE(
   for (int step = 0; step < 4 * 30 * 2; ++step) {
     rig.report(30);
     const std::uint64_t block = block_at(rig.decider->spec().schedule, rig.clock.wall()).number;
-    const auto compared = rig.decider->compared();
-    CHECK(rig.decider->saving() != nullptr);
+    const auto compared = rig.decider->engine().shadow().compared();
+    CHECK(rig.decider->engine().shadow().saving() != nullptr);
     CHECK(compared.has_value() == (rig.decider->arm().arm == Arm::control));
     treated = treated || !compared;
     if (compared) {

@@ -69,8 +69,8 @@ struct Orders : controller::test::DeciderRig {
   bool offered(const std::string& node) { return power::offers_shallow(state, *state.node(node)); }
   void put(placement::PodSpec pod) {
     pod.uid = pod.name = "web";
-    state.describe(pod, false);
-    state.bind("web", "n1", false, clock.mono());
+    state.pods().describe(pod, false);
+    state.pods().bind("web", "n1", false, clock.mono());
   }
 };
 

@@ -179,7 +179,7 @@ TEST_CASE("auto: proven nodes sleep, others see it, and pods that wait wake them
     pod.uid = "p" + std::to_string(i);
     pod.name = pod.uid;
     pod.request = {cores, 0};
-    rig.state.ask(pod, 0, false, rig.clock.mono());
+    rig.state.pods().ask(pod, 0, false, rig.clock.mono());
   }
   const MonoTime wanted = rig.clock.mono();
   REQUIRE(rig.until([&] { return rig.asleep() == 0; }));
@@ -187,7 +187,7 @@ TEST_CASE("auto: proven nodes sleep, others see it, and pods that wait wake them
   REQUIRE(rig.until([&] { return rig.state_of(sleeper) == State::awake; }));
   REQUIRE(rig.until([&] { return rig.state.node_view(sleeper)->ready; }));
   CHECK_FALSE(rig.state.node_view(sleeper)->asleep);
-  rig.state.bind("p0", sleeper, false, rig.clock.mono());
+  rig.state.pods().bind("p0", sleeper, false, rig.clock.mono());
   rig.moment(power::kLookEvery);
   CHECK(rig.control->totals().waited_pods <= 1);
 }
@@ -197,7 +197,7 @@ TEST_CASE("auto: pods of an API server wake nodes, whether they wait or kube-sch
   for (const bool unschedulable : {false, true}) {
     placement::PodSpec pod;
     pod.uid = pod.name = unschedulable ? "refused" : "waits";
-    rig.state.describe(pod, unschedulable);
+    rig.state.pods().describe(pod, unschedulable);
   }
   SleepSnapshot snapshot;
   add_pending(snapshot, rig.state, true);
@@ -313,8 +313,8 @@ TEST_CASE(
   CHECK(rig.shallow_for_s["n1"].back() == 0);
   placement::PodSpec pod;
   pod.uid = pod.name = "web-1";
-  rig.state.describe(pod, false);
-  rig.state.bind(pod.uid, "n2", false, rig.clock.mono());
+  rig.state.pods().describe(pod, false);
+  rig.state.pods().bind(pod.uid, "n2", false, rig.clock.mono());
   rig.moment(power::kLookEvery);
   CHECK(rig.shallow_for_s["n2"].back() == 0);
 }

@@ -24,12 +24,13 @@ constexpr Duration kWindow = 10s;
 struct StartCapRig : DeciderRig {
   std::vector<std::string> names;
   Shims shims{std::vector<std::string>{"wattle"}};
+  PodSink pods;
   std::optional<PodReconciler> join;
   std::map<std::string, std::deque<MonoTime>> bound_at;
 
   explicit StartCapRig(int nodes) : DeciderRig(Mode::live) {
     for (int i = 1; i <= nodes; ++i) names.push_back("n" + std::to_string(i));
-    join.emplace(state, *decider, shims, clock);
+    join.emplace(state, *decider, shims, pods, clock);
     for (const std::string& name : names) {
       state.greet(hello_of(name));
       join->greeted(name);

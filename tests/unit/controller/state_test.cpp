@@ -100,13 +100,13 @@ TEST_CASE("node clocks map by the sample that waited least, never into the futur
 
 TEST_CASE("pods that asked of late and were advised nowhere are pending") {
   StateRig rig;
-  rig.state.ask(spec("advised"), 1, true, at_s(0));
-  rig.state.ask(spec("masked"), 2, false, at_s(0));
+  rig.state.pods().ask(spec("advised"), 1, true, at_s(0));
+  rig.state.pods().ask(spec("masked"), 2, false, at_s(0));
   CHECK(rig.state.view(spec("p"), at_s(1)).pending_pods == 1);
   CHECK(rig.state.view(spec("masked"), at_s(1)).pending_pods == 0);
   rig.state.expire(at_s(31));
   CHECK(rig.state.view(spec("p"), at_s(31)).pending_pods == 0);
-  rig.state.bind("masked", "n1", false, at_s(32));
+  rig.state.pods().bind("masked", "n1", false, at_s(32));
   CHECK(rig.state.view(spec("p"), at_s(32)).pending_pods == 0);
 }
 
@@ -121,13 +121,13 @@ TEST_CASE("records of an older boot do not make the present ones old") {
 
 TEST_CASE("a pod is bound where a record shows it, with the request that it asked with") {
   StateRig rig;
-  rig.state.ask(spec("p1"), 5, true, at_s(1));
+  rig.state.pods().ask(spec("p1"), 5, true, at_s(1));
   Record record = record_at(1);
   record.workloads = {pod_values("p1", 500'000), pod_values("p1", 250'000)};  // two containers, one pod
   const RecordNews news = rig.state.apply("n1", record, at_s(2));
   REQUIRE(news.appeared == std::vector<std::string>{"p1"});
-  CHECK(rig.state.bind("p1", "n1", false, at_s(2)));
-  CHECK(!rig.state.bind("p1", "n1", false, at_s(3)));
+  CHECK(rig.state.pods().bind("p1", "n1", false, at_s(2)));
+  CHECK(!rig.state.pods().bind("p1", "n1", false, at_s(3)));
   const placement::NodeView& view = *rig.state.node_view("n1");
   CHECK(view.pods == 1);
   CHECK(view.requested.cpu_cores == doctest::Approx(2));
@@ -144,21 +144,21 @@ TEST_CASE("a pod goes when its cgroup ended, or when no record has named it for 
   Record record = record_at(1);
   record.workloads = {pod_values("p1", 1)};
   rig.state.apply("n1", record, at_s(1));
-  rig.state.bind("p1", "n1", false, at_s(1));
-  rig.state.bind("p2", "n1", false, at_s(1));
+  rig.state.pods().bind("p1", "n1", false, at_s(1));
+  rig.state.pods().bind("p2", "n1", false, at_s(1));
   Record ended = record_at(2);
   ended.workloads = {pod_values("p1", 1)};
   ended.workloads[0].ended = true;
   CHECK(rig.state.apply("n1", ended, at_s(2)).gone == std::vector<std::string>{"p1"});
-  CHECK(rig.state.unbind("p1", "n1"));
+  CHECK(rig.state.pods().unbind("p1", "n1"));
   CHECK(rig.state.apply("n1", record_at(3), at_s(3)).gone.empty());
   CHECK(rig.state.apply("n1", record_at(20), at_s(20)).gone == std::vector<std::string>{"p2"});
 }
 
 TEST_CASE("a bound pod is unsettled until telemetry shows its use") {
   StateRig rig;
-  rig.state.ask(spec("p1"), 1, true, at_s(1));
-  rig.state.bind("p1", "n1", false, at_s(1));
+  rig.state.pods().ask(spec("p1"), 1, true, at_s(1));
+  rig.state.pods().bind("p1", "n1", false, at_s(1));
   CHECK(rig.state.node_view("n1")->unsettled == 1);
   CHECK(rig.state.node_view("n1")->unsettled_cpu_cores == doctest::Approx(placement::demand_cores(spec("p1"))));
   Record record = record_at(1);
@@ -169,14 +169,14 @@ TEST_CASE("a bound pod is unsettled until telemetry shows its use") {
 
 TEST_CASE("in flight is counted by UID, ends with the binding, and expires after 30 s") {
   StateRig rig;
-  rig.state.ask(spec("p1"), 1, true, at_s(0));
-  rig.state.ask(spec("p2"), 2, true, at_s(0));
-  rig.state.fly("p1", "n1", at_s(0));
-  rig.state.fly("p2", "n1", at_s(0));
-  rig.state.fly("p2", "n2", at_s(1));  // asked again: the earlier expectation is over
+  rig.state.pods().ask(spec("p1"), 1, true, at_s(0));
+  rig.state.pods().ask(spec("p2"), 2, true, at_s(0));
+  rig.state.pods().fly("p1", "n1", at_s(0));
+  rig.state.pods().fly("p2", "n1", at_s(0));
+  rig.state.pods().fly("p2", "n2", at_s(1));  // asked again: the earlier expectation is over
   CHECK(rig.state.node_view("n1")->in_flight == 1);
   CHECK(rig.state.node_view("n2")->in_flight_request.cpu_cores == doctest::Approx(2));
-  rig.state.bind("p2", "n1", false, at_s(2));
+  rig.state.pods().bind("p2", "n1", false, at_s(2));
   CHECK(rig.state.node_view("n2")->in_flight == 0);
   rig.state.expire(at_s(29));
   CHECK(rig.state.node_view("n1")->in_flight == 1);

@@ -167,7 +167,7 @@ TEST_CASE("a lower incarnation that keeps coming back is a second agent, which i
     CHECK(refused(rig.say("old", hello_of("n1", 1))));
   }
   CHECK(rig.telemetry->conflicts() == std::vector<std::string>{"n1"});
-  CHECK(rig.telemetry->figures().conflicts == 1);
+  CHECK(rig.telemetry->conflicts_found() == 1);
   CHECK(rig.telemetry->sessions() == 1);
   rig.clock.advance(601s);
   CHECK(rig.telemetry->conflicts().empty());

@@ -13,12 +13,21 @@ namespace wattle::controller::test {
 
 using namespace std::chrono_literals;
 
+// UIDs of the pods in the order of their events.
+struct SeenPods final : PodSink {
+  std::vector<std::string> bound, elsewhere, gone;
+  void on_bound(const kube::Pod& pod) override { bound.push_back(pod.uid); }
+  void on_elsewhere(const kube::Pod& pod) override { elsewhere.push_back(pod.uid); }
+  void on_gone(const std::string& uid) override { gone.push_back(uid); }
+};
+
 struct WatchedRig : DeciderRig {
+  SeenPods seen;
   Shims shims{std::vector<std::string>{"wattle"}};
   std::optional<PodReconciler> join;
 
   explicit WatchedRig(ModeSetting mode = Mode::shadow) : DeciderRig(mode) {
-    join.emplace(state, *decider, shims, clock);
+    join.emplace(state, *decider, shims, seen, clock);
     greet("n1");
     greet("n2");
     tick({});

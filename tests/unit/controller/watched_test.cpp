@@ -174,7 +174,7 @@ TEST_CASE("pods that kube-scheduler could not place are pending for as long as i
   CHECK(pending("") == 1);
   rig.report_gone("p4");
   CHECK(pending("") == 0);
-  CHECK(rig.state.pending() == 0);
+  CHECK(rig.state.pods().pending() == 0);
 }
 
 TEST_CASE("what a list shows bound is requested again after a restart, and is no decision") {
@@ -200,10 +200,10 @@ TEST_CASE("a pod is named and requested though its agent saw it before the API s
   WatchedRig rig;
   rig.tick({"p1"});
   CHECK(rig.requested("n1") == 0);
-  CHECK(rig.decider->cluster_model().pods() == 0);
+  CHECK(rig.decider->engine().cluster_model().pods() == 0);
   rig.report(WatchedRig::pod("p1", "n1"), false);
   CHECK(rig.requested("n1") == 1);
-  CHECK(rig.decider->cluster_model().pods() == 1);
+  CHECK(rig.decider->engine().cluster_model().pods() == 1);
 }
 
 TEST_CASE("a deletion frees the node and what was in flight, and a cgroup that lingers is no placement") {
@@ -379,8 +379,6 @@ TEST_CASE("a pod that claims another's UID gets none of its requests, its place 
       CAPTURE(forged_first);
       CAPTURE(victim_runs);
       WatchedRig rig;
-      std::vector<std::string> gone;
-      rig.join->on_gone([&](const std::string& uid) { gone.push_back(uid); });
       rig.report(with_uid("n1"));
       rig.report(with_uid("n2"));
       if (!forged_first) rig.report(WatchedRig::pod("victim", victim_runs ? "n1" : ""));
@@ -393,7 +391,7 @@ TEST_CASE("a pod that claims another's UID gets none of its requests, its place 
       CHECK(rig.state.pod("victim")->node == (victim_runs ? "n1" : ""));
       REQUIRE(rig.state.pod("forged") != nullptr);
       CHECK(rig.state.pod("forged")->spec.pod_namespace == "tenant");
-      CHECK(gone == (forged_first ? std::vector<std::string>{"victim"} : std::vector<std::string>{}));
+      CHECK(rig.seen.gone == (forged_first ? std::vector<std::string>{"victim"} : std::vector<std::string>{}));
       // Where the victim starts later it is counted at once.
       rig.report(WatchedRig::pod("victim", "n1"));
       CHECK(rig.requested("n1") == 1);

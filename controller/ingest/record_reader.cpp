@@ -1,23 +1,18 @@
-// Records of a session: puts records and gaps into the state and the store in their turn, and shows live ones ahead of
-// it.
+#include "controller/ingest/record_reader.hpp"
+
 #include <algorithm>
-#include <utility>
 
 #include "common/wire/codec.hpp"
-#include "controller/ingest/telemetry.hpp"
-#include "controller/ingest/validate.hpp"
 
 namespace wattle::controller {
 namespace {
 
-constexpr std::uint64_t kMaxLivePerS = 256;  // records: ten intervals of a second, of 25 parts each
 constexpr const char* kBeforeContact = "before the first contact";  // content unknown
-
-}  // namespace
+constexpr RecordReader::Complaint kTooFast{"its records arrive faster than they can be stored",
+                                           "it can reconnect in a moment"};
 
 // Records that were left out before this one.
-std::optional<StoreGap> Telemetry::gap_before(const std::string& node, const History& history,
-                                              const RecordMark& mark) const {
+std::optional<StoreGap> gap_before(const std::string& node, const NodeHistory& history, const RecordMark& mark) {
   const auto mine = history.marks.find(mark.incarnation);
   const std::uint64_t last = mine == history.marks.end() ? 0 : mine->second.taken;
   if (mark.seq <= last + 1) return std::nullopt;
@@ -25,15 +20,28 @@ std::optional<StoreGap> Telemetry::gap_before(const std::string& node, const His
                   history.marks.empty() ? kBeforeContact : "never received"};
 }
 
-void Telemetry::set_taken(History& history, const RecordMark& mark) const {
+}  // namespace
+
+void RecordReader::set_taken(NodeHistory& history, const RecordMark& mark) const {
   Seqs& seqs = history.marks[mark.incarnation];
   seqs.taken = mark.seq;
   if (store_ == nullptr) seqs.committed = mark.seq;
   while (history.marks.size() > kMarksPerNode) history.marks.erase(history.marks.begin());
 }
 
-// Records the gap that the agent reports, as far as later numbers have not shown it.
-Telemetry::Taken Telemetry::take_gap(const std::string& node, History& history, const RecordGap& gap) {
+std::optional<RecordReader::Complaint> RecordReader::take_gaps(const std::string& node, const Session& session,
+                                                               NodeHistory& history,
+                                                               const std::vector<RecordGap>& gaps) {
+  for (const RecordGap& gap : gaps) {
+    const bool sensible = gap.first_seq > 0 && gap.first_seq <= gap.last_seq && gap.last_seq <= kMaxNumber &&
+                          gap.incarnation < session.incarnation;
+    if (!sensible) return Complaint{"reports impossible gaps", "upgrade the agent"};
+    if (take_gap(node, history, gap) == Taken::full) return kTooFast;
+  }
+  return std::nullopt;
+}
+
+RecordReader::Taken RecordReader::take_gap(const std::string& node, NodeHistory& history, const RecordGap& gap) {
   const auto mine = history.marks.find(gap.incarnation);
   const std::uint64_t taken = mine == history.marks.end() ? 0 : mine->second.taken;
   const bool over = mine == history.marks.end() && history.marks.size() >= kMarksPerNode &&
@@ -54,7 +62,7 @@ Telemetry::Taken Telemetry::take_gap(const std::string& node, History& history, 
   return Taken::yes;
 }
 
-Telemetry::Taken Telemetry::take(const std::string& node, History& history, Record& record) {
+RecordReader::Taken RecordReader::take(const std::string& node, NodeHistory& history, Record& record) {
   const RecordMark mark{record.incarnation, record.seq};
   const auto mine = history.marks.find(mark.incarnation);
   const bool over = mine == history.marks.end() && history.marks.size() >= kMarksPerNode &&
@@ -88,7 +96,7 @@ Telemetry::Taken Telemetry::take(const std::string& node, History& history, Reco
   return Taken::yes;
 }
 
-void Telemetry::keep_item(History& history, Record& record, std::string_view bytes) {
+void RecordReader::keep_item(NodeHistory& history, Record& record, std::string_view bytes) {
   if (!reading_->item) return;
   StoreItem item = *std::exchange(reading_->item, std::nullopt);
   item.bytes =
@@ -98,7 +106,7 @@ void Telemetry::keep_item(History& history, Record& record, std::string_view byt
   ++history.pending;
 }
 
-bool Telemetry::fold(const std::string& node, History& history, Record& record) {
+bool RecordReader::fold(const std::string& node, NodeHistory& history, Record& record) {
   const std::size_t folded = sink_.fold(node, record);
   if (folded > 0 && !std::exchange(history.folded_reported, true))
     log_.warn("record.workloads_folded",
@@ -107,34 +115,18 @@ bool Telemetry::fold(const std::string& node, History& history, Record& record) 
   return folded > 0;
 }
 
-std::vector<wire::Message> Telemetry::on_samples(const transport::Incoming& from, Session& session,
-                                                 wire::Samples& samples) {
-  const std::string& node = from.identity.name;
-  History& history = history_[node];
-  for (const RecordGap& gap : samples.gaps) {
-    const bool sensible = gap.first_seq > 0 && gap.first_seq <= gap.last_seq && gap.last_seq <= kMaxNumber &&
-                          gap.incarnation < session.incarnation;
-    if (!sensible) return refuse(from, node, "reports impossible gaps", "upgrade the agent");
-    if (take_gap(node, history, gap) == Taken::full)
-      return refuse(from, node, "its records arrive faster than they can be stored", "it can reconnect in a moment");
-  }
-  if (samples.records.empty()) return {};
-  count_in_second(session, samples.records.size());
-  clocks_.see(node, samples.records.back(), session.incarnation, clock_);
-  reading_.emplace(Reading{from, std::move(samples.records), false, 0, {}, false});
-  return read_on();
+void RecordReader::begin(const transport::Incoming& from, std::vector<Record> records, bool live) {
+  reading_.emplace(Reading{from, std::move(records), live, 0, {}, false});
 }
 
-std::vector<wire::Message> Telemetry::read_on() {
-  const std::string& node = reading_->from.identity.name;
-  Session& session = sessions_.at(node);
-  History& history = history_[node];
+std::optional<RecordReader::Complaint> RecordReader::read_on(Session& session, NodeHistory& history) {
   const std::size_t all = reading_->records.size();
-  for (bool progress = false;; progress = true) {
-    if (progress && sink_.pause()) return {};
+  std::optional<Complaint> complaint;
+  for (bool progress = false; !complaint; progress = true) {
+    if (progress && sink_.pause()) return std::nullopt;
     if (sink_.step()) continue;
     std::size_t& next = reading_->next;
-    if (next > 0 && !reading_->live) keep_item(history, reading_->records[next - 1], record_bytes_[next - 1]);
+    if (next > 0 && !reading_->live) keep_item(history, reading_->records[next - 1], bytes_[next - 1]);
     if (next == all) break;
     if (reading_->live) {
       show_next(session, history);
@@ -144,66 +136,35 @@ std::vector<wire::Message> Telemetry::read_on() {
       leave_rest(session);
       break;
     }
-    if (auto refusal = take_next(session, history); !refusal.empty()) {
-      reading_.reset();
-      return refusal;
-    }
+    complaint = take_next(session, history);
   }
-  const bool live = reading_->live;
   reading_.reset();
-  // Otherwise the acknowledgement follows the store's next commit of this node's records.
-  if (live || history.pending > 0 || session.received == RecordMark{}) return {};
-  return {ack(node, session, session.received)};
+  return complaint;
 }
 
-std::vector<wire::Message> Telemetry::take_next(Session& session, History& history) {
-  const transport::Incoming& from = reading_->from;
-  const std::string& node = from.identity.name;
+std::optional<RecordReader::Complaint> RecordReader::take_next(Session& session, NodeHistory& history) {
   Record& record = reading_->records[reading_->next++];
   const RecordMark mark{record.incarnation, record.seq};
   if (record.incarnation > session.incarnation || record.seq == 0 || record.seq > kMaxNumber) {
     ++figures_.refused;
-    return {};
+    return std::nullopt;
   }
   if (history.pending >= kMaxPending)
-    return refuse(from, node, "sends more records than its credit allows", "upgrade the agent");
-  if (take(node, history, record) == Taken::full)
-    return refuse(from, node, "its records arrive faster than they can be stored", "it can reconnect in a moment");
+    return Complaint{"sends more records than its credit allows", "upgrade the agent"};
+  if (take(reading_->from.identity.name, history, record) == Taken::full) return kTooFast;
   session.received = std::max(session.received, mark);
-  return {};
+  return std::nullopt;
 }
 
 // Leaves the records that have not been read for take_rest().
-void Telemetry::leave_rest(Session& session) {
+void RecordReader::leave_rest(Session& session) {
   std::vector<EncodedRecord> left;
-  for (std::size_t i = reading_->next; i < record_bytes_.size(); ++i)
-    left.push_back({{}, std::string(record_bytes_[i])});
+  for (std::size_t i = reading_->next; i < bytes_.size(); ++i) left.push_back({{}, std::string(bytes_[i])});
   session.in_second -= std::min<std::uint64_t>(session.in_second, left.size());  // they are counted then
   rest_ = wire::encode_samples(left);
 }
 
-void Telemetry::count_in_second(Session& session, std::size_t records) const {
-  const MonoTime now = clock_.mono();
-  if (now - session.second_began >= std::chrono::seconds(1)) {
-    session.second_began = now;
-    session.in_second = session.live_in_second = session.pings_in_second = 0;
-  }
-  session.in_second += records;
-}
-
-// Shown to current readers only; neither the mark nor the store includes it.
-std::vector<wire::Message> Telemetry::on_live(const transport::Incoming& from, Session& session, wire::Live& live) {
-  const std::string& node = from.identity.name;
-  count_in_second(session, 0);
-  session.live_in_second += std::max<std::size_t>(1, live.records.size());
-  if (session.live_in_second > kMaxLivePerS)
-    return refuse(from, node, "sends live values too often", "upgrade the agent");
-  if (!live.records.empty()) clocks_.see(node, live.records.back(), session.incarnation, clock_);
-  reading_.emplace(Reading{from, std::move(live.records), true, 0, {}, false});
-  return read_on();
-}
-
-void Telemetry::show_next(const Session& session, const History& history) {
+void RecordReader::show_next(const Session& session, const NodeHistory& history) {
   const std::string& node = reading_->from.identity.name;
   Record& record = reading_->records[reading_->next++];
   const auto mine = history.marks.find(record.incarnation);

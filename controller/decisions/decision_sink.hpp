@@ -1,0 +1,25 @@
+// decision_sink: receives decisions and placements at once, while they are made. The base class accepts every decision
+// and ignores placements. Outcomes need no answer: Outcomes::take_judged() has them.
+// Threads  the loop's
+#pragma once
+
+#include <string>
+
+#include "controller/rollout/rollout_spec.hpp"
+#include "placement/cluster/cluster_view.hpp"
+
+namespace wattle::controller {
+
+class DecisionSink {
+ public:
+  virtual ~DecisionSink() = default;
+  // A decision was made; its largest residual is infinite if one was not finite. Returns false if the answer must be
+  // neutral. May change the spec.
+  virtual bool on_decided(const ArmNow& /*arm*/, double /*max_abs_residual*/) { return true; }
+  // A placement begins now; pods that a list or a node's first record shows running are not reported.
+  virtual void on_placed(const placement::PodSpec& /*pod*/, const std::string& /*node*/) {}
+  // The pod leaves the node on which it was seen.
+  virtual void on_left(const placement::PodSpec& /*pod*/) {}
+};
+
+}  // namespace wattle::controller
