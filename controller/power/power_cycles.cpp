@@ -150,7 +150,7 @@ void PowerCycles::choose(const core::SleepChoice& choice, bool observable) {
   apply(choice.node, lane, std::move(step));
 }
 
-Status PowerCycles::test(const std::string& node, Depth depth, bool observable, const std::string& who) {
+Status PowerCycles::test(const std::string& node, Result<Depth> depth, bool observable, const std::string& who) {
   const Record* record = records_.find(node);
   if (record == nullptr)
     return fail(Errc::not_found, node, "does not sleep by itself",
@@ -161,9 +161,10 @@ Status PowerCycles::test(const std::string& node, Depth depth, bool observable, 
   if (!lane.now.fresh) return fail(Errc::unavailable, node, "its agent does not report", "see wattle doctor");
   if (!lane.now.pod.empty())
     return fail(Errc::conflict, node, "has pod " + lane.now.pod, "drain the node first; a test needs an empty node");
+  if (!depth) return forward_error(depth);
   core::SleepChoice choice;
   choice.node = node;
-  choice.depth = depth;
+  choice.depth = *depth;
   choice.reason = "a test by " + who;
   choose(choice, observable);
   if (records_.find(node)->state == State::awake)

@@ -72,8 +72,8 @@ class PowerCycles {
 
   // Carries out a choice of the plan. `observable`: a driver can say whether the node is on.
   void choose(const placement::sleep::SleepChoice& choice, bool observable);
-  // Puts an empty node to sleep and wakes it again.
-  Status test(const std::string& node, Depth depth, bool observable, const std::string& who);
+  // Puts an empty node to sleep and wakes it again. `depth`: what its drivers offer, or why that is not known.
+  Status test(const std::string& node, Result<Depth> depth, bool observable, const std::string& who);
   // Wakes the node or stops its sleep; returns false if it runs or has no record.
   bool wake(const std::string& node, const std::string& reason, bool planned);
   void exclude(const std::string& node, const std::string& why);

@@ -340,6 +340,19 @@ void SleepControl::exclude(const std::string& node, const std::string& why, cons
     cycles_->wake(node, "an operator excluded it: " + why, false);
 }
 
+Result<core::Depth> SleepControl::probed_depth(const std::string& node) const {
+  const auto found = plan_->probed.find(node);
+  if (found == plan_->probed.end())
+    return fail(Errc::unavailable, node, "its power driver has not answered yet", "try again in a moment");
+  const ProbedNode& probed = found->second;
+  if (!probed.able)
+    return fail(Errc::unavailable, node, "its power driver does not answer: " + probed.problem,
+                "see wattle sleep plan");
+  if (probed.able->depths.empty())
+    return fail(Errc::conflict, node, "its power driver offers no depth of sleep", "see wattle sleep plan");
+  return probed.able->depths.front();
+}
+
 Status SleepControl::test(const std::string& node, const std::string& who) {
   if (!acts())
     return fail(Errc::unsupported, node, "no node sleeps by itself", "set sleep.mode: auto and sleep.drivers");
@@ -350,10 +363,7 @@ Status SleepControl::test(const std::string& node, const std::string& who) {
   if (why) return fail(Errc::conflict, node, "cannot sleep: " + why.reason, "see wattle sleep plan");
   shallow_.end(node);
   look_now_(node);
-  core::Depth depth = core::Depth::suspend;
-  if (const auto found = plan_->probed.find(node); found != plan_->probed.end() && found->second.able)
-    if (const auto& depths = found->second.able->depths; !depths.empty()) depth = depths.front();
-  WATTLE_CHECK(cycles_->test(node, depth, observable(node), who));
+  WATTLE_CHECK(cycles_->test(node, probed_depth(node), observable(node), who));
   around_.audit.audit(who, "test of sleep and wake: " + node, "");
   return {};
 }

@@ -131,6 +131,8 @@ class SleepControl {
   void plan(const std::shared_ptr<SleepSnapshot>& snapshot);
   void act();
   bool observable(const std::string& node) const;
+  // The first depth that the power driver of the node offers; an error while it has not answered.
+  Result<placement::sleep::Depth> probed_depth(const std::string& node) const;
 
   const Around around_;
   const std::map<std::string, placement::sleep::NodePowerRecord> no_records_;
