@@ -1,6 +1,9 @@
 // guardrails: puts the verdicts of the rollout manager into force: on decisions, outcomes, measurements and orders.
 // Rules    order(), decided() and watch() put their own verdict into force before they return. Rewards and monitors'
 //          states wait until drain(), which the loop calls before it serves the next ask
+// Source   verdicts of the rollout manager; rewards of the decider; power and budgets of the cluster state
+// Units    W, and shares of the budgets
+// Errors   order(): those of RolloutManager::handle(). Saved states that cannot be read are reported to the manager
 // Threads  the loop's
 #pragma once
 

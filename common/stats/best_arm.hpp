@@ -77,7 +77,7 @@ class BestArm {
   };
   struct Spent {
     std::size_t arm = 0;
-    double excess = 0, exposure = 0;  // of a block's cost; of a day
+    double excess = 0, exposure = 0;  // its cost relative to the floor's; the share of a day in which the arm decided
   };
   struct FloorBlock {
     std::uint64_t number = 0;

@@ -1,5 +1,7 @@
 // decision_sink: receives decisions and placements at once, while they are made. The base class accepts every decision
 // and ignores placements. Outcomes need no answer: Outcomes::take_judged() has them.
+// Source   Asks and Placements, which call it
+// Errors   none
 // Threads  the loop's
 #pragma once
 

@@ -1,6 +1,8 @@
 // network_choice: which network serves the policy, and which others might.
 // Networks the baseline, with which learning began, and the one learned on this cluster; each must fit policy and
 //          reward
+// Source   the configuration, the spec in force, the networks that the trainer published, and the engine's trials
+// Errors   none: a network that does not fit is not offered
 // Threads  single owner
 #pragma once
 

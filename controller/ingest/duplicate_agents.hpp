@@ -1,6 +1,8 @@
 // duplicate_agents: detects two agents with one key, which take over a node's living session from each other.
 // Rules    several takeovers in a minute cut both for a minute, and longer if they repeat; a lower incarnation that
 //          keeps saying Hello is a second agent, too
+// Source   Hellos, as the telemetry sees them; monotonic times
+// Errors   none: a conflict is logged once, counted, and listed for ten minutes
 // Threads  single owner
 #pragma once
 

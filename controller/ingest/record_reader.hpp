@@ -1,5 +1,7 @@
 // record_reader: reads the records of a message in their turn, each once: into the sink and the store; shows live ones
 // ahead of their turn.
+// Source   records of one message at a time, and the gaps that its agent reports
+// Units    numbers of records; times are the controller's monotonic clock
 // Errors   a complaint that ends the session; records out of range are counted, and logged once for a session
 // Threads  single owner
 #pragma once
@@ -21,7 +23,8 @@
 
 namespace wattle::controller {
 
-inline constexpr std::uint64_t kCredit = 256;  // of a session, at most
+// Most records that a session may have on their way.
+inline constexpr std::uint64_t kCredit = 256;
 // Limit of a node's uncommitted records: its credit, and that of its last session.
 inline constexpr std::size_t kMaxPending = 2 * kCredit;
 // Limit of incarnations and numbers: a store holds them signed.

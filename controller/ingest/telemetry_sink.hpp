@@ -1,4 +1,6 @@
 // telemetry_sink: receives the records, placements and findings of all sessions.
+// Source   Telemetry and RecordReader, which call it
+// Errors   none: a record has been validated before
 // Threads  the loop's
 #pragma once
 

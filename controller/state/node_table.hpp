@@ -2,6 +2,8 @@
 // decides on; applies records to a node.
 // Turn     a record ahead of its turn is shown at once and added to sums when it comes again; older records that follow
 //          are added but not shown
+// Source   Hellos and records of agents; nodes of an API server, whose statements take precedence
+// Errors   none: unknown values are unset
 // Units    in names; times are the controller's monotonic clock
 // Threads  single owner
 #pragma once

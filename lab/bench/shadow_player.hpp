@@ -2,6 +2,8 @@
 // Blocks   of a canary, on the rules and with the meters of the controller (controller/rollout), measured as its agents
 //          report; they begin after the episode's warm-up, half of them are treated
 // Figures  the modelled change of energy at the end of each day after the warm-up
+// Units    energy as a share; times of the episode
+// Errors   none
 // Threads  single owner
 #pragma once
 
@@ -23,7 +25,7 @@ enum class ShadowMode { shadow, canary, live };
 
 struct PlayedShadow {
   LivePlayed played;
-  std::vector<controller::BlockResult> blocks;  // of a canary
+  std::vector<controller::BlockResult> blocks;  // those of the canary
   // At the end of each day; no value where there was no figure.
   std::vector<std::optional<placement::ModelledFigure>> days;
 };

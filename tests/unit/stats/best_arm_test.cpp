@@ -16,7 +16,7 @@ namespace wattle::stats {
 namespace {
 
 constexpr std::size_t kDay = 48;
-constexpr int kParts = 50, kFineParts = 200;  // of a block
+constexpr int kParts = 50, kFineParts = 200;  // steps into which a simulated block is divided
 
 // The sum of three uniform draws is close enough to a normal one.
 double noise(Random& random) { return 2 * (uniform(random) + uniform(random) + uniform(random)) - 3; }
