@@ -23,7 +23,8 @@ Status check_authority(const std::string& path);
 Status check_trust_anchor(const std::string& path, const struct stat& info);
 
 // Checks a file with a secret key or token. Only its owner may read it; the owner is root or this process's user. A
-// process of root accepts any owner, because root reads the secrets of every service.
+// process of root accepts any owner, because root reads the secrets of every service. A process of another user also
+// accepts a file of root that one of its own groups may read, because a kubelet mounts Secrets that way.
 Status check_secret(const std::string& path, const struct stat& info);
 
 }  // namespace wattle
