@@ -21,6 +21,7 @@ sys.path[:0] = [str(ROOT / "k8s/images"), str(ROOT / "tests/e2e/kube/node"), str
 import guard  # noqa: E402
 import images  # noqa: E402
 import network  # noqa: E402
+import sleepers  # noqa: E402
 import workloads  # noqa: E402
 from house import HouseError, wait_until  # noqa: E402
 from node_plane import NodePlane  # noqa: E402
@@ -79,6 +80,8 @@ class Cluster:
         self.nodes = {}
         self.plane = None
         self.controller = self.token = None
+        self.sleeps = not os.environ.get("DEMO_BARE") and os.environ.get("DEMO_SLEEP", "1") != "0" and len(self.names) > 2
+        self.asleep = []  # nodes that slept when the workloads began
 
     def say(self, text):
         print(f"cluster: {time.monotonic() - self.begun:5.1f} s: {text}", flush=True)
@@ -143,7 +146,8 @@ class Cluster:
             return str(error)
 
     def check(self):
-        """Fails if a program of the control plane or a node has ended."""
+        """Turns nodes off and on. Fails if a program of the control plane or a node has ended."""
+        self.switch_nodes()
         for name, process in self.nodes.items():
             if process.poll() is not None:
                 raise SystemExit("\n".join([f"cluster: {name} has ended", *(self.tail(self.run / name / f"{log}.log") for log in ("node", "containerd", "kubelet"))]))
@@ -203,12 +207,14 @@ class Cluster:
             "capacity": {"storage": "2Gi"}, "accessModes": ["ReadWriteOnce"], "local": {"path": "/var/lib/wattle-volume"},
             "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [
                 {"key": "kubernetes.io/hostname", "operator": "In", "values": [self.names[0]]}]}]}}}})
-        more = os.environ.get("DEMO_VALUES")
+        files = [HERE / "values.yaml", *([sleepers.VALUES] if self.sleeps else ()), *filter(None, [os.environ.get("DEMO_VALUES")])]
         done = subprocess.run([self.settings["helm"], "install", "wattle", str(ROOT / "k8s/chart"), "--namespace", "kube-system", "--kubeconfig",
-                               str(self.plane.kubeconfig()), "--values", str(HERE / "values.yaml"), *(("--values", more) if more else ()), "--set-string", f"scheduler.tag=v{self.settings['version']}"],
+                               str(self.plane.kubeconfig()), *(f"--values={file}" for file in files), "--set-string", f"scheduler.tag=v{self.settings['version']}"],
                               capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise SystemExit(f"cluster: helm install: {done.stderr[-2000:]}")
+        if self.sleeps:
+            sleepers.start_bmc(self)
         self.say("the chart is installed")
 
     def wattle_runs(self):
@@ -227,9 +233,13 @@ class Cluster:
     def port(self, name):
         return self.listeners[name].getsockname()[1]
 
+    def inside(self):
+        """The environment of `wattle` in this network."""
+        return os.environ | {"WATTLE_CONFIG": str(self.run / "inside.yaml")}
+
     def agents_report(self):
         answer = subprocess.run([str(pathlib.Path(self.settings["bin"]) / "wattle"), "nodes", "-o", "json"], capture_output=True, text=True, check=False,
-                                env=os.environ | {"WATTLE_CONFIG": str(self.run / "inside.yaml")})
+                                env=self.inside())
         nodes = json.loads(answer.stdout)["nodes"] if answer.returncode == 0 else []
         return len([node for node in nodes if node["connected"] and node["power_w"] is not None]) == len(self.names)
 
@@ -240,6 +250,15 @@ class Cluster:
     def placed(self):
         found = [pod for pod in self.get("/api/v1/namespaces/default/pods")["items"] if pod["spec"].get("schedulerName") == "wattle" and pod["status"].get("phase") == "Running"]
         return sorted({pod["spec"]["nodeName"] for pod in found}) if len(found) >= 3 else None
+
+    def sleep_text(self):
+        if not self.asleep:
+            return ""
+        return f"""
+Asleep:    {', '.join(self.asleep)}, which no pod needs. To wake a node, and to see why each node sleeps or not:
+  kubectl scale deployment report --replicas={len(self.names)}
+  wattle sleep status; wattle sleep plan; wattle savings
+"""
 
     def start(self):
         network.make(self.names, self.families)
@@ -274,6 +293,8 @@ class Cluster:
         (self.run / "inside.yaml").write_text("\n".join(inside), encoding="utf-8")
         self.wait("every agent reports watts", self.agents_report)
         nodes = self.names
+        if self.sleeps:
+            self.asleep = sleepers.rest(self)
         if not os.environ.get("DEMO_BARE"):
             self.work()
             nodes = self.wait("pods of the scheduler `wattle` run", self.placed)
@@ -287,7 +308,6 @@ class Cluster:
                 if process.poll() is not None:
                     self.say(f"{name} has ended ({process.returncode}) and is started again")
                     self.plane.start_again(name)
-            self.switch_nodes()
             self.check()
             time.sleep(1)
 
@@ -308,7 +328,7 @@ In another terminal:
   export KUBECONFIG={cluster.run}/kubeconfig WATTLE_CONFIG={cluster.run}/cli.yaml PATH={bin_folder}:$PATH
   kubectl get pods --all-namespaces --output wide
   wattle nodes; wattle pods; wattle decisions
-
+{cluster.sleep_text()}
 Differences from hardware: watts are estimates per node, from the node's own CPU time and the power curve in
 scripts/cluster/values.yaml. All nodes share one kernel, and each shows all processors of this machine.
 Ctrl-C ends the cluster and removes everything.

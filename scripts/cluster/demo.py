@@ -6,6 +6,7 @@ Usage    scripts/demo cluster [NODES]     NODES: 1 to 9, default 3; needs root
 Units    DEMO_BIN: folder with built programs; the demo then builds nothing
          DEMO_LOGS: folder that receives the logs
          DEMO_BARE=1: no services and jobs, but the images of lab/real; DEMO_VALUES: file with further values of the chart
+         DEMO_SLEEP=0: no node sleeps
          DEMO_GRACE: silence after which a node is not Ready (default 15m)
          DEMO_IP: addresses of nodes, pods and Services: ipv4 (default), ipv6 or dual
          DEMO_GANGS=1: with the alpha API of gangs, scheduling.k8s.io/v1alpha1

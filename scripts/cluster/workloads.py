@@ -3,6 +3,8 @@ are placed by the default scheduler.
 
 Gives    objects as dictionaries
 """
+import os
+
 from images import TOOLS
 
 # Computes for 20 to 40 seconds
@@ -39,6 +41,8 @@ def batch(name, parallel, main, scheduler=None):
 
 
 def objects():
+    # Larger than half a node, so that each pod needs one of its own; none runs until someone scales it
+    large = f"{600 * os.cpu_count()}m"
     alive = {"readinessProbe": {"httpGet": {"path": "/livez", "port": 8080}, "periodSeconds": 5, "timeoutSeconds": 5}}
     return [
         service("web", 8080), deployment("web", 3, container(["nginx", "-c", "/etc/nginx.conf"], "100m", "300m", **alive), "wattle"),
@@ -46,4 +50,5 @@ def objects():
         service("store", 6379),
         deployment("store", 1, container(["redis-server", "--save", "", "--protected-mode", "no", "--dir", "/tmp"], "50m"), "wattle"),
         deployment("store-users", 1, container(STORE_USERS, "50m", "100m")),
+        deployment("report", 0, container(["sleep", "infinity"], large), "wattle"),
         batch("encode", 2, container(ENCODE, "100m", "150m"), "wattle"), batch("encode-default", 2, container(ENCODE, "100m", "150m"))]

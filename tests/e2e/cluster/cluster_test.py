@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A real cluster in two minutes: scripts/demo cluster starts three nodes with the chart, `wattle` places pods, each node
-reports its own values, pods are placed while the shim and the controller are killed, and nothing is left behind.
+"""A real cluster in two minutes: scripts/demo cluster starts three nodes with the chart, `wattle` places pods, an idle
+node sleeps until a pod needs it, each node reports its own values, pods are placed while the shim and the controller are killed, and nothing is left behind.
 docs/start/real-cluster.md describes this cluster; the test uses its commands.
 
 Usage    cluster_test.py BINARY-FOLDER
@@ -14,6 +14,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 import real_cluster  # noqa: E402
 import faults  # noqa: E402
 import running  # noqa: E402
+import sleeping  # noqa: E402
 from demo_run import Claims  # noqa: E402
 from house import SKIPPED  # noqa: E402
 
@@ -23,7 +24,8 @@ def main():
     if reason := real_cluster.missing(binaries):
         print(f"skipped: {reason}")
         return SKIPPED
-    with real_cluster.RealCluster(binaries) as cluster:
+    with real_cluster.RealCluster(binaries, DEMO_SLEEP="1") as cluster:
+        sleeping.check(claims, cluster)
         running.check(claims, cluster)
         faults.check_short(claims, cluster)
         claims.check("the demo ends with 0", cluster.end() == 0, cluster.demo.output()[-1000:])

@@ -93,8 +93,8 @@ class Attached(ControlPlane):
 
 class RealCluster:
     def __init__(self, binaries, run=None, **environment):
-        """environment: of the demo."""
-        self.binaries, self.run_folder, self.environment = binaries, run, environment
+        """environment: of the demo. No node sleeps unless it has DEMO_SLEEP."""
+        self.binaries, self.run_folder, self.environment = binaries, run, {"DEMO_SLEEP": "0"} | environment
         self.demo = None
         self.numbers = itertools.count(1)
 

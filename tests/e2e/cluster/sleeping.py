@@ -1,0 +1,23 @@
+"""sleeping: claims about the demo's node that sleeps: it is off, draws little, and wakes for a pod that fits nowhere else."""
+import guard
+from house import wait_until
+from real_cluster import is_ready
+
+
+def check(claims, cluster):
+    records = {node["name"]: node for node in cluster.wattle("sleep", "status")["nodes"]}
+    asleep = [name for name, record in records.items() if record["state"] == "asleep"]
+    claims.check("one node sleeps by the controller's decision, after one test", len(asleep) == 1 and records[asleep[0]]["round_trips"] == 1, records)
+    name = asleep[0]
+    claims.check("it is off: its last process has ended", not guard.processes(cluster.identity, name))
+    taints = [taint["key"] for taint in cluster.plane.call("GET", f"/api/v1/nodes/{name}")["spec"].get("taints", [])]
+    claims.check("it has the taint of a sleeping node", "wattle.dev/sleep" in taints, taints)
+    claims.check("the savings name the sleep", any(each["lever"] == "sleep" for each in cluster.wattle("savings")["levers"]), cluster.wattle("savings"))
+    cluster.kubectl("scale", "deployment", "report", f"--replicas={len(cluster.names)}")
+    pods = wait_until("every pod of report runs", lambda: len(found := cluster.pods("report")) == len(cluster.names) and all(map(is_ready, found)) and found)
+    claims.check("pods that fit on no awake node wake it", name in {pod["spec"]["nodeName"] for pod in pods}, pods)
+    trips = cluster.wattle("sleep", "history", name)["transitions"]
+    print(f"     {name}: " + ", ".join(each["to"] for each in trips), flush=True)
+    cluster.kubectl("scale", "deployment", "report", "--replicas=0")
+    wait_until("it takes pods again", lambda: is_ready(cluster.plane.call("GET", f"/api/v1/nodes/{name}"))
+               and cluster.wattle("sleep", "status")["nodes"][sorted(records).index(name)]["state"] == "awake")
