@@ -99,6 +99,8 @@ class Cluster::Session final : public kube::Api {
   }
 
   const kube::ApiServer& server() const { return server_; }
+  // Names the variable of a proxy, which a failed connection then mentions.
+  void note_proxy(std::string variable) { proxy_ = std::move(variable); }
   Result<kube::Reply> get(const std::string& target) override {
     return request([&] { return api_.get(target); });
   }
@@ -123,6 +125,9 @@ class Cluster::Session final : public kube::Api {
     const std::int64_t now_s = unix_now_s();
     if (exec_ && expires_s_ && now_s + kBefore_s >= *expires_s_) WATTLE_CHECK(renew());
     auto reply = send();
+    if (!reply && !proxy_.empty())
+      reply.error().fix += std::string(reply.error().fix.empty() ? "" : "; ") + proxy_ +
+                           " is set, but wattle connects to API servers directly: run it where that is possible";
     if (!exec_ || !reply || reply->status != 401) return reply;
     WATTLE_CHECK(renew());
     return send();
@@ -138,6 +143,7 @@ class Cluster::Session final : public kube::Api {
   kube::ApiServer server_;
   std::shared_ptr<Folder> folder_;
   std::optional<ExecLogin> exec_;
+  std::string proxy_;
   bool terminal_ = false;
   std::optional<std::int64_t> expires_s_;
   kube::HttpApi api_;
@@ -152,6 +158,15 @@ Cluster::Cluster(std::shared_ptr<Session> session) : session_(std::move(session)
 kube::Api& Cluster::api() { return *session_; }
 
 Result<Cluster> Cluster::open_(const Invocation& invocation) {
+  auto cluster = open_known(invocation);
+  if (!cluster) return cluster;
+  for (const char* name : {"HTTPS_PROXY", "https_proxy"})
+    if (const auto proxy = invocation.around.variable(name); proxy && !proxy->empty())
+      cluster->session_->note_proxy(name);
+  return cluster;
+}
+
+Result<Cluster> Cluster::open_known(const Invocation& invocation) {
   const ClusterOptions& given = invocation.common.cluster;
   const auto& variable = invocation.around.variable;
   const auto open = [&](const std::string& paths) {

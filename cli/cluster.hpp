@@ -28,6 +28,7 @@ class Cluster {
   static Result<Cluster> open_(const Invocation& invocation);
   // `paths`: in the format of KUBECONFIG. `terminal`: a login may prompt there.
   static Result<Cluster> open_kubeconfig(const std::string& paths, const std::string& context, bool terminal);
+  static Result<Cluster> open_known(const Invocation& invocation);
   static Result<Cluster> open_in_pod();
 
   Result<OrderedJson> get(const std::string& target);

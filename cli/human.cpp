@@ -61,12 +61,17 @@ std::string joules(std::optional<double> value) {
 
 std::string money(std::optional<double> value, const std::string& currency) {
   if (!value) return kNothing;
-  constexpr double kSmall = 1;
-  return number(value, std::abs(*value) < kSmall ? 4 : 2) + " " + currency;
+  constexpr double kSmall = 1, kLeast = 0.00005;
+  const double size = std::abs(*value);
+  if (size > 0 && size < kLeast) return "<0.0001 " + currency;
+  return number(value, size > 0 && size < kSmall ? 4 : 2) + " " + currency;
 }
 
 std::string grams(std::optional<double> value_g) {
   if (!value_g) return kNothing;
+  constexpr double kLeast_g = 0.005;
+  if (*value_g == 0) return "0 g";
+  if (std::abs(*value_g) < kLeast_g) return "<0.01 g";
   constexpr double kPerKilogram = 1000;
   if (std::abs(*value_g) < kPerKilogram) return number(value_g, std::abs(*value_g) < 10 ? 2 : 0) + " g";
   return number(*value_g / kPerKilogram, 1) + " kg";

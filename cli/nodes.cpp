@@ -43,7 +43,7 @@ std::vector<Cell> row_of(const View& node, bool wide) {
                         latency_cell(node)};
   if (!wide) return row;
   row.insert(row.end(), {watts(node["idle_w"], source), watts(active_w(node), source), joules(node["energy_j"]),
-                         curve_text(node["curve"]), used_of(bytes(used_bytes), bytes(total_bytes)),
+                         cost_cell(node), curve_text(node["curve"]), used_of(bytes(used_bytes), bytes(total_bytes)),
                          number(node["cpu_requested_cores"], 2), bytes(node["memory_requested_bytes"]),
                          count(node["in_flight"]), bytes_per_s(node["net_rx_bytes_per_s"]),
                          bytes_per_s(node["net_tx_bytes_per_s"]), bytes_per_s(node["disk_read_bytes_per_s"]),
@@ -58,7 +58,7 @@ Table nodes_table(const std::vector<View>& nodes, bool wide) {
               {}};
   if (wide)
     table.columns.insert(table.columns.end(),
-                         {"IDLE", "ACTIVE", ">ENERGY", "CURVE", ">MEMORY", ">CPU-REQ", ">MEM-REQ", ">IN-FLIGHT",
+                         {"IDLE", "ACTIVE", ">ENERGY", "COST", "CURVE", ">MEMORY", ">CPU-REQ", ">MEM-REQ", ">IN-FLIGHT",
                           ">NET-RX", ">NET-TX", ">DISK-RD", ">DISK-WR", ">DISK", ">TCP", "VERSION", ">INCARNATION"});
   for (const View& node : nodes) table.rows.push_back(row_of(node, wide));
   return table;

@@ -116,6 +116,19 @@ std::string cost_text(const View& object, const std::string& ending) {
   return text;
 }
 
+std::string cost_cell(const View& object) {
+  const std::string text = cost_text(object);
+  return text.empty() ? std::string(kAbsent) : text;
+}
+
+std::string modelled_text(const View& modelled) {
+  const std::string cost = cost_text(modelled, "_per_day");
+  return modelled["text"].text_or() +
+         (modelled["energy_j_per_day"].present()
+              ? "; " + joules(modelled["energy_j_per_day"].number()) + (cost.empty() ? "" : ", " + cost) + " per day"
+              : std::string());
+}
+
 std::string power_text(const View& status) {
   const auto all = status["power_w"].number(), estimated = status["estimated_w"].number();
   if (!estimated) return watts(all);

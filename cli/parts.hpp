@@ -52,6 +52,10 @@ std::string power_text(const View& status);
 // Money and CO2 of an object's joules by the controller's tariff: "0.43 EUR, 530 g CO2"; empty without a tariff.
 // `ending` of the keys: "_per_day".
 std::string cost_text(const View& object, const std::string& ending = {});
+// The same of the energy since a node or pod was first seen, for a table.
+std::string cost_cell(const View& object);
+// The modelled saving, and what a day of it is worth.
+std::string modelled_text(const View& modelled);
 // Watts of a node beyond its idle watts.
 std::optional<double> active_w(const View& node);
 // Renders the object `idle` of the documents `status` and `fleet`: "640.0 W (78%), 3.20 EUR per day; if the 2 nodes

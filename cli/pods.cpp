@@ -20,7 +20,7 @@ std::vector<Cell> pod_row(const View& pod, bool wide) {
                         age_s(pod["age_s"]),
                         count(pod["decision_id"])};
   if (!wide) return row;
-  row.insert(row.end(), {pressure_cell(psi["memory_some_ratio"]), pressure_cell(psi["io_some_ratio"]),
+  row.insert(row.end(), {cost_cell(pod), pressure_cell(psi["memory_some_ratio"]), pressure_cell(psi["io_some_ratio"]),
                          pod["kind"].text_or(), count(pod["cgroup_id"]), pod["uid"].text_or()});
   return row;
 }
@@ -28,7 +28,7 @@ std::vector<Cell> pod_row(const View& pod, bool wide) {
 
 Table pods_table(const std::vector<View>& pods, bool wide) {
   Table table{{"POD", "NODE", ">CPU", ">MEMORY", "POWER", ">ENERGY", ">PSI-CPU", ">AGE", ">DECISION"}, {}};
-  if (wide) table.columns.insert(table.columns.end(), {">PSI-MEM", ">PSI-IO", "KIND", ">CGROUP", "UID"});
+  if (wide) table.columns.insert(table.columns.end(), {"COST", ">PSI-MEM", ">PSI-IO", "KIND", ">CGROUP", "UID"});
   for (const View& pod : pods) table.rows.push_back(pod_row(pod, wide));
   return table;
 }

@@ -101,7 +101,7 @@ Result<std::string> render_policy(const Json& document, const Style& style) {
   if (policy["block"].present()) pairs.emplace_back("block", block_text(policy["block"]));
   if (policy["cpu_wait"].present()) pairs.emplace_back("waiting", waiting_cell(policy["cpu_wait"]));
   if (policy["late"].present()) pairs.emplace_back("late", late_cell(policy["late"]));
-  if (policy["modelled"].present()) pairs.emplace_back("saving", policy["modelled"]["text"].text_or());
+  if (policy["modelled"].present()) pairs.emplace_back("saving", modelled_text(policy["modelled"]));
   if (policy["block"].present() || policy["saving"]["saving_ratio"].present())
     pairs.emplace_back("measured", saving_text(policy["saving"]));
   pairs.emplace_back("regression", regression_text(policy["regression"]));

@@ -52,7 +52,7 @@ Result<std::string> render_status(const Json& document, const Style& style) {
   const std::string per_day = cost_text(status, "_per_day");
   const auto integer = [&](const char* key) { return count(status[key]); };
   std::vector<std::pair<std::string, Cell>> pairs;
-  if (status["modelled"].present()) pairs.push_back({"saving", status["modelled"]["text"].text_or()});
+  if (status["modelled"].present()) pairs.push_back({"saving", modelled_text(status["modelled"])});
   for (const View& alarm : status["alarms"].items())
     pairs.push_back({"alarm", {alarm["text"].text_or() + " (" + alarm["command"].text_or() + ")", Tone::bad}});
   pairs.insert(

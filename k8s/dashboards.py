@@ -4,7 +4,7 @@
 Usage    dashboards.py [--check]     --check: only reports differences; exit 1 if there is one
 Queries  of Prometheus. Each metric belongs to one program. Metrics of agents need the label `node`, which the chart's PodMonitor
          sets; other scrape configurations must set it too
-Exit     0 fine, 1 tables and files differ, or a metric is not in docs/reference/metrics.md
+Exit     0 fine, 1 tables and files differ, a metric is not in docs/reference/metrics.md, or a panel has no description
 """
 import json
 import pathlib
@@ -177,6 +177,37 @@ DASHBOARDS = {
     "health": ("Wattle: health", "Agents, records, store, peers.", HEALTH, []),
 }
 SOURCE = {"type": "prometheus", "uid": "${datasource}"}
+METRICS = (HERE.parent / "docs/reference/metrics.md").read_text(encoding="utf-8")
+# Marks on all panels: (name, colour, series that are 1 while something is in force, text)
+MARKS = [
+    ("Mode", "blue", "wattle_controller_mode", "mode {{mode}}"),
+    ("Policy", "purple", "wattle_controller_policy", "policy {{policy}}"),
+    ("Network", "orange", 'wattle_controller_network_state{state=~"in_use|withdrawn"}', "network {{network}}: {{state}}"),
+]
+
+
+def marks():
+    """What is in force and was not a minute before."""
+    return [{"name": name, "datasource": SOURCE, "enable": True, "iconColor": colour, "expr": f"({series} == 1) unless ({series} offset 1m == 1)", "step": "60s", "titleFormat": text}
+            for name, colour, series, text in MARKS]
+
+
+def names_in(one):
+    return list(dict.fromkeys(name for _, text in one["queries"] for name in re.findall(r"\bwattle_\w+", text)))
+
+
+def described(one):
+    """The panel's own description, else what docs/reference/metrics.md says about its metrics."""
+    if one["about"]:
+        return one["about"]
+    lines = []
+    for name in names_in(one):
+        for end in ("", "_sum", "_count", "_bucket"):
+            if row := re.search(rf"^\|[^|\n]*`{name.removesuffix(end)}`[^|\n]*\|[^|\n]*\|[^|\n]*\|([^\n]*)\|$", METRICS, re.M):
+                meaning = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", row.group(1)).strip()
+                lines.append(f"{name.removesuffix(end)}: {meaning}.")
+                break
+    return "\n".join(dict.fromkeys(lines))
 
 
 def made_panel(number, at, one):
@@ -197,7 +228,7 @@ def made_panel(number, at, one):
         if expression == IN_FORCE:
             target["legendFormat"] = "{{mode}}{{policy}}{{preset}}"
         targets.append(target)
-    return {"id": number, "type": one["kind"], "title": one["title"], "description": one["about"], "datasource": SOURCE, "gridPos": at,
+    return {"id": number, "type": one["kind"], "title": one["title"], "description": described(one), "datasource": SOURCE, "gridPos": at,
             "fieldConfig": {"defaults": field, "overrides": []}, "options": options, "targets": targets}
 
 
@@ -215,19 +246,22 @@ def made(key):
                "includeAll": True, "multi": True, "allValue": ".*", "current": {"text": "All", "value": "$__all"}, "refresh": 2, "sort": 1} for name, query in variables]
     links = [{"type": "dashboards", "tags": ["wattle"], "title": "Wattle", "asDropdown": True, "includeVars": True, "keepTime": True}]
     return {"uid": f"wattle-{key}", "title": title, "description": about, "tags": ["wattle"], "schemaVersion": 39, "editable": True, "refresh": "15s",
-            "time": {"from": "now-1h", "to": "now"}, "links": links, "templating": {"list": asked}, "panels": laid}
+            "time": {"from": "now-1h", "to": "now"}, "links": links, "annotations": {"list": marks()}, "templating": {"list": asked}, "panels": laid}
 
 
 def undocumented():
-    known = (HERE.parent / "docs/reference/metrics.md").read_text(encoding="utf-8")
-    queried = {name for _, _, panels, _ in DASHBOARDS.values() for one in panels for _, text in one["queries"] for name in re.findall(r"\bwattle_\w+", text)}
-    return sorted(name for name in queried if not any(f"`{name.removesuffix(end)}`" in known for end in ("", "_sum", "_count", "_bucket")))
+    queried = {name for _, _, panels, _ in DASHBOARDS.values() for one in panels for name in names_in(one)}
+    return sorted(name for name in queried if not any(f"`{name.removesuffix(end)}`" in METRICS for end in ("", "_sum", "_count", "_bucket")))
 
 
 def main():
     unknown = undocumented()
     if unknown:
         print("\n".join(f"{name}: is not in docs/reference/metrics.md" for name in unknown))
+        return 1
+    silent = [f"{key}: {one['title']}" for key, (_, _, panels, _) in DASHBOARDS.items() for one in panels if not described(one)]
+    if silent:
+        print("\n".join(f"{panel}: has no description, and docs/reference/metrics.md has no row for its metrics" for panel in silent))
         return 1
     wanted = {f"{key}.json": json.dumps(made(key), indent=1, ensure_ascii=False) + "\n" for key in DASHBOARDS}
     there = {path.name: path.read_text(encoding="utf-8") for path in OUT.glob("*.json")}

@@ -5,9 +5,9 @@ import { fill, h, ABSENT } from '/page/dom.js';
 
 const hue = (name) => name.startsWith('hsl');
 export const colour = (name) => (hue(name) ? name : getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim());
-export function dot(name) {
-  const element = h('i', { class: 'dot' });
-  element.style.background = hue(name) ? name : `var(--${name})`;
+export function dot(name, dashed = false) {
+  const element = h('i', { class: dashed ? 'dot dashed' : 'dot' });
+  element.style[dashed ? 'borderColor' : 'background'] = hue(name) ? name : `var(--${name})`;
   return element;
 }
 const at = (seconds, options) => new Date(seconds * 1000).toLocaleTimeString('en-GB', options);
@@ -28,7 +28,7 @@ export function chart(label, lines, format, zoomed = null) {
     const i = index === null || index === undefined ? (data ? last() : -1) : index;
     const near = i >= 0 && plot && plot.cursor.idx !== null && marks.filter((mark) => Math.abs(plot.valToPos(mark.at, 'x') - plot.cursor.left) < 6);
     fill(legend, i >= 0 && h('span', null, data[0].length > 1 && data[0][data[0].length - 1] - data[0][0] > 86_400 ? `${day(data[0][i])} ` : '', at(data[0][i])), lines.map((line, n) =>
-      h('span', null, dot(line.colour), line.label, ' ', h('b', null, i >= 0 && data[n + 1][i] !== null ? format(data[n + 1][i]) : ABSENT))),
+      h('span', null, dot(line.colour, line.dash), line.label, ' ', h('b', null, i >= 0 && data[n + 1][i] !== null ? format(data[n + 1][i]) : ABSENT))),
     near && near.map((mark) => h('b', null, `${at(mark.at)} ${mark.text}`)));
   };
   const drawMarks = (u) => {
@@ -56,7 +56,7 @@ export function chart(label, lines, format, zoomed = null) {
     plot = new uPlot({
       width: Math.max(200, place.clientWidth), height: 180, legend: { show: false }, cursor: { y: false, drag: { x: true, y: false, setScale: false } },
       series: [{}, ...lines.map((line) => ({ stroke: colour(line.colour), width: 1.5, dash: line.dash ? [6, 4] : undefined, fill: line.area ? `${colour(line.colour)}22` : undefined, points: { show: false }, spanGaps: false }))],
-      axes: [{ ...axis, values: (_, splits) => { const step = splits.length > 1 ? splits[1] - splits[0] : 1; return splits.map((s) => (step >= 43_200 ? day(s) : at(s, { hour: '2-digit', minute: '2-digit', second: step < 60 ? '2-digit' : undefined }))); } },
+      axes: [{ ...axis, size: 30, values: (_, splits) => { const step = splits.length > 1 ? splits[1] - splits[0] : 1; return splits.map((s) => (step >= 43_200 ? day(s) : at(s, { hour: '2-digit', minute: '2-digit', second: step < 60 ? '2-digit' : undefined }))); } },
         { ...axis, size: 68, values: (_, splits) => splits.map(format) }],
       scales: { x: { range: (_, low, high) => window || (high > low ? [low, high] : [(low ?? 0) - 30, (high ?? 0) + 30]) }, y: { range: (_, low, high) => [Math.min(0, low ?? 0), (high ?? 0) > 0 ? high * 1.08 : 1] } },
       hooks: { setCursor: [(u) => showAt(u.cursor.idx)], draw: [drawMarks], setSelect: [select] },

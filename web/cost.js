@@ -30,8 +30,8 @@ export function cost() {
       first ? `; ${report.label || by} ${first.key} used most of the energy of workloads: ${joules(sum(first))} in ${number(first.core_h, 2)} core-hours.` : '; workloads have used no energy.'].join(''));
     facts.set('drawn', joules(all), costOf(report.nodes) || 'rows including idle and unattributed energy');
     facts.set('estimated', joules(report.nodes.estimated_j));
-    facts.set('idle', joules(sum(report.idle)), costOf(report.idle) || 'used by idle nodes');
-    facts.set('unattributed', joules(sum(report.unattributed)), 'not attributed to a workload');
+    facts.set('idle', joules(sum(report.idle)), [costOf(report.idle), 'used by idle nodes'].filter(Boolean).join(', '));
+    facts.set('unattributed', joules(sum(report.unattributed)), [costOf(report.unattributed), 'not attributed to a workload'].filter(Boolean).join(', '));
     facts.set('cores', number(rows.reduce((total, row) => total + row.core_h, 0), 2));
     facts.set('placements', count(rows.reduce((total, row) => total + row.placements, 0)));
     fill(head, [[report.label || by], ['Measured', 1], ['Estimated', 1], ['Cost, CO2', 1], ['Share', 1], ['Core-hours', 1], ['Waited', 1], ['Waiting', 1], ['Placed', 1], ['Workloads', 1]].map(([text, right]) => h('th', { scope: 'col', class: right ? 'number' : null }, text)));

@@ -28,7 +28,7 @@ export function fill(element, ...children) {
 
 // Elements with the page's own words, whose terms link to the glossary.
 const TERMED = new Set(['DT', 'TH', 'H2', 'SMALL']);
-const isTermed = (element) => TERMED.has(element.tagName) || element.classList.contains('sentence') || element.classList.contains('dim');
+const isTermed = (element) => TERMED.has(element.tagName) || ['sentence', 'dim', 'prose'].some((each) => element.classList.contains(each));
 const TERM = new RegExp(`\\b(${Object.keys(TERMS).join('|')})(?=s?\\b)`, 'i');
 function termed(text) {
   const found = TERM.exec(text);
@@ -70,8 +70,9 @@ export const joules = (value) => (known(value) ? scaled(value, 1000, [(n) => `${
 // Money and CO2 of joules by the controller's tariff; empty without one.
 export function cost(of, ending = '') {
   const money = of[`cost${ending}`], grams = of[`co2_g${ending}`];
-  return [known(money) && `${number(money, Math.abs(money) < 1 ? 4 : 2)} ${of.currency}`,
-    known(grams) && (Math.abs(grams) < 1000 ? `${number(grams, Math.abs(grams) < 10 ? 2 : 0)} g CO2` : `${number(grams / 1000, 1)} kg CO2`)].filter(Boolean).join(', ');
+  const least = (value, smallest, text) => (value !== 0 && Math.abs(value) < smallest / 2 ? `<${smallest}` : text);
+  return [known(money) && `${least(money, 0.0001, number(money, money !== 0 && Math.abs(money) < 1 ? 4 : 2))} ${of.currency}`,
+    known(grams) && (Math.abs(grams) < 1000 ? `${least(grams, 0.01, number(grams, grams !== 0 && Math.abs(grams) < 10 ? 2 : 0))} g CO2` : `${number(grams / 1000, 1)} kg CO2`)].filter(Boolean).join(', ');
 }
 export const bytes = (value) => (known(value) ? scaled(value, 1024, [(n) => `${n} B`, (n) => `${n} KiB`, (n) => `${n} MiB`, (n) => `${n} GiB`, (n) => `${n} TiB`, (n) => `${n} PiB`]) : ABSENT);
 export function span(seconds) {
@@ -91,7 +92,7 @@ export const tag = (text, kind = '') => h('span', { class: `tag ${kind}` }, text
 export function tiles(parts) {
   const values = {};
   const list = h('dl', { class: 'tiles' }, parts.map(([key, label, colour]) => {
-    const value = h('span', null, ABSENT), note = h('small');
+    const value = h('span', key === 'mode' ? { class: 'prose' } : null, ABSENT), note = h('small');
     values[key] = [value, note];
     return h('div', { class: 'tile' }, h('dt', null, colour && h('i', { class: `dot ${colour}` }), label), h('dd', null, value, note));
   }));

@@ -19,6 +19,8 @@ export const nodeStates = (node) => {
     kube && kube.deleted && tag('deleted', 'bad'), kube && kube.ready === false && tag('not ready', 'bad'),
     kube && kube.schedulable === false && tag('cordoned', 'warn'), node.starts >= node.start_cap && tag('start cap', 'warn')];
 };
+// Energy since the controller knows a node or pod, with money and CO2 if there is a tariff.
+export const energyOf = (of) => [joules(of.energy_j), cost(of)].filter(Boolean).join(', ');
 export const estimated = (node) => (node.energy_source === 'estimated' && node.power_w !== null ? [' ', tag('est')] : null);
 const most = (psi) => { const values = ['cpu', 'memory', 'io'].map((kind) => psi[`${kind}_some_ratio`]).filter((v) => v !== null); return values.length ? Math.max(...values) : null; };
 const latency = (node) => { const probe = node.latency.find((each) => each.target === 'default') || node.latency[0]; return probe && probe.p50_ms !== null ? `${number(probe.p50_ms, 1)} ms` : ABSENT; };
@@ -41,14 +43,13 @@ const COLUMNS = [
   { label: 'Pressure', width: '90px', number: true, sort: 'pressure_ratio', cell: (n) => percent(most(n.psi), 1) },
   { label: 'Latency', width: '90px', number: true, sort: 'latency_ms', cell: latency },
   { label: 'Pods', width: '70px', number: true, sort: 'pods', cell: (n) => count(n.pods) },
-  { label: 'Energy', width: '110px', number: true, sort: 'energy_j', cell: (n) => joules(n.energy_j) },
-  { label: 'Source', width: '100px', cell: (n) => n.energy_source },
+  { label: 'Energy, its cost', width: '215px', number: true, sort: 'energy_j', cell: energyOf },
   { label: 'State', width: 'minmax(120px, 1fr)', cell: nodeStates },
 ];
 
 export function fleet() {
   const ends = [];
-  const facts = tiles([['saving', 'Saving', 'modelled'], ['energy', 'Energy per day'], ['idle', 'Idle power'], ['measured', 'Measured', 'measured'], ['estimated', 'Estimated', 'estimated'], ['nodes', 'Nodes'], ['cores', 'Cores in use', 'cores'], ['pods', 'Pods', 'pods'], ['decisions', 'Decisions', 'decisions'], ['by', 'Decided by'], ['waiting', 'Waiting for CPU', 'waiting'], ['late', 'Above soft latency', 'latency'], ['mode', 'Mode']]);
+  const facts = tiles([['saving', 'Saving', 'modelled'], ['energy', 'Energy per day'], ['idle', 'Idle power'], ['sleep', 'Sleep would save'], ['measured', 'Measured', 'measured'], ['estimated', 'Estimated', 'estimated'], ['nodes', 'Nodes'], ['cores', 'Cores in use', 'cores'], ['pods', 'Pods', 'pods'], ['decisions', 'Decisions', 'decisions'], ['by', 'Decided by'], ['waiting', 'Waiting for CPU', 'waiting'], ['late', 'Above soft latency', 'latency'], ['mode', 'Mode']]);
   const levers = savings(), rest = sleep();
   const note = problem(), alarms = h('div', { class: 'alarms', role: 'status' });
   let alarmed = null;
@@ -79,10 +80,11 @@ export function fleet() {
     if (texts !== alarmed) fill(alarms, now.alarms.map((each) => h('p', { class: 'alarm' }, `${each.text}. `, h('a', { href: `#/${each.view}` }, 'Details'))));
     alarmed = texts;
     const m = now.modelled, saved = m && m.saved_w !== null;
-    facts.set('saving', saved ? watts(m.saved_w) : ABSENT, m ? m.text : 'not modelled: mode is off');
     const { idle } = now, daily = (part) => [joules(part.energy_j_per_day), cost(part, '_per_day')].filter(Boolean).join(', ');
-    facts.set('idle', watts(idle.power_w), idle.power_w !== null && [`${percent(idle.ratio)} of the power, ${daily(idle)} per day`,
-      idle.sleeping.nodes > 0 && `; ${watts(idle.sleeping.power_w)} less, ${daily(idle.sleeping)} per day, if ${idle.sleeping.assumption}`]);
+    facts.set('saving', saved ? watts(m.saved_w) : ABSENT, m ? [m.text, saved && `; ${daily(m)} per day`] : 'not modelled: mode is off');
+    facts.set('idle', watts(idle.power_w), idle.power_w !== null && `${percent(idle.ratio)} of the power, ${daily(idle)} per day`);
+    const { sleeping } = idle;
+    facts.set('sleep', sleeping.nodes > 0 ? watts(sleeping.power_w) : ABSENT, sleeping.nodes > 0 ? `${daily(sleeping)} per day, if ${sleeping.assumption}` : 'no node is without pods');
     const power = now.measured_w === null && now.estimated_w === null ? null : now.measured_w + now.estimated_w;
     facts.set('energy', power === null ? ABSENT : joules(power * 86_400), power !== null && [cost(now, '_per_day'), `at ${watts(power)} now`].filter(Boolean).join(', '));
     facts.set('measured', watts(now.measured_w), `${count(now.nodes_measured)} nodes with measured power`);
@@ -90,7 +92,7 @@ export function fleet() {
     facts.set('nodes', count(now.nodes), `${count(now.nodes_silent)} silent, ${now.nodes_asleep > 0 ? `${count(now.nodes_asleep)} asleep, ` : ''}${count(now.nodes_masked)} accept no pods`);
     facts.set('cores', number(now.cpu_used_cores, 1), `of ${number(now.cpu_cores)}, ${percent(now.cpu_cores ? now.cpu_used_cores / now.cpu_cores : null)}`);
     facts.set('pods', count(now.pods));
-    facts.set('decisions', count(now.decisions), `since ${moment(now.wall_ns - now.uptime_s * 1e9)}, when the controller started: ${count(now.placements)} pods placed, ${count(now.outcomes)} with an outcome`);
+    facts.set('decisions', count(now.decisions), `${count(now.placements)} pods placed, ${count(now.outcomes)} with an outcome, since the start at ${moment(now.wall_ns - now.uptime_s * 1e9)}`);
     const by = Object.entries(now.decided_by).sort((a, b) => b[1] - a[1]);
     facts.set('by', by.length ? by[0][0] : ABSENT, by.length > 0 && `${by.map(([who, n]) => `${who} ${count(n)}`).join(', ')} of the newest ${count(by.reduce((sum, [, n]) => sum + n, 0))}`);
     facts.set('waiting', ...budgetOf(now.budgets.cpu_wait));

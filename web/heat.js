@@ -64,7 +64,7 @@ export function heat(open) {
     const g = canvas.getContext('2d');
     g.scale(ratio, ratio);
     g.font = '12px system-ui';
-    const cold = colour('cold'), mid = colour('mid'), hot = colour('hot'), none = colour('none'), bad = colour('bad'), estimated = colour('estimated'), ink = colour('text'), focus = colour('focus');
+    const cold = colour('cold'), mid = colour('mid'), hot = colour('hot'), none = colour('none'), bad = colour('bad'), estimated = colour('estimated'), ink = colour('text'), focus = colour('accent');
     const palette = Array.from({ length: 33 }, (_, i) => (i <= 16 ? mix(cold, mid, i / 16) : mix(mid, hot, (i - 16) / 16)));
     top = measure.most || 0;
     if (!top) for (const [i] of places) top = Math.max(top, value(i, measure) || 0);

@@ -42,14 +42,14 @@ export function timeline(keys) {
     show();
     load();
   }
-  // A line per node where the fleet is small.
+  // A line per node where the fleet is small, in pale colours, because the strong ones have a meaning.
   function givePods(history, times, marks) {
     const byNode = Object.entries(history.pods_by_node).filter(([, list]) => list.some((v) => v !== null));
     const key = byNode.map(([name]) => name).join(' ');
     if (key !== names) {
       names = key;
       charts.pods.end();
-      charts.pods = make('pods', byNode.length ? byNode.map(([name], i) => ({ label: name, colour: `hsl(${Math.round(i * 137.5) % 360} 55% 50%)`, dash: i % 2 === 1 })) : CHARTS.pods.lines);
+      charts.pods = make('pods', byNode.length ? byNode.map(([name], i) => ({ label: name, colour: `hsl(${Math.round(i * 137.5) % 360} 30% ${i % 2 ? 60 : 45}%)`, dash: i % 2 === 1 })) : CHARTS.pods.lines);
       fill(places.pods, charts.pods.element);
     }
     charts.pods.give(times, byNode.length ? byNode.map(([, list]) => list) : CHARTS.pods.lines.map((line) => history.values[line.name]), marks);
@@ -69,7 +69,7 @@ export function timeline(keys) {
         if (key === 'pods') givePods(history, times, marks);
         else charts[key].give(times, CHARTS[key].lines.map((line) => history.values[line.name]), marks);
       }
-      fill(events, marks.length ? wide(h('table', null, h('tbody', null, marks.slice(-20).reverse().map((mark) => h('tr', null, h('td', null, moment(mark.at_wall_ns)), h('td', null, mark.text))))))
+      fill(events, marks.length ? wide(h('table', null, h('tbody', null, marks.slice(-20).reverse().map((mark) => h('tr', null, h('td', null, moment(mark.at_wall_ns)), h('td', { class: 'prose' }, mark.text))))))
         : h('p', { class: 'dim' }, 'No changes of mode, policy or network in this span.'));
     } catch (error) { if (mine === asked && !ended) note.report(error); }
     if (mine === asked && !ended && !until) timer = setTimeout(load, Math.min(60, Math.max(10, step)) * 1000);

@@ -2,7 +2,7 @@
 import { get } from '/page/api.js';
 import { change } from '/page/change.js';
 import { timeline } from '/page/history.js';
-import { ABSENT, count, fill, h, joules, moment, number, panel, percent, problem, span, tag, tiles, wide } from '/page/dom.js';
+import { ABSENT, cost, count, fill, h, joules, moment, number, panel, percent, problem, span, tag, tiles, wide } from '/page/dom.js';
 
 function every(seconds, update) {
   const note = problem();
@@ -12,7 +12,7 @@ function every(seconds, update) {
 }
 
 const gate = (label, value, needed, open, why) => h('tr', null, h('td', null, label),
-  h('td', null, needed > 0 ? [h('progress', { max: needed, value: Math.min(value, needed), 'aria-label': label }), ` ${count(value)} of ${count(needed)}`] : ABSENT), h('td', null, tag(open ? 'open' : 'closed', open ? 'good' : 'warn')), h('td', null, why || ''));
+  h('td', null, needed > 0 ? [h('progress', { max: needed, value: Math.min(value, needed), 'aria-label': label }), ` ${count(value)} of ${count(needed)}`] : ABSENT), h('td', null, tag(open ? 'open' : 'closed', open ? 'good' : 'warn')), h('td', { class: 'prose' }, why || ''));
 
 export function learning() {
   const who = h('div');
@@ -22,6 +22,8 @@ export function learning() {
   const loop = every(5, async () => {
     const [status, policy] = await Promise.all([get('status'), get('policy')]);
     fill(who, status.who_serves.length ? status.who_serves.map((each) => { const text = `${each.text[0].toUpperCase()}${each.text.slice(1)}.`; return each.serves ? h('p', { class: 'sentence' }, text) : h('p', { class: 'dim' }, text); }) : h('p', { class: 'sentence' }, `Policy ${status.policy} decides without a network.`));
+    const chosen = status.withheld.find((each) => each.what === 'network');
+    if (chosen) who.append(h('p', { class: 'sentence' }, `${chosen.why[0].toUpperCase()}${chosen.why.slice(1)}.`));
     facts.set('serves', status.network_gated ? (status.who_serves.find((each) => each.serves) || { who: 'the plan' }).who : status.who_serves.length ? 'the network' : status.policy, status.who_serves.length > 0 && (status.model_from || `network of step ${count(status.model_step)}`));
     facts.set('steps', count(status.gradient_steps), `${number(status.gradient_steps_per_s, 1)} per second`);
     facts.set('reward', number(status.mean_reward, 3), 'of the last 100 outcomes');
@@ -31,7 +33,7 @@ export function learning() {
     const { regression, promotion } = policy;
     fill(gates, promotion.to !== null && gate(`To ${promotion.to}`, policy.experiment.decisions, 0, promotion.open, promotion.closed_by),
       gate('Regression monitor: rewards of control blocks', regression.control_rewards, regression.control_rewards_needed, regression.ready, regression.ready ? `alarm at ${number(regression.limit, 1)}, now ${number(regression.level, 1)}` : 'no verdict before that'));
-    fill(left, status.withheld.length ? h('table', null, h('tbody', null, status.withheld.map((each) => h('tr', null, h('td', null, tag(each.what, 'warn')), h('td', null, each.why))))) : h('p', { class: 'dim' }, 'No feature is disabled.'));
+    fill(left, status.withheld.length ? h('table', null, h('tbody', null, status.withheld.map((each) => h('tr', null, h('td', null, tag(each.what, 'warn')), h('td', { class: 'prose' }, each.why))))) : h('p', { class: 'dim' }, 'No feature is disabled.'));
     try {
       const answer = await get('models');
       fill(models, wide(h('table', null, h('thead', null, h('tr', null, ['Checkpoint', 'Step', 'Saved', 'Weights', ''].map((text) => h('th', { scope: 'col' }, text)))),
@@ -39,7 +41,7 @@ export function learning() {
     } catch (error) { fill(models, h('p', { class: 'dim' }, error.message)); }
   });
   return {
-    element: h('div', null, h('h1', null, 'Learning'), loop.note, panel('Network in use', null, who), facts.element, h('div', { class: 'two' }, curves.panels.reward(curves.controls), curves.panels.loss(), curves.panels.decisions(), curves.events()),
+    element: h('div', null, h('h1', null, 'Learning'), loop.note, panel('In use', null, who), facts.element, h('div', { class: 'two' }, curves.panels.reward(curves.controls), curves.panels.loss(), curves.panels.decisions(), curves.events()),
       panel('Gates', null, wide(h('table', null, h('thead', null, h('tr', null, ['Gate', 'Progress', 'State', 'Why'].map((text) => h('th', { scope: 'col' }, text)))), gates))),
     panel('Disabled features', null, left), panel('Networks', null, models)),
     begin() { loop.begin(); curves.begin(); }, end() { loop.end(); curves.end(); },
@@ -60,8 +62,9 @@ export function saving() {
     facts.set('control', core(s.control_j_per_core_hour), 'per core-hour');
     facts.set('blocks', `${count(s.blocks_treated)} + ${count(s.blocks_control)}`, `with and without advice; ${count(s.blocks_unused)} unused`);
     facts.set('now', block ? (block.treated ? 'with advice' : 'without') : ABSENT, block && `block ${count(block.number)}, ${span(block.left_s)} left`);
+    const daily = modelled && [joules(modelled.energy_j_per_day), cost(modelled, '_per_day')].filter(Boolean).join(', ');
     const text = [modelled ? `In mode ${policy.mode}, ${modelled.saved_w === null ? 'the saving is' : 'Wattle'} ${modelled.text}` : `Wattle models no saving in mode ${policy.mode}`, '. '];
-    if (modelled && modelled.saved_w !== null) text[0] += `, over the last ${span(modelled.seconds)}; it decided on ${percent(modelled.advised_ratio)} of the pods`;
+    if (modelled && modelled.saved_w !== null) text[0] += `, over the last ${span(modelled.seconds)}; it decided on ${percent(modelled.advised_ratio)} of the pods, and a day of it is ${daily}`;
     if (s.saving_ratio !== null) text.push(`Blocks with advice used ${percent(Math.abs(s.saving_ratio), 1)} ${s.saving_ratio < 0 ? 'more' : 'less'} energy per core-hour than blocks without (95% interval of the saving: ${percent(s.saving_low, 1)} to ${percent(s.saving_high, 1)}).`);
     else if (!block) text.push('Only mode canary measures a saving, by blocks with and without advice (wattle policy set --mode canary:50%).');
     else {
@@ -71,7 +74,7 @@ export function saving() {
     }
     fill(summary, text);
     fill(changes, wide(h('table', null, h('thead', null, h('tr', null, ['When', 'Who', 'What', 'Why'].map((each) => h('th', { scope: 'col' }, each)))),
-      h('tbody', null, policy.changes.slice(0, 30).map((c) => h('tr', null, h('td', null, moment(c.at_s * 1e9)), h('td', null, c.who), h('td', null, c.what), h('td', null, c.why)))))));
+      h('tbody', null, policy.changes.slice(0, 30).map((c) => h('tr', null, h('td', null, moment(c.at_s * 1e9)), h('td', null, c.who), h('td', { class: 'prose' }, c.what), h('td', null, c.why)))))));
   });
   return { element: h('div', null, h('h1', null, 'Saving'), loop.note, panel('Summary', null, summary), facts.element, panel('Changes', changer.button, changer.element, changes)), begin: loop.begin, end: loop.end };
 }

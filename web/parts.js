@@ -2,7 +2,7 @@
 import { get, listen } from '/page/api.js';
 import { chart, timesOf } from '/page/chart.js';
 import { ABSENT, bytes, cost, count, fill, h, joules, link, number, panel, percent, problem, shown, span, tag, tiles, watts, wide } from '/page/dom.js';
-import { estimated, nodeStates } from '/page/fleet.js';
+import { energyOf, estimated, nodeStates } from '/page/fleet.js';
 import { filter, table } from '/page/table.js';
 import { findings } from '/page/health.js';
 import { label, sentence } from '/page/decisions.js';
@@ -44,7 +44,7 @@ function workloads(list) {
   return wide(h('table', null,
     h('thead', null, h('tr', null, ['Workload', 'Kind', 'Power', 'Energy', 'Cores', 'Memory', 'Age'].map((label, i) => h('th', { scope: 'col', class: i > 1 ? 'number' : null }, label)))),
     h('tbody', null, list.slice(0, 200).map((w) => h('tr', null, h('td', null, w.kind === 'pod' ? link('pod', w.uid, podName(w)) : w.uid), h('td', null, w.kind),
-      [[watts(w.power_w), estimated(w)], joules(w.energy_j), number(w.cpu_cores, 2), bytes(w.memory_bytes), span(w.age_s)].map((text) => h('td', { class: 'number' }, text))))),
+      [[watts(w.power_w), estimated(w)], energyOf(w), number(w.cpu_cores, 2), bytes(w.memory_bytes), span(w.age_s)].map((text) => h('td', { class: 'number' }, text))))),
   ), list.length > 200 && h('p', { class: 'dim' }, `${list.length - 200} more with less power: wattle node`));
 }
 
@@ -58,7 +58,7 @@ function pushed(update) {
 export function node(name) {
   const title = h('span');
   const note = problem(), failed = note.report;
-  const facts = tiles([['power', 'Power'], ['idle', 'Idle part'], ['unattributed', 'Unattributed'], ['use', 'Cores in use', 'cores'], ['memory', 'Memory'], ['pods', 'Pods', 'pods'], ['energy', 'Energy'], ['curve', 'Power curve']]);
+  const facts = tiles([['power', 'Power'], ['idle', 'Idle'], ['active', 'Active'], ['unattributed', 'Unattributed'], ['use', 'Cores in use', 'cores'], ['memory', 'Memory'], ['pods', 'Pods', 'pods'], ['energy', 'Energy'], ['curve', 'Power curve']]);
   const curves = series({ node: name }, [
     { label: 'Watts', format: watts, curves: [{ name: 'power_w', label: 'power', colour: 'measured', area: true }] },
     { label: 'Use and pressure', format: (v) => percent(v, v !== null && v < 0.1 ? 1 : 0), curves: [{ name: 'use_ratio', label: 'CPU use', colour: 'cores' }, { name: 'pressure_ratio', label: 'pressure', colour: 'waiting' }] },
@@ -72,7 +72,8 @@ export function node(name) {
       curves.source(n.energy_source);
       fill(title, nodeStates(n));
       facts.set('power', [watts(n.power_w), estimated(n)], n.energy_source === 'none' ? 'no source of energy' : `source: ${n.energy_source}`);
-      facts.set('idle', watts(n.idle_w), 'power of the idle node');
+      facts.set('idle', watts(n.idle_w), n.idle_w !== null && n.power_w > 0 && `${percent(n.idle_w / n.power_w)} of its power`);
+      facts.set('active', watts(n.idle_w === null || n.power_w === null ? null : Math.max(0, n.power_w - n.idle_w)), 'more than if it were idle');
       facts.set('unattributed', watts(n.unattributed_w), 'not attributed to a workload');
       facts.set('use', number(n.cpu_used_cores, 2), `of ${number(n.cpu_cores)}; requested ${number(n.cpu_requested_cores, 1)}`);
       facts.set('memory', bytes(n.memory_used_bytes), `of ${bytes(n.memory_total_bytes)}`);
@@ -102,14 +103,14 @@ export function node(name) {
 }
 
 const POD_COLUMNS = [
-  { label: 'Pod', width: 'minmax(200px, 2fr)', sort: 'name', cell: (p) => link('pod', p.uid, podName(p)) },
+  { label: 'Pod', width: 'minmax(190px, 2fr)', sort: 'name', cell: (p) => link('pod', p.uid, podName(p)) },
   { label: 'Node', width: 'minmax(130px, 1fr)', cell: (p) => link('node', p.node) },
   { label: 'Power', width: '120px', number: true, sort: 'power_w', cell: (p) => [watts(p.power_w), estimated(p)] },
-  { label: 'Energy', width: '110px', number: true, sort: 'energy_j', cell: (p) => joules(p.energy_j) },
+  { label: 'Energy, its cost', width: '215px', number: true, sort: 'energy_j', cell: energyOf },
   { label: 'Cores', width: '90px', number: true, sort: 'cpu_cores', cell: (p) => number(p.cpu_cores, 2) },
-  { label: 'Memory', width: '110px', number: true, sort: 'memory_bytes', cell: (p) => bytes(p.memory_bytes) },
+  { label: 'Memory', width: '100px', number: true, sort: 'memory_bytes', cell: (p) => bytes(p.memory_bytes) },
   { label: 'Age', width: '90px', number: true, sort: 'age_s', cell: (p) => span(p.age_s) },
-  { label: 'Why there', width: 'minmax(270px, 2fr)', cell: (p) => (p.decision_id === null ? 'placed without a request' : link('decision', p.decision_id, p.why || `decision ${p.decision_id}`)) },
+  { label: 'Why there', width: 'minmax(260px, 2fr)', cell: (p) => (p.decision_id === null ? 'placed without a request' : link('decision', p.decision_id, p.why || `decision ${p.decision_id}`)) },
 ];
 
 export function pods() {

@@ -11,7 +11,7 @@ export function savings() {
   const note = problem(), reported = h('p', { class: 'sentence' }), body = h('tbody');
   const row = (lever) => h('tr', null, h('td', null, lever.lever), h('td', { class: 'number' }, watts(lever.saved_w)), h('td', null, interval(lever)),
     h('td', { class: 'number' }, lever.saved_w === null ? ABSENT : daily(lever)), h('td', { class: 'number' }, count(lever.nodes)), h('td', null, state(lever)),
-    h('td', null, lever.text, ' ', lever.measured && h('small', null, `Measured: ${lever.measured}.`)), h('td', null, lever.command && h('code', null, lever.command)));
+    h('td', { class: 'prose' }, lever.text, ' ', lever.measured && h('small', null, `Measured: ${lever.measured}.`)), h('td', null, lever.command && h('code', null, lever.command)));
   const load = async () => {
     let now;
     try { now = await get('savings'); } catch (error) { return note.report(error); }

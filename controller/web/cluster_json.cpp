@@ -90,60 +90,64 @@ json node_json(const Parts& from, const std::string& name, const Node& node) {
   json age_ms = nullptr;
   if (node.sampled_at) age_ms = std::max(0.0, seconds(from.clock.mono() - *node.sampled_at) * 1e3);
   const std::uint64_t capacity = node.kube != nullptr ? node.kube->pod_capacity : node.hello.pod_capacity;
-  return {{"name", name},
-          {"connected", node.connected},
-          {"power", power_json(from.sleep, name)},
-          {"age_ms", age_ms},
-          {"kubernetes", kube_json(node)},
-          {"agent_version", node.hello.agent_version},
-          {"incarnation", node.incarnation},
-          {"cpu_used_cores", or_null(values.cpu_used_cores)},
-          {"cpu_cores", values.cpu_cores           ? json(*values.cpu_cores)
-                        : node.hello.cpu_cores > 0 ? json(node.hello.cpu_cores)
-                                                   : json(nullptr)},
-          {"memory_used_bytes", or_null(values.memory_used_bytes)},
-          {"memory_total_bytes", or_null(values.memory_total_bytes)},
-          {"net_rx_bytes_per_s", or_null(values.net_rx_bytes_per_s)},
-          {"net_tx_bytes_per_s", or_null(values.net_tx_bytes_per_s)},
-          {"disk_read_bytes_per_s", or_null(values.disk_read_bytes_per_s)},
-          {"disk_write_bytes_per_s", or_null(values.disk_write_bytes_per_s)},
-          {"disk_used_ratio", or_null(values.disk_used_ratio)},
-          {"tcp_established", or_null(values.tcp_established)},
-          {"psi", psi_json(values.pressure)},
-          {"power_w", or_null(node.power_w)},
-          {"energy_source", std::string(to_string(values.energy_source))},
-          {"idle_w", or_null(node.idle_w)},
-          {"energy_j", or_null(node.energy_j)},
-          {"pods", pods},
-          {"pod_capacity", capacity == 0 ? json(nullptr) : json(capacity)},
-          {"cpu_requested_cores", view.requested.cpu_cores},
-          {"memory_requested_bytes", view.requested.memory_bytes},
-          {"in_flight", view.in_flight},
-          {"latency", std::move(latency)},
-          {"curve", curve_json(view.curve)},
-          {"starts", view.starts},
-          {"start_cap", from.decider.engine().options().mask.start_cap.of(view.allocatable.cpu_cores)}};
+  json object = {{"name", name},
+                 {"connected", node.connected},
+                 {"power", power_json(from.sleep, name)},
+                 {"age_ms", age_ms},
+                 {"kubernetes", kube_json(node)},
+                 {"agent_version", node.hello.agent_version},
+                 {"incarnation", node.incarnation},
+                 {"cpu_used_cores", or_null(values.cpu_used_cores)},
+                 {"cpu_cores", values.cpu_cores           ? json(*values.cpu_cores)
+                               : node.hello.cpu_cores > 0 ? json(node.hello.cpu_cores)
+                                                          : json(nullptr)},
+                 {"memory_used_bytes", or_null(values.memory_used_bytes)},
+                 {"memory_total_bytes", or_null(values.memory_total_bytes)},
+                 {"net_rx_bytes_per_s", or_null(values.net_rx_bytes_per_s)},
+                 {"net_tx_bytes_per_s", or_null(values.net_tx_bytes_per_s)},
+                 {"disk_read_bytes_per_s", or_null(values.disk_read_bytes_per_s)},
+                 {"disk_write_bytes_per_s", or_null(values.disk_write_bytes_per_s)},
+                 {"disk_used_ratio", or_null(values.disk_used_ratio)},
+                 {"tcp_established", or_null(values.tcp_established)},
+                 {"psi", psi_json(values.pressure)},
+                 {"power_w", or_null(node.power_w)},
+                 {"energy_source", std::string(to_string(values.energy_source))},
+                 {"idle_w", or_null(node.idle_w)},
+                 {"energy_j", or_null(node.energy_j)},
+                 {"pods", pods},
+                 {"pod_capacity", capacity == 0 ? json(nullptr) : json(capacity)},
+                 {"cpu_requested_cores", view.requested.cpu_cores},
+                 {"memory_requested_bytes", view.requested.memory_bytes},
+                 {"in_flight", view.in_flight},
+                 {"latency", std::move(latency)},
+                 {"curve", curve_json(view.curve)},
+                 {"starts", view.starts},
+                 {"start_cap", from.decider.engine().options().mask.start_cap.of(view.allocatable.cpu_cores)}};
+  from.config.tariff.add_to(object, node.energy_j);
+  return object;
 }
 
 json workload_json(const Parts& from, const std::string& node, const std::string& uid, const Workload& workload) {
   const Pod* pod = workload.values.kind == WorkloadKind::pod ? from.state.pod(uid) : nullptr;
   const LoggedDecision* decision = pod == nullptr ? nullptr : from.decider.log().find(pod->decision_id);
-  return {{"uid", uid},
-          {"name", pod != nullptr ? text_or_null(pod->spec.name) : json(nullptr)},
-          {"namespace", pod != nullptr ? text_or_null(pod->spec.pod_namespace) : json(nullptr)},
-          {"kind", std::string(to_string(workload.values.kind))},
-          {"unit", pod != nullptr ? text_or_null(pod->unit) : json(nullptr)},
-          {"node", node},
-          {"cgroup_id", workload.values.cgroup_id},
-          {"cpu_cores", or_null(workload.cpu_cores)},
-          {"memory_bytes", or_null(workload.values.memory_bytes)},
-          {"power_w", or_null(workload.power_w)},
-          {"energy_j", or_null(workload.energy_j)},
-          {"energy_source", std::string(to_string(from.state.node(node)->values.energy_source))},
-          {"psi", psi_json(workload.values.pressure)},
-          {"age_s", seconds(from.clock.mono() - workload.first_seen)},
-          {"decision_id", pod != nullptr && pod->decision_id != 0 ? json(pod->decision_id) : json(nullptr)},
-          {"why", decision == nullptr ? json(nullptr) : placed_because(*decision, node)}};
+  json object = {{"uid", uid},
+                 {"name", pod != nullptr ? text_or_null(pod->spec.name) : json(nullptr)},
+                 {"namespace", pod != nullptr ? text_or_null(pod->spec.pod_namespace) : json(nullptr)},
+                 {"kind", std::string(to_string(workload.values.kind))},
+                 {"unit", pod != nullptr ? text_or_null(pod->unit) : json(nullptr)},
+                 {"node", node},
+                 {"cgroup_id", workload.values.cgroup_id},
+                 {"cpu_cores", or_null(workload.cpu_cores)},
+                 {"memory_bytes", or_null(workload.values.memory_bytes)},
+                 {"power_w", or_null(workload.power_w)},
+                 {"energy_j", or_null(workload.energy_j)},
+                 {"energy_source", std::string(to_string(from.state.node(node)->values.energy_source))},
+                 {"psi", psi_json(workload.values.pressure)},
+                 {"age_s", seconds(from.clock.mono() - workload.first_seen)},
+                 {"decision_id", pod != nullptr && pod->decision_id != 0 ? json(pod->decision_id) : json(nullptr)},
+                 {"why", decision == nullptr ? json(nullptr) : placed_because(*decision, node)}};
+  from.config.tariff.add_to(object, workload.energy_j);
+  return object;
 }
 
 namespace {
@@ -198,7 +202,6 @@ json pod_details_json(const Parts& from, const std::string& node, const std::str
   rest["energy_j"] = workload.energy_j ? json(std::max(0.0, *workload.energy_j - sum_j)) : json(nullptr);
   object["containers"] = std::move(containers);
   object["rest"] = std::move(rest);
-  from.config.tariff.add_to(object, workload.energy_j);
   return object;
 }
 
@@ -218,7 +221,6 @@ json node_details_json(const Parts& from, const std::string& name, const Node& n
   object["features"] = node.hello.features;
   object["findings"] = findings_json(node);
   object["unattributed_w"] = or_null(node.unattributed_w);
-  from.config.tariff.add_to(object, node.energy_j);
   json domains = json::array();
   for (const EnergyDomain& domain : node.values.domains) {
     json power_w = nullptr;

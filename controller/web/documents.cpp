@@ -132,7 +132,7 @@ std::string status(const Parts& from, const FleetSums& sums) {
       {"idle", idle_json(from.config.tariff, sums, could_sleep(from, sums))},
       {"asks", asks_json(from.shims, from.watch.on(), now)},
       {"shims", shims_json(from.shims, now)},
-      {"modelled", modelled_json(saving_now(from))},
+      {"modelled", modelled_json(saving_now(from), from.config.tariff)},
       {"alarms", alarms_json(from, sums)},
       {"withheld", withheld_json(from)}};
   from.config.tariff.add_to(document, per_day_j(sums.power_w()), "_per_day");
@@ -243,7 +243,7 @@ std::string ranked_by(const Decider& decider) {
 
 std::string policy_text(const Parts& from) {
   json policy = from.rollout.document();
-  policy["modelled"] = modelled_json(saving_now(from));
+  policy["modelled"] = modelled_json(saving_now(from), from.config.tariff);
   policy["ranked_by"] = ranked_by(from.decider);
   policy["candidates"] = contenders_json(from.decider.networks().contenders());
   policy.update(budgets_json(from.decider.engine().cluster_model()));

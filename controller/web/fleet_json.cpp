@@ -98,7 +98,7 @@ std::string fleet_text(const Parts& from, const FleetSums& sums) {
                 {"measured_w", or_null(sums.measured_w)},
                 {"estimated_w", or_null(sums.estimated_w)},
                 {"default_w", or_null(default_w(from, sums))},
-                {"modelled", modelled_json(saving_now(from))},
+                {"modelled", modelled_json(saving_now(from), from.config.tariff)},
                 {"alarms", alarms_json(from, sums)},
                 {"idle", idle_json(from.config.tariff, sums, could_sleep(from, sums))},
                 {"cpu_used_cores", or_null(sums.cpu_used_cores)},

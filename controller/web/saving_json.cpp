@@ -8,6 +8,7 @@
 #include "common/stats/to_come.hpp"
 #include "controller/decisions/decider.hpp"
 #include "controller/rollout/rollout_manager.hpp"
+#include "controller/web/fleet_json.hpp"
 
 namespace wattle::controller {
 
@@ -74,7 +75,7 @@ std::string SavingNow::text() const {
          fixed(100 * now->default_wait_ratio, 1) + "%";
 }
 
-json modelled_json(const SavingNow& saving) {
+json modelled_json(const SavingNow& saving, const Tariff& tariff) {
   if (saving.modelled == nullptr) return nullptr;
   const auto figure = saving.modelled->figure();
   const auto shown = saving.shown();
@@ -86,26 +87,30 @@ json modelled_json(const SavingNow& saving) {
   const auto best = shown ? std::optional(shown->ratio) : std::nullopt;
   const auto right = saving.calibration ? best : std::nullopt;
   const double default_w = shown ? shown->default_w : 0;
+  const auto saved_j = per_day_j(best ? std::optional(default_w * best->mean) : std::nullopt);
   using stats::Interval;
-  return {{"text", saving.text()},
-          {"acting", saving.acting},
-          {"saved_w", bound(best, &Interval::mean, default_w)},
-          {"saved_low_w", bound(best, &Interval::low, default_w)},
-          {"saved_high_w", bound(best, &Interval::high, default_w)},
-          {"saving_ratio", bound(plain, &Interval::mean)},
-          {"saving_low", bound(plain, &Interval::low)},
-          {"saving_high", bound(plain, &Interval::high)},
-          {"power_w", of(&Figure::now_w)},
-          {"acting_power_w", of(&Figure::advised_w)},
-          {"cpu_wait", of(&Figure::now_wait_ratio)},
-          {"acting_cpu_wait", of(&Figure::advised_wait_ratio)},
-          {"seconds", of(&Figure::seconds)},
-          {"advised_ratio", of(&Figure::advised_ratio)},
-          {"first_in_s", saving.modelled->first_in_s()},
-          {"calibration", calibration_json(saving.calibration)},
-          {"calibrated_ratio", bound(right, &Interval::mean)},
-          {"calibrated_low", bound(right, &Interval::low)},
-          {"calibrated_high", bound(right, &Interval::high)}};
+  json object = {{"text", saving.text()},
+                 {"acting", saving.acting},
+                 {"saved_w", bound(best, &Interval::mean, default_w)},
+                 {"saved_low_w", bound(best, &Interval::low, default_w)},
+                 {"saved_high_w", bound(best, &Interval::high, default_w)},
+                 {"energy_j_per_day", saved_j ? json(*saved_j) : json(nullptr)},
+                 {"saving_ratio", bound(plain, &Interval::mean)},
+                 {"saving_low", bound(plain, &Interval::low)},
+                 {"saving_high", bound(plain, &Interval::high)},
+                 {"power_w", of(&Figure::now_w)},
+                 {"acting_power_w", of(&Figure::advised_w)},
+                 {"cpu_wait", of(&Figure::now_wait_ratio)},
+                 {"acting_cpu_wait", of(&Figure::advised_wait_ratio)},
+                 {"seconds", of(&Figure::seconds)},
+                 {"advised_ratio", of(&Figure::advised_ratio)},
+                 {"first_in_s", saving.modelled->first_in_s()},
+                 {"calibration", calibration_json(saving.calibration)},
+                 {"calibrated_ratio", bound(right, &Interval::mean)},
+                 {"calibrated_low", bound(right, &Interval::low)},
+                 {"calibrated_high", bound(right, &Interval::high)}};
+  tariff.add_to(object, saved_j, "_per_day");
+  return object;
 }
 
 void add_saving(Families& families, const EffectEstimate& effect, const SavingNow& saving) {

@@ -13,6 +13,7 @@
 #include "controller/parts.hpp"
 #include "controller/rollout/calibration.hpp"
 #include "controller/rollout/effect.hpp"
+#include "controller/tariff.hpp"
 #include "controller/web/metric_families.hpp"
 #include "placement/judge/modelled_saving.hpp"
 
@@ -42,8 +43,8 @@ struct SavingNow {
 };
 
 SavingNow saving_now(const Parts& from);
-// Null in mode off.
-SortedJson modelled_json(const SavingNow& saving);
+// Null in mode off. With what a day of the saving is worth by the tariff.
+SortedJson modelled_json(const SavingNow& saving, const Tariff& tariff = {});
 // Adds the effect that canaries measured, and the modelled saving. An unknown value has no sample.
 void add_saving(Families& families, const EffectEstimate& effect, const SavingNow& saving);
 

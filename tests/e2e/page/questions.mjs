@@ -60,7 +60,7 @@ await question('why is this pod there', async (click) => {
 });
 await question('does learning help', async (click) => {
   await click(view('Learning'));
-  await says(/Network in use\s+The (network \S+|plan|policy \S+) is in use/);
+  await says(/In use\s+The (network \S+|plan|policy \S+) is in use.*less energy per unit of work/);
 });
 await browser.close();
 process.exit(failed ? 1 : 0);

@@ -8,7 +8,7 @@ const link = '#link';
 // Nothing yet, and no token
 await page.goto(`${url}/`);
 await reads('fleet, empty: says so', page, /Nodes 0 0 silent.*No nodes yet\. No agent has registered\./);
-await reads('fleet, mode off: no saving', page, /Saving – not modelled: mode is off Energy per day – Idle power – Measured/);
+await reads('fleet, mode off: no saving', page, /Saving – not modelled: mode is off Energy per day – Idle power – Sleep would save – no node is without pods Measured/);
 await reads('fleet: the mode', page, /Mode off /);
 await reads('what happens is pushed', page, /^live$/, link);
 check('where no token is asked for nobody can sign out', (await page.locator('#out').count()) === 0);

@@ -27,7 +27,7 @@ PATIENCE = AGES_S
 NO_TEXT = {"page", "application/json", "refused", "lost", "heat", "decisions", "fleet", "pods", "wattle-theme", "auto", "number", "active", "chosen", "good", "warn", "bad",
            "asc", "desc", "ascending", "descending", "2-digit", "rgb(${})", "${}px", "#/node/${}", "#/pod/${}", "measured_w", "estimated_w", "1h", "7d", "io", "dark", "light", "TiB",
            "GiB", "MiB", "default", "Bearer ${}", "_per_day", "#/fleet", "#/glossary/${}", "${}s", "12px system-ui", "DT", "H2", "SMALL", "TH", "term", "center", "en-GB", "x", "short",
-           "modelled", "waiting", "reward", "loss", "dim", "default_w", "topology.kubernetes.io/zone", "by", "span", "until", "sort", "order", "state", "group", "filter", "sentence", "i",
+           "modelled", "waiting", "reward", "loss", "dim", "default_w", "topology.kubernetes.io/zone", "by", "span", "until", "sort", "order", "state", "group", "filter", "sentence", "i", "prose", "dot", "dot dashed", "borderColor", "background",
            # shown once a canary has calibrated the model, which the fleet of this test may or may not reach
            "all, with the default scheduler (modelled)"}
 # text -> why no state of this test shows it

@@ -98,7 +98,7 @@ export async function clean(name, page) {
   const found = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
   const serious = found.violations.filter((each) => ['serious', 'critical'].includes(each.impact)).map((each) => `${each.id}: ${each.nodes.slice(0, 3).map((node) => `${node.target} ${node.failureSummary}`).join(' | ')}`);
   check(`${name}: axe finds nothing serious`, serious.length === 0, serious);
-  const wide = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+  const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
   check(`${name}: nothing is wider than the screen`, wide <= 0, String(wide));
   if (shots) await page.screenshot({ path: `${shots}/state-${name.replace(/\W+/g, '-')}.png` });
 }

@@ -82,6 +82,27 @@ TEST_CASE("the name of the cluster's certificate is followed, and a proxy before
   CHECK(read_kubeconfig(config, "it", "").error().code == Errc::unsupported);
 }
 
+TEST_CASE("an API server that is not reached names a proxy that is set, because wattle ignores it") {
+  const cli::test::Folder folder;
+  const std::string file = folder.path + "/config";
+  REQUIRE(write_file_atomically(file, R"(
+current-context: one
+clusters: [{name: c1, cluster: {server: "http://127.0.0.1:1"}}]
+users: [{name: u1, user: {token: word}}]
+contexts: [{name: one, context: {cluster: c1, user: u1}}]
+)",
+                                0600));
+  cli::test::Outside outside;
+  const std::vector<std::string> command{"status", "--kubeconfig", file, "--context", "one"};
+  CHECK(outside.run(command) != kOk);
+  CHECK_FALSE(outside.complains_of("proxy"));
+  CHECK_FALSE(outside.complains_of("PROXY"));
+  outside.variables["HTTPS_PROXY"] = "http://proxy.example:3128";
+  CHECK(outside.run(command) != kOk);
+  CHECK_MESSAGE(outside.complains_of("HTTPS_PROXY is set, but wattle connects to API servers directly"),
+                outside.err.str());
+}
+
 TEST_CASE("a token goes before a program that logs in, and a server without a scheme is reached by https") {
   Json config = kubeconfig();
   config["users"][2]["user"]["exec"] = {{"apiVersion", "client.authentication.k8s.io/v1"}, {"command", "aws"}};

@@ -33,6 +33,10 @@ TEST_CASE("money has its currency and grams become kilograms") {
   CHECK(money(12.346, "EUR") == "12.35 EUR");
   CHECK(money(0.00512, "EUR") == "0.0051 EUR");
   CHECK(money(-3.0, "USD") == "-3.00 USD");
+  CHECK(money(0.0, "EUR") == "0.00 EUR");
+  CHECK(money(0.00002, "EUR") == "<0.0001 EUR");
+  CHECK(grams(0.0) == "0 g");
+  CHECK(grams(0.001) == "<0.01 g");
   CHECK(grams(0.031) == "0.03 g");
   CHECK(grams(530.4) == "530 g");
   CHECK(grams(1240) == "1.2 kg");

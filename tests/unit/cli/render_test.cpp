@@ -356,8 +356,13 @@ TEST_CASE("energy has its money and CO2 beside it where the controller has a tar
   CHECK(has(render_status(status, style).value(), "22.3 W est\n            5.85 EUR, 7.4 kg CO2 per day\n"));
   for (const char* key : {"cost_per_day", "co2_g_per_day"}) status[key] = nullptr;
   CHECK_FALSE(has(render_status(status, style).value(), "EUR, 7.4 kg CO2 per day"));
-  CHECK(has(render_pod(example("pod"), style).value(), " since first seen: 0.0000 EUR, 0.03 g CO2"));
+  CHECK(has(render_pod(example("pod"), style).value(), " since first seen: <0.0001 EUR, 0.03 g CO2"));
   CHECK(has(render_provision(example("provision"), style).value(), "0.2246 EUR, 285 g CO2 per day"));
+  Style wide;
+  wide.wide = true;
+  CHECK(has(render_nodes(example("nodes"), wide).value(), "0.0004 EUR, 0.56 g CO2"));
+  CHECK(has(render_pods(example("pods"), wide).value(), "<0.0001 EUR, 0.03 g CO2"));
+  CHECK(has(render_status(example("status"), style).value(), "\n            4.7 MJ, 0.3900 EUR, 493 g CO2 per day\n"));
 }
 
 TEST_CASE("the state says since when its counts are") {

@@ -150,6 +150,16 @@ TEST_CASE("what acting would save is modelled in shadow, and goes on over a rest
   CHECK(exact["saved_high_w"].get<double>() - exact["saved_w"].get<double>() == doctest::Approx(0.5 * reach_w));
   CHECK(half["saving_ratio"] == reported["saving_ratio"]);
   CHECK(modelled_json({}).is_null());
+  // A day of the saving has a price by the tariff, and none without one.
+  constexpr double kDay_s = 86'400, kJoulesPerKwh = 3.6e6;
+  const double day_j = kDay_s * reported["saved_w"].get<double>();
+  CHECK(reported["energy_j_per_day"].get<double>() == doctest::Approx(day_j));
+  CHECK(reported["cost_per_day"].is_null());
+  const wattle::SortedJson priced =
+      modelled_json({rig.decider->engine().shadow().saving(), false, {}}, Tariff{0.25, 400.0, "EUR"});
+  CHECK(priced["cost_per_day"].get<double>() == doctest::Approx(0.25 * day_j / kJoulesPerKwh));
+  CHECK(priced["co2_g_per_day"].get<double>() == doctest::Approx(400 * day_j / kJoulesPerKwh));
+  CHECK(priced["currency"] == "EUR");
 
   const std::vector<MonitorState> kept = rig.decider->monitor_states();
   ShadowRig next(3);
