@@ -90,6 +90,8 @@ json node_json(const Parts& from, const std::string& name, const Node& node) {
   json age_ms = nullptr;
   if (node.sampled_at) age_ms = std::max(0.0, seconds(from.clock.mono() - *node.sampled_at) * 1e3);
   const std::uint64_t capacity = node.kube != nullptr ? node.kube->pod_capacity : node.hello.pod_capacity;
+  // The last reading is from before the sleep.
+  const bool asleep = power_state_of(from.sleep, name) == placement::sleep::PowerState::asleep;
   json object = {{"name", name},
                  {"connected", node.connected},
                  {"power", power_json(from.sleep, name)},
@@ -97,7 +99,7 @@ json node_json(const Parts& from, const std::string& name, const Node& node) {
                  {"kubernetes", kube_json(node)},
                  {"agent_version", node.hello.agent_version},
                  {"incarnation", node.incarnation},
-                 {"cpu_used_cores", or_null(values.cpu_used_cores)},
+                 {"cpu_used_cores", asleep ? json(nullptr) : or_null(values.cpu_used_cores)},
                  {"cpu_cores", values.cpu_cores           ? json(*values.cpu_cores)
                                : node.hello.cpu_cores > 0 ? json(node.hello.cpu_cores)
                                                           : json(nullptr)},
@@ -110,7 +112,7 @@ json node_json(const Parts& from, const std::string& name, const Node& node) {
                  {"disk_used_ratio", or_null(values.disk_used_ratio)},
                  {"tcp_established", or_null(values.tcp_established)},
                  {"psi", psi_json(values.pressure)},
-                 {"power_w", or_null(node.power_w)},
+                 {"power_w", asleep ? json(nullptr) : or_null(node.power_w)},
                  {"energy_source", std::string(to_string(values.energy_source))},
                  {"idle_w", or_null(node.idle_w)},
                  {"energy_j", or_null(node.energy_j)},

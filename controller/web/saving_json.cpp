@@ -46,6 +46,7 @@ std::string duration(double seconds) {
 SavingNow saving_now(const Parts& from) {
   SavingNow now{from.decider.engine().shadow().saving(), from.decider.spec().mode.mode != Mode::shadow, {}};
   if (now.modelled != nullptr) now.calibration = from.rollout.calibration();
+  now.asleep = asleep_now(from);
   return now;
 }
 
@@ -91,6 +92,8 @@ json modelled_json(const SavingNow& saving, const Tariff& tariff) {
   using stats::Interval;
   json object = {{"text", saving.text()},
                  {"acting", saving.acting},
+                 {"asleep_text", saving.asleep.nodes > 0 ? json(saving.asleep.text()) : json(nullptr)},
+                 {"asleep_saved_w", saving.asleep.saved_w},
                  {"saved_w", bound(best, &Interval::mean, default_w)},
                  {"saved_low_w", bound(best, &Interval::low, default_w)},
                  {"saved_high_w", bound(best, &Interval::high, default_w)},

@@ -15,6 +15,7 @@
 #include "controller/rollout/effect.hpp"
 #include "controller/tariff.hpp"
 #include "controller/web/metric_families.hpp"
+#include "controller/web/sleep_levers.hpp"
 #include "placement/judge/modelled_saving.hpp"
 
 namespace wattle::controller {
@@ -33,6 +34,7 @@ struct SavingNow {
   const placement::ModelledSaving* modelled = nullptr;  // null: mode off
   bool acting = false;                                  // Wattle's choices are followed now
   std::optional<Calibration> calibration;
+  Asleep asleep{};  // their saving comes on top of that by placement
   // While Wattle acts, nodes that it avoids have curves near the prior, so the model overstates: the figure then needs
   // a calibration.
   bool needs_canary() const { return acting && !calibration; }

@@ -63,15 +63,16 @@ std::string measured_words(const power::SleepTotals& totals) {
          core::joules_text(totals.saved_j) + " net of transitions, by their measured times and modelled watts";
 }
 
-// Adds the nodes that sleep now.
-void add_asleep(const Parts& from, SavingLever& lever) {
+std::vector<SavingItem> items_asleep(const Parts& from) {
+  std::vector<SavingItem> items;
   for (const auto& [name, record] : from.sleep.records()) {
     const Node* const node = from.state.node(name);
     if (record.state != core::PowerState::asleep || node == nullptr) continue;
     const double idle_w = from.state.view_of(*node).curve.idle_w();
     const double saved_w = std::max(0.0, idle_w - core::cost_of(record, record.depth, idle_w).asleep_w);
-    lever.items.push_back({name, record.presumed ? "sleeps, presumed" : "sleeps", saved_w, {}, {}});
+    items.push_back({name, record.presumed ? "sleeps, presumed" : "sleeps", saved_w, {}, {}});
   }
+  return items;
 }
 
 SavingLever of_plan(const Parts& from, placement::LeverKind kind) {
@@ -89,7 +90,7 @@ SavingLever planned_sleep(const Parts& from) {
   lever.command =
       lever.in_force ? "label wattle.dev/sleep=auto of the node, then wattle sleep test NODE" : "sleep.mode: auto";
   if (!from.sleep.plan()) return lever;
-  add_asleep(from, lever);
+  lever.items = items_asleep(from);
   const std::size_t asleep = lever.items.size();
   const core::SleepPlan& plan = from.sleep.plan()->plan;
   for (const core::SleepChoice& each : plan.sleeps)
@@ -104,6 +105,21 @@ SavingLever planned_sleep(const Parts& from) {
 }
 
 }  // namespace
+
+std::string Asleep::text() const {
+  if (nodes == 0) return {};
+  return counted(nodes, "node") + (nodes == 1 ? " asleep saves " : " asleep save ") +
+         std::to_string(std::lround(saved_w)) + " W, modelled";
+}
+
+Asleep asleep_now(const Parts& from) {
+  Asleep now;
+  for (const SavingItem& item : items_asleep(from)) {
+    ++now.nodes;
+    now.saved_w += item.saved_w.value_or(0);
+  }
+  return now;
+}
 
 ProjectedSleep project_sleep(const Parts& from, const std::string& name, const Node& node, const NodeGlance& now) {
   const placement::NodeView& view = from.state.view_of(node);

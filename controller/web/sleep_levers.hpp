@@ -16,6 +16,14 @@
 
 namespace wattle::controller {
 
+// The nodes that sleep now, and what they save: their idle power less their power asleep.
+struct Asleep {
+  std::size_t nodes = 0;
+  double saved_w = 0;
+  std::string text() const;  // "2 nodes asleep save 101 W, modelled"; empty: none sleeps
+};
+Asleep asleep_now(const Parts& from);
+
 // The projection for one node.
 struct ProjectedSleep {
   std::string node;
