@@ -48,7 +48,7 @@ Finding systemd_finding(const Machine& machine, UnitManager& systemd) {
   return {"systemd", true, false, "sets limits of units over D-Bus, in whole percents of a core"};
 }
 
-// Describes memory.low, and the ancestor that lets the least of it through.
+// Describes memory.low, and the ancestor with the smallest value, which limits it.
 std::string protection_found(const CgroupLimits& cgroups, const Target& cgroup, std::int64_t low_bytes) {
   std::string text = ", memory.low " + (low_bytes == kUnlimited ? "max" : std::to_string(low_bytes));
   const auto above = cgroups.protection_above(cgroup);

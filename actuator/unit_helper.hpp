@@ -28,7 +28,7 @@ class UnitHelper final : public UnitManager {
   Result<std::string> cgroup_of(const std::string& unit) override;
   Result<std::uint64_t> read(const std::string& unit, UnitProperty property) override;
   Status write(const std::string& unit, UnitProperty property, std::uint64_t value) override;
-  // The helper has ended; no request will be answered any more.
+  // The helper has ended, and answers no further request.
   bool gone() const { return gone_; }
 
  private:

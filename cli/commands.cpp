@@ -18,7 +18,7 @@ constexpr std::array kCommands{
             declare_savings},
     Command{"provision", "Show the requests and needs of workloads, and set requests to suggested values",
             declare_provision},
-    Command{"sleep", "Show which nodes could sleep or sleep, wake them, and exclude nodes", declare_sleep},
+    Command{"sleep", "Show which nodes sleep or could sleep, wake them, and exclude nodes", declare_sleep},
     Command{"explain", "Explain why a pod was placed on its node", declare_explain},
     Command{"place", "Get a node for a workload that Kubernetes does not schedule", declare_place},
     Command{"confirm", "Report the node on which a placed workload was started", declare_confirm},

@@ -252,7 +252,9 @@ void declare_keys_allow(CLI::App& command, Run& chosen) {
 void declare_keys_revoke(CLI::App& command, Run& chosen) {
   auto& options = runs(command, chosen, revoke);
   declare_allow_list(command, options);
-  command.add_option("KEY|FILE|NAME", options.whom, "Whose")->type_name("FILE")->required();
+  command.add_option("KEY|FILE|NAME", options.whom, "Key, its file, or name whose keys to revoke")
+      ->type_name("FILE")
+      ->required();
 }
 
 void declare_keys_rotate(CLI::App& command, Run& chosen) {

@@ -235,7 +235,7 @@ void declare_token_list(CLI::App& command, Run& chosen) {
 
 void declare_token_revoke(CLI::App& command, Run& chosen) {
   auto& options = runs(command, chosen, revoke_tokens);
-  command.add_option("TOKEN|NODE", options.which, "Which")->required();
+  command.add_option("TOKEN|NODE", options.which, "Token, or node whose tokens to revoke")->required();
   declare_tokens_file(command, options);
 }
 

@@ -142,7 +142,7 @@ void declare_test(CLI::App& command, Run& chosen) {
 
 constexpr std::array kSleepCommands{
     Command{"plan", "Show which nodes could sleep and why the others stay awake; changes nothing", declare_plan},
-    Command{"status", "Show the power states of nodes, and what sleep has saved", declare_sleep_status},
+    Command{"status", "Show the power states of nodes, and the energy that sleep saved", declare_sleep_status},
     Command{"history", "Show the last transitions of all nodes, or of one", declare_sleep_history},
     Command{"wake", "Wake a node, or all", declare_wake},
     Command{"test", "Put an empty node to sleep and wake it, which proves a round trip", declare_test},

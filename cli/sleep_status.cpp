@@ -1,4 +1,5 @@
-// `wattle sleep status|history [NODE]`: the power states of nodes, their last transitions, and what sleep has saved.
+// `wattle sleep status|history [NODE]`: the power states of nodes, their last transitions, and the energy that sleep
+// saved.
 #include "cli/commands.hpp"
 #include "cli/declare.hpp"
 #include "cli/human.hpp"

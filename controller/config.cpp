@@ -142,7 +142,7 @@ void read_canary(config::Section canary, SwitchbackSchedule& out) {
   out.washout = out.length / 6;  // as in the default of 5 of 30 minutes
 }
 
-// Tokens cross it: TLS always, unless it stays on this machine.
+// Enrolment receives tokens: TLS is required, except on a loopback address.
 void read_enrol(config::Section enrol, EnrolConfig& out) {
   enrol.read("tokens", out.tokens);
   enrol.read("address", out.address);

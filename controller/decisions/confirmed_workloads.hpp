@@ -71,7 +71,7 @@ class ConfirmedWorkloads {
  private:
   struct Workload {
     std::string node;
-    std::vector<std::string> names;  // that its unit may go by
+    std::vector<std::string> names;  // possible names of its unit
     bool named = false;              // by the operator
     WorkloadKind kind = WorkloadKind::other;
     MonoTime seen_at{};  // in a record; before the first one, when it began

@@ -58,7 +58,7 @@ class DecisionCore {
   const RolloutSpec& spec() const { return spec_; }
   // The arm that applies now, which determines whether advice may be acted upon.
   ArmNow arm() const { return arm_at(spec_, clock_.wall()); }
-  // Changes when earlier answers are no answers any more: with the spec, or another candidate.
+  // Changes when earlier answers are no longer valid: with the spec, or another candidate.
   std::uint64_t edition() const { return edition_; }
   // Saves and restores monitors over a restart. State of another policy or reward is ignored. restore() ignores unknown
   // names.

@@ -42,7 +42,7 @@ class Placements {
   // The pod is bound to a node without an agent.
   void elsewhere(const std::string& pod_uid);
 
-  // A node said Hello; restores its known curve.
+  // A node sent its hello; restores its known curve.
   void greeted(const wire::Hello& hello);
   void expire(MonoTime now);
   // Adds pods that ran before the restart; they are recognised when they are seen again.

@@ -1,5 +1,5 @@
 // pod_reconciler: applies an API server's nodes and pods to the state and the decisions.
-// Rules    a node counts once its agent has said Hello; pods bound to other nodes wait for that. A pod that a list
+// Rules    a node counts once its agent has sent its hello; pods bound to other nodes wait for that. A pod that a list
 //          shows bound was bound earlier: it is requested but not learned from. Ended pods free their resources even if
 //          their object stays. Failures go to the outcome. A pod has the UID that kube::StaticPods resolves
 // Errors   none
@@ -40,7 +40,7 @@ class PodReconciler {
   void recall(const std::string& uid, const std::string& pod_namespace) { static_pods_.recall(uid, pod_namespace); }
   // Applies changes of nodes and pods; pods have the API server's UIDs. Returns true if a node changed.
   bool take(std::vector<kube::Change<kube::Node>> nodes, std::vector<kube::Change<kube::Pod>> pods);
-  // The node's agent said Hello.
+  // The node's agent sent its hello.
   void greeted(const std::string& node);
 
  private:

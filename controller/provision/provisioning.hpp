@@ -31,7 +31,7 @@ class Provisioning {
   void described(const kube::Pod& pod);
   // The pod has no node yet, or a node without an agent.
   void elsewhere(const kube::Pod& pod) { replicas_.elsewhere(pod); }
-  // The pod has ended, was deleted or goes by another UID now.
+  // The pod has ended, was deleted or has another UID now.
   void gone(const std::string& uid);
   // Adds a complete interval of the node.
   void record(const Node& node) {

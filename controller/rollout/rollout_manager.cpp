@@ -14,7 +14,7 @@ std::string fingerprint(RolloutSpec spec) {
 
 bool may_act(Mode mode) { return mode == Mode::canary || mode == Mode::live; }
 
-// Fewer decisions act, or none is made any more.
+// Fewer decisions act, or none is made.
 bool goes_back(const ModeSetting& from, const ModeSetting& to) {
   if (to.mode != from.mode) return to.mode < from.mode;
   return to.mode == Mode::canary && to.share < from.share;

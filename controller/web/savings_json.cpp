@@ -82,7 +82,7 @@ Document savings_text(const Parts& from, const Arguments& arguments) {
 void add_savings(Families& families, const SavingsNow& savings) {
   prometheus::MetricFamily& family =
       families.family("wattle_controller_available_saving_watts",
-                      "Modelled power that a lever saves, or would save. Levers may have a part in common.",
+                      "Modelled power that a lever saves, or would save. The savings of levers may overlap.",
                       prometheus::MetricType::Gauge);
   for (const SavingLever& lever : savings.levers)
     if (lever.saved_w)

@@ -20,22 +20,6 @@ std::string without_requests(std::string_view name) {
   return std::string(with_requests(name) ? name.substr(0, name.rfind('+')) : name);
 }
 
-// A network whose residual is reversed or scaled.
-class Scaled final : public models::QNetwork {
- public:
-  Scaled(std::shared_ptr<const models::QNetwork> network, double times)
-      : network_(std::move(network)), times_(static_cast<float>(times)) {}
-  void residual(const models::Observation& observation, std::span<float> out) const override {
-    network_->residual(observation, out);
-    for (float& value : out) value *= times_;
-  }
-  std::uint64_t step() const override { return network_->step(); }
-
- private:
-  std::shared_ptr<const models::QNetwork> network_;
-  float times_;
-};
-
 // Puts each pod on the first server with a free slot.
 Placement first_fit(const FillProblem& problem) {
   std::vector<std::size_t> left = problem.slots;
@@ -87,14 +71,10 @@ namespace {
 
 class Bench {
  public:
-  Bench(const Dataset& data, const BenchOptions& options) : data_(data), options_(options) {
-    network_ = options.network;
-    if (network_ && options.residual_times != 1)
-      network_ = std::make_shared<Scaled>(options.network, options.residual_times);
-  }
+  Bench(const Dataset& data, const BenchOptions& options) : data_(data), options_(options) {}
 
   Result<RunFigures> run_one(const Episode& episode, const std::optional<Episode>& before, const std::string& name) {
-    WATTLE_TRY(const Contestant contestant, lab_contestant(without_requests(name), network_.get()));
+    WATTLE_TRY(const Contestant contestant, lab_contestant(without_requests(name), options_.network.get()));
     LiveRunOptions live;
     live.set_requests = sets(name);
     live.network = options_.learned;
@@ -141,7 +121,6 @@ class Bench {
 
   const Dataset& data_;
   const BenchOptions& options_;
-  std::shared_ptr<const models::QNetwork> network_;
 };
 
 void Bench::compare(BenchTable& table) const {

@@ -69,7 +69,6 @@ struct BenchOptions {
   double defer_s = 0;          // longest deferral of a pod
   std::size_t look_ahead = 0;  // number of next pods made known
   bool cold = false;           // starts without any learned state
-  double residual_times = 1;   // factor on the network's residual; below 0 reverses its preferences
 };
 // Intervals of a single seed have ends that are NaN.
 struct BenchRule {

@@ -112,8 +112,6 @@ int bench(int argc, char** argv) {
       ->check(CLI::Range(0, 100'000))
       ->capture_default_str();
   add_scheduler_options(app, arguments.bench.scheduler);
-  app.add_option("--residual-times", arguments.bench.residual_times, "dqn: factor of its residual; -1: a bad network")
-      ->check(CLI::Range(-100.0, 100.0));
   app.add_option("--moves", arguments.bench.moves_per_pod,
                  "annealing steps per pod; 0: no reference (also with --sizes openb or --crowded)")
       ->check(CLI::Range(0, 10'000'000))

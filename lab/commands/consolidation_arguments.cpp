@@ -20,29 +20,29 @@ void add_consolidation_options(CLI::App& app, ConsolidationArguments& arguments)
       ->required()
       ->check(CLI::IsMember({std::string(kFill), std::string(kChurn)}));
   app.add_flag("--sleep", options.sleep, "idle nodes sleep");
-  app.add_option("--fill", arguments.fill, "requested percent of all cores when the last pod comes")
-      ->capture_default_str();
   app.add_option("--life", options.life_s, "seconds, mean; under churn")
       ->check(CLI::Range(60.0, 1e6))
       ->capture_default_str();
   app.add_option("--churn-fill", options.churn_fill, "requested share of all cores on average, under churn")
       ->check(CLI::Range(0.01, 1.0))
       ->capture_default_str();
-  app.add_option("--sizes", arguments.sizes,
-                 "one-core: all pods request one; openb: requests and lives of a production cluster (openb_pods.csv of "
-                 "--trace)")
-      ->check(CLI::IsMember({"one-core", "openb"}))
-      ->capture_default_str();
-  app.add_flag("--crowded", options.crowded,
-               "pods use twice as much in bursts, and applications ask for less or more than that");
   if (arguments.teaches) {
-    app.add_option(
-           "--knowledge", arguments.cluster_model,
-           "oracle: true curves and mean demand; imitated: curves, demand and lifetimes fitted to a random past; "
-           "pods: only that demand and lifetimes")
-        ->check(CLI::IsMember({"oracle", "imitated", "pods"}))
+    app.add_option("--knowledge", arguments.cluster_model,
+                   "oracle: true curves, mean demand and lifetimes; pods: true curves, and demand and lifetimes of "
+                   "earlier pods of the application")
+        ->check(CLI::IsMember({"oracle", "pods"}))
         ->capture_default_str();
   } else {
+    app.add_option("--fill", arguments.fill, "requested percent of all cores when the last pod comes")
+        ->capture_default_str();
+    app.add_option(
+           "--sizes", arguments.sizes,
+           "one-core: all pods request one; openb: requests and lives of a production cluster (openb_pods.csv of "
+           "--trace)")
+        ->check(CLI::IsMember({"one-core", "openb"}))
+        ->capture_default_str();
+    app.add_flag("--crowded", options.crowded,
+                 "pods use twice as much in bursts, and applications ask for less or more than that");
     app.add_option("--knowledge", arguments.cluster_model,
                    "production: the knowledge that a controller learns in the run; oracle: it also knows the true "
                    "curves, and each pod's mean demand and life")
@@ -66,10 +66,6 @@ Status apply(ConsolidationArguments& arguments) {
   options.fill_high = high / 100;
   for (const consolidation::ClusterModel each : consolidation::kClusterModels)
     if (arguments.cluster_model == consolidation::to_string(each)) options.cluster_model = each;
-  const bool imitated = options.churn && options.cluster_model == consolidation::ClusterModel::imitated;
-  if (arguments.teaches && !imitated && (options.crowded || arguments.sizes == "openb"))
-    return fail(Errc::unsupported, options.crowded ? "--crowded" : "--sizes openb", "needs imitated knowledge",
-                "use consolidation_churn --knowledge imitated");
   return {};
 }
 

@@ -20,15 +20,9 @@ struct LabelArguments {
 
 Status run(LabelArguments arguments) {
   WATTLE_CHECK(apply(arguments.scenario));
-  const consolidation::Options& asked = arguments.scenario.options;
-  const bool waits = asked.shift.odd_waiting != 1 || asked.crowded_ratio != 1;
-  if (waits && (asked.cluster_model != consolidation::ClusterModel::imitated || !asked.churn))
-    return fail(Errc::unsupported, asked.shift.odd_waiting != 1 ? "--odd-waiting" : "--crowded-from",
-                "under churn needs imitated knowledge", "use consolidation_churn --knowledge imitated");
-  if (arguments.labels.futures > 1 && !asked.churn)
-    return fail(Errc::unsupported, "--futures", "needs pods that come and go", "consolidation_churn");
   arguments.labels.episode = arguments.scenario.options;
-  arguments.labels.episode.learns_waiting = asked.churn && asked.cluster_model == consolidation::ClusterModel::imitated;
+  if (!arguments.labels.episode.churn)
+    return fail(Errc::out_of_range, "labels", "needs pods that come and go", "use consolidation_churn");
   arguments.labels.episode.warm_s = 4 * 3600;
   arguments.labels.episode.measure_s = 14 * 3600;
   std::shared_ptr<const models::FrozenNetwork> network;
@@ -60,25 +54,8 @@ int labels(int argc, char** argv) {
   app.add_option("--per-episode", arguments.labels.per_episode, "labelled decisions")->check(CLI::Range(1, 10'000));
   app.add_option("--min-nodes", arguments.labels.min_nodes, "of a fleet")->check(CLI::Range(2, 10'000));
   app.add_option("--max-nodes", arguments.labels.max_nodes, "of a fleet")->check(CLI::Range(2, 10'000));
-  app.add_option("--horizon", arguments.labels.horizon_lives,
-                 "number of mean lifetimes that a choice is followed, under churn")
+  app.add_option("--horizon", arguments.labels.horizon_lives, "number of mean lifetimes that a choice is followed")
       ->check(CLI::Range(0.1, 10.0))
-      ->capture_default_str();
-  app.add_option("--futures", arguments.labels.futures,
-                 "number of futures for each choice, the same for all; 1: the actual one; under churn")
-      ->check(CLI::Range(1, 1'000))
-      ->capture_default_str();
-  consolidation::Options& options = arguments.scenario.options;
-  app.add_option("--odd-watts", options.shift.odd_watts,
-                 "factor by which servers with a low assumed power draw more, and the others less")
-      ->check(CLI::Range(0.1, 10.0))
-      ->capture_default_str();
-  app.add_option("--odd-waiting", options.shift.odd_waiting, "imitated: factor by which pods wait longer for CPU")
-      ->check(CLI::Range(0.1, 20.0))
-      ->capture_default_str();
-  app.add_option("--crowded-from", options.crowded_ratio,
-                 "imitated: demanded share of a node's cores above which its pods wait for each other")
-      ->check(CLI::Range(0.1, 1.0))
       ->capture_default_str();
   app.add_option("--seed", arguments.labels.first_seed, "seed of the first fleet, on the training side")
       ->check(CLI::Range(1, 900'000))

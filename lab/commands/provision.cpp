@@ -16,7 +16,7 @@ struct ProvisionArguments {
   ProvisionWorldArguments world;
   std::vector<std::string> contestants;
   std::string json_file;
-  std::size_t seeds = stats::kLeastSeeds, overload_minutes = 0;
+  std::size_t seeds = stats::kLeastSeeds;
   std::uint64_t first_seed = 2'000'000;
 };
 
@@ -27,7 +27,6 @@ Status run_provision(const ProvisionArguments& arguments) {
   options.world = provision_world(arguments.world);
   options.seeds = arguments.seeds;
   options.first_seed = arguments.first_seed;
-  if (arguments.overload_minutes > 0) options.overload.emplace().minutes = arguments.overload_minutes;
   provision::Judgement judgement;
   {
     ProgressBar bar;
@@ -45,20 +44,12 @@ int provision(int argc, char** argv) {
   ProvisionArguments arguments;
   CLI::App app{
       "Evaluate rules that set CPU limits by the cores granted to a service under a rate trace, while at most a share "
-      "of "
-      "minutes "
-      "has its 99th percentile over the target; everything simulated",
+      "of minutes has its 99th percentile over the target; everything simulated",
       "wattle-lab provision"};
   add_provision_options(app, arguments.world);
   app.add_option("--contestants", arguments.contestants, "rules to evaluate (default: all)")->delimiter(',');
   app.add_option("--seeds", arguments.seeds, "number of seeds")->check(CLI::Range(1, 1000))->capture_default_str();
   app.add_option("--first-seed", arguments.first_seed, "first seed")->capture_default_str();
-  app.add_option(
-         "--overload", arguments.overload_minutes,
-         "also simulate each seed with this number of minutes, from the 21st on, of 1.2 times the requests that all "
-         "cores can serve, and from a limit of 0.05 cores; reports when the target is met again")
-      ->check(CLI::Range(0, 60))
-      ->capture_default_str();
   app.add_option("--json", arguments.json_file, "file for the results of all settings and seeds");
   return run_command(app, argc, argv, [&] { return run_provision(arguments); });
 }

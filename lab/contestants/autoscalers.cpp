@@ -1,10 +1,9 @@
-// autoscalers: provisioners in common use: VPA, HPA, K8s-CPU-Fast, and Autopilot's window.
+// autoscalers: provisioners in common use: VPA and K8s-CPU-Fast.
 #include <algorithm>
 #include <cmath>
 #include <deque>
 #include <vector>
 
-#include "common/stats/quantile.hpp"
 #include "lab/contestants/contestants.hpp"
 #include "lab/contestants/vpa.hpp"
 
@@ -60,32 +59,6 @@ class VpaLimit {
   Spans minutes_{60};
 };
 
-// Each 15 s: ceil(replicas x usage / target) outside a tolerance of 0.1; up at most by 4 replicas or twofold; down to
-// the maximum recommended within 300 s. Replicas start at once and share their quota, which is better than in reality.
-class Hpa {
- public:
-  explicit Hpa(double target) : target_(target) {}
-  std::optional<double> tick(const Reading& reading, const ServiceReading& service) {
-    const auto used = spans_.add(reading, service);
-    if (!used) return std::nullopt;
-    const double replicas = service.set ? std::max(1.0, std::round(service.set->cores() / kReplicaCores)) : 1;
-    const double ratio = *used / (replicas * kReplicaCores) / target_;
-    const double wanted = std::abs(ratio - 1) <= 0.1 ? replicas : std::max(1.0, std::ceil(replicas * ratio));
-    wanted_.push_back(wanted);
-    if (wanted_.size() > 20) wanted_.pop_front();
-    const double stable = *std::max_element(wanted_.begin(), wanted_.end());
-    const double next =
-        wanted > replicas ? std::min(wanted, std::max(replicas + 4, 2 * replicas)) : std::min(stable, replicas);
-    return next * kReplicaCores;
-  }
-
- private:
-  static constexpr double kReplicaCores = 0.1;
-  double target_;
-  std::deque<double> wanted_;
-  Spans spans_{15};
-};
-
 class K8sCpuFast {
  public:
   explicit K8sCpuFast(double target) : target_(target) {}
@@ -103,25 +76,6 @@ class K8sCpuFast {
   Spans spans_{1};
 };
 
-// Rzadca et al., EuroSys 2020, moving windows; five minutes instead of hours, because an hour is judged.
-class AutopilotWindow {
- public:
-  explicit AutopilotWindow(double ratio) : ratio_(ratio) {}
-  std::optional<double> tick(const Reading& reading, const ServiceReading& service) {
-    if (const auto used = seconds_.add(reading, service)) {
-      usages_.push_back(*used);
-      if (usages_.size() > 300) usages_.pop_front();
-    }
-    if (!minutes_.add(reading, service) || usages_.empty()) return std::nullopt;
-    return std::max(0.01, ratio_ * *stats::quantile({usages_.begin(), usages_.end()}, 0.95));
-  }
-
- private:
-  double ratio_;
-  std::deque<double> usages_;
-  Spans seconds_{1}, minutes_{60};
-};
-
 template <class Scaler>
 Maker prepare(const WorldOptions& world, double setting) {
   return [world, setting](std::uint64_t) { return std::make_unique<PerService<Scaler>>(world, setting); };
@@ -130,10 +84,6 @@ Maker prepare(const WorldOptions& world, double setting) {
 }  // namespace
 
 Maker prepare_vpa(const WorldOptions& world, double ratio) { return prepare<VpaLimit>(world, ratio); }
-Maker prepare_hpa(const WorldOptions& world, double target) { return prepare<Hpa>(world, target); }
 Maker prepare_k8s_cpu_fast(const WorldOptions& world, double target) { return prepare<K8sCpuFast>(world, target); }
-Maker prepare_autopilot_window(const WorldOptions& world, double ratio) {
-  return prepare<AutopilotWindow>(world, ratio);
-}
 
 }  // namespace wattle::sim::provision

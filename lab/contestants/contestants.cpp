@@ -12,7 +12,6 @@ constexpr std::array kUtilisations{0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6,
 constexpr std::array kTargets{0.0, 0.02, 0.04, 0.06, 0.1, 0.15,
                               0.2, 0.25, 0.3,  0.4,  0.5};  // Autothrottle's and two more
 constexpr std::array kTowerHours{12.0};
-constexpr std::array kShares{1.0, 0.7, 0.5, 0.35, 0.25};
 constexpr std::array kAims{0.003};
 constexpr std::array kNone{0.0};
 
@@ -20,16 +19,11 @@ constexpr std::array kContestants{
     Contestant{"wattle", "base, boost and burst under the integral rule: provision/student", "aim", kAims,
                prepare_students},
     Contestant{"vpa", "Vertical Pod Autoscaler's histogram: p90 times a ratio", "ratio", kRatios, prepare_vpa},
-    Contestant{"hpa", "Horizontal Pod Autoscaler of replicas of 0.1 cores", "utilisation", kUtilisations, prepare_hpa},
-    Contestant{"k8s-cpu-fast", "usage over a target, each second, the most of 20", "utilisation", kUtilisations,
+    Contestant{"k8s-cpu-fast", "usage over a target, each second, the maximum of 20", "utilisation", kUtilisations,
                prepare_k8s_cpu_fast},
-    Contestant{"autopilot-window", "p95 of one-second usages of five minutes times a ratio", "ratio", kRatios,
-               prepare_autopilot_window},
     Contestant{"captain", "Autothrottle's captain at one target of throttling", "target", kTargets, prepare_captain},
     Contestant{"tower", "captains whose target a bandit chooses each minute", "hours of learning", kTowerHours,
                prepare_tower},
-    Contestant{"drpc", "nine actions a minute, learned by its own reward", "share of the target that it uses", kShares,
-               prepare_drpc},
     Contestant{kClairvoyant, "grants the future use of each 100 ms: the lower bound", "none", kNone, prepare_idle},
 };
 

@@ -30,12 +30,9 @@ const Contestant* find_contestant(std::string_view name);
 inline constexpr std::string_view kClairvoyant = "clairvoyant";
 
 Maker prepare_vpa(const WorldOptions& world, double ratio);
-Maker prepare_hpa(const WorldOptions& world, double target);
 Maker prepare_k8s_cpu_fast(const WorldOptions& world, double target);
-Maker prepare_autopilot_window(const WorldOptions& world, double ratio);
 Maker prepare_captain(const WorldOptions& world, double target);
 Maker prepare_tower(const WorldOptions& world, double hours);
-Maker prepare_drpc(const WorldOptions& world, double target_share);
 Maker prepare_students(const WorldOptions& world, double aim_ratio);
 Maker prepare_idle(const WorldOptions& world, double);
 

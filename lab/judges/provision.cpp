@@ -54,29 +54,6 @@ std::optional<std::size_t> best_of(const std::vector<SettingResult>& settings, d
   return best;
 }
 
-Result<std::vector<std::optional<std::uint64_t>>> until_kept(const JudgeOptions& options, WorldOptions world,
-                                                             const Maker& make, std::size_t end_minute) {
-  std::vector<std::optional<std::uint64_t>> minutes;
-  for (std::size_t i = 0; i < options.seeds; ++i) {
-    world.seed = options.first_seed + i;
-    const auto provisioner = make(world.seed);
-    WATTLE_TRY(const auto until, minutes_until_kept(World(world), *provisioner, end_minute));
-    minutes.push_back(until);
-  }
-  return minutes;
-}
-
-Status play_overloads(const JudgeOptions& options, const WorldOptions& world, const Contestant& contestant,
-                      Entry& entry) {
-  const Overload& overload = *options.overload;
-  const double setting = entry.settings[*entry.best].setting;
-  WATTLE_TRY(entry.after_overload, until_kept(options, overloaded(world, overload), contestant.prepare(world, setting),
-                                              overload.end_minute()));
-  const WorldOptions low = starved(world, overload);
-  WATTLE_TRY(entry.from_starved, until_kept(options, low, contestant.prepare(low, setting), 0));
-  return {};
-}
-
 }  // namespace
 
 Result<Judgement> judge(const JudgeOptions& options, const std::function<void(double, const std::string&)>& progress) {
@@ -96,9 +73,6 @@ Result<Judgement> judge(const JudgeOptions& options, const std::function<void(do
   for (const Contestant* each : chosen) total += each->settings.size() * options.traces.size();
   Judgement judgement;
   for (const RateTrace& trace : options.traces) {
-    if (options.overload && trace.rates_rps.size() < 60 * (options.overload->end_minute() + kKeptMinutes))
-      return fail(Errc::out_of_range, trace.name, "ends before the target can be met again after the overload",
-                  "it needs " + std::to_string(options.overload->end_minute() + kKeptMinutes) + " minutes");
     WorldOptions world = options.world;
     world.trace = std::make_shared<const RateTrace>(trace);
     const std::size_t first = judgement.entries.size();
@@ -113,7 +87,6 @@ Result<Judgement> judge(const JudgeOptions& options, const std::function<void(do
         entry.settings.push_back(std::move(result));
       }
       entry.best = best_of(entry.settings, options.minutes_over_ratio);
-      if (entry.best && options.overload) WATTLE_CHECK(play_overloads(options, world, *contestant, entry));
       judgement.entries.push_back(std::move(entry));
     }
     const auto begin = judgement.entries.begin() + static_cast<std::ptrdiff_t>(first);

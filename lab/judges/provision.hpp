@@ -2,8 +2,7 @@
 // minutes.
 // Gives    mean granted cores per trace and setting, seed by seed; wattle's relative to each other's, paired by seed
 // Units    cores; shares of minutes
-// Errors   not_found for an unknown contestant; out_of_range for a trace that ends before the overload does; errors of
-//          a world's write
+// Errors   not_found for an unknown contestant; errors of a world's write
 // Threads  pure except for `progress`, which is called from here
 #pragma once
 
@@ -14,7 +13,6 @@
 
 #include "common/stats/interval.hpp"
 #include "lab/contestants/contestants.hpp"
-#include "lab/judges/overload.hpp"
 
 namespace wattle::sim::provision {
 
@@ -25,9 +23,6 @@ struct JudgeOptions {
   std::size_t seeds = stats::kLeastSeeds;
   std::uint64_t first_seed = 2'000'000;
   double minutes_over_ratio = 0.05;
-  // Plays each seed once more with either kind of overload, without an effect on the choice of settings. No contestant
-  // has learned on more load than a node can serve; contestants that learn have learned with a limit that is too low.
-  std::optional<Overload> overload;
 };
 
 struct SettingResult {
@@ -39,9 +34,7 @@ struct SettingResult {
 struct Entry {
   std::string trace, contestant;
   std::vector<SettingResult> settings;
-  std::optional<std::size_t> best;  // index into settings; unset if none keeps within the allowed minutes
-  // Per seed, with the best setting: minutes until the target is met; unset if not within the trace.
-  std::vector<std::optional<std::uint64_t>> after_overload, from_starved;
+  std::optional<std::size_t> best;           // index into settings; unset if none keeps within the allowed minutes
   std::optional<stats::Interval> of_wattle;  // wattle's granted cores over this one's, minus 1
 };
 

@@ -1,5 +1,4 @@
 // judge_report: formats a judgement for people and for programs.
-#include <algorithm>
 #include <cstdio>
 
 #include "common/json/value.hpp"
@@ -16,37 +15,6 @@ std::string line(const char* form, Values... values) {
   char text[256];
   const int length = std::snprintf(text, sizeof text, form, values...);
   return {text, static_cast<std::size_t>(length) < sizeof text ? static_cast<std::size_t>(length) : sizeof text - 1};
-}
-
-json until_json(const std::vector<std::optional<std::uint64_t>>& until) {
-  json out = json::array();
-  for (const auto& minutes : until) out.push_back(minutes ? json(*minutes) : json(nullptr));
-  return out;
-}
-
-std::string until_text(std::vector<std::optional<std::uint64_t>> until) {
-  std::sort(until.begin(), until.end());  // unset ones sort first
-  const auto first = std::find_if(until.begin(), until.end(), [](const auto& minutes) { return minutes.has_value(); });
-  std::string text = line("%2td of %zu", until.end() - first, until.size());
-  if (first != until.end())
-    text += line(", %llu to %llu min", static_cast<unsigned long long>(**first),
-                 static_cast<unsigned long long>(*until.back()));
-  return text;
-}
-
-// Number of seeds that recovered, with the first and last minute.
-std::string overload_text(const JudgeOptions& options, const Judgement& judgement) {
-  const Overload& overload = *options.overload;
-  std::string text = line(
-      "\nseeds that keep %llu minutes in a row, and how soon: after %zu minutes of %g times what %g cores can serve; "
-      "from a limit of %g cores\n",
-      static_cast<unsigned long long>(kKeptMinutes), overload.minutes, overload.times, options.world.cores,
-      overload.starved_cores);
-  for (const Entry& entry : judgement.entries)
-    if (entry.best)
-      text += line("  %-22s %-18s %-22s  %s\n", entry.trace.c_str(), entry.contestant.c_str(),
-                   until_text(entry.after_overload).c_str(), until_text(entry.from_starved).c_str());
-  return text;
 }
 
 }  // namespace
@@ -84,7 +52,6 @@ std::string judgement_text(const JudgeOptions& options, const Judgement& judgeme
     if (mean.of_wattle) text += line("  wattle %+.1f%%", 100 * *mean.of_wattle);
     text += "\n";
   }
-  if (options.overload) text += overload_text(options, judgement);
   return text + stats::seeds_note(options.seeds, "--seeds");
 }
 
@@ -100,11 +67,6 @@ std::string judgement_json(const JudgeOptions& options, const Judgement& judgeme
               {"minutes_over_ratio", options.minutes_over_ratio},
               {"entries", json::array()},
               {"geometric_mean", json::array()}};
-  if (const auto& overload = options.overload)
-    out["overload"] = {{"begin_minute", overload->begin_minute},
-                       {"minutes", overload->minutes},
-                       {"times", overload->times},
-                       {"starved_cores", overload->starved_cores}};
   for (const Entry& entry : judgement.entries) {
     json settings = json::array();
     for (const SettingResult& each : entry.settings)
@@ -117,10 +79,6 @@ std::string judgement_json(const JudgeOptions& options, const Judgement& judgeme
                           {"writes_per_minute", each.writes_per_minute}});
     json row = {{"trace", entry.trace}, {"contestant", entry.contestant}, {"settings", std::move(settings)}};
     row["best"] = entry.best ? json(*entry.best) : json(nullptr);
-    if (options.overload && entry.best) {
-      row["after_overload"] = until_json(entry.after_overload);
-      row["from_starved"] = until_json(entry.from_starved);
-    }
     if (entry.of_wattle)
       row["wattle_against_it"] = {
           {"mean", entry.of_wattle->mean}, {"low", entry.of_wattle->low}, {"high", entry.of_wattle->high}};

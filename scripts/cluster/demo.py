@@ -115,7 +115,7 @@ def main():
         raise packages.Missing(f"DEMO_IP is '{ip}': use {', '.join(network.FAMILIES)}")
     if not options.prepare and not os.environ.get("DEMO_BIN"):
         # Not contained: a killed apt-get leaves half a package.
-        subprocess.run([ROOT / "scripts/setup", "--build"], check=True)
+        subprocess.run([ROOT / "scripts/setup", "--build", "--cluster"], check=True)
     settings = prepare(cache) | {"ip": ip}
     return 0 if options.prepare else run(cache, settings | {"nodes": options.nodes, "begun": begun})
 

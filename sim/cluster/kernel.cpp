@@ -230,21 +230,6 @@ void Kernel<Time>::place(PodId pod, std::size_t i, double wanted_cores, double l
 }
 
 template <class Time>
-void Kernel<Time>::end_in(const std::function<double(PodId)>& left_s) {
-  assert(!pairs_);
-  std::vector<Event> kept;
-  for (; !events_.empty(); events_.pop()) {
-    Event event = events_.top();
-    if (event.what == What::end) {
-      if (node_of(event.who) == kNowhere) continue;
-      event.at = later(now_, left_s(event.who));
-    }
-    kept.push_back(event);
-  }
-  for (const Event& each : kept) events_.push(each);
-}
-
-template <class Time>
 void Kernel<Time>::remove(PodId pod, Observer& observer) {
   const std::size_t i = node_of(pod);
   assert(i != kNowhere);

@@ -17,7 +17,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <queue>
 #include <vector>
@@ -106,7 +105,6 @@ class Kernel {
   // Watts that the machine would draw if it were awake.
   double running_w(std::size_t i) const;
   bool has_pairs() const { return pairs_ != nullptr; }
-  bool disturbed() const { return pairs_ && disturbed_; }
   double speed(std::size_t i, std::size_t position) const {
     return nodes_[i].paces.empty() ? 1 : nodes_[i].paces[position].speed;
   }
@@ -130,8 +128,6 @@ class Kernel {
   void place(PodId pod, std::size_t node, double wanted_cores, double life_s, Observer& observer,
              std::size_t app = kNoApp);
   void remove(PodId pod, Observer& observer);
-  // Sets the remaining life of all pods that run and do not stay. Requires that there are no pairs.
-  void end_in(const std::function<double(PodId)>& left_s);
   // Sets the cores that each pod of the machine wants from now on.
   template <class CoresOf>
   void want(std::size_t i, CoresOf&& cores_of, Observer& observer) {

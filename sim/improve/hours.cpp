@@ -26,7 +26,6 @@ PlayedHours play_hours(const Episode& episode, const Where& where) {
       hour.push_back(now_j - std::exchange(before[i], now_j));
     }
   }
-  for (const placement::FleetNode& node : cluster.fleet().nodes) out.reported_watts.push_back(node.watts);
   return out;
 }
 

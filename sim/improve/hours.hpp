@@ -1,9 +1,8 @@
-// hours: an episode on the kernel, hour by hour: each node's energy, the pods' nodes, and the curves known at its end.
+// hours: an episode on the kernel, hour by hour: each node's energy, and the pods' nodes.
 // Errors   none: a pod is not placed if no node is chosen or it does not fit there
 // Threads  single owner
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <vector>
 
@@ -12,9 +11,8 @@
 namespace wattle::sim::consolidation {
 
 struct PlayedHours {
-  std::vector<std::vector<double>> node_j;                                  // [whole hour][node]
-  std::vector<std::size_t> node_of;                                         // by pod; Cluster::kNowhere
-  std::vector<std::array<double, placement::kCurvePoints>> reported_watts;  // by node
+  std::vector<std::vector<double>> node_j;  // [whole hour][node]
+  std::vector<std::size_t> node_of;         // by pod; Cluster::kNowhere
 };
 PlayedHours play_hours(const Episode& episode, const Where& where);
 

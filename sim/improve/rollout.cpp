@@ -3,129 +3,28 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
-#include <limits>
-#include <numeric>
 
 #include "placement/worth/features.hpp"
 #include "placement/worth/shortlist.hpp"
 #include "sim/improve/fleet_view.hpp"
-#include "sim/improve/futures.hpp"
 
 namespace wattle::sim::consolidation {
 
 namespace {
 
-// Watts at the pods' true means, updated as pods are placed.
-class MeanWatts {
- public:
-  MeanWatts(const Episode& episode, const Cluster& cluster) : episode_(episode) {
-    pods_.resize(episode.servers.size());
-    used_.resize(episode.servers.size());
-    watts_.resize(episode.servers.size());
-    for (std::size_t p = 0; p < cluster.node_of().size(); ++p)
-      if (const std::size_t i = cluster.node_of()[p]; i != Cluster::kNowhere) add(p, i);
-    total_w_ = 0;
-    for (std::size_t i = 0; i < pods_.size(); ++i) total_w_ += watts_[i] = node_w(i);
-  }
-  void place(std::size_t pod, std::size_t node) {
-    add(pod, node);
-    total_w_ -= watts_[node];
-    total_w_ += watts_[node] = node_w(node);
-  }
-  double total_w() const { return total_w_; }
-
- private:
-  void add(std::size_t pod, std::size_t node) {
-    ++pods_[node];
-    used_[node] += episode_.pods[pod].times * episode_.day->mean_cores[episode_.pods[pod].machine];
-  }
-  double node_w(std::size_t i) const {
-    return server_w(episode_.servers[i], episode_.options.sleep, pods_[i], used_[i]);
-  }
-  const Episode& episode_;
-  std::vector<std::size_t> pods_;
-  std::vector<double> used_, watts_;
-  double total_w_ = 0;
-};
-
-// Continues after the candidate; calls `after` once for each further placement, with the pod and its node.
-template <class After>
-void go_on(const Episode& episode, Cluster& cluster, std::size_t pod, std::size_t node, FleetChooser& policy,
-           double until_s, After&& after) {
-  cluster.place(pod, node);
-  after(pod, node);
-  for (std::size_t p = pod + 1; p < episode.pods.size() && episode.pods[p].arrives_s <= until_s; ++p) {
-    cluster.advance_to(episode.pods[p].arrives_s);
-    const auto chosen = policy.choose(cluster.fleet(), cluster.ask(p));
-    if (!chosen) continue;
-    cluster.place(p, *chosen);
-    after(p, *chosen);
-  }
-}
-
-// Watts after each placement from this one on.
-std::vector<double> fill_watts(const Episode& episode, const Cluster& now, std::size_t pod, std::size_t node,
-                               FleetChooser policy) {
-  Cluster cluster = now;
-  MeanWatts watts(episode, cluster);
-  std::vector<double> all;
-  go_on(episode, cluster, pod, node, policy, std::numeric_limits<double>::infinity(),
-        [&](std::size_t p, std::size_t i) {
-          watts.place(p, i);
-          all.push_back(watts.total_w());
-        });
-  return all;
-}
-
+// Joules until the horizon, over a mean life, if the candidate is taken and the policy continues.
 double churn_w(const Episode& episode, const Cluster& now, std::size_t pod, std::size_t node, FleetChooser policy,
                double horizon_s) {
   Cluster cluster = now;
-  const double from_s = episode.pods[pod].arrives_s, to_s = std::min(from_s + horizon_s, episode.end_s);
-  // Waiting counts at the price at the time of the decision.
-  const double price_w = now.fleet().cpu_wait_price_w;
-  const double before_j = cluster.energy_j(), before_core_s = cluster.waited_core_s();
-  go_on(episode, cluster, pod, node, policy, to_s, [](std::size_t, std::size_t) {});
+  const double to_s = std::min(episode.pods[pod].arrives_s + horizon_s, episode.end_s);
+  const double before_j = cluster.energy_j();
+  cluster.place(pod, node);
+  for (std::size_t p = pod + 1; p < episode.pods.size() && episode.pods[p].arrives_s <= to_s; ++p) {
+    cluster.advance_to(episode.pods[p].arrives_s);
+    if (const auto chosen = policy.choose(cluster.fleet(), cluster.ask(p))) cluster.place(p, *chosen);
+  }
   cluster.advance_to(to_s);
-  const double cost_j = cluster.energy_j() - before_j + price_w * (cluster.waited_core_s() - before_core_s);
-  return cost_j / episode.options.life_s;
-}
-
-// Probability that the fill ends with each placement from this one on, to the policy's knowledge: uniform between its
-// bounds.
-std::vector<double> ends_here(const Episode& episode, std::size_t pod, std::size_t steps) {
-  const double low = episode.expected_cores.front(), high = episode.expected_cores.back();
-  std::vector<double> weights(steps, 0.0);
-  double sum = 0;
-  for (std::size_t k = 0; k < steps; ++k) {
-    const double cores = static_cast<double>(pod + k + 1) * kPodRequest.cpu_cores;
-    sum += weights[k] = cores >= low - 0.5 && cores <= high + 0.5 ? 1.0 : 0.0;
-  }
-  if (sum <= 0) {  // beyond the known range: it may end at once
-    weights.assign(steps, 0.0);
-    weights.front() = sum = 1;
-  }
-  for (double& weight : weights) weight /= sum;
-  return weights;
-}
-
-std::vector<double> fill_costs_w(const Episode& episode, const Cluster& now, std::size_t pod,
-                                 std::span<const std::size_t> candidates, const FleetChooser& policy) {
-  std::vector<double> cost_w, base_w, weights;
-  for (const std::size_t node : candidates) {
-    const std::vector<double> watts = fill_watts(episode, now, pod, node, policy);
-    if (base_w.empty()) {
-      base_w = watts;
-      weights = ends_here(episode, pod, watts.size());
-    }
-    // Relative to the first candidate's watts at the same number of pods; scaled to the mean watts there.
-    double sum = 0, mean_w = 0;
-    for (std::size_t k = 0; k < std::min(watts.size(), base_w.size()); ++k) {
-      sum += weights[k] * watts[k] / base_w[k];
-      mean_w += weights[k] * base_w[k];
-    }
-    cost_w.push_back(sum * mean_w);
-  }
-  return cost_w;
+  return (cluster.energy_j() - before_j) / episode.options.life_s;
 }
 
 double w0_of(const models::Observation& state) { return std::exp2(8.0 * static_cast<double>(state.pod[12])) - 1; }
@@ -171,16 +70,16 @@ Label label_of(models::Observation state, std::span<const std::size_t> candidate
 
 void judge_some(const Episode& episode, const LabelOptions& options, Random& random,
                 const std::shared_ptr<const models::QNetwork>& network, std::vector<Label>& out) {
-  const Options& drawn = episode.options;
-  const double horizon_s = options.horizon_lives * drawn.life_s;
+  assert(episode.options.churn);
+  const double horizon_s = options.horizon_lives * episode.options.life_s;
   Cluster cluster(episode);
   placement::Planner watcher({});
   FleetChooser chooser(network, options.network);
   placement::ClusterView scratch;
   std::size_t order = 0;
   const auto judged = [&](std::size_t p) {
-    return !drawn.churn || (episode.pods[p].arrives_s >= episode.measure_from_s &&
-                            episode.pods[p].arrives_s + horizon_s <= episode.end_s);
+    return episode.pods[p].arrives_s >= episode.measure_from_s &&
+           episode.pods[p].arrives_s + horizon_s <= episode.end_s;
   };
   std::size_t left = 0;
   for (std::size_t p = 0; p < episode.pods.size(); ++p) left += judged(p) ? 1 : 0;
@@ -201,8 +100,7 @@ void judge_some(const Episode& episode, const LabelOptions& options, Random& ran
         --wanted;
         const bool ours = order % options.shards == options.shard;
         if (ours) {
-          const auto regrets_w =
-              rollout_regrets_w(episode, cluster, p, candidates, chooser, horizon_s, options.futures);
+          const auto regrets_w = rollout_regrets_w(episode, cluster, p, candidates, chooser, horizon_s);
           out.push_back(label_of(listed.state, tried, regrets_w));
           out.back().order = order;
         }
@@ -218,21 +116,9 @@ void judge_some(const Episode& episode, const LabelOptions& options, Random& ran
 
 std::vector<double> rollout_regrets_w(const Episode& episode, const Cluster& now, std::size_t pod,
                                       std::span<const std::size_t> candidates, const FleetChooser& policy,
-                                      double horizon_s, std::size_t futures) {
-  std::vector<double> cost_w(candidates.size(), 0.0);
-  const auto add = [&](const Episode& future, const Cluster& there) {
-    for (std::size_t c = 0; c < candidates.size(); ++c)
-      cost_w[c] += churn_w(future, there, pod, candidates[c], policy, horizon_s) / static_cast<double>(futures);
-  };
-  if (episode.options.churn) {
-    add(episode, now);
-    for (std::size_t k = 1; k < futures; ++k) {
-      const Episode future = another_future(episode, pod, k);
-      add(future, now.in(future));
-    }
-  } else {
-    cost_w = fill_costs_w(episode, now, pod, candidates, policy);
-  }
+                                      double horizon_s) {
+  std::vector<double> cost_w;
+  for (const std::size_t node : candidates) cost_w.push_back(churn_w(episode, now, pod, node, policy, horizon_s));
   const double least_w = *std::min_element(cost_w.begin(), cost_w.end());
   for (double& each : cost_w) each -= least_w;
   return cost_w;
@@ -254,7 +140,6 @@ std::vector<Label> collect_labels(const Dataset& data, const LabelOptions& optio
     Random random(mix(seed, 0x6c6162656cULL));
     Options drawn = options.episode;
     drawn.side = Side::train;
-    drawn.fill_longest = true;
     drawn.nodes = options.min_nodes + pick(random, options.max_nodes - options.min_nodes + 1);
     judge_some(make_episode(data, drawn, seed), options, random, network, labels);
   }

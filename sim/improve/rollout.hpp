@@ -1,12 +1,8 @@
 // rollout: computes the cost of each choice for one pod, all else being equal. These labels train the networks.
 // Method   copies cluster and chooser. Each candidate is tried once, then the chooser continues with the same pods,
-//          demands, lives and noise. Fill: watts at the pods' true means after every further placement, weighted by the
-//          probability, for the chooser, that the fill ends there, each relative to the watts of the first candidate's
-//          future then. Churn: joules until the horizon, and the waiting at the price that it had at the decision
-// Futures  under churn a choice may be judged by the mean over several futures (sim/improve/futures), the same ones
-//          for all candidates
-// Truth    uses the future of the episode: only for training episodes, never within a policy
-// Units    regret in W0 (models::Observation, placement/worth/features): watts, under churn over the mean life
+//          demands and lives until the horizon. The cost is the joules until then
+// Truth    uses the future of the episode: only for training episodes, in which pods come and go; never within a policy
+// Units    regret in W0 (models::Observation, placement/worth/features): watts over the mean life
 // Errors   none
 // Threads  single owner; pure
 #pragma once
@@ -21,11 +17,10 @@
 
 namespace wattle::sim::consolidation {
 
-// Returns the watts of each candidate above the least of them. `episode` is the cluster's own and extends as far as the
-// chooser may expect pods to come (Options::fill_longest).
+// Returns the watts of each candidate above those of the cheapest one. `episode` is the cluster's own.
 std::vector<double> rollout_regrets_w(const Episode& episode, const Cluster& now, std::size_t pod,
                                       std::span<const std::size_t> candidates, const FleetChooser& policy,
-                                      double horizon_s, std::size_t futures = 1);
+                                      double horizon_s);
 
 // A judged decision.
 struct Label {
@@ -43,7 +38,6 @@ struct LabelOptions {
   std::size_t likely = 4, others = 2;  // candidates: the best by prior, and others at random
   double explore = 0.1;                // share of placements on another candidate than the policy's
   double horizon_lives = 3;
-  std::size_t futures = 1;            // number of futures per choice, under churn
   placement::NetworkOptions network;  // for the playing policy
   // Judges the shortlist of a large fleet, as the network sees it; otherwise all nodes.
   bool listed = false;

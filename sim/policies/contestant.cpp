@@ -2,7 +2,6 @@
 
 #include "placement/decide/policies/registry.hpp"
 #include "placement/learn/tabular.hpp"
-#include "sim/policies/pairs_oracle.hpp"
 #include "sim/policies/true_greedy.hpp"
 
 namespace wattle::sim {
@@ -22,7 +21,7 @@ Result<Chooser> Chooser::make(const Contestant& contestant, const ChooserOptions
   const bool ranks = contestant.binding != Binding::unadvised && contestant.binding != Binding::truth;
   LiveEngineOptions live{ranks ? contestant.policy : "kube-default",
                          {chooser.options_, options.network},
-                         contestant.binding == Binding::advised || contestant.binding == Binding::pairs};
+                         contestant.binding == Binding::advised};
   live.engine.trials.on = contestant.measured;
   live.engine.trials.seed = seed;
   live.made_by = contestant.made_by;
@@ -60,11 +59,6 @@ std::optional<std::size_t> Chooser::choose(const World& world, const placement::
     }
     case Binding::alone:
       return alone(view, pod);
-    case Binding::pairs: {
-      const std::vector<std::size_t> fit = feasible(kube);
-      if (fit.empty()) return std::nullopt;
-      return least_disturbing(world, pod, fit, engine_->values(view, pod.spec, fit, nodes_));
-    }
     case Binding::truth:
       return least_true_watts(world, pod, feasible(kube), contestant_->wait_price_w);
   }
@@ -107,12 +101,11 @@ Result<Contestant> contestant_named(std::string_view asked, const models::QNetwo
     made.within_budget = true;
     return made;
   }
-  if (name == "pairs-oracle") return Contestant{name, Binding::pairs, "planner"};
   if (name == "kube-default") return Contestant{name, Binding::unadvised, name};
   const bool measured = name == "dqn-measured";
   auto policy = placement::parse_policy(measured ? "dqn" : name);
   if (!policy) {
-    policy.error().fix += "; or dqn-measured, true-greedy, true-budget, pairs-oracle";
+    policy.error().fix += "; or dqn-measured, true-greedy, true-budget";
     return forward_error(policy);
   }
   if (policy->learns && network != nullptr && placement::policy_of(*network) != policy->name)

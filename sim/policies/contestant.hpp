@@ -24,7 +24,6 @@ enum class Binding {
   unadvised,  // no extender scores: the default scheduler
   alone,      // a policy's own values, as if it were the scheduler
   truth,      // least true added watts: a reference with data that no policy gets
-  pairs,      // the planner, corrected by the pairs that really disturb each other: also a reference
 };
 
 struct Contestant {
@@ -41,8 +40,8 @@ struct Contestant {
 
 // Finds a contestant by its name in tables and on command lines: a policy, played as it would serve; "kube-default"
 // without advice; "dqn-measured", which is dqn judged by measured blocks, as in mode live
-// (placement/judge/candidate_trials); "true-greedy"; "true-budget", which keeps pods' waiting within its limit;
-// "pairs-oracle". `network` is that of dqn or tabular-q.
+// (placement/judge/candidate_trials); "true-greedy"; "true-budget", which keeps pods' waiting within its limit.
+// `network` is that of dqn or tabular-q.
 // Errors: not_found, with the names; a learning policy without a network; conflict if the network is of another policy.
 Result<Contestant> contestant_named(std::string_view name, const models::QNetwork* network = nullptr);
 

@@ -2,9 +2,6 @@
 // same requests for each.
 // Cost     of a run: power of the grant over that of the usage, and the price of requests over target beyond 1% of a
 //          minute (steered.hpp)
-// Gate     `served` is the live behaviour: the rule, until a sequential test (common/stats/network_trial) shows
-//          that the teacher costs less; each block of fifteen minutes is played from its start on two copies, by the
-//          rule and by the teacher. The test can also return to the rule. One life per trace: its seeds in sequence
 // Units    cores, GiB; shares
 // Errors   errors of a world's write
 // Threads  pure except for `progress`
@@ -16,7 +13,6 @@
 #include <vector>
 
 #include "common/stats/interval.hpp"
-#include "common/stats/network_trial.hpp"
 #include "provision/requests/rate_forecast.hpp"
 #include "sim/provision/teach.hpp"
 
@@ -38,17 +34,9 @@ struct Arm {
   double minutes_over_ratio = 0, requests_over_ratio = 0;
 };
 
-struct GateLife {
-  std::uint64_t blocks = 0, changes = 0;
-  double observed_ratio = 0;         // of the blocks in which the teacher served
-  std::optional<double> observed_h;  // hours until the teacher first served
-  double mean_difference = 0;        // teacher's cost relative to the rule's minus 1, within blocks
-};
-
 struct TeacherEntry {
   std::string trace;
   std::vector<Arm> arms;
-  GateLife gate;
   placement::ForecastScore forecast;
   const Arm& arm(std::string_view name) const;
 };
@@ -57,9 +45,8 @@ struct TeacherJudgement {
   std::vector<TeacherEntry> entries;
 };
 
-inline constexpr std::string_view kRuleArm = "rule", kLowRuleArm = "rule, ladder's least",
-                                  kBoldRuleArm = "the same, aim 0.8%", kPriorArm = "untrained", kTeacherArm = "teacher",
-                                  kServedArm = "served", kStudentArm = "student", kNodeRuleArm = "rule by throttling";
+inline constexpr std::string_view kRuleArm = "rule", kNodeRuleArm = "rule by throttling", kTeacherArm = "teacher",
+                                  kStudentArm = "student";
 
 // Either network may be null: its arms are left out.
 Result<TeacherJudgement> judge_teacher(const TeacherJudgeOptions& options,

@@ -55,13 +55,6 @@ std::string teacher_text(const TeacherJudgeOptions& options, const TeacherJudgem
         "  forecast of the next minute: off by %.1f requests/s (the last minute again: %.1f) of %.1f; %.0f%% in "
         "range\n",
         forecast.error_rps, forecast.last_error_rps, forecast.rate_rps, 100 * forecast.within_ratio);
-    if (has(entry, kServedArm)) {
-      text += row_of("  gate: %llu blocks, teacher %+.1f%% in a block; heard in %.0f%%",
-                     static_cast<unsigned long long>(entry.gate.blocks), 100 * entry.gate.mean_difference,
-                     100 * entry.gate.observed_ratio);
-      text += entry.gate.observed_h ? row_of(", from hour %.1f on\n", *entry.gate.observed_h)
-                                    : std::string(": it is not live\n");
-    }
     if (has(entry, kStudentArm) && has(entry, kTeacherArm))
       text += "  student against the teacher: " + percent(against(entry, kStudentArm, kTeacherArm)) + "\n";
   }
@@ -111,12 +104,6 @@ std::string teacher_json(const TeacherJudgeOptions& options, const TeacherJudgem
                   {"last_error_rps", entry.forecast.last_error_rps},
                   {"rate_rps", entry.forecast.rate_rps},
                   {"within_ratio", entry.forecast.within_ratio}}}};
-    if (has(entry, kServedArm))
-      row["gate"] = {{"blocks", entry.gate.blocks},
-                     {"changes", entry.gate.changes},
-                     {"heard_ratio", entry.gate.observed_ratio},
-                     {"heard_h", entry.gate.observed_h ? json(*entry.gate.observed_h) : json(nullptr)},
-                     {"mean_difference", entry.gate.mean_difference}};
     if (has(entry, kStudentArm) && has(entry, kTeacherArm))
       row["student_against_teacher"] = interval_json(against(entry, kStudentArm, kTeacherArm));
     out["entries"].push_back(std::move(row));

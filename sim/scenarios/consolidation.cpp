@@ -158,8 +158,6 @@ std::string_view to_string(ClusterModel cluster_model) {
       return "oracle";
     case ClusterModel::production:
       return "production";
-    case ClusterModel::imitated:
-      return "imitated";
     case ClusterModel::pods:
       break;
   }
@@ -244,8 +242,7 @@ Episode make_episode(const Dataset& data, const Options& options, std::uint64_t 
   const double cores = episode.total_cores();
   double room = 0;
   for (std::size_t i = 0; i < episode.servers.size(); ++i) room += episode.slots(i);
-  const double drawn = uniform(random, options.fill_low, options.fill_high);
-  const double fill = options.fill_longest ? options.fill_high : drawn;
+  const double fill = uniform(random, options.fill_low, options.fill_high);
   const double wanted = std::min(room, std::max(1.0, std::floor(fill * cores)));
   const auto add_pod = [&](std::size_t app, std::size_t machine, double at_s, double life_s) {
     episode.pods.push_back({app, machine, at_s, life_s, apps[app].request, apps[app].times});
@@ -298,13 +295,6 @@ Episode make_episode(const Dataset& data, const Options& options, std::uint64_t 
     demand.push_back(past.mean_cores[draw_machine(apps[draw_app(apps, random)], past, options.app_spread, random)]);
   std::sort(demand.begin(), demand.end());
   for (std::size_t i = 0; i < 50; ++i) episode.expected_demand.push_back(demand[20 * i + 10]);
-  for (std::size_t n = 0; n < episode.servers.size(); ++n) {
-    for (std::size_t k = 0; k < options.past_readings; ++k) {
-      const double u = uniform(random, 0.0, 0.7);
-      const double noise = 1 + options.power_noise_ratio * normal(random);
-      episode.past_readings.push_back({n, u, episode.servers[n].watts_at(u) * noise});
-    }
-  }
   return episode;
 }
 

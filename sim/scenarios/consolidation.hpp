@@ -49,47 +49,40 @@ struct Dataset {
 
 enum class Side { train, report };
 // truth: an oracle's: real curves, each pod's own mean and life. production: only what the controller's own engine
-// learns during the run in a World (lab/bench/live_run). The others are for training on the kernel, where a cluster
-// can be cloned. imitated: curves fitted to noisy readings and pods predicted by application. pods: real curves and
-// pods predicted by application, without fits or new plans, so that labels cost about as much as with truth.
-enum class ClusterModel { truth, production, imitated, pods };
-inline constexpr std::array kClusterModels{ClusterModel::truth, ClusterModel::production, ClusterModel::imitated,
-                                           ClusterModel::pods};
+// learns during the run in a World (lab/bench/live_run). pods: real curves and pods predicted by application, for
+// training on the kernel, where a cluster can be cloned.
+enum class ClusterModel { truth, production, pods };
+inline constexpr std::array kClusterModels{ClusterModel::truth, ClusterModel::production, ClusterModel::pods};
 std::string_view to_string(ClusterModel cluster_model);
 
-// Differences between the true world and what rules and networks know; none by default.
+// Differences between the true world and what rules and networks know; none by default. Worlds only.
 struct Shift {
-  // Servers that appear more efficient than the fleet's median draw this factor more, the others this factor less.
-  double odd_watts = 1;
-  double odd_waiting =
-      1;  // factor on the waiting for CPU relative to when it was learned; in worlds, and with imitated
+  double odd_waiting = 1;  // factor on the waiting for CPU relative to when it was learned
   // Strength with which pairs of applications disturb each other (sim/cluster/pairs); 0: none. Takes effect at this
-  // time of the episode; 0: from its start and on the day before; in worlds.
+  // time of the episode; 0: from its start and on the day before.
   double pairs = 0, pairs_from_s = 0;
 };
 
 enum class Sizes { one_core, openb };
 
 struct Options {
-  Sizes sizes = Sizes::one_core;  // openb and crowded are for worlds; on the kernel they are for training with imitated
+  // Sizes, crowded and crowded_ratio: worlds only.
+  Sizes sizes = Sizes::one_core;
   bool crowded = false;
-  double crowded_ratio = 1;  // wanted share of a node's cores from which its pods wait for each other; in worlds
+  double crowded_ratio = 1;  // wanted share of a node's cores from which its pods wait for each other
   std::size_t nodes = 10;
   bool sleep = false;
   bool churn = false;
   ClusterModel cluster_model = ClusterModel::truth;
   Side side = Side::report;
-  bool fill_longest = false;                 // pods come up to fill_high, even if the rule expects fewer
   double fill_low = 0.60, fill_high = 0.68;  // final requested share of cores, uniform; known as that range
   double churn_fill = 0.64;                  // mean in the steady state
   double life_s = 7200;                      // churn: mean over applications
   double warm_s = 8 * 3600, measure_s = 24 * 3600;
   double interval_s = 60;  // fill: between arrivals
   std::size_t apps = 30;
-  double app_spread = 0.08;        // of the rank of an application's machines, standard deviation
-  std::size_t past_pods = 20;      // of each application, known to imitated and pods
-  std::size_t past_readings = 20;  // of each server's watts, known to imitated
-  bool learns_waiting = false;     // imitated: learns and prices waiting on the kernel, whether or not pods wait
+  double app_spread = 0.08;    // of the rank of an application's machines, standard deviation
+  std::size_t past_pods = 20;  // of each application, known to pods
   double power_noise_ratio = 0.03;
   // Worlds only: each application is one owner. The share of its replicas that a node or zone may hold (1: no cap), and
   // the number of zones, which the nodes take in turn (0: none).
@@ -112,8 +105,7 @@ inline bool compares_by_work(const Options& options) {
 inline constexpr double kPairShare = 0.1;
 cluster::Pairs pairs_of(std::size_t apps, double strength);
 
-// Crowded: relative standard deviation of half a minute's use around its five minutes' mean; on the kernel it applies
-// to five minutes' use.
+// Crowded: relative standard deviation of half a minute's use around its five minutes' mean.
 inline constexpr double kBurst = 0.6;
 
 inline constexpr double kSleepAfter_s = 60;  // that an idle node waits
@@ -133,10 +125,6 @@ struct PastPod {
   double mean_cores = 0, life_s = 0;
   placement::Resources request = kPodRequest;
 };
-struct PastReading {
-  std::size_t node = 0;
-  double utilisation = 0, power_w = 0;
-};
 
 struct Episode {
   Options options;
@@ -148,7 +136,6 @@ struct Episode {
   std::vector<double> expected_cores;   // the rules' knowledge of the fill level
   std::vector<double> expected_demand;  // of the training day, by rank; part of true knowledge
   std::vector<PastPod> past_pods;
-  std::vector<PastReading> past_readings;
   std::vector<placement::AppKey> apps;  // of a recorded day; empty: app_key()
   placement::Resources mean_request = kPodRequest;
   placement::AppKey key_of(std::size_t app) const;

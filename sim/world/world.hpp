@@ -163,8 +163,6 @@ class World : private cluster::Observer {
   double wanted_cores(std::size_t node) const { return kernel_.node(node).wanted_cores; }
   const std::vector<cluster::Kernel<MonoTime>::Pod>& pods(std::size_t node) const { return kernel_.node(node).pods; }
   const SimPod& pod(cluster::PodId id) const { return pods_.at(id).pod; }
-  // Null while no pods disturb each other.
-  const cluster::Pairs* pairs() const { return kernel_.disturbed() ? options_.pairs.get() : nullptr; }
   bool powered(std::size_t node) const {
     const cluster::Power power = kernel_.node(node).power;
     return power == cluster::Power::awake || power == cluster::Power::waking;

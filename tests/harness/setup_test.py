@@ -7,7 +7,8 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-ONLY_TESTS = {"doctest-dev", "librapidcheck-dev", "mold", "clang-tidy", "clang-format", "faketime", "prometheus", "chromium", "lintian", "nodejs", "npm", "kubernetes-client"}
+ONLY_TESTS = {"doctest-dev", "librapidcheck-dev", "mold", "clang-tidy", "clang-format", "faketime", "prometheus", "chromium", "lintian", "nodejs", "npm"}
+ONLY_CLUSTER = {"nftables", "openssl", "kubernetes-client"}
 
 
 def packages(*options):
@@ -18,6 +19,9 @@ def main():
     build, run, everything = packages("--build"), packages("--run"), packages()
     wrong = {
         "the demo installs what only tests need": ONLY_TESTS & (build | run),
+        "the demo installs what only a cluster needs": ONLY_CLUSTER & (build | run),
+        "a cluster lacks its tools": ONLY_CLUSTER - packages("--build", "--cluster"),
+        "the tests lack the tools of a cluster": ONLY_CLUSTER - everything,
         "the tests lack what the demo needs": build - everything,
         "the tests lack their libraries": {"doctest-dev", "librapidcheck-dev"} - everything,
     }

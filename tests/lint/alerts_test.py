@@ -136,7 +136,7 @@ def check_documented(rules):
                 breach(f"{name}: {metric} is not in docs/reference/metrics.md")
         if set(rule["annotations"]) != {"summary"} or rule["labels"].get("severity") not in ("warning", "critical"):
             breach(f"{name}: needs a summary and a severity, and no more")
-    listed = re.findall(r"^\| \[`(\w+)`\]", table, re.M)
+    listed = re.findall(r"^\| `(Wattle\w+)` \|", table, re.M)
     if sorted(listed) != sorted(rules):
         breach(f"docs/{RUNBOOK} has other alerts: {sorted(set(listed) ^ set(rules)) or listed}")
 

@@ -16,6 +16,7 @@ import textwrap
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/reference/log-events.md"
 PROGRAMS = {"agent": "wattle-agent", "actuator": "wattle-actuator", "controller": "wattle-controller", "shim": "wattle-shim", "common": "several", "sim": "wattle-sim"}
+LISTED = set(PROGRAMS.values()) - {"wattle-sim"}  # no operator runs the simulated nodes
 CALL = re.compile(r"\b\w*[lL]og\w*(?:\(\))?\s*(?:\.|->)\s*(debug|info|warn|error)\(\s*")
 LITERALS = re.compile(r'"((?:[^"\\]|\\.)*)"\s*,\s*((?:"(?:[^"\\]|\\.)*"\s*)+)')
 # Functions that pass event and message on to a log.
@@ -26,16 +27,11 @@ Every program logs one JSON object per line to standard error, or text on a term
 `level`, `program`, `event` and `message`, and the values of the event as further fields.
 
 - `event` is stable. Alerts and scripts can match it.
-- `message` is a sentence for people. It may change between versions. The tables list warnings and errors.
+- `message` is a sentence for people. It may change between versions.
 
 <!-- Made by tests/lint/log_events_test.py --write: change the programs and run it. -->
 """
-TABLE = """
-## {}
-
-| event | level | message |
-|---|---|---|
-"""
+GROUPS = (("error", "Errors"), ("warn", "Warnings"))
 INFO = "Events of level `info` or `debug`: {}."
 
 
@@ -74,10 +70,12 @@ def main():
             breaches.append(f"{where}: {message!r} is not a sentence in lower case without values")
         rows.add((PROGRAMS[name.split("/")[0]], event, level, message))
     page = HEAD
-    for program in sorted({row[0] for row in rows}, key=lambda name: (name == "several", name)):
-        page += TABLE.format("Several programs" if program == "several" else program)
+    for program in sorted(LISTED & {row[0] for row in rows}, key=lambda name: (name == "several", name)):
+        page += f"\n## {'Several programs' if program == 'several' else program}\n"
         own = [row[1:] for row in sorted(rows) if row[0] == program]
-        page += "".join(f"| `{event}` | {level} | {message} |\n" for event, level, message in own if level in ("warn", "error"))
+        for wanted, title in GROUPS:
+            items = [textwrap.fill(f"- `{event}`: {message}", 120, subsequent_indent="  ", break_on_hyphens=False) for event, level, message in own if level == wanted]
+            page += f"\n{title}:\n\n" + "\n".join(items) + "\n" if items else ""
         quiet = sorted({f"`{event}`" for event, level, _ in own if level in ("info", "debug")})
         page += "\n" + textwrap.fill(INFO.format(", ".join(quiet)), 120, break_on_hyphens=False) + "\n" if quiet else ""
     if "--write" in sys.argv:

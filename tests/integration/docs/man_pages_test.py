@@ -33,8 +33,8 @@ def man(page, *options):
 
 
 def options_of(text):
-    """Options of the tables and of the line of common options."""
-    cells = re.findall(r"^\| `(-[^`]*)`", text, re.M) + re.findall(r"`(--[a-z-]+)`", "".join(re.findall(r"^Common options:.*$", text, re.M)))
+    """Options of the lists and of the line of common options."""
+    cells = re.findall(r"^- `(-[^`]*)`", text, re.M) + re.findall(r"`(--[a-z-]+)`", "".join(re.findall(r"^Common options:.*$", text, re.M)))
     return {name for cell in cells for name in re.findall(r"(?:^|, )(-[-a-zA-Z0-9]+)", cell)}
 
 

@@ -48,11 +48,11 @@ def run(command, *words):
 
 
 def options_by_command():
-    """The options that the tables and lines of common options of PAGES have."""
+    """The options that the lists and lines of common options of PAGES have."""
     options = {}
     for program, page in PAGES.items():
         for words, body in re.findall(rf"^##+ {program} ([a-z][^\n]*)\n(.*?)(?=^##|\Z)", page.read_text(encoding="utf-8"), re.M | re.S):
-            cells = re.findall(r"^\| `(-[^`]*)`", body, re.M) + re.findall(r"`(--[a-z-]+)`", "".join(re.findall(r"^Common options:.*$", body, re.M)))
+            cells = re.findall(r"^- `(-[^`]*)`", body, re.M) + re.findall(r"`(--[a-z-]+)`", "".join(re.findall(r"^Common options:.*$", body, re.M)))
             options.setdefault(f"{program} {words.split()[0]}", set()).update(name for cell in cells for name in re.findall(r"(?:^|, )(--[-a-z]+)", cell))
     return options
 

@@ -31,11 +31,6 @@ if(code EQUAL 0 OR at EQUAL -1)
   message(FATAL_ERROR "a trace with a word in its second line ended with ${code}: ${wrong}")
 endif()
 
-execute_process(COMMAND "${SIM}" provision --minutes 5 --overload 2 --contestants wattle WORKING_DIRECTORY "${FOLDER}" RESULT_VARIABLE code ERROR_VARIABLE wrong OUTPUT_QUIET)
-if(code EQUAL 0 OR NOT wrong MATCHES "diurnal: ends before the target can be met again after the overload")
-  message(FATAL_ERROR "an overload beyond the end of the traces ended with ${code}: ${wrong}")
-endif()
-
 set(values "")
 foreach(minute RANGE 599)
   string(APPEND values " 1")

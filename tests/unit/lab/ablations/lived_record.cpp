@@ -34,14 +34,14 @@ json used_cores(const Episode& day, const Pod& pod, double ends_s) {
   return used;
 }
 
-std::string nodes_text(const Episode& day, const PlayedHours& played) {
+std::string nodes_text(const Episode& day) {
   std::string text;
   for (std::size_t i = 0; i < day.servers.size(); ++i)
     text += line("nodes", {{"name", node_name(i)},
                            {"cores", day.servers[i].cores},
                            {"memory_bytes", day.servers[i].memory_bytes},
-                           {"watts", played.reported_watts[i]},
-                           {"readings", day.options.past_readings},
+                           {"watts", day.servers[i].watts},
+                           {"readings", 20},
                            {"residual_sd_w", 0},
                            {"state", "ready"},
                            {"wake_j", day.servers[i].wake_energy_j}});
@@ -50,7 +50,7 @@ std::string nodes_text(const Episode& day, const PlayedHours& played) {
 
 }  // namespace
 
-std::string lived_record(std::span<const Episode> days) {
+std::string lived_record(std::span<const Episode> days, std::span<const double> measured_times) {
   std::string nodes, pods, hours;
   double begins_s = kBegins_s;
   for (const Episode& day : days) {
@@ -58,7 +58,7 @@ std::string lived_record(std::span<const Episode> days) {
     const PlayedHours played = play_hours(
         day, [&](Cluster& cluster, std::size_t pod) { return planner.choose(cluster.fleet(), cluster.ask(pod)); });
     const double lasts_s = kHour_s * static_cast<double>(played.node_j.size());
-    nodes = nodes_text(day, played);
+    nodes = nodes_text(day);
     for (std::size_t p = 0; p < played.node_of.size(); ++p) {
       const Pod& pod = day.pods[p];
       if (played.node_of[p] == Cluster::kNowhere) continue;
@@ -78,7 +78,7 @@ std::string lived_record(std::span<const Episode> days) {
       for (std::size_t i = 0; i < played.node_j[h].size(); ++i)
         hours += line("hours", {{"from_s", begins_s + kHour_s * static_cast<double>(h)},
                                 {"node", node_name(i)},
-                                {"measured_j", played.node_j[h][i]},
+                                {"measured_j", measured_times[i] * played.node_j[h][i]},
                                 {"estimated_j", 0}});
     begins_s += lasts_s;
   }

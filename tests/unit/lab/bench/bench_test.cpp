@@ -174,7 +174,7 @@ TEST_CASE("an oracle's engine knows the real curves, and each pod's mean demand 
 TEST_CASE("episodes pair: knowledge and rules change neither servers nor pods, sides share nothing") {
   Options options;
   const Episode a = make_episode(data(), options, 9);
-  options.cluster_model = ClusterModel::imitated;
+  options.cluster_model = ClusterModel::pods;
   const Episode b = make_episode(data(), options, 9);
   REQUIRE(a.pods.size() == b.pods.size());
   for (std::size_t p = 0; p < a.pods.size(); ++p) CHECK(a.pods[p].machine == b.pods[p].machine);

@@ -1,4 +1,4 @@
-// Teaching: what trainers are given, that a gate hears only who is better, and what is said of who is not.
+// Teaching: the transitions that trainers are given, and the verdict on a teacher.
 #include "sim/provision/teach.hpp"
 
 #include <doctest/doctest.h>
@@ -184,20 +184,14 @@ TEST_CASE("a student is given what a node sees, with labels that are probabiliti
   CHECK(lessons->agreement == doctest::Approx(0.5));
 }
 
-TEST_CASE("a teacher that costs more is never used, and is not said to be better") {
+TEST_CASE("a teacher that costs more is not reported as better") {
   const TeacherJudgeOptions options = one_trace(100);
   const auto wasteful = std::make_shared<Insists>(choice::action_of(choice::Lever::cpu, 1));
   const auto judgement = judge_teacher(options, wasteful, nullptr, [](double, const std::string&) {});
   REQUIRE(judgement);
   const TeacherEntry& entry = judgement->entries.at(0);
-  CHECK(entry.gate.blocks == 10);
-  CHECK_FALSE(entry.gate.observed_h);
-  CHECK(entry.gate.observed_ratio == 0);
-  CHECK(entry.gate.mean_difference > 0);
-  CHECK(entry.arm(kServedArm).cost == entry.arm(kRuleArm).cost);
   CHECK(against(entry, kTeacherArm, kRuleArm).above_zero());
   CHECK(better_than_rule(options, *judgement) == std::optional<bool>(false));
-  CHECK(teacher_text(options, *judgement).find("it is not live") != std::string::npos);
   CHECK(teacher_text(options, *judgement).find("is not shown better") != std::string::npos);
 }
 
@@ -218,21 +212,15 @@ TEST_CASE("fewer than five seeds give no verdict on a teacher and no interval, a
     if (arm.contains("against_rule")) CHECK(arm.at("against_rule").at("low").is_null());
 }
 
-TEST_CASE("a teacher that costs less is used after some blocks, and what is served costs less from then on") {
+TEST_CASE("a teacher that costs less is reported as better") {
   TeacherJudgeOptions options = one_trace(100);
   options.steer.rule.least_margin = 1;  // a rule that wastes
   options.seeds = 8;
   const auto thrifty = std::make_shared<Insists>(choice::action_of(choice::Lever::cpu, -1));
   const auto judgement = judge_teacher(options, thrifty, nullptr, [](double, const std::string&) {});
   REQUIRE(judgement);
-  const TeacherEntry& entry = judgement->entries.at(0);
-  REQUIRE(entry.gate.observed_h);
-  CHECK(*entry.gate.observed_h > 0.5);
-  CHECK(entry.gate.observed_ratio > 0);
-  CHECK(entry.gate.observed_ratio < 1);
-  CHECK(against(entry, kServedArm, kRuleArm).mean < 0);
+  CHECK(against(judgement->entries.at(0), kTeacherArm, kRuleArm).mean < 0);
   const auto json = wattle::SortedJson::parse(teacher_json(options, *judgement));
   CHECK(json.at("simulated") == true);
-  CHECK(json.at("entries").at(0).at("gate").at("changes") == 1);
   CHECK(json.at("better_than_rule") == better_than_rule(options, *judgement).value());
 }
