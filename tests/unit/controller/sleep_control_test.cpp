@@ -166,10 +166,11 @@ TEST_CASE("an exclusion that a full disk refused is written once there is room")
   const std::unique_ptr<Store> store = Store::start(options, clock, log).value();
   const auto kept = [&store] {
     std::map<std::string, std::string> found;
-    REQUIRE(store->read([&found](StoreFile& file) -> Result<std::string> {
-                     WATTLE_TRY(found, file.sleeps().exclusions());
-                     return std::string();
-                   })
+    REQUIRE(store
+                ->read([&found](StoreFile& file) -> Result<std::string> {
+                  WATTLE_TRY(found, file.sleeps().exclusions());
+                  return std::string();
+                })
                 .get());
     return found;
   };
