@@ -1,5 +1,6 @@
 #include "controller/power/node_now.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace wattle::controller::power {
@@ -76,6 +77,13 @@ std::vector<core::PowerEvent> events_of(const core::NodePowerRecord& record, con
   if (sleeps && now.forbidden) add(Kind::wake_wanted, "its label wattle.dev/sleep is no longer auto");
   if (core::deadline_of(record, {})) add(Kind::deadline, {});
   return events;
+}
+
+bool had_no_effect(const core::NodePowerRecord& record, core::Observed seen, Duration taken) {
+  if (record.state == State::waking) return (seen == core::Observed::off || !record.observable) && taken >= kOrderAgain;
+  if (record.state != State::suspending || !record.goodbye || record.wake_pending) return false;
+  return seen == core::Observed::on &&
+         taken >= std::max(kOrderAgain, from_seconds(2 * record.measured.sleep_s.value_or(0)));
 }
 
 }  // namespace wattle::controller::power

@@ -1,6 +1,9 @@
 // node_now: a node as the loop sees it, and the events of placement/sleep/power_machine that follow from that.
 // Returned   the agent reports again: at once from a node that was given up or is to wake. After a goodbye the agent
 //            may report for a while until the node is off, longest if no driver observes that
+// Effect     a node that is still on kOrderAgain after the order to sleep, or twice its measured time, and one that is
+//            still off, or not observable, kOrderAgain after the order to wake. A sleep is not repeated once a wake is
+//            wanted: the node may have a pod
 // Empty      a marked node counts as empty kSettle after its marks were set, because a pod may have been bound before
 // Units      in names
 // Errors     none
@@ -19,7 +22,7 @@
 
 namespace wattle::controller::power {
 
-inline constexpr Duration kSettle = std::chrono::seconds(5);
+inline constexpr Duration kSettle = std::chrono::seconds(5), kOrderAgain = std::chrono::seconds(30);
 inline constexpr Duration kGoesOff = std::chrono::seconds(60), kIsOff = std::chrono::seconds(5);
 
 // A node as the loop sees it.
@@ -49,5 +52,8 @@ struct NodeTimes {
 std::vector<placement::sleep::PowerEvent> events_of(const placement::sleep::NodePowerRecord& record, const NodeNow& now,
                                                     const NodeTimes& times, bool drained, MonoTime at,
                                                     Duration lost_after);
+
+// Returns whether an order that was taken that long ago has had no effect so far, so that it is to be repeated.
+bool had_no_effect(const placement::sleep::NodePowerRecord& record, placement::sleep::Observed seen, Duration taken);
 
 }  // namespace wattle::controller::power

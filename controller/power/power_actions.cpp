@@ -42,6 +42,12 @@ PowerOutcome ask_driver(NodePower* power, PowerCall call, const Node& node, cons
 
 std::string_view to_string(PowerCall call) { return kCallNames[static_cast<std::size_t>(call)]; }
 
+placement::sleep::Observed PowerOutcome::observed() const {
+  using placement::sleep::Observed;
+  if (!status || seen.state == PowerState::unknown) return Observed::unknown;
+  return seen.state == PowerState::on ? Observed::on : Observed::off;
+}
+
 PowerActions::PowerActions(std::shared_ptr<NodePower> power, std::shared_ptr<NodeMarks> marks, std::size_t threads)
     : power_(std::move(power)),
       marks_(std::move(marks)),

@@ -36,6 +36,8 @@ struct PowerOutcome {
   std::uint64_t operation = 0;  // of the record at the start of the call
   Status status;
   Observation seen = {};  // of observe
+
+  placement::sleep::Observed observed() const;
 };
 
 struct EvictOutcome {

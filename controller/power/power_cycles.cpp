@@ -23,11 +23,6 @@ core::PowerEvent event_of(Kind kind, std::uint64_t operation, std::string reason
   return event;
 }
 
-core::Observed observed_of(const PowerOutcome& outcome) {
-  if (!outcome.status || outcome.seen.state == PowerState::unknown) return core::Observed::unknown;
-  return outcome.seen.state == PowerState::on ? core::Observed::on : core::Observed::off;
-}
-
 bool runs(const core::NodePowerRecord& record) {
   return record.state == State::awake || record.state == State::blocked;
 }
@@ -189,10 +184,6 @@ bool PowerCycles::wake(const std::string& node, const std::string& reason, bool 
   return true;
 }
 
-void PowerCycles::exclude(const std::string& node, const std::string& why) {
-  event(node, event_of(Kind::excluded, 0, "an operator excluded it: " + why));
-}
-
 void PowerCycles::allow(const std::string& node) { event(node, event_of(Kind::allowed, 0)); }
 
 void PowerCycles::event(const std::string& node, const core::PowerEvent& event) {
@@ -257,6 +248,7 @@ wire::SleepOrder PowerCycles::order_of(const Record& record, const Lane& lane, b
 
 void PowerCycles::start(PowerCall call, const Record& record, Lane& lane) {
   lane.busy = true;
+  lane.again = false;
   actions_.start(call, lane.now.node, record);
 }
 
@@ -282,8 +274,9 @@ void PowerCycles::pump(const std::string& node, Lane& lane) {
     case Action::sleep:
       return sleep(record, lane);
     case Action::wake:
-      if (lane.woken != record.operation) return start(PowerCall::wake, record, lane);
-      if (record.observable) start(PowerCall::observe, record, lane);
+      if (lane.taken != record.operation || lane.again) return start(PowerCall::wake, record, lane);
+      if (record.observable) return start(PowerCall::observe, record, lane);
+      lane.again = had_no_effect(record, core::Observed::unknown, at - lane.taken_at);
       return;
     case Action::observe:
       return start(PowerCall::observe, record, lane);
@@ -299,7 +292,7 @@ void PowerCycles::sleep(const Record& record, Lane& lane) {
     failed({record.node, PowerCall::sleep, record.operation, tl::unexpected<Error>(sent.error()), {}}, false);
 }
 
-// After the goodbye, once: a driver puts the node to sleep, or the agent does.
+// After the goodbye: a driver puts the node to sleep, or the agent does.
 bool PowerCycles::grant(const Record& record, Lane& lane) {
   if (lane.granting == 0) return false;
   const bool due = lane.granting == record.operation && record.goodbye &&
@@ -311,17 +304,24 @@ bool PowerCycles::grant(const Record& record, Lane& lane) {
     return true;
   }
   if (const Status sent = actions_.send(record.node, order_of(record, lane, true)); !sent)
-    failed({record.node, PowerCall::sleep, record.operation, tl::unexpected<Error>(sent.error()), {}}, true);
+    failed({record.node, PowerCall::sleep, record.operation, tl::unexpected<Error>(sent.error()), {}},
+           lane.taken != record.operation);
   else
-    lane.not_before = around_.clock.mono() + kObserveSoon;
+    taken(record.operation, lane, kObserveSoon);
   return true;
+}
+
+void PowerCycles::taken(std::uint64_t operation, Lane& lane, Duration observe_after) {
+  lane.taken = operation;
+  lane.taken_at = around_.clock.mono();
+  lane.not_before = lane.taken_at + observe_after;
 }
 
 void PowerCycles::take(const PowerOutcome& outcome) {
   Lane& lane = lane_of(outcome.node);
   lane.busy = false;
   if (lane.recovering) return recover(outcome, lane);
-  if (!outcome.status) return failed(outcome, true);
+  if (!outcome.status) return failed(outcome, lane.taken != outcome.operation);
   switch (outcome.call) {
     case PowerCall::mark:
       lane.times.marked = around_.clock.mono() - (has_marks() ? Duration{0} : kSettle);  // no scheduler to wait for
@@ -332,15 +332,12 @@ void PowerCycles::take(const PowerOutcome& outcome) {
       lane.annotated = outcome.operation;
       return;
     case PowerCall::sleep:
-      lane.not_before = around_.clock.mono() + std::chrono::seconds(1);
+      taken(outcome.operation, lane, std::chrono::seconds(1));
       if (const Record& now = *records_.find(outcome.node); now.goodbye && now.operation == outcome.operation)
         static_cast<void>(actions_.send(outcome.node, order_of(now, lane, true)));  // if it is not off already
       return;
     case PowerCall::wake:
-      lane.woken = outcome.operation;
-      lane.woken_at = around_.clock.mono();
-      lane.not_before = lane.woken_at + kObserveSoon;
-      return;
+      return taken(outcome.operation, lane, kObserveSoon);
     case PowerCall::observe:
       return observed(outcome, lane);
   }
@@ -350,12 +347,13 @@ void PowerCycles::observed(const PowerOutcome& outcome, Lane& lane) {
   const Record& record = *records_.find(outcome.node);
   lane.not_before = around_.clock.mono() + (record.state == State::asleep ? kObserveAsleep : kObserveSoon);
   core::PowerEvent seen = event_of(Kind::observed, 0);
-  seen.observed = observed_of(outcome);
+  seen.observed = outcome.observed();
   const bool was_asleep = record.state == State::asleep;
   if (seen.observed == core::Observed::on && outcome.seen.power_w) lane.meter.observe(*outcome.seen.power_w);
-  const bool had_no_effect = record.state == State::waking && seen.observed == core::Observed::off &&
-                             around_.clock.mono() - lane.woken_at >= kWakeAgain;
-  if (had_no_effect) lane.woken = 0;  // the order is repeated
+  if (lane.taken == record.operation && had_no_effect(record, seen.observed, around_.clock.mono() - lane.taken_at)) {
+    lane.again = record.state == State::waking;
+    if (!lane.again) lane.granting = record.operation;
+  }
   event(outcome.node, seen);
   const Record& now = *records_.find(outcome.node);
   if (!was_asleep || now.state != State::asleep || !outcome.seen.power_w) return;
@@ -368,12 +366,13 @@ void PowerCycles::recover(const PowerOutcome& outcome, Lane& lane) {
   lane.recovering = false;
   lane.not_before = {};
   const Record& record = *records_.find(outcome.node);
-  core::PowerStep step = core::recover(record, observed_of(outcome), around_.clock.wall(), around_.limits);
+  core::PowerStep step = core::recover(record, outcome.observed(), around_.clock.wall(), around_.limits);
   if (step.changed) apply(outcome.node, lane, std::move(step));
+  resume_meter(lane.meter, *records_.find(outcome.node), around_.clock.mono(), around_.clock.wall());
   if (!lane.wanted.empty()) wake(outcome.node, std::exchange(lane.wanted, {}), false);
 }
 
-// `ends`: an order that failed becomes an event of the machine; else it is repeated.
+// `ends`: a first order that failed becomes an event of the machine; any other is repeated.
 void PowerCycles::failed(const PowerOutcome& outcome, bool ends) {
   Lane& lane = lane_of(outcome.node);
   lane.not_before = around_.clock.mono() + kCallAgain;

@@ -6,7 +6,7 @@
 // Restart    records of nodes that do not run are recovered by observing the node; events wait for that
 // Goodbye    the agent is asked every kAskAgain until it says goodbye. Once that is stored, a driver gets its order,
 //            then the agent the grant; if the driver refuses, the agent is called off. No driver: the grant alone
-// Wake       the order is repeated every kWakeAgain while a driver observes the node off
+// Again      an order that was taken and has no effect is repeated with its number (node_now), also after a failure
 // Energy     readings around each sleep and wake become the joules in the record (transition_meter)
 // Errors     a call that fails is logged as sleep.call_failed with driver and fix. It is repeated, or becomes an event
 // Threads    the loop's
@@ -32,7 +32,7 @@ namespace wattle::controller::power {
 
 inline constexpr Duration kAskAgain = std::chrono::seconds(5), kObserveSoon = std::chrono::seconds(5),
                           kObserveAsleep = std::chrono::minutes(1), kCallAgain = std::chrono::seconds(10),
-                          kTestSleeps = std::chrono::seconds(5), kWakeAgain = std::chrono::seconds(30);
+                          kTestSleeps = std::chrono::seconds(5);
 
 class PowerCycles {
  public:
@@ -76,7 +76,6 @@ class PowerCycles {
   Status test(const std::string& node, Result<Depth> depth, bool observable, const std::string& who);
   // Wakes the node or stops its sleep; returns false if it runs or has no record.
   bool wake(const std::string& node, const std::string& reason, bool planned);
-  void exclude(const std::string& node, const std::string& why);
   void allow(const std::string& node);
   SleepTotals& totals() { return records_.change_totals(); }
 
@@ -89,8 +88,9 @@ class PowerCycles {
     std::string wanted;  // reason to wake the node once it is recovered
     MonoTime not_before{};
     std::optional<MonoTime> asked;
-    std::uint64_t annotated = 0, granting = 0, woken = 0;  // operations
-    MonoTime woken_at{};
+    std::uint64_t annotated = 0, granting = 0, taken = 0;  // operations; taken: the driver or the agent has the order
+    MonoTime taken_at{};                                   // last time
+    bool again = false;                                    // the order to wake is to be repeated
     placement::sleep::TransitionMeter meter;
   };
   Lane& lane_of(const std::string& node);
@@ -102,6 +102,7 @@ class PowerCycles {
   void sleep(const Record& record, Lane& lane);
   bool grant(const Record& record, Lane& lane);
   void start(PowerCall call, const Record& record, Lane& lane);
+  void taken(std::uint64_t operation, Lane& lane, Duration observe_after);
   void take(const PowerOutcome& outcome);
   void recover(const PowerOutcome& outcome, Lane& lane);
   void failed(const PowerOutcome& outcome, bool ends);

@@ -12,7 +12,6 @@
 #include "controller/ingest/clock_offset.hpp"
 #include "controller/power/configured_power.hpp"
 #include "controller/power/sleep_facts.hpp"
-#include "controller/power/sleep_memory.hpp"
 #include "controller/power/sleep_orders.hpp"
 #include "controller/rollout/rollout_manager.hpp"
 #include "controller/state/cluster_state.hpp"
@@ -228,6 +227,7 @@ Steps SleepControl::tick(ClusterState& state, const ClockOffsets* clocks) {
     }
   }
   if (!on()) return in_order(std::move(work));
+  if (around_.store.on()) exclusion_writer_.turn(around_.store, around_.log, around_.clock);
   if (asker_) {
     answered_ = asker_->take() || answered_;
     if (!asker_->busy() && (!asked_ || now - *asked_ >= (plans_ < kFirstPlans ? kPlanSoon : kPlanEvery))) {
@@ -331,7 +331,10 @@ void SleepControl::exclude(const std::string& node, const std::string& why, cons
     exclusions_[node] = why;
     shallow_.end(node);
   }
-  if (around_.store.on()) keep_exclusion(around_.store, around_.log, node, why, around_.clock.wall());
+  if (around_.store.on()) {
+    exclusion_writer_.put(node, why);
+    exclusion_writer_.turn(around_.store, around_.log, around_.clock);
+  }
   around_.audit.audit(who, (why.empty() ? "node may sleep again: " : "node excluded from sleep: ") + node, why);
   if (!cycles_) return;
   if (why.empty())

@@ -37,6 +37,7 @@
 #include "controller/power/shallow_orders.hpp"
 #include "controller/power/sleep_asker.hpp"
 #include "controller/power/sleep_config.hpp"
+#include "controller/power/sleep_memory.hpp"
 #include "controller/power/sleep_pods.hpp"
 #include "controller/power/sleep_snapshot.hpp"
 #include "controller/power/task_thread.hpp"
@@ -140,6 +141,7 @@ class SleepControl {
   const std::vector<DisruptionBudget> no_budgets_;
   SleepPods pods_;
   std::map<std::string, std::string> exclusions_;
+  ExclusionWriter exclusion_writer_;
   placement::sleep::DemandOutlook outlook_;
   WakeWaits waits_;
   ShallowOrders shallow_;

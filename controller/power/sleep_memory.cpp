@@ -7,6 +7,7 @@
 namespace wattle::controller::power {
 
 namespace {
+constexpr Duration kWriteAgain = std::chrono::minutes(1);
 std::int64_t unix_s(WallTime at) { return to_ns(at) / 1'000'000'000; }
 }  // namespace
 
@@ -39,11 +40,26 @@ void keep_outlook(Store& store, const placement::sleep::DemandOutlook& outlook, 
   });
 }
 
-void keep_exclusion(Store& store, const Log& log, const std::string& node, const std::string& why, WallTime now) {
-  store.read([node, why, &log, at_s = unix_s(now)](StoreFile& file) -> Result<std::string> {
-    if (const Status kept = file.sleeps().exclude(node, why, at_s); !kept)
-      log.error("sleep.not_kept", "the exclusion of a node is in force but lost at a restart",
-                {{"node", node}, {"error", kept.error()}});
+void ExclusionWriter::turn(Store& store, const Log& log, const Clock& clock) {
+  if (write_) {
+    if (write_->wait_for(std::chrono::seconds(0)) != std::future_status::ready) return;
+    const Result<std::string> written = write_->get();
+    write_.reset();
+    if (written) {
+      std::erase_if(unwritten_, [this](const auto& item) {
+        const auto done = writing_.find(item.first);
+        return done != writing_.end() && done->second == item.second;
+      });
+    } else {
+      retry_at_ = clock.mono() + kWriteAgain;
+      log.error("sleep.not_kept", "exclusions of nodes are in force but not on disk",
+                {{"nodes", writing_.size()}, {"error", written.error()}});
+    }
+  }
+  if (unwritten_.empty() || clock.mono() < retry_at_) return;
+  writing_ = unwritten_;
+  write_ = store.read([rows = writing_, at_s = unix_s(clock.wall())](StoreFile& file) -> Result<std::string> {
+    for (const auto& [node, why] : rows) WATTLE_CHECK(file.sleeps().exclude(node, why, at_s));
     return std::string();
   });
 }

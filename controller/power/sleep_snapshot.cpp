@@ -78,11 +78,10 @@ void add_probes(SleepSnapshot& snapshot, const std::map<std::string, ProbedNode>
     core::NodePowerRecord& record = node.record;
     if (!takes_pods(record)) continue;  // its record says more than its drivers can
     if (record.round_trips > 0 && record.depth == node.facts.depth) continue;
-    record.depth = node.facts.depth;
+    record.use_depth(node.facts.depth);
     record.observable = able.can_observe;
-    record.measured = {};
-    record.measured.wake_s = able.wake_s;
-    record.measured.asleep_w = able.asleep_w;
+    if (!record.measured.wake_s) record.measured.wake_s = able.wake_s;
+    if (!record.measured.asleep_w) record.measured.asleep_w = able.asleep_w;
   }
 }
 

@@ -1,5 +1,6 @@
 #include "controller/power/transition_energy.hpp"
 
+#include <algorithm>
 #include <optional>
 
 #include "placement/sleep/transition_cost.hpp"
@@ -22,6 +23,11 @@ void meter_transition(core::TransitionMeter& meter, const core::NodePowerRecord&
   if (after.round_trips != before.round_trips) end(after.wakes, after.measured.wake_j);
   if (before.state != State::suspending && after.state == State::suspending && after.ordered) meter.sleeps(at);
   if (after.state == State::waking && after.attempts == 1 && after.slept) meter.wakes(at);
+}
+
+void resume_meter(core::TransitionMeter& meter, const core::NodePowerRecord& record, MonoTime at, WallTime wall) {
+  const bool wakes = record.state == State::waking || record.state == State::probation;
+  if (wakes && record.slept && record.ordered) meter.wakes(at - std::max(Duration{0}, wall - *record.ordered));
 }
 
 void add_trip(SleepTotals& totals, const core::NodePowerRecord& before, const core::NodePowerRecord& after,

@@ -1,7 +1,7 @@
 // transition_energy: the energy that the steps of a node's record stand for: joules of its transitions, from the
 // readings around them, and of its whole round trips.
 // Units    J, W
-// Errors   none: a transition that began before a restart of the controller is not metered
+// Errors   none: a sleep that began before a restart of the controller is not metered
 // Threads  pure functions
 #pragma once
 
@@ -15,6 +15,11 @@ namespace wattle::controller::power {
 // Begins or ends the meter's transition with the step from `before` to `after`, and keeps its joules in `after`.
 void meter_transition(placement::sleep::TransitionMeter& meter, const placement::sleep::NodePowerRecord& before,
                       placement::sleep::NodePowerRecord& after, MonoTime at);
+
+// Goes on with a wake that the controller began before it restarted: the readings before that are lost, and their time
+// counts as unseen.
+void resume_meter(placement::sleep::TransitionMeter& meter, const placement::sleep::NodePowerRecord& record,
+                  MonoTime at, WallTime wall);
 
 // Adds the round trip that ends with the step.
 void add_trip(SleepTotals& totals, const placement::sleep::NodePowerRecord& before,

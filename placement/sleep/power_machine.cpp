@@ -77,11 +77,7 @@ class Transition {
 void Transition::choose(PowerState state, const PowerEvent& event) {
   if (!is(PowerState::awake) || record_.marked) return;
   ++record_.operation;
-  if (record_.depth != event.depth) {  // other times and joules
-    record_.measured = {};
-    record_.sleeps = record_.wakes = {};
-  }
-  record_.depth = event.depth;
+  record_.use_depth(event.depth);
   record_.marked = true;
   enter(state, event.reason);
 }

@@ -1,6 +1,7 @@
 #include "placement/sleep/power_state.hpp"
 
 #include <cmath>
+#include <utility>
 
 namespace wattle::placement::sleep {
 
@@ -51,6 +52,26 @@ std::uint32_t unpack_count(PackReader& in) {
   return static_cast<std::uint32_t>(value);
 }
 
+void pack_means(PackWriter& out, const Transitions& means) {
+  for (const auto& value : {means.sleep_s, means.sleep_j, means.wake_s, means.wake_j, means.asleep_w})
+    pack_value(out, value);
+}
+
+void unpack_means(PackReader& in, Transitions& means) {
+  for (auto* value : {&means.sleep_s, &means.sleep_j, &means.wake_s, &means.wake_j, &means.asleep_w})
+    *value = unpack_value(in);
+}
+
+void pack_metered(PackWriter& out, const MeteredTransitions& metered) {
+  pack_value(out, metered.mean_j);
+  out.word(metered.count);
+}
+
+void unpack_metered(PackReader& in, MeteredTransitions& metered) {
+  metered.mean_j = unpack_value(in);
+  metered.count = unpack_count(in);
+}
+
 }  // namespace
 
 std::string_view to_string(PowerState state) { return kStateNames[static_cast<std::size_t>(state)]; }
@@ -68,13 +89,11 @@ void NodePowerRecord::pack(PackWriter& out) const {
   for (const std::uint32_t count : {attempts, failures, round_trips, cycles_today}) out.word(count);
   out.word(static_cast<std::uint64_t>(day));
   for (const auto& time : {ordered, last_slept, last_woken}) pack_time(out, time);
-  for (const auto& value : {measured.sleep_s, measured.sleep_j, measured.wake_s, measured.wake_j, measured.asleep_w})
-    pack_value(out, value);
+  pack_means(out, measured);
   out.word(test ? 1 : 0);
-  for (const MeteredTransitions* metered : {&sleeps, &wakes}) {
-    pack_value(out, metered->mean_j);
-    out.word(metered->count);
-  }
+  for (const MeteredTransitions* metered : {&sleeps, &wakes}) pack_metered(out, *metered);
+  pack_means(out, other.measured);
+  for (const MeteredTransitions* metered : {&other.sleeps, &other.wakes}) pack_metered(out, *metered);
 }
 
 void NodePowerRecord::unpack(PackReader& in) {
@@ -92,17 +111,24 @@ void NodePowerRecord::unpack(PackReader& in) {
     *number = unpack_count(in);
   read.day = static_cast<std::int64_t>(in.word());
   for (auto* time : {&read.ordered, &read.last_slept, &read.last_woken}) *time = unpack_time(in);
-  Transitions& mean = read.measured;
-  for (auto* value : {&mean.sleep_s, &mean.sleep_j, &mean.wake_s, &mean.wake_j, &mean.asleep_w})
-    *value = unpack_value(in);
+  unpack_means(in, read.measured);
   if (!in.done()) {  // a record of a version without metered transitions ends here
     read.test = in.word() != 0;
-    for (MeteredTransitions* metered : {&read.sleeps, &read.wakes}) {
-      metered->mean_j = unpack_value(in);
-      metered->count = unpack_count(in);
-    }
+    for (MeteredTransitions* metered : {&read.sleeps, &read.wakes}) unpack_metered(in, *metered);
+  }
+  if (!in.done()) {  // and one of a version that kept one depth
+    unpack_means(in, read.other.measured);
+    for (MeteredTransitions* metered : {&read.other.sleeps, &read.other.wakes}) unpack_metered(in, *metered);
   }
   if (in.ok()) *this = std::move(read);
+}
+
+void NodePowerRecord::use_depth(Depth to) {
+  if (depth == to) return;
+  depth = to;
+  std::swap(measured, other.measured);
+  std::swap(sleeps, other.sleeps);
+  std::swap(wakes, other.wakes);
 }
 
 std::int64_t day_of(WallTime when) {

@@ -69,6 +69,13 @@ struct MeteredTransitions {
   bool operator==(const MeteredTransitions&) const = default;
 };
 
+// What was measured at one depth.
+struct DepthMeans {
+  Transitions measured;
+  MeteredTransitions sleeps, wakes;
+  bool operator==(const DepthMeans&) const = default;
+};
+
 struct NodePowerRecord {
   std::string node;
   PowerState state = PowerState::unknown;
@@ -93,7 +100,10 @@ struct NodePowerRecord {
   std::optional<WallTime> last_slept, last_woken;
   Transitions measured;  // the machine fills the times, the caller joules and watts
   MeteredTransitions sleeps, wakes;
+  DepthMeans other;  // of the depth that is not in use
 
+  // Changes the depth, and keeps what was measured at either.
+  void use_depth(Depth to);
   void pack(PackWriter& out) const;
   void unpack(PackReader& in);
   bool operator==(const NodePowerRecord&) const = default;

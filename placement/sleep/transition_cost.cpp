@@ -18,8 +18,7 @@ TransitionCost usual_cost(Depth depth, double idle_w) {
 
 TransitionCost cost_of(const NodePowerRecord& record, Depth depth, double idle_w) {
   const TransitionCost usual = usual_cost(depth, idle_w);
-  if (record.depth != depth) return usual;  // measured at another depth
-  const Transitions& here = record.measured;
+  const Transitions& here = record.depth == depth ? record.measured : record.other.measured;
   return {here.sleep_s.value_or(usual.sleep_s), here.sleep_j.value_or(usual.sleep_j),
           here.wake_s.value_or(usual.wake_s), here.wake_j.value_or(usual.wake_j),
           here.asleep_w.value_or(usual.asleep_w)};

@@ -123,7 +123,7 @@ struct CycleRig {
   std::map<std::string, std::uint64_t> promised;                // goodbyes to come
   std::vector<std::pair<std::string, wire::SleepOrder>> orders;
   std::size_t cluster_pods = 100;
-  bool observable = true;
+  bool observable = true, by_agent = false;
   std::optional<double> metered_w;  // power by the agents' meters; unset: they have none
   PowerCycles::Around around{clock, log, {}, {}, {}};
 
@@ -159,6 +159,7 @@ struct CycleRig {
     NodeNow now;
     now.node.name = node;
     now.managed = true;
+    now.by_agent = by_agent;
     now.fresh = now.ready = runs(node);
     if (now.fresh) {
       energy_j[node] += metered_w.value_or(0);  // over the second before

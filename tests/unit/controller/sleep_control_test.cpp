@@ -4,8 +4,10 @@
 #include <doctest/doctest.h>
 
 #include "controller/web/metrics.hpp"
+#include "tests/patience.hpp"
 #include "tests/unit/common/temp_dir.hpp"
 #include "tests/unit/controller/sleep_rig.hpp"
+#include "tests/unit/sqlite/crash_disk.hpp"
 
 using namespace wattle;
 using namespace wattle::controller;
@@ -152,6 +154,43 @@ TEST_CASE("exclusions and the outlook of demand are in the store, also after a c
   later.begin_control();
   CHECK(later.control->exclusions() == std::map<std::string, std::string>{{"n1", "disk check"}});
   CHECK(later.store->read([](StoreFile& file) { return file.sleeps().plan(); }).get().value() == outlook);
+}
+
+TEST_CASE("an exclusion that a full disk refused is written once there is room") {
+  sqlite::testing::CrashDisk disk;
+  ManualClock clock;
+  const Log log = Log::silent();
+  StoreOptions options;
+  options.file.path = "store.db";
+  options.file.database.vfs = sqlite::testing::CrashDisk::kName;
+  const std::unique_ptr<Store> store = Store::start(options, clock, log).value();
+  const auto kept = [&store] {
+    std::map<std::string, std::string> found;
+    REQUIRE(store
+                ->read([&found](StoreFile& file) -> Result<std::string> {
+                  WATTLE_TRY(found, file.sleeps().exclusions());
+                  return std::string();
+                })
+                .get());
+    return found;
+  };
+  power::ExclusionWriter writer;
+  disk.full = true;
+  writer.put("n1", "disk check");
+  writer.turn(*store, log, clock);
+  CHECK(kept().empty());  // a read after the write
+  disk.full = false;
+  writer.put("n2", "recalled");
+  CHECK(tests::wait_until([&] {
+    clock.advance(std::chrono::seconds(10));
+    writer.turn(*store, log, clock);
+    return kept().size() == 2;
+  }));
+  writer.put("n1", "");
+  CHECK(tests::wait_until([&] {
+    writer.turn(*store, log, clock);
+    return kept() == std::map<std::string, std::string>{{"n2", "recalled"}};
+  }));
 }
 
 TEST_CASE_FIXTURE(SleepRig, "the document and the metrics of sleep have each node once") {

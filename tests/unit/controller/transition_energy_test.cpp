@@ -55,7 +55,7 @@ TEST_CASE("cycles: the joules of transitions are the published ones until three 
   CHECK(core::break_even_s(cost, kIdle_w) < core::break_even_s(published, kIdle_w));
 }
 
-TEST_CASE("cycles: without a meter, or with a restart in the transition, its joules are not metered") {
+TEST_CASE("cycles: a restart keeps what was metered, and the wake under way is metered after it") {
   CycleRig rig;
   round_trip(rig, std::chrono::minutes(10));
   CHECK(rig.record().sleeps.count == 0);
@@ -66,13 +66,21 @@ TEST_CASE("cycles: without a meter, or with a restart in the transition, its jou
   REQUIRE(rig.until(State::asleep));
   rig.silent.insert("n1");  // boots
   rig.cycles->wake("n1", "a test", false);
+  const WallTime ordered = rig.clock.wall();
   rig.step();
   rig.restart();
   rig.silent.clear();
   REQUIRE(rig.until(State::awake));
   CHECK(rig.record().round_trips == 2);
   CHECK(rig.record().sleeps.count == 1);
-  CHECK(rig.record().wakes.count == 0);
+  REQUIRE(rig.record().wakes.count == 1);
+  CHECK(*rig.record().wakes.mean_j == doctest::Approx(120 * seconds(rig.clock.wall() - ordered)));
+  for (int i = 0; i < 20; ++i) rig.step();
+  for (int trip = 1; trip <= 2; ++trip) round_trip(rig, std::chrono::minutes(10));
+  REQUIRE(core::joules_measured(rig.record()));
+  rig.restart();
+  for (int i = 0; i < 20; ++i) rig.step();
+  CHECK(core::joules_measured(rig.record()));
 }
 
 TEST_CASE("cycles: energy is conserved: saved, asleep and transitions add up to an idle node, whatever was metered") {

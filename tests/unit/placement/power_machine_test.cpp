@@ -9,6 +9,8 @@
 #include <map>
 #include <vector>
 
+#include "placement/sleep/transition_cost.hpp"
+
 namespace wattle::placement::sleep {
 namespace {
 
@@ -50,7 +52,7 @@ NodePowerRecord canonical(NodePowerRecord record) {
   record.since = kNow;
   if (record.ordered) record.ordered = kNow;
   record.last_slept = record.last_woken = std::nullopt;
-  record.measured = {};
+  record.measured = record.other.measured = {};
   record.reason.clear();
   record.operation = 5;
   record.day = 0;
@@ -156,7 +158,7 @@ TEST_CASE("a node that is chosen is marked, emptied, put to sleep, woken, and ta
   CHECK(takes_pods(now.record));
 }
 
-TEST_CASE("a node that is chosen at another depth forgets the times and joules of the depth before") {
+TEST_CASE("a node that is chosen at another depth keeps the times and joules of each depth apart") {
   NodePowerRecord record = awake_node();
   record.depth = Depth::suspend;
   record.measured.wake_s = 5;
@@ -164,9 +166,14 @@ TEST_CASE("a node that is chosen at another depth forgets the times and joules o
   PowerEvent chosen{Kind::chosen, 0, Observed::unknown, Depth::suspend, "idle"};
   CHECK(step(record, chosen, kNow, kLimits).record.measured.wake_s == 5.0);
   chosen.depth = Depth::off;
-  const NodePowerRecord other = step(record, chosen, kNow, kLimits).record;
-  CHECK(other.measured == Transitions{});
-  CHECK(other.wakes == MeteredTransitions{});
+  NodePowerRecord deeper = step(record, chosen, kNow, kLimits).record;
+  CHECK(deeper.measured == Transitions{});
+  CHECK(deeper.wakes == MeteredTransitions{});
+  CHECK(cost_of(deeper, Depth::suspend, 95).wake_s == 5);
+  CHECK(cost_of(deeper, Depth::off, 95).wake_s == usual_cost(Depth::off, 95).wake_s);
+  deeper.use_depth(Depth::suspend);
+  CHECK(deeper.measured == record.measured);
+  CHECK(deeper.wakes == record.wakes);
 }
 
 TEST_CASE("without a way to observe, a goodbye makes a node presumed asleep") {
@@ -411,8 +418,8 @@ TEST_CASE("cycles are counted per day, and the day ends at midnight UTC") {
   CHECK(day_of(wall_from_ns(-1)) == -1);
 }
 
-// At the end of a packed record: `test`, and a mean and a count of both transitions.
-constexpr std::size_t kMeteredBytes = 8 + 2 * (16 + 8);
+// At the end of a packed record: `test`, and a mean and a count of both transitions; then the means of the other depth.
+constexpr std::size_t kMeteredBytes = 8 + 2 * (16 + 8), kOtherBytes = 5 * 16 + 2 * (16 + 8);
 
 TEST_CASE("a packed record is the same record, and a cut one is refused as a whole") {
   CHECK(rc::check([] {
@@ -422,6 +429,7 @@ TEST_CASE("a packed record is the same record, and a cut one is refused as a who
     record.operation = *rc::gen::arbitrary<std::uint64_t>();
     if (*rc::gen::arbitrary<bool>()) follow(record.measured.wake_j, 1000.0 * *rc::gen::inRange(0, 50));
     for (int i = *rc::gen::inRange(0, 5); i > 0; --i) record.wakes.add(1000.0 * *rc::gen::inRange(0, 50));
+    if (*rc::gen::arbitrary<bool>()) record.use_depth(record.depth == Depth::off ? Depth::suspend : Depth::off);
     PackWriter out;
     record.pack(out);
     const std::string bytes = out.take();
@@ -432,7 +440,8 @@ TEST_CASE("a packed record is the same record, and a cut one is refused as a who
     RC_ASSERT(read == record);
     NodePowerRecord kept = awake_node();
     const auto length = *rc::gen::inRange<std::size_t>(0, bytes.size());
-    RC_PRE(length != bytes.size() - kMeteredBytes);
+    RC_PRE(length != bytes.size() - kOtherBytes);
+    RC_PRE(length != bytes.size() - kOtherBytes - kMeteredBytes);
     PackReader cut(std::string_view(bytes).substr(0, length));
     kept.unpack(cut);
     RC_ASSERT(!cut.ok());
@@ -440,19 +449,24 @@ TEST_CASE("a packed record is the same record, and a cut one is refused as a who
   }));
 }
 
-TEST_CASE("a record of a version that metered no transitions keeps everything else after an upgrade") {
-  for (const NodePowerRecord& record : reachable()) {
-    PackWriter out;
-    record.pack(out);
-    const std::string bytes = out.take();
-    PackReader older(std::string_view(bytes).substr(0, bytes.size() - kMeteredBytes));
-    NodePowerRecord read, expected = record;
-    expected.test = false;
-    expected.sleeps = expected.wakes = {};
-    read.unpack(older);
-    CHECK(older.done());
-    CHECK(read == expected);
-  }
+TEST_CASE("a record of a version that kept one depth, or metered no transitions, keeps the rest after an upgrade") {
+  for (const NodePowerRecord& record : reachable())
+    for (const bool metered : {true, false}) {
+      PackWriter out;
+      record.pack(out);
+      const std::string bytes = out.take();
+      const std::size_t later = kOtherBytes + (metered ? 0 : kMeteredBytes);
+      PackReader older(std::string_view(bytes).substr(0, bytes.size() - later));
+      NodePowerRecord read, expected = record;
+      expected.other = {};
+      if (!metered) {
+        expected.test = false;
+        expected.sleeps = expected.wakes = {};
+      }
+      read.unpack(older);
+      CHECK(older.done());
+      CHECK(read == expected);
+    }
 }
 
 }  // namespace
