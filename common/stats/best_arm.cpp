@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kFloorBlocks = 12;  // newest blocks of the floor that give its cost
 constexpr double kFloorDays = 4;          // older ones do not
-constexpr double kPriorDeviation = 0.02;  // standard deviation of block costs before any block is measured
+constexpr double kPriorDeviation = 0.01;  // standard deviation of block costs before any block is measured
 constexpr double kPriorBlocks = 4;        // weight of that prior, in blocks
 constexpr std::uint64_t kMostRests = 4;   // doublings of a rest
 constexpr double kSlopePrior = 0.2;       // squared changes of the expected cost that a slope of 1 counts for
