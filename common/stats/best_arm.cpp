@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kFloorBlocks = 12;  // newest blocks of the floor that give its cost
 constexpr double kFloorDays = 4;          // older ones do not
-constexpr double kPriorDeviation = 0.02;  // standard deviation of block costs before any block is measured
+constexpr double kPriorDeviation = 0.01;  // standard deviation of block costs before any block is measured
 constexpr double kPriorBlocks = 4;        // weight of that prior, in blocks
 constexpr std::uint64_t kMostRests = 4;   // doublings of a rest
 constexpr double kSlopePrior = 0.2;       // squared changes of the expected cost that a slope of 1 counts for
@@ -56,20 +56,21 @@ double BestArm::slope() const {
 }
 
 // Medians, because blocks in which a cluster fills up or empties are far from the others.
-BestArm::Usual BestArm::usual() const {
+void BestArm::learn_usual() {
   std::vector<double> values;
   for (const FloorBlock& each : state_.floor) values.push_back(corrected(each.outcome));
-  if (values.empty()) return {};
+  usual_ = {};
+  if (values.empty()) return;
   const double middle = median(values);
   for (double& each : values) each = std::abs(each - middle);
   const double deviation = kOfMedian * median(values), known = static_cast<double>(values.size());
-  return {middle, std::sqrt((kPriorBlocks * kPriorDeviation * kPriorDeviation + known * deviation * deviation) /
-                            (kPriorBlocks + known))};
+  usual_ = {middle, std::sqrt((kPriorBlocks * kPriorDeviation * kPriorDeviation + known * deviation * deviation) /
+                              (kPriorBlocks + known))};
 }
 
 std::optional<double> BestArm::excess(const BlockOutcome& outcome) const {
   if (state_.floor.size() < options_.floor_blocks) return std::nullopt;
-  return std::expm1(corrected(outcome) - usual().cost);
+  return std::expm1(corrected(outcome) - usual_.cost);
 }
 
 double BestArm::allowed() const {
@@ -79,7 +80,7 @@ double BestArm::allowed() const {
 // The floor's median has an error, too, which all blocks share.
 double BestArm::limit(double blocks) const {
   const auto known = static_cast<double>(std::max<std::size_t>(1, state_.floor.size()));
-  const double chance = usual().deviation * std::sqrt(blocks + kMedianVariance * blocks * blocks / known);
+  const double chance = usual_.deviation * std::sqrt(blocks + kMedianVariance * blocks * blocks / known);
   return std::max(allowed() / static_cast<double>(std::max<std::size_t>(2, options_.arms - 1)), kSure * chance);
 }
 
@@ -104,7 +105,7 @@ double BestArm::day_excess() const {
 
 double BestArm::worst(std::size_t arm) const {
   if (arm == 0) return 0;
-  const double deviation = std::sqrt(2.0) * usual().deviation;
+  const double deviation = std::sqrt(2.0) * usual_.deviation;
   double bound = state_.arms[arm].over_floor.upper(deviation).value_or(kWorst);
   const auto over_serving = state_.arms[arm].over_serving.upper(deviation);
   if (arm != state_.serving && state_.serving != 0 && over_serving)
@@ -195,6 +196,7 @@ void BestArm::end(const std::optional<BlockOutcome>& outcome) {
   while (!state_.floor.empty() &&
          (state_.floor.size() > kFloorBlocks || static_cast<double>(state_.floor.front().number) < oldest))
     state_.floor.pop_front();
+  learn_usual();
   if (!order_.empty() && measured) outcomes_.push_back(*outcome);
   if (!order_.empty() && !measured) order_.clear();
   if (!order_.empty() && outcomes_.size() == order_.size()) judge();
@@ -248,7 +250,7 @@ bool BestArm::judge(std::size_t challenger, double difference, double apart) {
   }
   const auto found = evidence.interval(level());
   const bool dear = found && found->low > 0;
-  const double of_newest = usual().deviation * std::sqrt(2.0 * static_cast<double>(one.newest.size()));
+  const double of_newest = usual_.deviation * std::sqrt(2.0 * static_cast<double>(one.newest.size()));
   const bool lately_dear = challenger == 0 && one.newest.size() == PairedEvidence::kLeast &&
                            std::accumulate(one.newest.begin(), one.newest.end(), 0.0) > kChanged * of_newest;
   if (dear || lately_dear) {
@@ -310,6 +312,7 @@ bool BestArm::restore(State state) {
   outcomes_.clear();
   earlier_.reset();
   serve_left_ = 0;
+  learn_usual();
   begin_block();
   return true;
 }

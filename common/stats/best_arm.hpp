@@ -146,9 +146,9 @@ class BestArm {
   double level() const { return options_.alpha / static_cast<double>(options_.arms - 1); }
   const PairedEvidence& evidence(std::size_t arm) const;
   struct Usual {
-    double cost = 0, deviation = 0;  // median and standard deviation of the floor's blocks
+    double cost = 0, deviation = 0;  // median and standard deviation of the floor's blocks; 0 without blocks
   };
-  Usual usual() const;
+  void learn_usual();
   double allowed() const;  // loss in a day
   double slope() const;
   double corrected(const BlockOutcome& outcome) const { return outcome.log_cost - slope() * outcome.log_expected; }
@@ -170,6 +170,7 @@ class BestArm {
 
   BestArmOptions options_;
   State state_;
+  Usual usual_;  // of state_
   std::size_t arm_ = 0;
   bool stopped_ = false, exposed_ = false;  // the rest of the block is the floor's; the arm's in use
   double exposure_ = 1;                     // of the challenger's block

@@ -16,7 +16,9 @@ namespace wattle::stats {
 namespace {
 
 constexpr std::size_t kDay = 48;
-constexpr int kParts = 50, kFineParts = 200;  // steps into which a simulated block is divided
+// Steps into which a simulated block is divided: where the floor decides and all pods are its, where only the floor
+// decides, and where another arm does.
+constexpr int kAlone = 1, kCoarse = 10, kParts = 50, kFineParts = 200;
 
 // The sum of three uniform draws is close enough to a normal one.
 double noise(Random& random) { return 2 * (uniform(random) + uniform(random) + uniform(random)) - 3; }
@@ -34,29 +36,32 @@ struct Cluster {
   std::size_t day_blocks = kDay;
 };
 
-// Lives one block and returns its true cost over the floor's. `by`: shares of running pods, by arm.
-double live_block(BestArm& arms, const Cluster& cluster, double load, std::vector<double>& by, Random& random) {
+// Lives one block and returns its true cost over the floor's. `by`: shares of running pods, by arm. `extra`: true cost
+// of each arm over the floor's.
+double live_block(BestArm& arms, const Cluster& cluster, const std::vector<double>& extra, double load,
+                  std::vector<double>& by, Random& random) {
   const double from = arms.exposure() / 2, of_block = cluster.deviation * noise(random);
-  const int parts = arms.arm() == 0 && cluster.stays == 0 ? 1 : cluster.stays > 0 ? kFineParts : kParts;
+  const bool floor_decides = arms.arm() == 0;
+  const int parts = cluster.stays > 0 ? (floor_decides ? kCoarse : kFineParts) : floor_decides ? kAlone : kParts;
   const double stay = std::pow(cluster.stays, 1.0 / parts),
                of_part = cluster.deviation * std::sqrt(1.0 * parts / kFineParts);
   double cost = 0, counted = 0, counted_parts = 0, more = 0;
   std::vector<double> placed(by.size());
   for (int part = 1; part <= parts; ++part) {
-    double extra = 0;
+    double now_more = 0;
     for (double& each : by) each *= stay;
     by[arms.arm()] += 1 - stay;
-    for (std::size_t arm = 0; arm < by.size(); ++arm) extra += by[arm] * std::expm1(cluster.costs[arm]);
-    const double now = std::exp(load + of_block + of_part * noise(random)) * (1 + extra);
+    for (std::size_t arm = 0; arm < by.size(); ++arm) now_more += by[arm] * extra[arm];
+    const double now = std::exp(load + of_block + of_part * noise(random)) * (1 + now_more);
     cost += now;
-    more += extra / parts;
+    more += now_more / parts;
     const double passed = static_cast<double>(part) / parts;
     if (passed > from) {
       counted += now;
       ++counted_parts;
       for (std::size_t arm = 0; arm < by.size(); ++arm) placed[arm] += by[arm];
     }
-    arms.so_far(BlockOutcome{std::log(cost / part), load, {}}, passed);
+    if (!floor_decides) arms.so_far(BlockOutcome{std::log(cost / part), load, {}}, passed);
   }
   for (double& each : placed) each /= counted_parts;
   arms.end(BlockOutcome{std::log(counted / counted_parts), load, placed});
@@ -67,13 +72,14 @@ double live_block(BestArm& arms, const Cluster& cluster, double load, std::vecto
 Lived live(BestArm& arms, const Cluster& cluster, std::size_t blocks, std::uint64_t seed) {
   Random random(seed);
   Lived lived;
-  std::vector<double> lost, by(cluster.costs.size());
+  std::vector<double> lost, by(cluster.costs.size()), extra;
   by[0] = 1;
+  for (const double each : cluster.costs) extra.push_back(std::expm1(each));
   const auto day_blocks = static_cast<double>(cluster.day_blocks);
   double day = 0;
   for (std::size_t block = 0; block < blocks; ++block) {
     const double load = 0.3 * std::sin(2 * 3.14159265 * static_cast<double>(block) / day_blocks) + 0.05 * noise(random);
-    lost.push_back(live_block(arms, cluster, load, by, random) / day_blocks);
+    lost.push_back(live_block(arms, cluster, extra, load, by, random) / day_blocks);
     day += lost.back() - (lost.size() > cluster.day_blocks ? lost[lost.size() - 1 - cluster.day_blocks] : 0);
     lived.worst_day = std::max(lived.worst_day, day);
     const std::size_t serving = arms.serving();
