@@ -104,13 +104,13 @@ export function node(name) {
 
 const POD_COLUMNS = [
   { label: 'Pod', width: 'minmax(190px, 2fr)', sort: 'name', cell: (p) => link('pod', p.uid, podName(p)) },
-  { label: 'Node', width: 'minmax(130px, 1fr)', cell: (p) => link('node', p.node) },
-  { label: 'Power', width: '120px', number: true, sort: 'power_w', cell: (p) => [watts(p.power_w), estimated(p)] },
+  { label: 'Node', width: 'minmax(115px, 1fr)', cell: (p) => link('node', p.node) },
+  { label: 'Power', width: '115px', number: true, sort: 'power_w', cell: (p) => [watts(p.power_w), estimated(p)] },
   { label: 'Energy, its cost', width: '215px', number: true, sort: 'energy_j', cell: energyOf },
-  { label: 'Cores', width: '90px', number: true, sort: 'cpu_cores', cell: (p) => number(p.cpu_cores, 2) },
+  { label: 'Cores', width: '80px', number: true, sort: 'cpu_cores', cell: (p) => number(p.cpu_cores, 2) },
   { label: 'Memory', width: '100px', number: true, sort: 'memory_bytes', cell: (p) => bytes(p.memory_bytes) },
-  { label: 'Age', width: '90px', number: true, sort: 'age_s', cell: (p) => span(p.age_s) },
-  { label: 'Why there', width: 'minmax(260px, 2fr)', cell: (p) => (p.decision_id === null ? 'placed without a request' : link('decision', p.decision_id, p.why || `decision ${p.decision_id}`)) },
+  { label: 'Age', width: '80px', number: true, sort: 'age_s', cell: (p) => span(p.age_s) },
+  { label: 'Why there', width: 'minmax(290px, 2fr)', cell: (p) => (p.decision_id === null ? 'placed without a request' : link('decision', p.decision_id, p.why || `decision ${p.decision_id}`)) },
 ];
 
 export function pods() {

@@ -22,7 +22,7 @@ def asked(most, pod, name):
         ("which node draws most and why", ("top",), [rf"(?m)^NODE.*\n{re.escape(most)} .* W", rf"(?m)^default/{re.escape(name)} .*{re.escape(most)}"]),
         ("what did namespace X cost", ("report",), [r"(?m)^default .* J"]),
         ("why is this pod there", ("explain", pod), [rf"default/{re.escape(name)}: \S+ was advised", r"By the model, the pod adds [0-9.]+ W there"]),
-        ("does learning help", ("status",), [r"(?m)^in use .*(in use|the plan)"]),
+        ("does learning help", ("status",), [r"(?m)^in use .*(in use|the plan)", r"less\s+energy\s+per\s+unit\s+of\s+work"]),
     ]
 
 
