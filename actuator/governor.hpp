@@ -53,7 +53,7 @@ class Governor {
   Governor(CgroupLimits& cgroups, Limits& limits, Ledger& ledger, NodeLoad load, Rules rules);
   // Sets the student; null: none. Each new student starts with a new trial.
   void steer_by(models::provision::Network student);
-  // Where callers put the orders of configuration and agent.
+  // Takes the orders of configuration and agent.
   StandingOrders& orders() { return orders_; }
   void tick(MonoTime now);
   actuation::Report report() const;

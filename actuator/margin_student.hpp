@@ -20,10 +20,11 @@ namespace wattle::actuator {
 
 class MarginStudent {
  public:
-  // `aim_ratio`: share of throttled periods that its rule aims at; `throttled_ratio`: what it may allow in the long run.
+  // `aim_ratio`: share of throttled periods that its rule aims at. `throttled_ratio`: the share that it may allow in the
+  // long run.
   MarginStudent(double aim_ratio, double throttled_ratio) : aim_ratio_(aim_ratio), throttled_ratio_(throttled_ratio) {}
 
-  // Null: none.
+  // Null removes it.
   void set(models::provision::Network network);
   double aim_ratio() const { return aim_ratio_; }
   double throttled_ratio() const { return throttled_ratio_; }

@@ -28,7 +28,7 @@ class StandingOrders {
   std::optional<std::map<std::string, actuation::Level>> take_levels(MonoTime now);
   // Returns true if orders of the agent came or expired since the last call.
   bool take_received();
-  // With normal paths; no value: none in force.
+  // Orders in force, with normal paths; no value: none.
   const std::optional<actuation::Orders>& agent() const { return agent_; }
 
  private:
