@@ -8,6 +8,7 @@
 
 #include "models/frozen/frozen_network.hpp"
 #include "models/frozen/layout.hpp"
+#include "placement/cluster/cluster_model.hpp"
 #include "placement/decide/decide.hpp"
 #include "placement/decide/policies/registry.hpp"
 #include "tests/unit/placement/views.hpp"
