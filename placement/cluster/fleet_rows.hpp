@@ -62,7 +62,7 @@ class FleetRows {
   void revise(const ClusterView& view);
 
  private:
-  // As of the last revision.
+  // Values of the last revision.
   struct Row {
     std::string name;
     KnownNode* known = nullptr;

@@ -63,7 +63,7 @@ struct KnownNode {
   std::size_t row = kNoRow;  // in the view of the last refresh
 };
 
-// By name; entries have stable addresses.
+// Nodes by name; entries have stable addresses.
 using KnownNodes = std::unordered_map<std::string, KnownNode>;
 
 // Rows of nodes whose pods changed since the fleet's rows were filled. Bounded: when full, all rows count as changed.

@@ -5,7 +5,7 @@
 //          changes neither
 // Late     for pods with a soft latency limit on nodes that report latency: the share of their time above the limit,
 //          with a budget of its own
-// Acting   while a Wattle policy places pods, measurements move the prices; otherwise they measure the default scheduler
+// Acting   while a Wattle policy places pods, measurements move prices; otherwise they measure the default scheduler
 // Units    in names
 // Errors   none; repeated readings are ignored
 // Threads  value
