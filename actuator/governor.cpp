@@ -4,9 +4,6 @@
 #include <array>
 #include <span>
 
-#include "common/cgroup_path.hpp"
-#include "provision/student/student_trial.hpp"
-
 namespace wattle::actuator {
 
 using actuation::Level;
@@ -16,107 +13,67 @@ using actuation::writes;
 namespace {
 constexpr Duration kSecond = std::chrono::seconds(1);
 constexpr Duration kSeekEvery = std::chrono::seconds(1);
-constexpr Duration kUnitEvery = std::chrono::seconds(5);  // interval of reading systemd, and of lowering a unit's limit
-constexpr std::uint64_t kUsageEvery = 5;                  // ticks; throttling is read at every tick
+constexpr Duration kMemoryEvery = std::chrono::seconds(5);
+constexpr std::uint64_t kUsageEvery = 5;  // ticks; throttling is read at every tick
 constexpr double kPeriod = static_cast<double>(kPeriodUs);
-
-bool inside(const std::string& path, const std::string& outer) {
-  return path.size() > outer.size() && path.starts_with(outer) && path[outer.size()] == '/';
-}
-
-bool same_workload(const actuation::Order& one, const actuation::Order& other) {
-  return one.level == other.level && one.path == other.path;
-}
-
-// Keeps a path that cannot be normalised; seek() reports it.
-std::string plain(const std::string& path) { return normal_cgroup_path(path).value_or(path); }
 }  // namespace
 
 Governor::Governor(CgroupLimits& cgroups, Limits& limits, Ledger& ledger, NodeLoad load, Rules rules)
-    : cgroups_(cgroups), limits_(limits), ledger_(ledger), load_(std::move(load)), rules_(rules) {}
+    : cgroups_(cgroups),
+      limits_(limits),
+      ledger_(ledger),
+      load_(std::move(load)),
+      rules_(rules),
+      student_(rules.throttled_aim_ratio, rules.student_throttled_ratio) {}
 
-void Governor::own(std::vector<actuation::Order> orders) {
-  own_ = std::move(orders);
-  changed_ = true;
+void Governor::steer_by(models::provision::Network student) {
+  student_.set(std::move(student));
+  for (auto& [path, workload] : workloads_) workload->margin.on_new_student(student_.new_trial());
 }
 
-void Governor::order(actuation::Orders orders, MonoTime now) {
-  changed_ = changed_ || !reported_ || !std::ranges::equal(reported_->orders, orders.orders, same_workload);
-  reported_ = std::move(orders);
-  received_ = true;
-  reported_at_ = now;
-}
-
-// Merges the workloads of both sources; the configuration takes precedence over the agent.
+// Adds and removes workloads as the orders demand.
 void Governor::merge(MonoTime now) {
-  if (reported_ && now - reported_at_ > kSilence) {
-    reported_.reset();
-    changed_ = received_ = true;
-  }
-  if (!changed_) return;
-  changed_ = false;
-  std::map<std::string, Level> levels;
-  if (reported_)
-    for (const auto& order : reported_->orders) levels[plain(order.path)] = order.level;
-  for (const auto& order : own_) levels[plain(order.path)] = order.level;
-  std::erase_if(levels, [](const auto& entry) { return entry.second == Level::off; });
-  std::erase_if(levels, [&](const auto& entry) {
-    return std::ranges::any_of(levels, [&](const auto& other) { return inside(entry.first, other.first); });
-  });
-  while (levels.size() > actuation::kMaxWorkloads) levels.erase(std::prev(levels.end()));
+  const auto levels = orders_.take_levels(now);
+  if (!levels) return;
   for (auto it = workloads_.begin(); it != workloads_.end();) {
-    if (levels.contains(it->first)) {
+    if (levels->contains(it->first)) {
       ++it;
       continue;
     }
     lose(*it->second);
     it = workloads_.erase(it);
   }
-  for (const auto& [path, level] : levels) {
+  for (const auto& [path, level] : *levels) {
     auto& workload = workloads_[path];
     if (!workload) {
-      workload = std::make_unique<Workload>();
-      workload->path = path;
-      workload->trial = student_trial(rules_.student_throttled_ratio);
+      workload = std::make_unique<Workload>(student_.new_trial());
+      workload->grant.path = path;
       workload->sought_at = now - kSeekEvery;
     }
     // The new level may use another keeper (kernel or systemd), so the target is looked up again.
-    if (workload->level != level) lose(*workload);
-    workload->level = level;
-    workload->grant.path = path;
+    if (workload->grant.level != level) lose(*workload);
     workload->grant.level = level;
   }
 }
 
 // Copies latencies and steps from the orders; workloads without an order have none.
-void Governor::hear_requests() {
-  if (!received_) return;
-  received_ = false;
-  for (auto& [path, workload] : workloads_) {
-    workload->requests.reset();
-    workload->step.reset();
-  }
-  if (!reported_) return;
-  for (const auto& order : reported_->orders)
-    if (const auto found = workloads_.find(plain(order.path)); found != workloads_.end()) {
-      found->second->requests = order.requests;
-      found->second->step = order.step;
-    }
+void Governor::pass_orders() {
+  if (!orders_.take_received()) return;
+  for (auto& [path, workload] : workloads_) workload->margin.order({}, {});
+  if (!orders_.agent()) return;
+  for (const auto& order : orders_.agent()->orders)
+    if (const auto found = workloads_.find(order.path); found != workloads_.end())
+      found->second->margin.order(order.requests, order.step);
 }
 
 // Restores the original limits and forgets the target; a workload that is still ordered is found again.
 void Governor::lose(Workload& workload) {
-  if (workload.target) {
-    for (const Error& error : ledger_.restore(*workload.target).failed) trouble(workload, error);
-    limits_.forget(*workload.target);
+  if (const auto& target = workload.limits.target()) {
+    for (const Error& error : ledger_.restore(*target).failed) trouble(workload, error);
+    limits_.forget(*target);
   }
-  workload.target.reset();
+  workload.limits.clear();
   workload.meter.reset();
-  workload.wishes = false;
-  workload.slow_since.reset();
-  workload.set.reset();
-  workload.high_bytes.reset();
-  workload.low_bytes.reset();
   workload.grant.granted_cores.reset();
   workload.grant.freed_cores.reset();
   workload.grant.high_bytes.reset();
@@ -131,21 +88,18 @@ void Governor::trouble(Workload& workload, const Error& error) {
 
 // Returns true if the keeper may still answer, and schedules the next try.
 bool Governor::waits(Workload& workload, const Error& error, MonoTime now) {
-  if (error.code != Errc::timeout && error.code != Errc::unavailable) return false;
-  if (!workload.slow_since) workload.slow_since = now;
-  if (now - *workload.slow_since >= kSlowPatience) return false;
-  workload.retry_at = now + kSecond;
+  if (!workload.limits.waits(error, now)) return false;
   trouble(workload, error);
   return true;
 }
 
 // Checks that the cgroup has the files of the workload's level, with a period that the rule is made for.
 Status Governor::check_files(const Workload& workload, const Target& cgroup) {
-  if (workload.level == Level::protect) return cgroups_.require(cgroup, Knob::low_bytes);
+  if (workload.grant.level == Level::protect) return cgroups_.require(cgroup, Knob::low_bytes);
   WATTLE_CHECK(cgroups_.require(cgroup, Knob::quota_us));
   WATTLE_TRY(const auto period_us, cgroups_.period_us(cgroup));
   if (period_us == kPeriodUs) return {};
-  return fail(Errc::unsupported, workload.path,
+  return fail(Errc::unsupported, workload.grant.path,
               "its period is " + std::to_string(period_us) + " us; the rule is for 100000", "set that one");
 }
 
@@ -155,86 +109,74 @@ void Governor::seek(Workload& workload, MonoTime now) {
   const auto fail_with = [&](const Error& error) {
     if (error.code != Errc::not_found) trouble(workload, error);
   };
-  const auto cgroup = cgroups_.find(workload.path);
+  const auto cgroup = cgroups_.find(workload.grant.path);
   if (!cgroup) return fail_with(cgroup.error());
   if (const auto can = check_files(workload, *cgroup); !can) return fail_with(can.error());
-  auto target = writes(workload.level) ? limits_.find(workload.path) : cgroup;
+  auto target = writes(workload.grant.level) ? limits_.find(workload.grant.path) : cgroup;
   if (!target) return fail_with(target.error());
   auto meter = Meter::open_(cgroups_, *cgroup);
   if (!meter) return fail_with(meter.error());
   constexpr std::array kOfLimits{Knob::quota_us, Knob::burst_us, Knob::high_bytes};
   constexpr std::array kOfProtection{Knob::low_bytes};
   std::span<const Knob> knobs = kKnobs;
-  if (workload.level == Level::limits) knobs = kOfLimits;
-  if (workload.level == Level::protect) knobs = kOfProtection;
+  if (workload.grant.level == Level::limits) knobs = kOfLimits;
+  if (workload.grant.level == Level::protect) knobs = kOfProtection;
   const auto originals = ledger_.originals(*target, knobs);
   if (!originals) return fail_with(originals.error());
-  workload.target = std::move(*target);
+  workload.limits.adopt(std::move(*target), *originals, now);
   workload.cgroup = *cgroup;
   workload.meter = std::move(*meter);
-  workload.originals = *originals;
+  start(workload, now);
+}
+
+// Starts to learn about a workload that was found.
+void Governor::start(Workload& workload, MonoTime now) {
   StudentRules rules = rules_.student;
-  const auto quota = workload.originals[Knob::quota_us];
   rules.most_cores = load_.cores();
-  if (quota && *quota != kUnlimited)
-    rules.most_cores = std::min(rules.most_cores, static_cast<double>(*quota) / kPeriod);
+  if (const auto quota_us = workload.limits.original_quota_us())
+    rules.most_cores = std::min(rules.most_cores, static_cast<double>(*quota_us) / kPeriod);
   rules.least_cores = std::min(rules.least_cores, rules.most_cores);
-  if (!workload.originals[Knob::burst_us]) rules.burst_ratio = 0;
+  if (!workload.limits.originals()[Knob::burst_us]) rules.burst_ratio = 0;
   workload.student = Student(rules);
-  workload.memory = MemoryRule();
-  workload.protection = ProtectionRule();
-  workload.margin_ratio = rules_.margin_ratio;
-  workload.memory_ratio = models::provision::kRuleMemory;
-  workload.memory_limited = false;
-  workload.use.reset();
-  workload.ticks = 0;
-  workload.minute.reset();
-  workload.memory_at = workload.looked_at = now;
-  workload.wrote_at = now - kUnitEvery;
-  workload.grant.minute.reset();
+  workload.margin.restart(rules_.margin_ratio);
+  workload.memory.rule = MemoryRule();
+  workload.memory.protection = ProtectionRule();
+  workload.memory.at = now;
+  workload.cpu.use.reset();
+  workload.cpu.ticks = 0;
   workload.grant.state = State::learning;
 }
 
-bool Governor::observe(Workload& workload, MonoTime now) {
-  const auto use = workload.meter->cpu(workload.ticks++ % kUsageEvery == 0);
+std::optional<Wish> Governor::observe(Workload& workload, MonoTime now) {
+  CpuWatch& cpu = workload.cpu;
+  const auto use = workload.meter->cpu(cpu.ticks++ % kUsageEvery == 0);
   if (!use) {
     lose(workload);
     if (use.error().code != Errc::not_found) trouble(workload, use.error());
-    return false;
+    return std::nullopt;
   }
   std::optional<Wish> wish;
-  if (workload.use && now > workload.at && use->used_us >= workload.use->used_us) {
+  if (cpu.use && now > cpu.at && use->used_us >= cpu.use->used_us) {
     StudentReading reading;
-    reading.elapsed_s = seconds(now - workload.at);
-    reading.used_s = static_cast<double>(use->used_us - workload.use->used_us) / 1e6;
-    reading.throttled = use->throttled > workload.use->throttled;
-    wish = workload.student.observe(reading, workload.margin_ratio);
+    reading.elapsed_s = seconds(now - cpu.at);
+    reading.used_s = static_cast<double>(use->used_us - cpu.use->used_us) / 1e6;
+    reading.throttled = use->throttled > cpu.use->throttled;
+    wish = workload.student.observe(reading, workload.margin.ratio());
     workload.grant.used_cores += 0.1 * (reading.used_s / reading.elapsed_s - workload.grant.used_cores);
-    throttled_us_ += use->throttled_us - std::min(use->throttled_us, workload.use->throttled_us);
-    const std::uint64_t written =
-        workload.grant.refills - std::exchange(workload.watched_refills, workload.grant.refills);
-    workload.watch.add(
-        {reading.used_s,
-         models::provision::granted_s(workload.set ? workload.set->cores() : 0, reading.elapsed_s, written),
-         reading.throttled});
-    workload.watch.end_tick(reading.elapsed_s);
+    throttled_us_ += use->throttled_us - std::min(use->throttled_us, cpu.use->throttled_us);
+    const std::uint64_t written = workload.grant.refills - std::exchange(cpu.refills, workload.grant.refills);
+    const double limit_cores = workload.limits.cpu() ? workload.limits.cpu()->cores() : 0;
+    workload.margin.add_tick(
+        {reading.used_s, models::provision::granted_s(limit_cores, reading.elapsed_s, written), reading.throttled},
+        reading.elapsed_s);
   }
-  workload.use = *use;
-  workload.at = now;
-  workload.wishes = wish.has_value();
-  if (wish) workload.wish = *wish;
-  return workload.wishes;
+  cpu.use = *use;
+  cpu.at = now;
+  return wish;
 }
 
 void Governor::apply(Workload& workload, MonoTime now) {
-  Values wanted;
-  if (workload.set) {
-    wanted[Knob::quota_us] = workload.set->quota_us;
-    if (workload.originals[Knob::burst_us]) wanted[Knob::burst_us] = workload.set->burst_us;
-  }
-  wanted[Knob::high_bytes] = workload.high_bytes;
-  wanted[Knob::low_bytes] = workload.low_bytes;
-  const auto outcome = ledger_.set(*workload.target, wanted, now);
+  const auto outcome = workload.limits.write(ledger_, now);
   if (!outcome) {
     if (waits(workload, outcome.error(), now)) return;
     lose(workload);
@@ -242,10 +184,8 @@ void Governor::apply(Workload& workload, MonoTime now) {
     workload.sought_at = now + kHandsOff - kSeekEvery;
     return;
   }
-  workload.looked_at = now;
-  workload.slow_since.reset();
   if (*outcome == Outcome::done) {
-    workload.grant.state = ledger_.holds(*workload.target) ? State::set : State::learning;
+    workload.grant.state = ledger_.holds(*workload.limits.target()) ? State::set : State::learning;
     return;
   }
   // Limits of another writer are in force; after kHandsOff they become the originals.
@@ -257,27 +197,102 @@ void Governor::apply(Workload& workload, MonoTime now) {
 }
 
 void Governor::act(Workload& workload, const Wish& allowed, MonoTime now) {
-  auto next = workload.student.decide(allowed, workload.set);
-  if (!next) return;
-  const auto original = workload.originals[Knob::quota_us];
-  if (original && *original != kUnlimited) next->quota_us = std::min(next->quota_us, *original);
-  next->burst_us = std::min(next->burst_us, next->quota_us);
-  if (workload.set == next) return;
-  const bool unit = workload.target->seam == Seam::unit;
-  if (unit && workload.set && next->quota_us <= workload.set->quota_us && now - workload.wrote_at < kUnitEvery) return;
-  workload.wrote_at = now;
-  workload.set = next;
-  workload.grant.granted_cores = next->cores();
+  HeldLimits& limits = workload.limits;
+  const auto next = workload.student.decide(allowed, limits.cpu());
+  if (!next || !limits.set_cpu(*next, now)) return;
+  const double cores = limits.cpu()->cores();
+  workload.grant.granted_cores = cores;
   workload.grant.freed_cores.reset();
-  if (original && *original != kUnlimited)
-    workload.grant.freed_cores = static_cast<double>(*original) / kPeriod - next->cores();
-  if (!writes(workload.level)) {
+  if (const auto original_us = limits.original_quota_us())
+    workload.grant.freed_cores = static_cast<double>(*original_us) / kPeriod - cores;
+  if (!writes(workload.grant.level)) {
     workload.grant.state = State::suggested;
     return;
   }
-  if (workload.slow_since) return;  // the next retry applies it
+  if (limits.slow()) return;  // the next retry applies it
   ++workload.grant.refills;
   apply(workload, now);
+}
+
+// Our limits are in force only in the state `set`.
+void Governor::move_margin(Workload& workload, MonoTime now) {
+  if (workload.grant.state != State::set) return workload.margin.stop();
+  workload.margin.move({workload.grant.path, *workload.cpu.use, load_.cores(), workload.memory.rule.used_over_peak()},
+                       student_, troubles_, now);
+}
+
+void Governor::observe_memory(Workload& workload, MonoTime now) {
+  const bool protects = workload.grant.level == Level::protect;
+  if ((!rules_.memory && !protects) || now - workload.memory.at < kMemoryEvery) return;
+  workload.memory.at = now;
+  auto use = workload.meter->memory();
+  if (!use) {
+    if (use.error().code != Errc::not_found) trouble(workload, use.error());
+    return;
+  }
+  if (!*use) return;
+  (*use)->used_us = workload.cpu.use->used_us;
+  (*use)->throttled_us = workload.cpu.use->throttled_us;
+  auto high = workload.memory.rule.observe(**use, now, workload.margin.memory_ratio());
+  const bool moved = move_protection(workload, **use, now);
+  if (protects) {
+    if (moved && !workload.limits.slow()) apply(workload, now);
+    return;
+  }
+  const auto original = workload.limits.originals()[Knob::high_bytes];
+  if (!original) high.reset();
+  if (high) high = std::min(*high, *original);
+  workload.margin.add_memory(**use, high, workload.memory.rule.hurt());
+  if (high && *high == *original) high.reset();
+  if (high == workload.limits.high_bytes) return;
+  workload.limits.high_bytes = high;
+  workload.grant.high_bytes = high;
+  if (workload.grant.level == Level::limits && workload.limits.cpu() && !workload.limits.slow()) apply(workload, now);
+}
+
+// Updates the protection that is reported. Returns true if memory.low must be written.
+bool Governor::move_protection(Workload& workload, const MemoryUse& use, MonoTime now) {
+  const auto original = workload.limits.originals()[Knob::low_bytes];
+  if (!original) return false;
+  const auto above = cgroups_.protection_above(*workload.cgroup);
+  if (!above) {
+    if (above.error().code != Errc::not_found && workload.grant.level == Level::protect)
+      trouble(workload, above.error());
+    return false;
+  }
+  const std::int64_t wanted = workload.memory.protection.observe(use.low_events, workload.memory.rule.usual_bytes(),
+                                                                 protectable_bytes(workload), now);
+  const std::int64_t low = std::max(wanted, *original);
+  workload.grant.low = actuation::Protection{low, std::min(low, above->bytes)};
+  if (workload.grant.level != Level::protect) return false;
+  report_ancestor(workload, *above);
+  const auto next = low > *original ? std::optional(low) : std::nullopt;
+  if (next == workload.limits.low_bytes) return false;
+  workload.limits.low_bytes = next;
+  return true;
+}
+
+// Bytes that the other protected workloads leave.
+std::int64_t Governor::protectable_bytes(const Workload& workload) const {
+  std::int64_t left = rules_.most_protected_bytes;
+  for (const auto& [path, other] : workloads_)
+    if (other.get() != &workload && other->limits.low_bytes)
+      left = std::max<std::int64_t>(0, left - *other->limits.low_bytes);
+  return left;
+}
+
+void Governor::report_ancestor(Workload& workload, const AncestorProtection& above) {
+  if (above.bytes > 0) {
+    workload.memory.least_ancestor.clear();
+    return;
+  }
+  if (workload.memory.least_ancestor == above.path) return;
+  workload.memory.least_ancestor = above.path;
+  troubles_.push_back({Errc::unsupported, above.path + "/memory.low",
+                       "is 0, so " + workload.grant.path + " is protected only from other cgroups below " + above.path +
+                           ", not from the rest of the node",
+                       "set it to the sum that the cgroups below may protect, for a slice: systemctl set-property "
+                       "system.slice MemoryLow=4G"});
 }
 
 // Retries limits that could not be restored before, and checks the limits in force.
@@ -285,22 +300,20 @@ void Governor::put_back_strays(MonoTime now) {
   if (ledger_.held() == 0) return;
   for (const Target& target : ledger_.targets()) {
     const auto workload = workloads_.find(target.name);
-    const bool ours =
-        workload != workloads_.end() && workload->second->target == target && writes(workload->second->level);
+    const bool ours = workload != workloads_.end() && workload->second->limits.target() == target &&
+                      writes(workload->second->grant.level);
     if (!ours) {
       static_cast<void>(ledger_.restore(target));
       continue;
     }
     Workload& mine = *workload->second;
-    if (mine.slow_since) continue;
-    if (now - mine.looked_at < (target.seam == Seam::unit ? kUnitEvery : kSecond)) continue;
-    mine.looked_at = now;
-    const auto seen = ledger_.look(target, now);
-    if (!seen) {
-      if (!waits(mine, seen.error(), now)) trouble(mine, seen.error());
-    } else if (*seen != Outcome::done) {
+    const auto seen = mine.limits.look(ledger_, now);
+    if (!seen) continue;
+    if (!*seen) {
+      if (!waits(mine, seen->error(), now)) trouble(mine, seen->error());
+    } else if (**seen != Outcome::done) {
       lose(mine);
-      if (*seen == Outcome::gone) continue;
+      if (**seen == Outcome::gone) continue;
       mine.grant.state = State::hands_off;
       mine.sought_at = now + kHandsOff - kSeekEvery;
     }
@@ -309,36 +322,39 @@ void Governor::put_back_strays(MonoTime now) {
 
 void Governor::tick(MonoTime now) {
   merge(now);
-  hear_requests();
-  const bool second = !begun_ || now - second_at_ >= kSecond;
+  pass_orders();
+  const bool second = !second_at_ || now - *second_at_ >= kSecond;
   if (second) put_back_strays(now);
-  wishing_.clear();
-  wishes_.clear();
+  std::vector<Workload*> wishing;
+  std::vector<Wish> wishes;
   for (auto& [path, workload] : workloads_) {
-    if (!workload->target) seek(*workload, now);
-    if (!workload->target || !observe(*workload, now)) continue;
-    if (workload->level == Level::protect) {
-      if (workload->slow_since && now >= workload->retry_at) apply(*workload, now);
-      if (workload->target) observe_memory(*workload, now);
+    if (!workload->limits.target()) seek(*workload, now);
+    if (!workload->limits.target()) continue;
+    const auto wish = observe(*workload, now);
+    if (!wish) continue;
+    if (workload->grant.level == Level::protect) {
+      if (workload->limits.retry_due(now)) apply(*workload, now);
+      if (workload->limits.target()) observe_memory(*workload, now);
       continue;
     }
-    wishing_.push_back(workload.get());
-    wishes_.push_back(workload->wish);
+    wishing.push_back(workload.get());
+    wishes.push_back(*wish);
   }
   if (second) {
     if (auto read = load_.read(now, throttled_us_); !read) troubles_.push_back(read.error());
     second_at_ = now;
-    begun_ = true;
   }
   double headroom = load_.headroom_cores().value_or(0);
-  if (reported_ && reported_->headroom_cores) headroom = std::min(headroom, *reported_->headroom_cores);
-  bound_boosts(wishes_, headroom);
-  for (std::size_t i = 0; i < wishing_.size(); ++i) {
-    act(*wishing_[i], wishes_[i], now);
-    if (wishing_[i]->slow_since && now >= wishing_[i]->retry_at) apply(*wishing_[i], now);
-    if (!wishing_[i]->target) continue;
-    observe_memory(*wishing_[i], now);
-    if (wishing_[i]->target) move_margin(*wishing_[i], now);
+  if (orders_.agent() && orders_.agent()->headroom_cores)
+    headroom = std::min(headroom, *orders_.agent()->headroom_cores);
+  bound_boosts(wishes, headroom);
+  for (std::size_t i = 0; i < wishing.size(); ++i) {
+    Workload& workload = *wishing[i];
+    act(workload, wishes[i], now);
+    if (workload.limits.retry_due(now)) apply(workload, now);
+    if (!workload.limits.target()) continue;
+    observe_memory(workload, now);
+    if (workload.limits.target()) move_margin(workload, now);
   }
 }
 
@@ -347,14 +363,25 @@ actuation::Report Governor::report() const {
   out.headroom_cores = load_.headroom_cores();
   out.foreign = ledger_.foreign();
   out.student_out = student_out();
-  if (reported_) out.core_power_w = reported_->core_power_w;
+  if (orders_.agent()) out.core_power_w = orders_.agent()->core_power_w;
   for (const auto& [path, workload] : workloads_) {
     auto& grant = out.grants.emplace_back(workload->grant);
-    if (!grant.minute || (reported_ && reported_->memory)) continue;
+    grant.minute = workload->margin.minute();
+    if (!grant.minute || (orders_.agent() && orders_.agent()->memory)) continue;
     grant.minute->memory.reset();
     grant.minute->student_out = false;
   }
   return out;
+}
+
+std::size_t Governor::student_out() const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(workloads_, [](const auto& entry) { return !entry.second->margin.student_in_use(); }));
+}
+
+std::optional<double> Governor::margin_ratio(const std::string& path) const {
+  const auto found = workloads_.find(path);
+  return found == workloads_.end() ? std::nullopt : std::optional(found->second->margin.ratio());
 }
 
 std::vector<Error> Governor::take_troubles() { return std::exchange(troubles_, {}); }

@@ -80,7 +80,7 @@ void listen(AgentLink& link, Governor& governor, MonoTime now, MonoTime& complai
   auto message = link.receive();
   if (!message) return complain(message.error());
   if (!*message) return;
-  if (auto& orders = (*message)->orders) governor.order(std::move(*orders), now);
+  if (auto& orders = (*message)->orders) governor.orders().receive(std::move(*orders), now);
   link.send(governor.report());
 }
 
@@ -150,7 +150,7 @@ Status run(const ActuatorConfig& config, const Machine& machine, const Clock& cl
   if (const long pages = ::sysconf(_SC_PHYS_PAGES), page = ::sysconf(_SC_PAGESIZE); pages > 0 && page > 0)
     rules.most_protected_bytes = static_cast<std::int64_t>(pages) * page / 2;
   Governor governor(cgroups, limits, ledger, std::move(load), rules);
-  governor.own(config.workloads);
+  governor.orders().own(config.workloads);
   WATTLE_TRY(auto student, open_student(config, governor, log));
   std::optional<AgentLink> link;
   if (!config.socket.empty()) {

@@ -33,8 +33,8 @@ void Guardrails::watch() {
     now.power_w += *node.power_w;
   }
   now.compared = parts_.decider.engine().shadow().compared();
-  const placement::ClusterModel& known = parts_.decider.engine().cluster_model();
-  parts_.rollout.watch(now, {budget_now(known.cpu_wait()), budget_now(known.late())});
+  const placement::PodTime& pod_time = parts_.decider.engine().cluster_model().pod_time();
+  parts_.rollout.watch(now, {budget_now(pod_time.cpu_wait()), budget_now(pod_time.late())});
   drain();
 }
 

@@ -49,7 +49,7 @@ void DecisionCore::take(const RolloutSpec& spec) {
   }
   spec_ = spec;
   ++takes_;
-  engine_.cluster_model().set_limits(spec.limits);
+  engine_.cluster_model().pod_time().set_limits(spec.limits);
   const auto other = engine_.set_policy(spec.policy, spec.reward);
   assert(other);  // callers check the spec
   ++edition_;     // an answer of before is no answer now
@@ -94,7 +94,7 @@ void DecisionCore::refresh(MonoTime now) {
   refreshed_ = now;
   const placement::ClusterView& view = state_.view({}, now);
   follow_recalled(now);
-  engine_.cluster_model().set_acting(acts(arm().arm));
+  engine_.cluster_model().pod_time().set_acting(acts(arm().arm));
   follow_block();
   networks_.offer();
   const placement::Candidate served = engine_.trials().serves();

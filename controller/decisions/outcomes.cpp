@@ -51,7 +51,7 @@ void Outcomes::record(const std::string& node, const Record& record, const Recor
       const auto workload = known->workloads.find(uid);
       if (workload == known->workloads.end() || !workload->second.cpu_cores) continue;
       const double cores = workload->second.whole_cores();
-      readings.push_back({core_.engine().cluster_model().pod(uid), cores,
+      readings.push_back({core_.engine().cluster_model().pods().find(uid), cores,
                           placement::stalled_ratio(workload->second.values, cores, interval_s)});
     }
     core_.engine().on_usage(readings, interval_s);

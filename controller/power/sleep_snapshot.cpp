@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "controller/state/cluster_state.hpp"
-#include "placement/cluster/cluster_model.hpp"
+#include "placement/cluster/view_fleet.hpp"
 
 namespace wattle::controller::power {
 

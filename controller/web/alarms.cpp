@@ -59,10 +59,10 @@ std::vector<Alarm> alarms(const Parts& from, const FleetSums& sums) {
       list.push_back({"store", "the store accepts no records: " + problem, "health"});
   if (const Duration tick = from.telemetry.shedding().tick; tick > Duration{0})
     list.push_back({"overload", overload_text(tick), "health"});
-  const placement::ClusterModel& known = from.decider.engine().cluster_model();
-  const double waiting = known.cpu_wait().used_ratio().value_or(0), late = known.late().used_ratio().value_or(0);
-  if (waiting > 1) list.push_back({"cpu_wait", budget_text(known.cpu_wait(), "wait for CPU"), "saving"});
-  if (late > 1) list.push_back({"late", budget_text(known.late(), "exceed their soft latency"), "saving"});
+  const placement::PodTime& pod_time = from.decider.engine().cluster_model().pod_time();
+  const double waiting = pod_time.cpu_wait().used_ratio().value_or(0), late = pod_time.late().used_ratio().value_or(0);
+  if (waiting > 1) list.push_back({"cpu_wait", budget_text(pod_time.cpu_wait(), "wait for CPU"), "saving"});
+  if (late > 1) list.push_back({"late", budget_text(pod_time.late(), "exceed their soft latency"), "saving"});
   if (waiting > 1 && late > waiting) std::swap(list.back(), list[list.size() - 2]);
   for (std::string& text : from.sizing.alarms()) list.push_back({"right-size", std::move(text), "saving"});
   for (Alarm& alarm : sleep_alarms(from)) list.push_back(std::move(alarm));

@@ -238,10 +238,10 @@ json node_details_json(const Parts& from, const std::string& name, const Node& n
   return object;
 }
 
-json budgets_json(const placement::ClusterModel& known) {
-  json budgets = {{"cpu_wait", budget_json(known.cpu_wait())}, {"late", budget_json(known.late())}};
-  budgets["cpu_wait"]["price_w"] = known.cpu_wait().price();
-  budgets["late"]["price"] = known.latency_price();
+json budgets_json(const placement::PodTime& pod_time) {
+  json budgets = {{"cpu_wait", budget_json(pod_time.cpu_wait())}, {"late", budget_json(pod_time.late())}};
+  budgets["cpu_wait"]["price_w"] = pod_time.cpu_wait().price();
+  budgets["late"]["price"] = pod_time.latency_price();
   return budgets;
 }
 

@@ -7,7 +7,7 @@
 #include "common/json/value.hpp"
 #include "controller/parts.hpp"
 #include "controller/state/cluster_state.hpp"
-#include "placement/cluster/cluster_model.hpp"
+#include "placement/cluster/pod_time.hpp"
 
 namespace wattle::controller {
 
@@ -27,6 +27,6 @@ SortedJson pod_details_json(const Parts& from, const std::string& node, const st
                             const Workload& workload);
 SortedJson findings_json(const Node& node);
 // {"cpu_wait": {...}, "late": {...}}. A budget that is not in force has no limit.
-SortedJson budgets_json(const placement::ClusterModel& known);
+SortedJson budgets_json(const placement::PodTime& pod_time);
 
 }  // namespace wattle::controller

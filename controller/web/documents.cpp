@@ -128,7 +128,7 @@ std::string status(const Parts& from, const FleetSums& sums) {
       {"epsilon", explores ? json(from.decider.networks().epsilon()) : json(nullptr)},
       {"samples", from.telemetry.figures().records},
       {"samples_refused", from.telemetry.figures().refused},
-      {"budgets", budgets_json(from.decider.engine().cluster_model())},
+      {"budgets", budgets_json(from.decider.engine().cluster_model().pod_time())},
       {"idle", idle_json(from.config.tariff, sums, could_sleep(from, sums))},
       {"asks", asks_json(from.shims, from.watch.on(), now)},
       {"shims", shims_json(from.shims, now)},
@@ -163,7 +163,8 @@ Document decisions(const Parts& from, const Arguments& arguments) {
 
 Result<std::string> explain(const Decider& decider, const Arguments& arguments) {
   WATTLE_TRY(const LoggedDecision* entry, newest_decision(decider.log(), arguments));
-  return dump({{"decision", explained_json(*entry)}, {"budgets", budgets_json(decider.engine().cluster_model())}});
+  return dump(
+      {{"decision", explained_json(*entry)}, {"budgets", budgets_json(decider.engine().cluster_model().pod_time())}});
 }
 
 // Latency to a target: the latest measurement of each node with fresh telemetry, and whether it may be acted upon.
@@ -246,7 +247,7 @@ std::string policy_text(const Parts& from) {
   policy["modelled"] = modelled_json(saving_now(from), from.config.tariff);
   policy["ranked_by"] = ranked_by(from.decider);
   policy["candidates"] = contenders_json(from.decider.networks().contenders());
-  policy.update(budgets_json(from.decider.engine().cluster_model()));
+  policy.update(budgets_json(from.decider.engine().cluster_model().pod_time()));
   return dump(policy);
 }
 

@@ -108,7 +108,7 @@ std::string fleet_text(const Parts& from, const FleetSums& sums) {
                 {"decided_by", decided_by_json(from.decider.log())},
                 {"placements", decided.placements},
                 {"outcomes", decided.outcomes},
-                {"budgets", budgets_json(from.decider.engine().cluster_model())}};
+                {"budgets", budgets_json(from.decider.engine().cluster_model().pod_time())}};
   from.config.tariff.add_to(fleet, per_day_j(sums.power_w()), "_per_day");
   return json{{"fleet", std::move(fleet)}}.dump();
 }

@@ -184,8 +184,8 @@ void add_certificates(Families& families, const Parts& from) {
 }
 
 // A limit is absent while the budget is not in force.
-void add_budgets(Families& families, const placement::ClusterModel& known) {
-  const std::array budgets{std::pair("cpu_wait", &known.cpu_wait()), std::pair("late", &known.late())};
+void add_budgets(Families& families, const placement::PodTime& pod_time) {
+  const std::array budgets{std::pair("cpu_wait", &pod_time.cpu_wait()), std::pair("late", &pod_time.late())};
   MetricFamily& limits = families.family(
       "wattle_controller_budget_limit_ratio",
       "Budget for the share of time that pods wait for CPU or exceed a soft latency limit.", MetricType::Gauge);
@@ -201,7 +201,7 @@ void add_budgets(Families& families, const placement::ClusterModel& known) {
 void add_modes(Families& families, const Parts& from) {
   families.gauge("wattle_controller_acting", "1 if the controller returns scores, 0 if its answers are neutral.",
                  acts(from.decider.arm().arm) ? 1.0 : 0.0);
-  add_budgets(families, from.decider.engine().cluster_model());
+  add_budgets(families, from.decider.engine().cluster_model().pod_time());
   families.counter("wattle_controller_rollbacks_total", "Rollbacks by monitors.", from.rollout.figures().rollbacks);
   families.gauge("wattle_controller_policy_unwritten_changes",
                  "Changes of mode, policy or reward that are in force but not saved in the control file.",

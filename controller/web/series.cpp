@@ -140,7 +140,7 @@ void Series::add_fleet(const Parts& from, const FleetSums& sums, std::int64_t no
     if (!counted_at_ || now <= *counted_at_) return std::nullopt;
     return static_cast<double>(count - before) * 60 / seconds(now - *counted_at_);
   };
-  const placement::ClusterModel& model = from.decider.engine().cluster_model();
+  const placement::PodTime& pod_time = from.decider.engine().cluster_model().pod_time();
   const bool acting = acts(from.decider.arm().arm);
   const auto share = [acting](const placement::Budget& budget) {
     if (!acting) return budget.under_default();
@@ -148,7 +148,7 @@ void Series::add_fleet(const Parts& from, const FleetSums& sums, std::int64_t no
   };
   fleet_.add(now_s,
              {known(sums.measured_w), known(sums.estimated_w), known(default_w(from, sums)), known(sums.cpu_used_cores),
-              known(share(model.cpu_wait())), known(share(model.late())), known(decided.mean_reward()),
+              known(share(pod_time.cpu_wait())), known(share(pod_time.late())), known(decided.mean_reward()),
               known(from.learning.figures().loss), static_cast<float>(sums.pods), static_cast<float>(sums.with_pods),
               known(per_min(decided.decisions, decisions_)), known(per_min(successful, successful_))},
              pods_by_node(from));

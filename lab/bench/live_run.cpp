@@ -288,7 +288,7 @@ Result<LivePlayed> play_live(const Episode& episode, LivePlayer& player, const p
   figures.work_core_s = end.work_core_s - begun.work_core_s;
   const double undisturbed_s = end.work_pod_s - begun.work_pod_s;
   if (undisturbed_s > 0) figures.life_stretch = (end.pod_s - begun.pod_s) / undisturbed_s;
-  figures.wait_limit = player.engine().cluster_model().cpu_wait().limit();
+  figures.wait_limit = player.engine().cluster_model().pod_time().cpu_wait().limit();
   if (requests != nullptr) {
     const SetRequests& set = requests->figures();
     figures.requests_set = set.writes - set_before.writes;

@@ -1,26 +1,28 @@
+// cluster_model: combines its parts.
+// Format   "wattle-cluster-model 1\n", SHA-256 of the rest in hex, "\n", the rest (placement/cluster/packed.hpp):
+//          demand, forecast, mean request and its weight, curves by node, budget of waiting, waiting of the fleet and
+//          by node, variance of requests, budget of lateness, scores of the forecast, pairs of applications
 #include "placement/cluster/cluster_model.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
+#include "common/digest.hpp"
+#include "placement/cluster/pair_waits.hpp"
 #include "placement/cluster/sane_view.hpp"
 
 namespace wattle::placement {
 
 namespace {
 
+constexpr std::string_view kMagic = "wattle-cluster-model 1\n";
+constexpr std::size_t kDigestSize = 64;
+constexpr std::size_t kMaxBytes = std::size_t{256} << 20;
 // Trust in a correct forecast where pods stay. It is below 1, because the end of growth cannot be observed in advance.
 // On the training fleets 0.3 and 1 did not differ (lab/docs/placement.md); this lies between them.
 constexpr double kStayTrust = 0.6;
-// Deviation of requests over their mean; plans count pods of the mean request.
-constexpr double kAlikeRequests = 0.1, kUnlikeRequests = 0.4;
-constexpr double kLeastRequest_cores = 1e-3;
-constexpr double kLeastSeen_s = 60;     // until a pod's own spread is used
-constexpr double kBurst_s = 300;        // correlation time of a pod's deviation from its mean
-constexpr double kUpperEnd = 1.28;      // deviations that nine of ten normal values stay below
-constexpr double kRequestMemory = 200;  // pods
-constexpr double kAtOnce_s = 5;         // minimum between urgent revisions
+constexpr double kAtOnce_s = 5;  // minimum between urgent revisions
 constexpr std::size_t kLifeExpectations = 50;
 constexpr std::size_t kMaxKnownNodes = 100'000;
 
@@ -32,316 +34,155 @@ double mean_of(const std::vector<double>& values) {
 
 bool apart_by(double a, double b, double ratio) { return std::abs(a - b) > ratio * std::max(a, b); }
 
-// The observed mean deviates by bursts of kBurst_s, the prediction by the spread of similar pods.
-double prior_of(const DemandPrediction& predicted) {
-  const double spread2 = predicted.sd_cores * predicted.sd_cores;
-  return spread2 > 0 ? std::clamp(kBurst_s * predicted.burst_cores2 / spread2, kLeastSeen_s, kHour_s) : kHour_s;
+bool apart_by(const std::vector<double>& a, const std::vector<double>& b, double ratio) {
+  return a.empty() != b.empty() || apart_by(mean_of(a), mean_of(b), ratio);
 }
 
-// Ignores a soft limit that is not a valid time or is above the hard one, as decisions do.
-std::map<std::pair<std::string, double>, std::uint64_t>::value_type* limited_in(
-    std::map<std::pair<std::string, double>, std::uint64_t>& limited, const PodSpec& pod) {
-  if (!pod.latency_soft_ms) return nullptr;
-  std::vector<std::string> ignored;
-  const auto soft_ms = with_sane_limits(pod, ignored).latency_soft_ms;
-  if (!soft_ms) return nullptr;
-  auto& kind = *limited.try_emplace({pod.latency_target, *soft_ms}).first;
-  ++kind.second;
-  return &kind;
-}
-
-// Compares at the loads that nodes are filled to, where a plan would notice.
-bool other_waiting(const WaitingCurve& a, const WaitingCurve& b) {
-  constexpr double kNoticed = 0.03;
-  for (const double load : {0.5, 0.7, 0.9})
-    if (std::abs(a.wait(load, 0.01, 1) - b.wait(load, 0.01, 1)) > kNoticed) return true;
-  return false;
+void follow_usual_request(Fleet& fleet) {
+  const Resources& mean = fleet.mean_request;
+  const auto moved = [](double was, double is) { return std::abs(is - was) > kUsualHysteresis * was; };
+  if (moved(fleet.usual_request.cpu_cores, mean.cpu_cores) ||
+      moved(fleet.usual_request.memory_bytes, mean.memory_bytes))
+    fleet.usual_request = mean;
 }
 
 }  // namespace
 
 ClusterModel::ClusterModel(ClusterModelOptions options)
-    : options_(options), demand_(options.demand), forecast_(options.forecast) {
-  fleet_.pods_stay = false;
-  fleet_.revision = 1;
-}
-
-// Too few readings give no useful variance.
-inline std::optional<double> ClusterModel::Running::burst_cores2() const {
-  if (seen_s < kLeastSeen_s) return std::nullopt;
-  const double mean = seen_core_s / seen_s;
-  return std::max(0.0, seen_core2_s / seen_s - mean * mean);
-}
-
-inline ClusterModel::Expected ClusterModel::Running::reckon() const {
-  const double unknown = prior_s / (prior_s + seen_s);  // weight of the prediction
-  const double own = burst_cores2().value_or(predicted.burst_cores2);
-  Expected made;
-  made.cores = predicted.cores;
-  if (seen_s > 0) made.cores += (1 - unknown) * (seen_core_s / seen_s - predicted.cores);
-  made.cores2 = own + unknown * (predicted.burst_cores2 + predicted.sd_cores * predicted.sd_cores - own);
-  made.unsure_cores = kUpperEnd * unknown * predicted.unsure_cores;
-  return made;
-}
-
-inline void ClusterModel::Running::see(double cores, double interval_s) {
-  seen_core_s += cores * interval_s;
-  seen_core2_s += cores * cores * interval_s;
-  seen_s += interval_s;
-  last_cores = cores;
-  expected = reckon();
-}
-
-// Reports soon, because similar pods may arrive at any time, and then at doubling intervals. The end of the pod reports
-// the rest.
-inline bool ClusterModel::Running::reports() const {
-  return reported_s < kHour_s && seen_s >= std::clamp(2 * reported_s, kLeastSeen_s, kHour_s);
-}
-
-inline void ClusterModel::Sums::add(const Running& running) {
-  ++pods;
-  pods_cores += running.expected.cores;
-  pods_cores2 += running.expected.cores2;
-  unsure_cores += running.expected.unsure_cores;
-  last_cores += running.last_cores;
-  life_s += running.predicted.life_s;
-}
-
-inline void ClusterModel::Sums::take(const Running& running) {
-  --pods;
-  pods_cores -= running.expected.cores;
-  pods_cores2 -= running.expected.cores2;
-  unsure_cores -= running.expected.unsure_cores;
-  last_cores -= running.last_cores;
-  life_s -= running.predicted.life_s;
-  if (pods == 0) *this = {};  // no rounding errors remain
-}
-
-void ClusterModel::touch(const Known& known) {
-  if (known.row != kNoRow && touched_.size() < rows_.size()) touched_.push_back(known.row);
-}
-
-// Reports the usage since the last report, within the first hour.
-void ClusterModel::report(std::uint32_t slot) {
-  Running& running = pods_[slot];
-  const double since_s = running.seen_s - running.reported_s;
-  if (running.reported_s >= kHour_s || !(since_s > 0)) return;
-  Identity& whose = whose_[slot];
-  demand_.observe(whose.app, whose.arrived_with, std::max(0.0, running.seen_core_s - whose.reported_core_s) / since_s,
-                  since_s, running.burst_cores2());
-  running.reported_s = running.seen_s;
-  whose.reported_core_s = running.seen_core_s;
-}
-
-std::uint32_t ClusterModel::free_slot() {
-  if (free_.empty()) {
-    pods_.emplace_back();
-    whose_.emplace_back();
-    return static_cast<std::uint32_t>(pods_.size() - 1);
-  }
-  const std::uint32_t slot = free_.back();
-  free_.pop_back();
-  return slot;
-}
-
-PodHandle ClusterModel::pod(const std::string& uid) const {
-  const auto found = slot_of_.find(uid);
-  return found != slot_of_.end() ? PodHandle{found->second, pods_[found->second].generation} : PodHandle{};
-}
-
-const std::string* ClusterModel::uid(PodHandle pod) const { return runs(pod) ? whose_[pod.slot].uid : nullptr; }
+    : options_(options),
+      demand_(options.demand),
+      forecast_(options.forecast),
+      rows_({options.idle_nodes_sleep, options.sleep_w, options.stale_after_s, options.change_ratio}) {}
 
 PodHandle ClusterModel::placed(const PodSpec& pod, const std::string& node, MonoTime now) {
   if (pod.daemonset || pod.uid.empty()) return {};
-  if (const PodHandle known = this->pod(pod.uid); runs(known)) return known;
-  if (slot_of_.size() >= options_.max_pods) return {};
-  if (known_.size() >= kMaxKnownNodes && !known_.contains(node)) return {};
-  const std::uint32_t slot = free_slot();
-  Running& running = pods_[slot];
-  running = Running{.generation = running.generation + 1};
-  running.known = &known_[node];
-  const std::string* uid = &slot_of_.emplace(pod.uid, slot).first->first;
-  const AppKey app = app_key_of(pod);
-  whose_[slot] = {
-      uid, app, app_id_of(app), 0, pod.request, pod.request, now, 0, limited_in(running.known->limited, pod)};
-  running.predicted = predict(pod);
-  running.prior_s = prior_of(running.predicted);
-  running.expected = running.reckon();
-  running.known->add(running);
-  touch(*running.known);
-  whose_[slot].there_cores = sane(running.predicted.cores, kMostCores);
-  running.known->apps.add(whose_[slot].id, sane(pod.request).cpu_cores, whose_[slot].there_cores, 1);
+  if (const PodHandle known = pods_.find(pod.uid); pods_.runs(known)) return known;
+  if (pods_.size() >= options_.max_pods) return {};
+  if (nodes_.size() >= kMaxKnownNodes && !nodes_.contains(node)) return {};
+  const PodHandle started = pods_.start(pod, nodes_[node], predict(pod), now);
   forecast_.arrived(pod.request.cpu_cores);
-  request_weight_ = std::min(request_weight_ + 1, kRequestMemory);
-  Resources& mean = arrived_request_;
-  const Resources request = sane(pod.request);
-  const double away_cores = request.cpu_cores - mean.cpu_cores;
-  mean.cpu_cores += away_cores / request_weight_;
-  request_variance_cores2_ +=
-      (away_cores * (request.cpu_cores - mean.cpu_cores) - request_variance_cores2_) / request_weight_;
-  mean.memory_bytes += (request.memory_bytes - mean.memory_bytes) / request_weight_;
-  resized_.arrived_with.cpu_cores += request.cpu_cores;
-  resized_.arrived_with.memory_bytes += request.memory_bytes;
-  follow_mean_request();
-  return {slot, running.generation};
-}
-
-void ClusterModel::used(std::span<const PodReading> readings, double interval_s) {
-  if (!std::isfinite(interval_s) || interval_s <= 0) return;
-  Known* known = nullptr;  // of the node whose sums are being updated
-  Sums sums;
-  const auto put_back = [&] {
-    if (known == nullptr) return;
-    static_cast<Sums&>(*known) = sums;
-    touch(*known);
-  };
-  for (const auto& [pod, cores, waited] : readings) {
-    if (!runs(pod) || !std::isfinite(cores) || cores < 0) continue;
-    Running& running = pods_[pod.slot];
-    if (running.known != known) {
-      put_back();
-      known = running.known;
-      sums = *known;
-    }
-    sums.take(running);
-    running.see(cores, interval_s);
-    sums.add(running);
-    if (waited && *waited >= 0 && *waited <= 1) {
-      running.waited_s += *waited * interval_s;
-      running.waited_of_s += interval_s;
-      waits_reported_ = true;
-    }
-    if (running.reports()) report(pod.slot);
-    if (running.seen_s - running.reported_life_s < kHour_s) continue;
-    demand_.observe_life(whose_[pod.slot].app, running.seen_s - running.reported_life_s, false);
-    running.reported_life_s = running.seen_s;
-  }
-  put_back();
+  requests_.started(pod.request);
+  rows_.fleet().mean_request = requests_.mean();
+  return started;
 }
 
 void ClusterModel::gone(const std::string& uid, MonoTime now) {
-  const auto found = slot_of_.find(uid);
-  if (found == slot_of_.end()) return;
-  const std::uint32_t slot = found->second;
-  Running& running = pods_[slot];
-  const Identity& whose = whose_[slot];
-  running.known->take(running);
-  touch(*running.known);
-  running.known->apps.add(whose.id, sane(whose.request).cpu_cores, whose.there_cores, -1);
-  report(slot);
-  if (whose.limited != nullptr && --whose.limited->second == 0) running.known->limited.erase(whose.limited->first);
-  demand_.observe_life(whose.app, std::max(1.0, seconds(now - whose.since) - running.reported_life_s), true);
-  forecast_.went(whose.request.cpu_cores);
-  const Resources arrived_with = sane(whose.arrived_with);
-  resized_.arrived_with.cpu_cores -= arrived_with.cpu_cores;
-  resized_.arrived_with.memory_bytes -= arrived_with.memory_bytes;
-  count_resized(whose, -1);
-  if (slot_of_.size() == 1) resized_ = {};  // no rounding errors remain
-  follow_mean_request();
-  running.known = nullptr;
-  free_.push_back(slot);
-  slot_of_.erase(found);
+  const auto ended = pods_.end(uid, now, demand_);
+  if (!ended) return;
+  forecast_.went(ended->now.cpu_cores);
+  requests_.ended(ended->now, ended->arrived_with);
+  rows_.fleet().mean_request = requests_.mean();
 }
 
-bool ClusterModel::same_nodes(const ClusterView& view) const {
-  if (rows_.size() != view.nodes.size()) return false;
-  for (std::size_t i = 0; i < rows_.size(); ++i)
-    if (rows_[i].name != view.nodes[i].name) return false;
-  return true;
-}
-
-void ClusterModel::list_nodes(const ClusterView& view) {
-  for (auto& [name, known] : known_) known.row = kNoRow;
-  rows_.clear();
-  fleet_.nodes.assign(view.nodes.size(), {});
-  fleet_.only.clear();
-  for (const NodeView& node : view.nodes) {
-    Known& known = known_[node.name];
-    known.row = rows_.size();
-    rows_.push_back({node.name, &known, false, {}, {}, {}});
-  }
+void ClusterModel::resized(const std::string& uid, const Resources& request) {
+  const auto before = pods_.resize(uid, request);
+  if (!before) return;
+  forecast_.resized(request.cpu_cores - before->now.cpu_cores);
+  requests_.resized(before->now, request, before->arrived_with);
+  rows_.fleet().mean_request = requests_.mean();
 }
 
 Fleet& ClusterModel::refresh(const ClusterView& view) {
-  const bool fresh = !same_nodes(view);
-  if (fresh) list_nodes(view);
+  const bool fresh = !rows_.same_nodes(view);
+  if (fresh) rows_.list_nodes(view, nodes_);
   const double passed_s = refreshed_ ? std::max(0.0, seconds(view.now - *refreshed_)) : 0.0;
   refreshed_ = view.now;
-  follow(view, passed_s);
-  follow_waiting(view, passed_s);
-  follow_late(view, passed_s);
-  follow_pairs(view);
-  follow_curves(view, passed_s);
-  follow_usual_request();
-  fill(view);
+  observe(view, passed_s);
+  Fleet& fleet = rows_.fleet();
+  follow_usual_request(fleet);
+  rows_.fill(view, row_values(), pods_.changed());
   revise(view, fresh);
-  if (fleet_.pods_stay && forecast_.pods_stay()) fleet_.trust = trust();
-  return all_open();
+  if (fleet.pods_stay && forecast_.pods_stay()) fleet.trust = trust();
+  fleet.pairs = pairs_.pairs() > 0 ? &pairs_ : nullptr;
+  rows_.open_all();
+  return fleet;
+}
+
+void ClusterModel::observe(const ClusterView& view, double passed_s) {
+  double requested_cores = 0;
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    const NodeView& node = view.nodes[i];
+    KnownNode& known = rows_.node(i);
+    requested_cores += node.requested.cpu_cores;
+    usage_.add(node, known, passed_s);
+    if (usable(node, options_.stale_after_s)) pod_time_.add(node, known);
+    doubt_.add(node.curve, known.curve);
+    rows_.set_curve(i, node.curve);
+  }
+  usage_.end_round(passed_s);
+  pod_time_.end_round(passed_s);
+  doubt_.end_round(rows_.size(), passed_s);
+  forecast_.sample(requested_cores, seconds(view.now.time_since_epoch()));
+  learn_pairs(pods_.take_waits(), view, pairs_);
+  const double error_cores = forecast_.hour().score().error_cores;
+  Fleet& fleet = rows_.fleet();
+  fleet.forecast_error_ratio = requested_cores > 0 ? sane(error_cores / requested_cores, 1e6) : 0;
+  fleet.cpu_wait_price_w = pod_time_.cpu_wait().price();
+  fleet.latency_price = pod_time_.latency_price();
 }
 
 void ClusterModel::revise(const ClusterView& view, bool must) {
   const double since_s = revised_ ? seconds(view.now - *revised_) : options_.revise_every_s;
   const bool due = since_s >= options_.revise_every_s;
   if (!must && !due && since_s < kAtOnce_s) return;
-  bool moved = must;
-  for (std::size_t i = 0; i < rows_.size() && !moved; ++i) {
-    const Row& row = rows_[i];
-    const Resources size = size_of(view.nodes[i]);
-    moved = row.usable != usable(view.nodes[i], options_.stale_after_s) ||
-            row.allocatable.cpu_cores != size.cpu_cores || row.allocatable.memory_bytes != size.memory_bytes;
-    const auto& watts = fleet_.nodes[i].watts;
-    moved = moved || (due && fleet_.cpu_wait_price_w > 0 && other_waiting(fleet_.nodes[i].waiting, row.waiting));
-    for (std::size_t k = 0; due && !moved && k < kCurvePoints; ++k)
-      moved = std::abs(watts[k] - row.watts[k]) > options_.change_ratio * row.watts.back();
-  }
-  std::vector<double> cores = fleet_.expected_cores, demand = fleet_.expected_demand;
+  Fleet& fleet = rows_.fleet();
+  bool moved = must || rows_.moved(view, due);
+  std::vector<double> cores = fleet.expected_cores, demand = fleet.expected_demand;
   if (due || must) {
     double capacity_cores = 0;
     for (const NodeView& node : view.nodes)
       if (usable(node, options_.stale_after_s)) capacity_cores += size_of(node).cpu_cores;
     cores = forecast_.expected_cores(capacity_cores);
     demand = demand_.expected_demand(kLifeExpectations);
-    const auto apart = [&](const std::vector<double>& a, const std::vector<double>& b) {
-      return a.empty() != b.empty() ||
-             std::abs(mean_of(a) - mean_of(b)) > options_.change_ratio * std::max(mean_of(a), mean_of(b));
-    };
-    moved = moved || apart_by(fleet_.cpu_wait_price_w, planned_price_w_, options_.price_ratio);
-    moved = moved || fleet_.pods_stay != forecast_.pods_stay() || apart(cores, fleet_.expected_cores) ||
-            apart(demand, fleet_.expected_demand);
+    moved = moved || apart_by(fleet.cpu_wait_price_w, planned_price_w_, options_.price_ratio) ||
+            fleet.pods_stay != forecast_.pods_stay() || apart_by(cores, fleet.expected_cores, options_.change_ratio) ||
+            apart_by(demand, fleet.expected_demand, options_.change_ratio);
   }
   if (due) revised_ = view.now;
   if (!moved) return;
   revised_ = view.now;
-  fleet_.expected_cores = std::move(cores);
-  fleet_.expected_demand = std::move(demand);
-  fleet_.expected_burst_cores2 = spread() * demand_.expected_burst_cores2();
-  fleet_.trust = trust();
-  planned_price_w_ = fleet_.cpu_wait_price_w;
-  fleet_.pods_stay = forecast_.pods_stay();
-  fleet_.hold_s = fleet_.pods_stay ? kDay_s : demand_.predict({}, {1, 0}).life_s;
-  cores_per_request_ = demand_.predict({}, {1, 0}).cores;
-  for (std::size_t i = 0; i < rows_.size(); ++i) {
-    rows_[i].usable = usable(view.nodes[i], options_.stale_after_s);
-    rows_[i].watts = fleet_.nodes[i].watts;
-    rows_[i].waiting = fleet_.nodes[i].waiting;
-    rows_[i].allocatable = size_of(view.nodes[i]);
-  }
-  fill(view);
-  ++fleet_.revision;
+  fleet.expected_cores = std::move(cores);
+  fleet.expected_demand = std::move(demand);
+  fleet.expected_burst_cores2 = usage_.spread() * demand_.expected_burst_cores2();
+  fleet.trust = trust();
+  planned_price_w_ = fleet.cpu_wait_price_w;
+  fleet.pods_stay = forecast_.pods_stay();
+  const DemandPrediction usual = demand_.predict({}, {1, 0});
+  fleet.hold_s = fleet.pods_stay ? kDay_s : usual.life_s;
+  cores_per_request_ = usual.cores;
+  rows_.revise(view);
+  rows_.fill(view, row_values(), pods_.changed());
+  ++fleet.revision;
 }
 
+void ClusterModel::update(const ClusterView& view) {
+  if (!rows_.update(view, row_values(), pods_.changed())) refresh(view);
+  rows_.fleet().pairs = pairs_.pairs() > 0 ? &pairs_ : nullptr;
+}
+
+Fleet& ClusterModel::fleet(const ClusterView& view) {
+  update(view);
+  rows_.open_all();
+  return rows_.fleet();
+}
+
+Fleet& ClusterModel::fleet(const ClusterView& view, std::vector<std::size_t> only) {
+  update(view);
+  rows_.open_only(std::move(only));
+  return rows_.fleet();
+}
+
+// Where pods stay, it is the trust in the forecast, reduced by how much requests differ and by how many curves were
+// reopened recently. 0 before the forecast has data.
 double ClusterModel::trust() const {
   if (!forecast_.known()) return 0;
   if (!forecast_.pods_stay()) return plan_trust_;
-  const double spread =
-      std::sqrt(std::max(0.0, request_variance_cores2_)) / std::max(arrived_request_.cpu_cores, kLeastRequest_cores);
-  const double alike = std::clamp((kUnlikeRequests - spread) / (kUnlikeRequests - kAlikeRequests), 0.0, 1.0);
-  return kStayTrust * alike * forecast_.hour().trust() * (1 - curve_doubt_);
+  return kStayTrust * requests_.alike() * forecast_.hour().trust() * (1 - doubt_.share());
 }
 
 void ClusterModel::set_plan_trust(double trust) {
   plan_trust_ = std::clamp(trust, 0.0, 1.0);
-  fleet_.trust = this->trust();
+  rows_.fleet().trust = this->trust();
 }
 
 DemandPrediction ClusterModel::predict(const PodSpec& pod) const {
@@ -354,28 +195,89 @@ PodEstimate ClusterModel::ask(const PodSpec& pod) const {
   const DemandPrediction predicted = predict(pod);
   return {sane(pod.request),
           sane(predicted.cores, kMostCores),
-          fleet_.pods_stay ? kDay_s : predicted.life_s,
-          sane(spread() * (predicted.burst_cores2 + predicted.sd_cores * predicted.sd_cores), kMostCores * kMostCores),
+          rows_.fleet().pods_stay ? kDay_s : predicted.life_s,
+          sane(usage_.spread() * (predicted.burst_cores2 + predicted.sd_cores * predicted.sd_cores),
+               kMostCores * kMostCores),
           sane(kUpperEnd * predicted.unsure_cores, kMostCores),
           app_id_of(app_key_of(pod)),
           sane(predicted.sd_cores, kMostCores)};
 }
 
-std::optional<PodEstimate> ClusterModel::running(PodHandle pod) const {
-  if (!runs(pod)) return std::nullopt;
-  const Running& running = pods_[pod.slot];
-  const Expected expected = running.reckon();
-  return PodEstimate{sane(whose_[pod.slot].request),
-                     sane(expected.cores, kMostCores),
-                     running.predicted.life_s,
-                     sane(spread() * expected.cores2, kMostCores * kMostCores),
-                     sane(expected.unsure_cores, kMostCores),
-                     whose_[pod.slot].id};
-}
-
 const PowerCurve* ClusterModel::kept_curve(const std::string& node) const {
   const auto kept = kept_curves_.find(node);
   return kept != kept_curves_.end() ? &kept->second : nullptr;
+}
+
+std::string ClusterModel::save(const ClusterView& view) const {
+  std::map<std::string_view, const PowerCurve*> curves;
+  for (const NodeView& node : view.nodes)
+    if (node.curve.samples() > 0 && curves.size() < options_.max_curves) curves.emplace(node.name, &node.curve);
+  for (const auto& [name, curve] : kept_curves_)
+    if (curves.size() < options_.max_curves) curves.emplace(name, &curve);
+  PackWriter out;
+  demand_.pack(out);
+  forecast_.pack(out);
+  requests_.pack(out);
+  out.word(curves.size());
+  for (const auto& [name, curve] : curves) {
+    out.text(name);
+    curve->pack(out);
+  }
+  pod_time_.pack(out);
+  std::map<std::string_view, const WaitingModel*> waiting;
+  for (const auto& [name, known] : nodes_)
+    if (known.waiting.model.samples() > 0 && waiting.size() < options_.max_curves)
+      waiting.emplace(name, &known.waiting.model);
+  out.word(waiting.size());
+  for (const auto& [name, model] : waiting) {
+    out.text(name);
+    model->pack(out);
+  }
+  requests_.pack_variance(out);
+  pod_time_.pack_late(out);
+  forecast_.pack_scores(out);
+  pairs_.pack(out);
+  const std::string body = out.take();
+  return std::string(kMagic) + sha256_hex(body) + "\n" + body;
+}
+
+Status ClusterModel::restore(std::string_view bytes) {
+  const auto refused = [](const char* what) {
+    return fail(Errc::malformed, "cluster model", what, "remove the file; the controller learns its content again");
+  };
+  const std::size_t head = kMagic.size() + kDigestSize + 1;
+  if (bytes.size() > kMaxBytes) return refused("is too large");
+  if (bytes.size() < head || !bytes.starts_with(kMagic)) return refused("has an unknown format or version");
+  const std::string_view body = bytes.substr(head);
+  if (sha256_hex(body) != bytes.substr(kMagic.size(), kDigestSize)) return refused("is damaged");
+  PackReader in(body);
+  ClusterModel read(options_);
+  read.pod_time_ = pod_time_;
+  read.demand_.unpack(in);
+  read.forecast_.unpack(in);
+  read.requests_.unpack(in);
+  for (std::size_t left = in.count(16); left > 0 && in.ok(); --left) {
+    std::string name = in.text();
+    PowerCurve curve = PowerCurve::unpack(in);
+    if (read.kept_curves_.size() < options_.max_curves) read.kept_curves_.emplace(std::move(name), curve);
+  }
+  read.pod_time_.unpack(in);
+  for (std::size_t left = in.count(16); left > 0 && in.ok(); --left) {
+    const std::string name = in.text();
+    WaitingModel model = WaitingModel::unpack(in);
+    if (read.nodes_.size() < options_.max_curves) read.nodes_[name].waiting.model = model;
+  }
+  read.requests_.unpack_variance(in);
+  read.pod_time_.unpack_late(in);
+  read.forecast_.unpack_scores(in);
+  read.pairs_.unpack(in);
+  if (!in.done()) return refused("contains invalid values");
+  Fleet& fleet = read.rows_.fleet();
+  fleet.mean_request = read.requests_.mean();
+  fleet.cpu_wait_price_w = read.pod_time_.cpu_wait().price();
+  fleet.latency_price = read.pod_time_.latency_price();
+  *this = std::move(read);
+  return {};
 }
 
 }  // namespace wattle::placement

@@ -6,6 +6,7 @@
 #include <functional>
 #include <limits>
 
+#include "placement/cluster/cluster_model.hpp"
 #include "placement/cluster/sane_view.hpp"
 #include "placement/decide/policies/network.hpp"
 #include "placement/worth/objective.hpp"
@@ -206,7 +207,7 @@ std::optional<Deferral> may_wait(const ClusterView& view, const PodSpec& pod, co
   for (const std::size_t row : open.rows)
     if (!best || values[row] > values[*best]) best = row;
   DeferQuestion question{view, context.fleet(), rows.node, rows.masked, best, pod, context.ask()};
-  if (mind.cluster_model != nullptr) question.wait_limit = mind.cluster_model->cpu_wait().limit();
+  if (mind.cluster_model != nullptr) question.wait_limit = mind.cluster_model->pod_time().cpu_wait().limit();
   question.permitted_s = mind.ahead.defer_s;
   return deferral(question);
 }
@@ -243,9 +244,9 @@ PlacementDecision decide(const ClusterView& view, const PodSpec& pod, std::vecto
   if (reward.preset == Preset::weighted && !rows.feasible.empty()) plan = mind.policy.plan_view(context);
   std::vector<Prediction> predictions =
       predict(reward, view, rows.node, asked, plan ? plan->demand_cores : demand_cores(asked));
-  if (mind.cluster_model != nullptr && mind.cluster_model->cpu_wait().price() > 0)
+  if (mind.cluster_model != nullptr && mind.cluster_model->pod_time().cpu_wait().price() > 0)
     price_waiting(reward, view, context.fleet(), rows.node, asked, context.ask(), predictions);
-  if (mind.cluster_model != nullptr) price_latency(mind.cluster_model->latency_price(), predictions);
+  if (mind.cluster_model != nullptr) price_latency(mind.cluster_model->pod_time().latency_price(), predictions);
   advice.observation = observe(view, rows.node, asked, rows.masked, predictions, reward, plan ? &*plan : nullptr);
   std::vector<double> residual(rows.node.size(), 0.0);
   record.next_pods = std::min(mind.ahead.next.size(), kMaxAhead);

@@ -78,7 +78,7 @@ PlacementDecision DecisionEngine::what_if(Question question, const RewardConfig&
   options.reward = reward;
   options.epsilon = 0;
   std::optional<AdvisedCluster::Copy> copy;
-  if (const auto known = model_.running(question.pod.uid); row && known)
+  if (const auto known = model_.running(model_.pods().find(question.pod.uid)); row && known)
     copy = AdvisedCluster::without(question.view, model_.fleet(question.view), *row, *known);
   return decide_on(copy ? copy->view : question.view, copy ? &copy->fleet : nullptr, std::move(question), options);
 }
@@ -114,8 +114,8 @@ void DecisionEngine::reserve_default(const ClusterView& view, const PodSpec& pod
 
 void DecisionEngine::reserve_again(const PodSpec& pod, AdvisedCluster::Place advised, AdvisedCluster::Place runs,
                                    MonoTime now) {
-  shadow_.reserve_again(pod, std::move(advised), std::move(runs), model_.running(pod.uid).value_or(model_.ask(pod)),
-                        now);
+  shadow_.reserve_again(pod, std::move(advised), std::move(runs),
+                        model_.running(model_.pods().find(pod.uid)).value_or(model_.ask(pod)), now);
 }
 
 std::vector<double> DecisionEngine::values(const ClusterView& view, const PodSpec& pod,
@@ -163,7 +163,7 @@ const Fleet& DecisionEngine::refresh(const ClusterView& view) {
   if (!measured()) return fleet;
   if (trials_.state(Candidate::planner) != stats::NetworkState::candidate) planner_->prepare(fleet);
   trials_.offer(Candidate::planner, model_.forecast().known() && !model_.forecast().pods_stay());
-  const Budget& wait = model_.cpu_wait();
+  const Budget& wait = model_.pod_time().cpu_wait();
   WaitNow now;
   if (wait.measured() && wait.reported()) now.ratio = wait.lately();
   if (wait.limit_known()) now.limit = wait.limit();

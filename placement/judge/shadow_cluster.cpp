@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "placement/cluster/cluster_model.hpp"
+
 namespace wattle::placement {
 
 namespace {
@@ -11,7 +13,7 @@ namespace {
 constexpr unsigned kReadingsPerUpdate = 16;
 
 void update(AdvisedCluster& copy, const PodReading& reading, const ClusterModel& model) {
-  const std::string* uid = model.uid(reading.pod);
+  const std::string* uid = model.pods().uid(reading.pod);
   if (uid != nullptr && copy.displaced(*uid)) copy.learned(*uid, *model.running(reading.pod));
 }
 

@@ -15,12 +15,15 @@
 #include <span>
 #include <string>
 
-#include "placement/cluster/cluster_model.hpp"
+#include "placement/cluster/fleet.hpp"
+#include "placement/cluster/running_pods.hpp"
 #include "placement/judge/advised_cluster.hpp"
 #include "placement/judge/compared_energy.hpp"
 #include "placement/judge/modelled_saving.hpp"
 
 namespace wattle::placement {
+
+class ClusterModel;  // placement/cluster/cluster_model.hpp
 
 // Whose choices are modelled beside the real cluster, where the other's are followed.
 enum class Modelled { none, advice, default_scheduler };

@@ -164,7 +164,7 @@ Result<EpisodeFigures> run_once(Env& env, const Contestant& contestant, std::uin
   }
   collect();
   read_truth(figures, env, first_hour);
-  figures.wait_limit = chooser.engine().engine().cluster_model().cpu_wait().limit();
+  figures.wait_limit = chooser.engine().engine().cluster_model().pod_time().cpu_wait().limit();
   figures.deviates_ratio = ratio(deviations, figures.placements);
   figures.aftermath_w = ratio(figures.energy_j - last_j, env.world().now_s() - last_s);
   if (trace) {
@@ -182,7 +182,7 @@ Result<EpisodeFigures> run_within_budget(Env& env, const Contestant& contestant,
                                          EpisodeTrace* trace, const std::string& known) {
   placement::ClusterModel model;
   if (!known.empty()) WATTLE_CHECK(model.restore(known));
-  const double limit = model.cpu_wait().limit();
+  const double limit = model.pod_time().cpu_wait().limit();
   std::optional<EpisodeFigures> best;
   const auto better = [&](const EpisodeFigures& a, const EpisodeFigures& b) {
     const bool a_keeps = a.pressure_ratio <= limit, b_keeps = b.pressure_ratio <= limit;

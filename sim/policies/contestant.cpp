@@ -17,7 +17,7 @@ Result<Chooser> Chooser::make(const Contestant& contestant, const ChooserOptions
   Chooser chooser(contestant, options, seed);
   placement::ClusterModel cluster_model(options.cluster_model);
   if (!options.known.empty()) WATTLE_CHECK(cluster_model.restore(options.known));
-  cluster_model.set_limits(options.limits);
+  cluster_model.pod_time().set_limits(options.limits);
   const bool ranks = contestant.binding != Binding::unadvised && contestant.binding != Binding::truth;
   LiveEngineOptions live{ranks ? contestant.policy : "kube-default",
                          {chooser.options_, options.network},

@@ -11,7 +11,7 @@ Result<std::unique_ptr<LiveEngine>> LiveEngine::make(LiveEngineOptions options, 
     made->engine_.set_policy(info->make(*info, made->options_.engine.network), reward);
   else
     WATTLE_CHECK(made->engine_.set_policy(made->options_.policy, reward));
-  made->engine_.cluster_model().set_acting(made->options_.acting);
+  made->engine_.cluster_model().pod_time().set_acting(made->options_.acting);
   made->engine_.set_acting_for_trials(made->options_.acting && made->options_.modelled != placement::Modelled::advice);
   made->engine_.shadow().set_modelled(made->options_.modelled, false);
   return made;

@@ -1,8 +1,11 @@
 // policy: builds the input of every policy.
 #include "placement/decide/policies/policy.hpp"
-#include "placement/decide/policies/kube_scoring.hpp"
 
 #include <algorithm>
+
+#include "placement/cluster/cluster_model.hpp"
+#include "placement/cluster/view_fleet.hpp"
+#include "placement/decide/policies/kube_scoring.hpp"
 
 namespace wattle::placement {
 

@@ -16,13 +16,14 @@
 #include <string_view>
 #include <vector>
 
-#include "placement/cluster/cluster_model.hpp"
 #include "placement/cluster/cluster_view.hpp"
+#include "placement/cluster/fleet.hpp"
 #include "placement/decide/policies/kube_scoring.hpp"
 #include "placement/worth/plan_view.hpp"
 
 namespace wattle::placement {
 
+class ClusterModel;  // placement/cluster/cluster_model.hpp
 class Policy;
 class PlanMaker;  // placement/plan/plan.hpp
 

@@ -74,7 +74,7 @@ struct Node {
 
 TEST_CASE("suggest reports what would be set and freed, and writes nothing") {
   Node node;
-  node.governor->own({{"/a", Level::suggest}});
+  node.governor->orders().own({{"/a", Level::suggest}});
   node.pass(20, 0.5);
   CHECK(node.ledger->writes() == 0);
   CHECK(node.quota() == 200'000);
@@ -88,7 +88,7 @@ TEST_CASE("suggest reports what would be set and freed, and writes nothing") {
 
 TEST_CASE("limits sets a quota near what is used, boosts while it is throttled, and never goes above what was there") {
   Node node;
-  node.governor->own({{"/a", Level::limits}});
+  node.governor->orders().own({{"/a", Level::limits}});
   node.pass(20, 0.5);
   CHECK(node.grant().state == State::set);
   const auto calm = node.quota();
@@ -101,7 +101,7 @@ TEST_CASE("limits sets a quota near what is used, boosts while it is throttled, 
   CHECK(node.quota() <= 200'000);
   node.pass(60, 0.5);
   CHECK(node.quota() < 150'000);
-  node.governor->own({});
+  node.governor->orders().own({});
   node.pass(0.1, 0.5);
   CHECK(node.quota() == 200'000);
   CHECK(node.ledger->held() == 0);
@@ -113,7 +113,7 @@ TEST_CASE("wherever the margin begins, calm minutes take it to a tenth below the
     Rules rules;
     rules.margin_ratio = first;
     Node node(rules);
-    node.governor->own({{"/a", Level::limits}});
+    node.governor->orders().own({{"/a", Level::limits}});
     node.pass(20, 0.5);
     CHECK(static_cast<double>(node.quota()) == doctest::Approx(50'000 * (1 + first)).epsilon(0.01));
     node.pass(400, 0.5);
@@ -130,10 +130,10 @@ TEST_CASE("where requests are known they move the margin, throttled or not; with
   const auto after_minutes = [](int minutes, bool throttled, const auto& requests_of) {
     Node node;
     for (int second = 0; second < 60 * minutes + 30; ++second) {
-      node.governor->order(Orders{4.0, {{"/a", Level::limits, requests_of(second)}}}, node.now);
+      node.governor->orders().receive(Orders{4.0, {{"/a", Level::limits, requests_of(second)}}}, node.now);
       node.pass(1, 0.5, throttled && second % 10 == 0);
     }
-    node.governor->order(Orders{4.0, {{"/a", Level::limits, requests_of(60 * minutes + 30)}}}, node.now);
+    node.governor->orders().receive(Orders{4.0, {{"/a", Level::limits, requests_of(60 * minutes + 30)}}}, node.now);
     node.pass(8, 0.5);
     return static_cast<double>(node.quota()) / 50'000 - 1;
   };
@@ -157,7 +157,7 @@ TEST_CASE("where requests are known they move the margin, throttled or not; with
 
 TEST_CASE("in a calm second nothing is written") {
   Node node;
-  node.governor->own({{"/a", Level::limits}});
+  node.governor->orders().own({{"/a", Level::limits}});
   node.pass(20, 0.5);
   const auto writes = node.ledger->writes();
   node.pass(30, 0.5);
@@ -166,10 +166,10 @@ TEST_CASE("in a calm second nothing is written") {
 
 TEST_CASE("boosts are bounded by what the node, or the agent, can give") {
   Node node;
-  node.governor->order(Orders{0.0, {{"/a", Level::limits}}}, node.now);
+  node.governor->orders().receive(Orders{0.0, {{"/a", Level::limits}}}, node.now);
   for (int i = 0; i < 20; ++i) {
     node.pass(1, 0.5);
-    node.governor->order(Orders{0.0, {{"/a", Level::limits}}}, node.now);
+    node.governor->orders().receive(Orders{0.0, {{"/a", Level::limits}}}, node.now);
   }
   const auto calm = node.quota();
   node.pass(0.5, 0.5, true);
@@ -180,7 +180,7 @@ TEST_CASE("a workload that waits for its own quota is boosted; while others wait
   const auto boosted = [](bool others_wait) {
     Node node;
     node.others_wait = others_wait;
-    node.governor->own({{"/a", Level::limits}});
+    node.governor->orders().own({{"/a", Level::limits}});
     node.pass(20, 0.5);
     const auto calm = node.quota();
     node.pass(3, 0.55, true);
@@ -192,7 +192,7 @@ TEST_CASE("a workload that waits for its own quota is boosted; while others wait
 
 TEST_CASE("who orders and is then silent for 10 s has its limits put back") {
   Node node;
-  node.governor->order(Orders{std::nullopt, {{"/a", Level::limits}}}, node.now);
+  node.governor->orders().receive(Orders{std::nullopt, {{"/a", Level::limits}}}, node.now);
   node.pass(5, 0.5);
   CHECK(node.quota() < 200'000);
   node.pass(5, 0.5);
@@ -204,9 +204,9 @@ TEST_CASE("who orders and is then silent for 10 s has its limits put back") {
 
 TEST_CASE("the configuration goes before the agent, off is off, and of nested workloads the outer one counts") {
   Node node;
-  node.governor->own({{"/a", Level::off}});
-  node.governor->order(Orders{std::nullopt, {{"/a", Level::limits}, {"/b", Level::suggest}, {"/b/c/", Level::limits}}},
-                       node.now);
+  node.governor->orders().own({{"/a", Level::off}});
+  node.governor->orders().receive(
+      Orders{std::nullopt, {{"/a", Level::limits}, {"/b", Level::suggest}, {"/b/c/", Level::limits}}}, node.now);
   node.pass(3, 0.5);
   const auto report = node.governor->report();
   REQUIRE(report.grants.size() == 1);
@@ -217,7 +217,7 @@ TEST_CASE("the configuration goes before the agent, off is off, and of nested wo
 
 TEST_CASE("a foreign write is seen within a second or so, reported, and left alone for a minute") {
   Node node;
-  node.governor->own({{"/a", Level::limits}});
+  node.governor->orders().own({{"/a", Level::limits}});
   node.pass(10, 0.5);
   REQUIRE(node.tree.put("/a", Knob::quota_us, "120000"));
   node.pass(2, 0.5);
@@ -228,14 +228,14 @@ TEST_CASE("a foreign write is seen within a second or so, reported, and left alo
   CHECK(node.quota() == 120'000);
   node.pass(20, 0.5);
   CHECK(node.quota() < 120'000);
-  node.governor->own({});
+  node.governor->orders().own({});
   node.pass(0.1, 0.5);
   CHECK(node.quota() == 120'000);
 }
 
 TEST_CASE("a workload that goes and comes again is watched again") {
   Node node;
-  node.governor->own({{"/a", Level::limits}});
+  node.governor->orders().own({{"/a", Level::limits}});
   node.pass(10, 0.5);
   node.tree.remove("/a");
   node.governor->tick(node.now += std::chrono::seconds(1));
@@ -250,7 +250,7 @@ TEST_CASE("a workload that goes and comes again is watched again") {
 TEST_CASE("another period than the rule's is reported, and nothing is set") {
   Node node;
   REQUIRE(node.tree.put("/a", Knob::quota_us, "20000 50000"));
-  node.governor->own({{"/a", Level::limits}});
+  node.governor->orders().own({{"/a", Level::limits}});
   node.pass(5, 0.1);
   CHECK(node.grant().state == State::trouble);
   CHECK(node.ledger->writes() == 0);

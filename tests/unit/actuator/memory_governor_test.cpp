@@ -29,7 +29,7 @@ struct MemoryNode {
     auto load = NodeLoad::open_(tree.path() + "/proc", 4);
     REQUIRE(load);
     governor.emplace(limits, limits, *ledger, std::move(*load), Rules{});
-    governor->own({{"/a", level}});
+    governor->orders().own({{"/a", level}});
   }
   // Absent: no limit.
   std::optional<std::int64_t> high() const { return parse::integer<std::int64_t>(tree.get("/a", Knob::high_bytes)); }
@@ -122,13 +122,13 @@ TEST_CASE("who needs more is let go within seconds of the first event, and left 
 namespace {
 // An agent that tells of memory and hands on what a controller would have of it.
 struct Steered : MemoryNode {
-  Steered() : MemoryNode(Level::limits) { governor->own({}); }
+  Steered() : MemoryNode(Level::limits) { governor->orders().own({}); }
   void minute(std::optional<double> memory_ratio, bool reads = true) {
     for (int second = 0; second < 60; ++second) {
       actuation::Orders orders{std::nullopt, {{"/a", Level::limits}}};
       orders.memory = reads;
       if (memory_ratio && last.number > 0) orders.orders[0].step = {last.number, 0.1, memory_ratio};
-      governor->order(orders, now);
+      governor->orders().receive(orders, now);
       pass(std::chrono::seconds(1));
       const auto report = governor->report();
       if (report.grants[0].minute) last = *report.grants[0].minute;

@@ -32,7 +32,7 @@ struct ProtectedNode {
     Rules rules;
     rules.most_protected_bytes = most_bytes;
     governor.emplace(limits, limits, *ledger, std::move(*load), rules);
-    governor->own({{kDatabase, level}});
+    governor->orders().own({{kDatabase, level}});
   }
   void put(Knob knob, const std::string& cgroup, const std::string& text) const {
     REQUIRE(tree.put(cgroup, knob, text));
@@ -89,8 +89,8 @@ TEST_CASE("protection rises to the working set by a fifth a minute, follows it d
   node.pass(std::chrono::minutes(100));
   CHECK(static_cast<double>(node.low()) == doctest::Approx(100.0 * kMebibyte).epsilon(0.021));
   CHECK(node.least_step >= -20 * kMebibyte - 4096);
-  SUBCASE("by an order that ends") { node.governor->own({}); }
-  SUBCASE("by another level") { node.governor->own({{kDatabase, Level::suggest}}); }
+  SUBCASE("by an order that ends") { node.governor->orders().own({}); }
+  SUBCASE("by another level") { node.governor->orders().own({{kDatabase, Level::suggest}}); }
   node.pass(std::chrono::seconds(1));
   CHECK(node.low() == 4 * kMebibyte);
   CHECK(node.ledger->held() == 0);
@@ -101,7 +101,7 @@ TEST_CASE("protection is never below the original one, nor together above what t
   node.tree.add("/jobs.slice/web.service", "max", "0", "max");
   node.show("/jobs.slice/web.service", 400 * kMebibyte);
   node.put(Knob::low_bytes, "/jobs.slice/web.service", std::to_string(64 * kMebibyte));
-  node.governor->own({{kDatabase, Level::protect}, {"/jobs.slice/web.service", Level::protect}});
+  node.governor->orders().own({{kDatabase, Level::protect}, {"/jobs.slice/web.service", Level::protect}});
   node.pass(std::chrono::minutes(30));
   CHECK(node.low() + node.low("/jobs.slice/web.service") <= 500 * kMebibyte + 2 * 4096);
   CHECK(node.low() + node.low("/jobs.slice/web.service") >= 490 * kMebibyte);
@@ -170,7 +170,7 @@ TEST_CASE("protection needs no CPU controller, and a cgroup without the memory c
   ProtectedNode bare(Level::suggest);
   bare.pass(std::chrono::seconds(1));
   std::filesystem::remove(bare.tree.file(kDatabase, Knob::low_bytes));
-  bare.governor->own({{kDatabase, Level::protect}});
+  bare.governor->orders().own({{kDatabase, Level::protect}});
   for (int i = 0; i < 3; ++i) bare.governor->tick(bare.now += std::chrono::seconds(1));
   CHECK(bare.grant().state == State::trouble);
   const auto troubles = bare.governor->take_troubles();

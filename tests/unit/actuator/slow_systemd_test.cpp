@@ -59,7 +59,7 @@ struct Slow {
     auto load = NodeLoad::open_(tree.path() + "/proc", 4);
     REQUIRE(load);
     governor.emplace(cgroups, limits, *ledger, std::move(*load), Rules{});
-    governor->own({{FakeSystemd::cgroup(kSlowUnit), actuation::Level::limits}});
+    governor->orders().own({{FakeSystemd::cgroup(kSlowUnit), actuation::Level::limits}});
   }
   void pass(int for_s, double cores) {
     for (int i = 0; i < for_s * 10; ++i) {
@@ -76,7 +76,7 @@ struct Slow {
   double margin() const { return governor->margin_ratio(FakeSystemd::cgroup(kSlowUnit)).value(); }
   std::uint64_t quota() const { return systemd.get(kSlowUnit, UnitProperty::quota); }
   bool puts_back() {
-    governor->own({});
+    governor->orders().own({});
     governor->tick(now += std::chrono::milliseconds(100));
     return quota() == 2'000'000 && ledger->held() == 0 && governor->report().foreign == 0;
   }
@@ -158,7 +158,7 @@ TEST_CASE("a unit that is no longer looked after is put back once systemd answer
   Slow slow;
   slow.pass(20, 0.5);
   slow.manager.late = true;
-  slow.governor->own({});
+  slow.governor->orders().own({});
   slow.governor->tick(slow.now += std::chrono::seconds(1));
   CHECK(slow.quota() < 2'000'000);
   CHECK(slow.ledger->held() > 0);

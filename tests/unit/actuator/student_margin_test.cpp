@@ -66,7 +66,7 @@ struct Service {
     rules.margin_ratio = 0.3;
     governor.emplace(cgroups, cgroups, *ledger, std::move(*load), rules);
     governor->steer_by(std::move(student));
-    governor->own({{"/a", actuation::Level::limits}});
+    governor->orders().own({{"/a", actuation::Level::limits}});
   }
   actuation::Grant grant() const {
     const auto report = governor->report();
@@ -201,14 +201,15 @@ TEST_CASE(
 TEST_CASE("a student is not asked where requests are known") {
   const Network student = network_of(wattle::test::loud_weights());
   Service steered(student), ruled(nullptr);
-  for (Service* service : {&steered, &ruled}) service->governor->own({});
+  for (Service* service : {&steered, &ruled}) service->governor->orders().own({});
   for (int second = 0; second < 200; ++second)
     for (Service* service : {&steered, &ruled}) {
       const auto answered = static_cast<std::uint64_t>(second);
-      service->governor->order({std::nullopt,
-                                {{"/a", actuation::Level::limits, actuation::Requests{100 * answered, answered}}},
-                                std::nullopt},
-                               service->now);
+      service->governor->orders().receive(
+          {std::nullopt,
+           {{"/a", actuation::Level::limits, actuation::Requests{100 * answered, answered}}},
+           std::nullopt},
+          service->now);
       for (int i = 0; i < 10; ++i) service->tick();
     }
   CHECK(steered.margin() > 0.4);

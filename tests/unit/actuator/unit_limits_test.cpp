@@ -316,7 +316,7 @@ TEST_CASE(
       changes += rig.systemd.get(kUnit, kQuota) != before;
     }
   };
-  const auto order = [&](actuation::Level level) { governor.own({{FakeSystemd::cgroup(kUnit), level}}); };
+  const auto order = [&](actuation::Level level) { governor.orders().own({{FakeSystemd::cgroup(kUnit), level}}); };
   const auto state = [&] { return governor.report().grants.at(0).state; };
 
   order(actuation::Level::suggest);

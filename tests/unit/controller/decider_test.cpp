@@ -116,7 +116,7 @@ TEST_CASE("what pods use is learned by application and predicted for the next on
   LiveRig rig;
   rig.decider->asks().ask(ask_for("p1", {"n1", "n2"}));
   for (int i = 0; i < 10; ++i) rig.tick({"p1"});
-  CHECK(rig.decider->engine().cluster_model().pods() == 1);
+  CHECK(rig.decider->engine().cluster_model().pods().size() == 1);
   // Thin records leave out what is at rest: five seconds of 0.8 cores, of which nothing is told afterwards.
   for (int i = 0; i < 10; ++i) {
     rig.clock.advance(1s);
@@ -127,7 +127,7 @@ TEST_CASE("what pods use is learned by application and predicted for the next on
     rig.decider->expire();
   }
   rig.decider->placements().gone("p1", "n1");
-  CHECK(rig.decider->engine().cluster_model().pods() == 0);
+  CHECK(rig.decider->engine().cluster_model().pods().size() == 0);
   CHECK(rig.decider->engine().cluster_model().demand().apps() == 1);
   // Half of 20 s at 0.8 cores; a pod of 20 s weighs little against the prior of half the request.
   placement::PodSpec next;

@@ -39,6 +39,10 @@ struct SavingsRig : RequestRig, private PodSink {
     auto body = finished(document(parts(*book, provisioning.replicas(), provisioning.margins()), "savings", arguments));
     return wattle::SortedJson::parse(body.value());
   }
+  double running_cores(const std::string& uid) const {
+    const placement::ClusterModel& model = decider->engine().cluster_model();
+    return model.running(model.pods().find(uid)).value().request.cpu_cores;
+  }
   static wattle::SortedJson lever(const wattle::SortedJson& document, const std::string& name) {
     for (const auto& each : document.at("levers"))
       if (each.at("lever") == name) return each;
@@ -137,9 +141,9 @@ TEST_CASE("the cluster model counts a pod's request as its API server describes 
   SavingsRig rig;
   rig.run("a", "n1", 6);
   rig.report_both();
-  CHECK(rig.decider->engine().cluster_model().running("a").value().request.cpu_cores == 6);
+  CHECK(rig.running_cores("a") == 6);
   rig.run("a", "n1", 1.5);
-  CHECK(rig.decider->engine().cluster_model().running("a").value().request.cpu_cores == 1.5);
+  CHECK(rig.running_cores("a") == 1.5);
   CHECK(rig.state.node_view("n1")->requested.cpu_cores == 1.5);
 }
 

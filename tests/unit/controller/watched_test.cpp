@@ -200,10 +200,10 @@ TEST_CASE("a pod is named and requested though its agent saw it before the API s
   WatchedRig rig;
   rig.tick({"p1"});
   CHECK(rig.requested("n1") == 0);
-  CHECK(rig.decider->engine().cluster_model().pods() == 0);
+  CHECK(rig.decider->engine().cluster_model().pods().size() == 0);
   rig.report(WatchedRig::pod("p1", "n1"), false);
   CHECK(rig.requested("n1") == 1);
-  CHECK(rig.decider->engine().cluster_model().pods() == 1);
+  CHECK(rig.decider->engine().cluster_model().pods().size() == 1);
 }
 
 TEST_CASE("a deletion frees the node and what was in flight, and a cgroup that lingers is no placement") {

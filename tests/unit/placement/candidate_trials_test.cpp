@@ -47,7 +47,7 @@ class TriedCluster {
     if (kind == TriedCluster::Kind::floor) options.trials.length = std::chrono::hours(10'000);  // no trial ever begins
     options.trials.seed = seed;
     engine_.emplace(options);
-    engine_->cluster_model().set_acting(true);
+    engine_->cluster_model().pod_time().set_acting(true);
     engine_->set_acting_for_trials(true);
     view_.now += std::chrono::hours(1);
     for (int i = 0; i < 6; ++i) {

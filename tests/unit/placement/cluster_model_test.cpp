@@ -6,8 +6,10 @@
 #include <numeric>
 
 #include "placement/cluster/demand.hpp"
+#include "placement/cluster/view_fleet.hpp"
 #include "placement/decide/policies/registry.hpp"
 #include "tests/unit/placement/fleet_choice.hpp"
+#include "tests/unit/placement/use_pod.hpp"
 #include "tests/unit/placement/views.hpp"
 
 namespace wattle::placement {
@@ -63,7 +65,7 @@ struct Story {
     for (int i = 0; i < pods; ++i) {
       const std::string uid = std::string(app) + std::to_string(now_s) + std::to_string(i);
       place(uid, app, 0);
-      cluster_model.used(uid, cores, 3600);
+      testing::use_pod(cluster_model, uid, cores, 3600);
       pass(3600);
       remove(uid, 0);
     }
@@ -92,12 +94,12 @@ TEST_CASE("a tenant's pods do not change what is predicted for another namespace
   for (int i = 0; i < 12; ++i) {
     for (Story* story : {&alone, &attacked}) {
       story->cluster_model.placed(pod_in("shop", "shop" + std::to_string(i)), "a", story->now());
-      story->cluster_model.used("shop" + std::to_string(i), 0.9, 3600);
+      testing::use_pod(story->cluster_model, "shop" + std::to_string(i), 0.9, 3600);
     }
     for (int k = 0; k < 5; ++k) {
       const std::string uid = "mallory" + std::to_string(i) + "-" + std::to_string(k);
       attacked.cluster_model.placed(pod_in("mallory", uid), "a", attacked.now());
-      attacked.cluster_model.used(uid, 0, 3600);
+      testing::use_pod(attacked.cluster_model, uid, 0, 3600);
     }
     for (Story* story : {&alone, &attacked}) story->pass(3600);
   }
@@ -123,7 +125,7 @@ TEST_CASE("demand and life are learned from pods that ran, and predicted for the
   CHECK(story.cluster_model.ask(pod_of("y", kLight)).demand_cores < 0.2);
   CHECK(story.cluster_model.predict(pod_of("x", "ReplicaSet/encoder-6c5b4d7f8 encoder:1")).seen_pods >= 12);
   CHECK(story.cluster_model.predict(pod_of("x", kHeavy)).life_s == doctest::Approx(3600).epsilon(0.05));
-  CHECK(story.cluster_model.pods() == 0);
+  CHECK(story.cluster_model.pods().size() == 0);
 }
 
 TEST_CASE("a node's expected use is that of its pods and of what it runs beside them") {
@@ -136,7 +138,7 @@ TEST_CASE("a node's expected use is that of its pods and of what it runs beside 
   CHECK(story.cluster_model.fleet(story.view).nodes[1].used_cores == doctest::Approx(alone + predicted));
   // It turns out to use a tenth of that: the prediction, whose pods were seen not to stray, weighs a minute.
   const double expected = (0.1 + 0.9 * 60 / (3600 + 60)) * predicted;
-  story.cluster_model.used("p", 0.1 * predicted, 3600);
+  testing::use_pod(story.cluster_model, "p", 0.1 * predicted, 3600);
   story.view.nodes[1].values.cpu_used_cores = 0.5 + 0.1 * predicted;
   story.refresh();
   CHECK(story.cluster_model.fleet(story.view).nodes[1].used_cores == doctest::Approx(alone + expected));
@@ -166,7 +168,7 @@ TEST_CASE("unknown replicas become known while they run: their own use within mi
   double before = node().unsure_cores;
   const auto run = [&](int seconds) {
     for (int s = 0; s < seconds; s += 5)
-      for (int i = 0; i < 6; ++i) story.cluster_model.used("p" + std::to_string(i), 0.9, 5);
+      for (int i = 0; i < 6; ++i) testing::use_pod(story.cluster_model, "p" + std::to_string(i), 0.9, 5);
   };
   for (const int minutes : {1, 1, 3}) {
     run(60 * minutes);
@@ -185,7 +187,7 @@ TEST_CASE("repeated reports of a pod teach the same, and beyond its first hour i
   const auto taught = [](double step_s, double hours) {
     Story story;
     story.place("p", kHeavy, 0);
-    for (double s = 0; s < 3600 * hours; s += step_s) story.cluster_model.used("p", 0.9, step_s);
+    for (double s = 0; s < 3600 * hours; s += step_s) testing::use_pod(story.cluster_model, "p", 0.9, step_s);
     return story.cluster_model.predict(pod_of("x", kHeavy));
   };
   const DemandPrediction often = taught(5, 1), seldom = taught(60, 1), longer = taught(5, 6);
@@ -200,16 +202,16 @@ TEST_CASE("what is known well outweighs the first minutes of a pod that strays, 
   for (int i = 0; i < 40; ++i) {
     const std::string uid = "t" + std::to_string(i);
     story.place(uid, kHeavy, 0);
-    for (int s = 0; s < 3600; s += 60) story.cluster_model.used(uid, s % 120 == 0 ? 0.2 : 0.6, 60);
+    for (int s = 0; s < 3600; s += 60) testing::use_pod(story.cluster_model, uid, s % 120 == 0 ? 0.2 : 0.6, 60);
     story.remove(uid, 0);
   }
   story.place("p", kHeavy, 1);
   const auto pods_cores = [&] { return story.cluster_model.fleet(story.view).nodes[1].used_cores - 0.5; };
   CHECK(pods_cores() == doctest::Approx(0.4).epsilon(0.1));
-  story.cluster_model.used("p", 2, 60);  // it starts
+  testing::use_pod(story.cluster_model, "p", 2, 60);  // it starts
   const double started = pods_cores();
   CHECK(started < 0.7);
-  for (int k = 0; k < 24 * 60; ++k) story.cluster_model.used("p", 2, 60);
+  for (int k = 0; k < 24 * 60; ++k) testing::use_pod(story.cluster_model, "p", 2, 60);
   CHECK(pods_cores() > 1.8);
 }
 
@@ -367,10 +369,10 @@ TEST_CASE("memory is bounded whatever names come") {
   for (int i = 0; i < 100; ++i) {
     const std::string uid = "p" + std::to_string(i);
     story.cluster_model.placed(pod_of(uid, "Deployment/d" + std::to_string(i) + " image"), "a", story.now());
-    story.cluster_model.used(uid, 0.5, 3600);
+    testing::use_pod(story.cluster_model, uid, 0.5, 3600);
     if (i >= 50) story.cluster_model.gone(uid, story.now());
   }
-  CHECK(story.cluster_model.pods() == 5);
+  CHECK(story.cluster_model.pods().size() == 5);
   CHECK(story.cluster_model.demand().apps() <= 10);
 }
 

@@ -7,10 +7,12 @@
 #include <map>
 #include <set>
 
+#include "placement/cluster/view_fleet.hpp"
 #include "placement/decide/board.hpp"
 #include "placement/decide/decide.hpp"
 #include "placement/decide/policies/registry.hpp"
 #include "tests/unit/placement/fleet_choice.hpp"
+#include "tests/unit/placement/use_pod.hpp"
 #include "tests/unit/placement/views.hpp"
 
 namespace wattle::placement {
@@ -280,7 +282,7 @@ TEST_CASE("the planner with knowledge of demand sends heavy and light pods to di
       PodSpec pod = i % 2 == 0 ? heavy : light;
       pod.uid = std::to_string(hour) + "/" + std::to_string(i);
       cluster_model.placed(pod, "elsewhere", view.now);
-      cluster_model.used(pod.uid, i % 2 == 0 ? 0.95 : 0.05, 3600);
+      testing::use_pod(cluster_model, pod.uid, i % 2 == 0 ? 0.95 : 0.05, 3600);
     }
     for (int tick = 0; tick < 12; ++tick) {
       view.now += from_seconds(300);

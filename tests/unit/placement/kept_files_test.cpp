@@ -42,11 +42,11 @@ TEST_CASE("a cluster model of version 1 is read, and written the same") {
   REQUIRE(model.restore(bytes).has_value());
   CHECK(model.save({}) == bytes);
   CHECK(model.demand().apps() == 2);
-  CHECK(model.cpu_wait().price() == 40);
-  CHECK(model.late().price() == 2.5);
-  CHECK(model.latency_price() == 2.5);
-  CHECK(model.late().measured().value() == doctest::Approx(0.03));
-  CHECK(model.late().limit() == doctest::Approx(0.025));
+  CHECK(model.pod_time().cpu_wait().price() == 40);
+  CHECK(model.pod_time().late().price() == 2.5);
+  CHECK(model.pod_time().latency_price() == 2.5);
+  CHECK(model.pod_time().late().measured().value() == doctest::Approx(0.03));
+  CHECK(model.pod_time().late().limit() == doctest::Approx(0.025));
 }
 
 TEST_CASE("a cluster model of another version is refused, and the model stays as it was") {

@@ -26,7 +26,7 @@ struct LateWorld {
     view.nodes = {testing::healthy_node("near"), testing::healthy_node("far")};
     view.nodes[0].latency_ms["default"] = 5;
     view.nodes[1].latency_ms["default"] = 50;
-    model.set_acting(true);
+    model.pod_time().set_acting(true);
   }
   void place(const PodSpec& pod, std::size_t node) { model.placed(pod, view.nodes[node].name, view.now); }
   void pass(int seconds) {
@@ -45,15 +45,15 @@ TEST_CASE("late is pods' time beyond their own soft limit, of pods that have one
   world.place(limited_pod("other target", 1, "shop"), 1);
   world.place(limited_pod("without", std::nullopt), 1);
   world.pass(100);
-  CHECK(world.model.late().measured().value() == doctest::Approx(1.0 / 3));
+  CHECK(world.model.pod_time().late().measured().value() == doctest::Approx(1.0 / 3));
   world.view.nodes[0].latency_ms["shop"] = world.view.nodes[1].latency_ms["shop"] = 2;
   world.model.gone("far", world.view.now);
   world.pass(100);
-  CHECK(world.model.late().measured().value() == doctest::Approx(1.0 / 3));  // 100 s of each
+  CHECK(world.model.pod_time().late().measured().value() == doctest::Approx(1.0 / 3));  // 100 s of each
   world.model.gone("other target", world.view.now);
   world.pass(600);
-  CHECK(world.model.late().lately() < 0.1);
-  CHECK(world.model.late().reported());
+  CHECK(world.model.pod_time().late().lately() < 0.1);
+  CHECK(world.model.pod_time().late().reported());
 }
 
 TEST_CASE(
@@ -65,7 +65,7 @@ TEST_CASE(
   world.place(odd, 1);
   world.place(limited_pod("without", std::nullopt), 0);
   world.pass(50);
-  CHECK_FALSE(world.model.late().measured().has_value());
+  CHECK_FALSE(world.model.pod_time().late().measured().has_value());
   world.place(limited_pod("far", 20), 1);
   world.view.nodes[1].telemetry_age = std::chrono::seconds(600);
   world.pass(50);
@@ -75,10 +75,10 @@ TEST_CASE(
   world.view.nodes[1].asleep = false;
   world.view.nodes[1].latency_ms.clear();
   world.pass(50);
-  CHECK_FALSE(world.model.late().measured().has_value());
-  CHECK_FALSE(world.model.late().reported());
-  CHECK(world.model.late().price() == 0);
-  CHECK(world.model.latency_price() == 1);
+  CHECK_FALSE(world.model.pod_time().late().measured().has_value());
+  CHECK_FALSE(world.model.pod_time().late().reported());
+  CHECK(world.model.pod_time().late().price() == 0);
+  CHECK(world.model.pod_time().latency_price() == 1);
 }
 
 TEST_CASE(
@@ -86,48 +86,49 @@ TEST_CASE(
   LateWorld world;
   world.place(limited_pod("kept", 20), 0);
   world.pass(1200);
-  CHECK(world.model.late().price() == 1);
+  CHECK(world.model.pod_time().late().price() == 1);
   CHECK(world.model.fleet(world.view).latency_price == 1);
   world.place(limited_pod("far", 20), 1);
   world.pass(1200);
-  CHECK(world.model.late().limit() == 0.01);
-  CHECK(world.model.late().price() == 1);  // that limit is a guess
-  CHECK_FALSE(world.model.late().in_force());
-  CHECK(world.model.late().measured());
-  CHECK_FALSE(world.model.late().used_ratio());
-  CHECK(world.model.cpu_wait().in_force());
-  world.model.set_acting(false);
+  CHECK(world.model.pod_time().late().limit() == 0.01);
+  CHECK(world.model.pod_time().late().price() == 1);  // that limit is a guess
+  CHECK_FALSE(world.model.pod_time().late().in_force());
+  CHECK(world.model.pod_time().late().measured());
+  CHECK_FALSE(world.model.pod_time().late().used_ratio());
+  CHECK(world.model.pod_time().cpu_wait().in_force());
+  world.model.pod_time().set_acting(false);
   world.pass(1200);
-  CHECK(world.model.late().price() == 1);
-  CHECK(world.model.late().under_default().value() == doctest::Approx(0.5));
-  CHECK(world.model.late().limit() == doctest::Approx(0.505));
-  world.model.set_limits({std::nullopt, 0.1});
-  CHECK(world.model.late().limit() == 0.1);
-  CHECK(world.model.late().in_force());
-  CHECK(world.model.late().used_ratio().value() == doctest::Approx(world.model.late().measured().value() / 0.1));
-  CHECK_FALSE(world.model.cpu_wait().limit_set());
-  world.model.set_acting(true);
+  CHECK(world.model.pod_time().late().price() == 1);
+  CHECK(world.model.pod_time().late().under_default().value() == doctest::Approx(0.5));
+  CHECK(world.model.pod_time().late().limit() == doctest::Approx(0.505));
+  world.model.pod_time().set_limits({std::nullopt, 0.1});
+  CHECK(world.model.pod_time().late().limit() == 0.1);
+  CHECK(world.model.pod_time().late().in_force());
+  CHECK(world.model.pod_time().late().used_ratio().value() ==
+        doctest::Approx(world.model.pod_time().late().measured().value() / 0.1));
+  CHECK_FALSE(world.model.pod_time().cpu_wait().limit_set());
+  world.model.pod_time().set_acting(true);
   world.pass(900);
-  const double price = world.model.latency_price();
+  const double price = world.model.pod_time().latency_price();
   CHECK(price > 2);
   CHECK(world.model.fleet(world.view).latency_price == price);
   LateWorld taken_back;
   taken_back.place(limited_pod("far", 20), 1);
-  taken_back.model.set_limits({std::nullopt, 0.1});
+  taken_back.model.pod_time().set_limits({std::nullopt, 0.1});
   taken_back.pass(900);
-  CHECK(taken_back.model.latency_price() > 2);
-  taken_back.model.set_limits({});
+  CHECK(taken_back.model.pod_time().latency_price() > 2);
+  taken_back.model.pod_time().set_limits({});
   taken_back.pass(1);
-  CHECK(taken_back.model.latency_price() == 1);
+  CHECK(taken_back.model.pod_time().latency_price() == 1);
   ClusterModel again;
   REQUIRE(again.restore(world.model.save(world.view)).has_value());
-  CHECK(again.latency_price() == price);
-  CHECK(again.late().measured() == world.model.late().measured());
+  CHECK(again.pod_time().latency_price() == price);
+  CHECK(again.pod_time().late().measured() == world.model.pod_time().late().measured());
   world.pass(7200);
-  CHECK(world.model.latency_price() == 100);
+  CHECK(world.model.pod_time().latency_price() == 100);
   world.model.gone("far", world.view.now);
   world.pass(36'000);
-  CHECK(world.model.latency_price() == 1);
+  CHECK(world.model.pod_time().latency_price() == 1);
 }
 
 // Idle watts against a latency beyond the limit.
@@ -152,14 +153,14 @@ TEST_CASE("beyond the budget a nearer node is worth more watts; what is predicte
   options.decide.epsilon = 0;
   DecisionEngine engine(options);
   REQUIRE(engine.set_policy("dqn", RewardConfig{}));
-  engine.cluster_model().set_acting(true);
+  engine.cluster_model().pod_time().set_acting(true);
   engine.refresh(world.view);
   const PlacementDecision before = decided(engine, world.view);
   REQUIRE(before.top);
   CHECK(before.record.advice == "far");
 
   engine.on_pod_started(limited_pod("runs", 20), "far", 1, world.view.now);
-  engine.cluster_model().set_limits({std::nullopt, 1.0});
+  engine.cluster_model().pod_time().set_limits({std::nullopt, 1.0});
   const auto pass = [&](int seconds) {
     for (int i = 0; i < seconds; ++i) {
       world.view.now += std::chrono::seconds(1);
@@ -169,10 +170,10 @@ TEST_CASE("beyond the budget a nearer node is worth more watts; what is predicte
   pass(600);
   const PlacementDecision within = decided(engine, world.view);
   CHECK(within.record.advice == "far");
-  CHECK(engine.cluster_model().latency_price() == 1);
-  engine.cluster_model().set_limits({std::nullopt, 0.02});
+  CHECK(engine.cluster_model().pod_time().latency_price() == 1);
+  engine.cluster_model().pod_time().set_limits({std::nullopt, 0.02});
   pass(3600);
-  REQUIRE(engine.cluster_model().latency_price() > 10);
+  REQUIRE(engine.cluster_model().pod_time().latency_price() > 10);
   const PlacementDecision beyond = decided(engine, world.view);
   CHECK(beyond.record.advice == "near");
   for (std::size_t row = 0; row < 2; ++row) {

@@ -8,6 +8,7 @@
 #include "placement/decide/decide.hpp"
 #include "placement/decide/policies/registry.hpp"
 #include "sim/improve/fleet_view.hpp"
+#include "tests/unit/placement/use_pod.hpp"
 #include "tests/unit/placement/views.hpp"
 
 namespace wattle::placement {
@@ -61,7 +62,7 @@ struct Past {
     NodeView& node = view.nodes[random() % view.nodes.size()];
     if (node.requested.cpu_cores + coming.request.cpu_cores > node.allocatable.cpu_cores) return;
     cluster_model.placed(coming, node.name, view.now);
-    cluster_model.used(coming.uid, real(0, 1) * coming.request.cpu_cores, 300);
+    testing::use_pod(cluster_model, coming.uid, real(0, 1) * coming.request.cpu_cores, 300);
     if (churns && random() % 2 == 0) {
       cluster_model.gone(coming.uid, view.now + from_seconds(real(300, 9000)));
       return;

@@ -228,7 +228,7 @@ ClusterView view_of(double used_cores, std::optional<double> waiting) {
 TEST_CASE(
     "a cluster whose waiting is not reported has no price; one that reports it has, and keeps it over a restart") {
   ClusterModel silent, received;
-  received.set_acting(true);
+  received.pod_time().set_acting(true);
   ClusterView unknown = view_of(8, {}), known = view_of(8, 0.3);
   for (int i = 0; i < 400; ++i) {
     unknown.now += std::chrono::seconds(1);
@@ -237,28 +237,28 @@ TEST_CASE(
     silent.refresh(unknown);
     received.refresh(known);
   }
-  CHECK(silent.cpu_wait().price() == 0);
+  CHECK(silent.pod_time().cpu_wait().price() == 0);
   CHECK(silent.fleet(unknown).cpu_wait_price_w == 0);
-  CHECK(received.cpu_wait().measured().value() == doctest::Approx(0.3));
+  CHECK(received.pod_time().cpu_wait().measured().value() == doctest::Approx(0.3));
   CHECK(received.fleet(known).cpu_wait_price_w > 0);
   const FleetNode& node = received.fleet(known).nodes[0];
   CHECK(node.waiting.wait(8, 0, node.allocatable.cpu_cores) == doctest::Approx(0.3).epsilon(0.1));
 
   ClusterModel again;
   REQUIRE(again.restore(received.save(known)).has_value());
-  CHECK(again.cpu_wait().price() == received.cpu_wait().price());
+  CHECK(again.pod_time().cpu_wait().price() == received.pod_time().cpu_wait().price());
   again.refresh(known);
   // The last reading is told once more.
   CHECK(again.fleet(known).nodes[0].waiting.wait(8, 0, 16) ==
         doctest::Approx(node.waiting.wait(8, 0, 16)).epsilon(0.01));
   // A price that was there stays while nobody tells.
-  const double price_w = again.cpu_wait().price();
-  again.set_acting(true);
+  const double price_w = again.pod_time().cpu_wait().price();
+  again.pod_time().set_acting(true);
   for (int i = 0; i < 50; ++i) {
     unknown.now += std::chrono::seconds(1);
     again.refresh(unknown);
   }
-  CHECK(again.cpu_wait().price() == price_w);
+  CHECK(again.pod_time().cpu_wait().price() == price_w);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "placement/cluster/cluster_model.hpp"
+#include "tests/unit/placement/use_pod.hpp"
 #include "tests/unit/placement/views.hpp"
 
 namespace wattle::placement {
@@ -46,8 +47,7 @@ struct Known {
       view.now += from_seconds(kReportedEach_s);
       for (NodeView& node : view.nodes) node.values.pressure.cpu_some_ratio = 0;
       const auto used = [&](const char* uid, double waited) {
-        cluster_model.used(cluster_model.pod(uid), 0.5, kReportedEach_s,
-                           reported ? std::optional(waited) : std::nullopt);
+        testing::use_pod(cluster_model, uid, 0.5, kReportedEach_s, reported ? std::optional(waited) : std::nullopt);
       };
       used("1", 0);
       used("2", 0);
@@ -112,10 +112,10 @@ TEST_CASE(
     for (int k = 0; k < 200; ++k) {
       view.now += from_seconds(kReportedEach_s);
       for (int i = 0; i < pods; ++i)
-        cluster_model.used(cluster_model.pod(std::to_string(i)), 0.5, kReportedEach_s, 0.3 + 0.001 * i);
+        testing::use_pod(cluster_model, std::to_string(i), 0.5, kReportedEach_s, 0.3 + 0.001 * i);
       cluster_model.refresh(view);
     }
-    CHECK((cluster_model.pair_excess().pairs() > 0) == (pods == 2));
+    CHECK((cluster_model.fleet(view).pairs != nullptr) == (pods == 2));
   }
 }
 
@@ -124,11 +124,13 @@ TEST_CASE("what is known of pairs outlives a restart") {
   const std::string bytes = known.cluster_model.save(known.view);
   ClusterModel read;
   REQUIRE(read.restore(bytes).has_value());
-  CHECK(read.pair_excess().pairs() == known.cluster_model.pair_excess().pairs());
-  CHECK(read.pair_excess().pairs() > 0);
+  const PairExcess* had = known.cluster_model.fleet(known.view).pairs;
+  const PairExcess* has = read.fleet(known.view).pairs;
+  REQUIRE(had != nullptr);
+  REQUIRE(has != nullptr);
   PackWriter before, after;
-  known.cluster_model.pair_excess().pack(before);
-  read.pair_excess().pack(after);
+  had->pack(before);
+  has->pack(after);
   CHECK(before.take() == after.take());
 }
 

@@ -1,5 +1,6 @@
 // The registry of policies: each row makes a policy that decides, and that docs tell of.
 #include "placement/decide/policies/registry.hpp"
+#include "placement/cluster/view_fleet.hpp"
 
 #include <doctest/doctest.h>
 

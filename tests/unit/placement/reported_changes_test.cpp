@@ -8,6 +8,7 @@
 
 #include "placement/cluster/cluster_model.hpp"
 #include "placement/plan/planner.hpp"
+#include "tests/unit/placement/use_pod.hpp"
 #include "tests/unit/placement/views.hpp"
 
 namespace wattle::placement {
@@ -96,7 +97,7 @@ struct Both {
         if (running.empty()) return;
         const std::string uid = running[random() % running.size()].uid;
         const double cores = real(0, 2);
-        return both([&](ClusterModel& cluster_model) { cluster_model.used(uid, cores, 60); });
+        return both([&](ClusterModel& cluster_model) { testing::use_pod(cluster_model, uid, cores, 60); });
       }
       case 3: {
         const double cores = real(0, 3);

@@ -11,6 +11,7 @@
 
 #include "placement/cluster/cluster_model.hpp"
 #include "placement/plan/plan.hpp"
+#include "tests/unit/placement/use_pod.hpp"
 #include "tests/unit/placement/views.hpp"
 
 namespace wattle::placement {
@@ -141,12 +142,12 @@ TEST_CASE("a resize does not change the demand that is predicted for the next po
     const std::string uid = "p" + std::to_string(i);
     fleet.place(uid, 0, {4, kGiB});
     if (i >= 10) fleet.resize(uid, {1, kGiB});
-    fleet.model.used(uid, 0.8, 3600);
+    testing::use_pod(fleet.model, uid, 0.8, 3600);
     if (i == 9) before = fleet.model.predict(next).cores;
   }
   CHECK(before == doctest::Approx(0.8).epsilon(0.1));
   CHECK(fleet.model.predict(next).cores == doctest::Approx(0.8).epsilon(0.1));
-  CHECK(fleet.model.running("p19").value().request.cpu_cores == 1);
+  CHECK(fleet.model.running(fleet.model.pods().find("p19")).value().request.cpu_cores == 1);
 }
 
 TEST_CASE("pods that stay and are made smaller still count as pods that stay") {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "placement/cluster/cluster_model.hpp"
+#include "tests/unit/placement/use_pod.hpp"
 #include "tests/unit/placement/views.hpp"
 
 namespace wattle::placement {
@@ -52,7 +53,7 @@ struct ReportedTwice {
     const std::size_t node = random() % view.nodes.size();
     const PodHandle handle = by_handle.placed(pod, view.nodes[node].name, now());
     by_name.placed(pod, view.nodes[node].name, now());
-    const std::string* uid = by_handle.uid(handle);
+    const std::string* uid = by_handle.pods().uid(handle);
     RC_ASSERT(uid != nullptr);
     RC_ASSERT(*uid == pod.uid);
     const PodHandle again = by_handle.placed(pod, view.nodes[node].name, now());  // is told twice
@@ -66,7 +67,7 @@ struct ReportedTwice {
       const Pod& pod = running[random() % running.size()];
       const double cores = random() % 4 == 0 ? 0 : real(0, 5);
       readings.push_back({pod.handle, cores});
-      by_name.used(pod.uid, cores, interval_s);
+      testing::use_pod(by_name, pod.uid, cores, interval_s);
       if (random() % 4 == 0) readings.push_back({{}, cores});                            // nobody
       if (random() % 4 == 0) readings.push_back({pod.handle, random() % 2 ? -1 : NAN});  // no reading
     }
@@ -82,9 +83,9 @@ struct ReportedTwice {
   // Its slot may be somebody else's by now.
   void read_gone() {
     const PodHandle pod = gone[random() % gone.size()];
-    RC_ASSERT(by_handle.uid(pod) == nullptr);
+    RC_ASSERT(by_handle.pods().uid(pod) == nullptr);
     RC_ASSERT(!by_handle.running(pod).has_value());
-    by_handle.used(pod, 3, 600);
+    testing::use_pod(by_handle, pod, 3, 600);
   }
   void turn() {
     const auto what = random() % 8;
@@ -95,7 +96,7 @@ struct ReportedTwice {
     read();
   }
   void compare() {
-    RC_ASSERT(by_handle.pods() == running.size());
+    RC_ASSERT(by_handle.pods().size() == running.size());
     RC_ASSERT(by_handle.save(view) == by_name.save(view));
     const Fleet& fleet = by_handle.fleet(view);
     const Fleet& other = by_name.fleet(view);

@@ -36,7 +36,7 @@ DecisionEngine engine_of(const std::string& policy, double margin = NetworkOptio
   options.network.margin = margin;
   DecisionEngine engine(options, ClusterModel(known));
   REQUIRE(engine.set_policy(policy, RewardConfig{}));
-  engine.cluster_model().set_acting(true);
+  engine.cluster_model().pod_time().set_acting(true);
   return engine;
 }
 

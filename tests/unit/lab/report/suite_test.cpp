@@ -199,9 +199,9 @@ TEST_CASE("warm: what shadow mode has seen of a cluster is what an episode begin
   CHECK((*known)[0] != (*known)[1]);
   placement::ClusterModel begins;
   REQUIRE(begins.restore((*known)[0]));
-  REQUIRE(begins.cpu_wait().under_default());
-  CHECK(*begins.cpu_wait().under_default() > 0);
-  CHECK(begins.cpu_wait().limit() > placement::ClusterModel().cpu_wait().limit());
+  REQUIRE(begins.pod_time().cpu_wait().under_default());
+  CHECK(*begins.pod_time().cpu_wait().under_default() > 0);
+  CHECK(begins.pod_time().cpu_wait().limit() > placement::ClusterModel().pod_time().cpu_wait().limit());
 
   Env env(options);
   const Contestant planner = contestant_named("planner").value();
@@ -211,7 +211,7 @@ TEST_CASE("warm: what shadow mode has seen of a cluster is what an episode begin
   CHECK(warm->energy_j != cold->energy_j);
   CHECK(evaluate(options, {planner}, {5}, true)->contestants[0].episodes[0].energy_j == warm->energy_j);
   CHECK_FALSE(run_episode(env, planner, 5, nullptr, "what nobody wrote"));
-  CHECK(warm->wait_limit == doctest::Approx(begins.cpu_wait().limit()));
+  CHECK(warm->wait_limit == doctest::Approx(begins.pod_time().cpu_wait().limit()));
 
   const Contestant heedless = contestant_named("kube-default").value();
   const auto as_it_is = run_episode(env, heedless, 5);

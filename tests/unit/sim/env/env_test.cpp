@@ -234,7 +234,7 @@ TEST_CASE("what the controller learns in shadow that pods wait is what they wait
       REQUIRE(env.bind(*target, view));
     }
     const WorldFigures truth = env.world().figures();
-    const auto learned = chooser.engine().engine().cluster_model().cpu_wait().under_default();
+    const auto learned = chooser.engine().engine().cluster_model().pod_time().cpu_wait().under_default();
     REQUIRE(learned);
     CHECK(*learned == doctest::Approx(truth.pressure_pod_s / truth.pod_s).epsilon(0.02));
   }
