@@ -37,7 +37,7 @@ void Session::send(Response response, bool keep) {
                          : std::chrono::milliseconds(0);
   if (delay.count() == 0) return write_answer();
   idle_ = true;  // lets stop() close at once
-  unlimit();
+  end_wait();
   timer_.expires_after(delay);
   timer_.async_wait([self = shared_from_this()](error_code error) {
     self->idle_ = false;
@@ -88,7 +88,7 @@ void Session::drain() {
 }
 
 void Session::close() {
-  unlimit();
+  end_wait();
   error_code ignored;
   stream_.socket().close(ignored);
 }
