@@ -263,6 +263,9 @@ void Session::on_request() {
   if (parser_->is_done()) return answer();
   parser_->body_limit(route_->max_body_bytes);
   if (beast::iequals(parser_->get()[bhttp::field::expect], "100-continue")) return invite_body();
+  // Most bodies arrive with their header; a read through the reactor would wake another thread.
+  if (buffer_.size() < parser_->content_length().value_or(0))
+    buffer_.commit(stream_.read_now(buffer_.prepare(kReadBytes)));
   read_body();
 }
 
