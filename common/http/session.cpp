@@ -97,23 +97,35 @@ bool Session::take(Turn next) {
   return true;
 }
 
-// Cancels the current read or write after `span`.
 void Session::limit(std::chrono::milliseconds span) {
   timed_out_ = false;
-  timer_.expires_after(span);
+  limit_ = shared_.clock.mono() + span;
+  if (limit_ < waits_to_) wait_until(limit_);
+}
+
+void Session::wait_until(MonoTime at) {
+  waits_to_ = at;
+  timer_.expires_after(at - shared_.clock.mono());
   timer_.async_wait([weak = weak_from_this(), generation = ++generation_](error_code error) {
     if (error) return;
     // A wait that ended before it was replaced or cancelled is still delivered; the generation detects it.
-    if (const auto self = weak.lock(); self && self->generation_ == generation) {
-      self->timed_out_ = true;
-      error_code ignored;
-      self->stream_.socket().cancel(ignored);
-    }
+    if (const auto self = weak.lock(); self && self->generation_ == generation) self->on_waited();
   });
 }
 
-void Session::unlimit() {
+void Session::on_waited() {
+  waits_to_ = MonoTime::max();
+  if (limit_ == MonoTime::max()) return;
+  if (shared_.clock.mono() < limit_) return wait_until(limit_);
+  timed_out_ = true;
+  error_code ignored;
+  stream_.socket().cancel(ignored);
+}
+
+void Session::end_wait() {
+  unlimit();
   ++generation_;
+  waits_to_ = MonoTime::max();
   timer_.cancel();
 }
 
@@ -251,6 +263,9 @@ void Session::on_request() {
   if (parser_->is_done()) return answer();
   parser_->body_limit(route_->max_body_bytes);
   if (beast::iequals(parser_->get()[bhttp::field::expect], "100-continue")) return invite_body();
+  // Most bodies arrive with their header; a read through the reactor would wake another thread.
+  if (buffer_.size() < parser_->content_length().value_or(0))
+    buffer_.commit(stream_.read_now(buffer_.prepare(kReadBytes)));
   read_body();
 }
 

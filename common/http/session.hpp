@@ -20,6 +20,7 @@
 #include <set>
 #include <vector>
 
+#include "common/clock.hpp"
 #include "common/http/crowd.hpp"
 #include "common/http/guess_delay.hpp"
 #include "common/http/hosts.hpp"
@@ -92,8 +93,14 @@ class Session final : public Subscriber, public std::enable_shared_from_this<Ses
   void end_sending();
   void drain();
   void close();
+  // Cancels the read or write that runs at the end of `span`. The pending wait stays if it ends earlier: a request then
+  // costs no operation of the timer, each of which would wake another thread.
   void limit(std::chrono::milliseconds span);
-  void unlimit();
+  void unlimit() { limit_ = MonoTime::max(); }
+  void wait_until(MonoTime at);
+  void on_waited();
+  // Ends the pending wait, so that the timer can be used for something else.
+  void end_wait();
 
   Shared& shared_;
   const Source from_;
@@ -105,8 +112,10 @@ class Session final : public Subscriber, public std::enable_shared_from_this<Ses
   std::optional<bhttp::request_parser<bhttp::string_body>> parser_;
   Request request_;
   const Route* route_ = nullptr;
-  bool shows_secret_ = false;  // the request has a token, or a body that may have one
-  std::string head_, body_;    // current answer
+  MonoTime limit_ = MonoTime::max();     // of the read or write that runs
+  MonoTime waits_to_ = MonoTime::max();  // end of the pending wait for the limit; max: there is none
+  bool shows_secret_ = false;            // the request has a token, or a body that may have one
+  std::string head_, body_;              // current answer
   std::array<char, 4096> discard_{};
   std::shared_ptr<Broadcast> listens_to_;
   std::deque<Text> unsaid_;

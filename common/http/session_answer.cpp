@@ -1,4 +1,5 @@
 // Answers of a session, and its end.
+#include <algorithm>
 #include <boost/beast/http/status.hpp>
 
 #include "common/http/session.hpp"
@@ -37,7 +38,7 @@ void Session::send(Response response, bool keep) {
                          : std::chrono::milliseconds(0);
   if (delay.count() == 0) return write_answer();
   idle_ = true;  // lets stop() close at once
-  unlimit();
+  end_wait();
   timer_.expires_after(delay);
   timer_.async_wait([self = shared_from_this()](error_code error) {
     self->idle_ = false;
@@ -48,7 +49,13 @@ void Session::send(Response response, bool keep) {
 
 void Session::write_answer() {
   limit(shared_.options.request_timeout);
-  stream_.async_write(head_, body_,
+  const std::size_t written = stream_.write_now(head_, body_);
+  const std::size_t of_head = std::min(written, head_.size());
+  const std::string_view head = std::string_view(head_).substr(of_head);
+  const std::string_view body = std::string_view(body_).substr(written - of_head);
+  // Answers to requests that have arrived already would nest.
+  if (head.empty() && body.empty() && buffer_.size() == 0) return on_written({});
+  stream_.async_write(head, body,
                       [self = shared_from_this()](error_code error, std::size_t) { self->on_written(error); });
 }
 
@@ -88,7 +95,7 @@ void Session::drain() {
 }
 
 void Session::close() {
-  unlimit();
+  end_wait();
   error_code ignored;
   stream_.socket().close(ignored);
 }

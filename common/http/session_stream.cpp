@@ -52,6 +52,7 @@ void Session::say_next() {
 }
 
 void Session::await_heartbeat() {
+  end_wait();
   timer_.expires_after(listens_to_->options().heartbeat);
   timer_.async_wait([weak = weak_from_this(), generation = ++generation_](error_code error) {
     static const Text kComment = std::make_shared<const std::string>(":\n\n");

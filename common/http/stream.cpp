@@ -1,5 +1,8 @@
 #include "common/http/stream.hpp"
 
+#include <sys/socket.h>
+#include <sys/uio.h>
+
 #include <array>
 #include <boost/asio/ssl/stream.hpp>
 #include <boost/asio/write.hpp>
@@ -31,6 +34,23 @@ void Stream::async_read_some(net::mutable_buffer into, Moved done) {
     tls_->stream.async_read_some(buffer, std::move(done));
   else
     socket_.async_read_some(buffer, std::move(done));
+}
+
+std::size_t Stream::read_now(net::mutable_buffer into) {
+  if (tls_) return 0;
+  const ssize_t count = ::recv(socket_.native_handle(), into.data(), into.size(), MSG_DONTWAIT);
+  return count > 0 ? static_cast<std::size_t>(count) : 0;
+}
+
+std::size_t Stream::write_now(std::string_view first, std::string_view second) {
+  if (tls_) return 0;
+  std::array<iovec, 2> parts{
+      {{const_cast<char*>(first.data()), first.size()}, {const_cast<char*>(second.data()), second.size()}}};
+  msghdr message{};
+  message.msg_iov = parts.data();
+  message.msg_iovlen = parts.size();
+  const ssize_t count = ::sendmsg(socket_.native_handle(), &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+  return count > 0 ? static_cast<std::size_t>(count) : 0;
 }
 
 void Stream::async_write(std::string_view first, std::string_view second, Moved done) {

@@ -1,6 +1,8 @@
 // board: calls decide() once per class, for a pod that represents it.
 #include "placement/decide/board.hpp"
 
+#include <utility>
+
 namespace wattle::placement {
 
 wire::BoardClass board_class(std::size_t number, const ClusterView& view, const PolicyInputs& mind,
@@ -9,16 +11,25 @@ wire::BoardClass board_class(std::size_t number, const ClusterView& view, const 
   DecideOptions standing = options;
   standing.epsilon = 0;
   std::vector<std::string> names;
+  // A look-up would cost as much as the masks, and the index would lose the order of the last request.
+  std::vector<std::size_t> rows;
   names.reserve(view.nodes.size());
-  for (const NodeView& node : view.nodes) names.push_back(node.name);
+  rows.reserve(view.nodes.size());
+  for (std::size_t row = 0; row < view.nodes.size(); ++row) {
+    if (view.nodes[row].name.empty()) continue;  // the row of a node that is gone
+    names.push_back(view.nodes[row].name);
+    rows.push_back(row);
+  }
+  PolicyInputs inputs = mind;
+  inputs.rows = rows;
   const double cores = kBoardClassCores[number];
   PodSpec pod;
   pod.request = {cores, cores * kBytesPerCore};
-  const PlacementDecision advice = decide(view, pod, names, mind, standing, turn, random);
+  const PlacementDecision advice = decide(view, pod, std::move(names), inputs, standing, turn, random);
   wire::BoardClass scores;
   scores.cpu_request_cores = cores;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (advice.scores[i] > 0) scores.scores.emplace(names[i], advice.scores[i]);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (advice.scores[i] > 0) scores.scores.emplace(view.nodes[rows[i]].name, advice.scores[i]);
   }
   return scores;
 }

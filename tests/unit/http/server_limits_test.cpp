@@ -179,6 +179,32 @@ TEST_CASE("a client that starts a request and stalls gets 408 and is closed") {
   CHECK(f.lives());
 }
 
+TEST_CASE("limits of time hold for later requests of a connection, too") {
+  const std::string whole = "GET /hello HTTP/1.1\r\nHost: a\r\n\r\n";
+  const Fixture stalls({.request_timeout = 2s});
+  const RawSocket stalled(stalls.server->port());
+  stalled.send(whole);
+  CHECK(stalled.read_until("hello you").ends_with("hello you"));
+  stalled.send(whole.substr(0, 20));
+  CHECK(first_line(stalled.read_to_end()) == "HTTP/1.1 408 Request Timeout");
+  const Fixture waits({.idle_timeout = 2s});
+  const RawSocket idle(waits.server->port());
+  idle.send(whole);
+  CHECK(idle.read_to_end().ends_with("hello you"));
+}
+
+TEST_CASE("an answer beyond the socket's buffers arrives whole") {
+  const std::string body(24 << 20, 'x');
+  const Fixture f({}, body.size());
+  const RawSocket socket(f.server->port());
+  socket.send("POST /echo HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: " + std::to_string(body.size()) +
+              "\r\n\r\n");
+  socket.send(body);
+  const std::string answer = socket.read_to_end();
+  CHECK(answer.size() > body.size());
+  CHECK(answer.ends_with("\r\n\r\n" + body));
+}
+
 TEST_CASE("a connection idle beyond the limit is closed without a word") {
   const Fixture f({.idle_timeout = 50ms});
   const RawSocket socket(f.server->port());
