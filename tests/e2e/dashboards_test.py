@@ -41,7 +41,7 @@ def queries():
         named = {variable["name"]: ".+" for variable in board["templating"]["list"]}
         asked = [(f"{file.name}: {panel['title']}", target["expr"]) for panel in board["panels"] for target in panel["targets"]]
         # A mark has a value only just after its change, so its series is asked for beside it.
-        asked += [(f"{file.name}: mark {mark['name']}", f"({mark['expr']}) or {mark['expr'].partition(' unless ')[0]}") for mark in board["annotations"]["list"]]
+        asked += [(f"{file.name}: mark {mark['name']}", f"({mark['expr']}) or {mark['expr'].partition(' == 1')[0].removeprefix('(')}") for mark in board["annotations"]["list"]]
         for variable in board["templating"]["list"]:
             if variable["type"] == "query":
                 series, label = re.fullmatch(r"label_values\((.*), (\w+)\)", variable["definition"]).groups()
