@@ -1,7 +1,7 @@
 // sleep_memory: what sleep_control keeps over a restart, in the store: the nodes that operators exclude and the outlook
 // of demand.
-// Errors   logged: a failed read starts empty. A failed write of an exclusion is tried again each minute; the outlook is
-//          written with each plan
+// Errors   logged: a failed read starts empty. A failed write of an exclusion is tried again each minute; the outlook
+//          is written with each plan
 // Threads  the loop's; reads and writes run on the store's
 #pragma once
 

@@ -9,7 +9,6 @@ namespace {
 
 constexpr Duration kSlot = std::chrono::minutes(5);
 constexpr Duration kRecent = std::chrono::hours(1);
-constexpr std::size_t kEnoughDays = 4;  // to leave out the highest of them
 constexpr auto kDaysSigned = static_cast<std::int64_t>(DemandOutlook::kDays);
 constexpr auto kSlotsSigned = static_cast<std::int64_t>(DemandOutlook::kSlots);
 
@@ -62,18 +61,16 @@ double DemandOutlook::mean(WallTime now, Duration past) const {
 std::optional<double> DemandOutlook::of_slot(std::int64_t slot) const {
   const Slot& of_day = slots_[modulo(slot, kSlotsSigned)];
   const std::int64_t day = floor_div(slot, kSlotsSigned);
-  double highest = 0, second = 0;
+  std::array<double, kDays> highest{};
   std::size_t days = 0;
   for (std::size_t i = 0; i < kDays; ++i) {
     const std::int64_t age = day - of_day.day[i];
     if (of_day.day[i] == kNoDay || age < 1 || age > kDaysSigned) continue;
-    const auto cores = static_cast<double>(of_day.highest[i]);
-    second = std::max(second, std::min(highest, cores));
-    highest = std::max(highest, cores);
-    ++days;
+    highest[days++] = static_cast<double>(of_day.highest[i]);
   }
   if (days == 0) return std::nullopt;
-  return days >= kEnoughDays ? second : highest;
+  std::sort(highest.begin(), highest.begin() + static_cast<std::ptrdiff_t>(days));
+  return (highest[(days - 1) / 2] + highest[days / 2]) / 2;
 }
 
 std::optional<double> DemandOutlook::expected(WallTime from, WallTime until) const {

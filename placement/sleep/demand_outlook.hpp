@@ -3,7 +3,7 @@
 // Input    the cores requested by all running and waiting pods, at least once a minute
 // Recent   the highest value and the mean of the last minutes
 // Day      the highest value of each five minutes of the day, for the last seven days. A slot is expected to reach the
-//          second highest of its days (the highest until four days are known), so that one odd day counts once
+//          median of its days: neither an odd day nor a weekend counts, and the warm spares cover the days above it
 // Before   the first day is known, only the recent past counts
 // Bounds   a day back in time or more is dropped; memory is constant
 // Units    cores; wall time, because the time of day is that of the cluster's users

@@ -161,6 +161,16 @@ void play_day(DemandOutlook& outlook, int day, bool burst = true) {
     outlook.observe(burst && minute / 60 == 9 ? 40 : 8, at(kDay_s * day + 60.0 * minute));
 }
 
+TEST_CASE("an outlook expects the median of a time of day, so that a weekend does not hide the burst of working days") {
+  DemandOutlook outlook;
+  for (int day = 0; day < 7; ++day) play_day(outlook, day, day < 5);
+  CHECK(outlook.expected(at(kDay_s * 7 + 3600 * 9), at(kDay_s * 7 + 3600 * 9.5)).value() == 40);
+  DemandOutlook two;
+  play_day(two, 0);
+  play_day(two, 1, false);
+  CHECK(two.expected(at(kDay_s * 2 + 3600 * 9), at(kDay_s * 2 + 3600 * 9.5)).value() == 24);
+}
+
 TEST_CASE("a burst at a time of day is expected there on the next day, and one odd day of four is not") {
   DemandOutlook outlook;
   play_day(outlook, 0);
