@@ -119,16 +119,22 @@ MonoTime Driver::step() {
   return std::min({next_look_, next_pod_, end_});
 }
 
+// Takes over the true state of the simulated nodes.
+void Driver::take(const std::vector<DriveNode>& seen) {
+  for (const DriveNode& each : seen)
+    for (DriveNode& node : nodes_)
+      if (!node.real && node.server.name == each.server.name) {
+        node.latency_ms = each.latency_ms;
+        node.power = each.power;
+      }
+  wattle_->set_power(nodes_);
+}
+
 // Updates the latencies of both accounts, then delivers pods that a node does not have yet.
 void Driver::look() {
   account(clock_.mono());
   if (auto view = observer_.swarm()) {
-    for (const DriveNode& seen : view->nodes)
-      for (DriveNode& node : nodes_)
-        if (!node.real && node.server.name == seen.server.name) {
-          node.latency_ms = seen.latency_ms;
-          node.power = seen.power;
-        }
+    take(view->nodes);
     if (view->epoch != swarm_epoch_) {
       swarm_epoch_ = std::move(view->epoch);
       ++counts_.swarm_restarts;
@@ -144,7 +150,6 @@ void Driver::look() {
     for (const ControllerNode& row : observer_.nodes)
       if (row.name == node.server.name) node.latency_ms = row.latency_ms;
   }
-  wattle_->set_power(nodes_);
   wattle_->set_latencies(nodes_);
   default_->set_latencies(nodes_);
   if (twin_) {
@@ -280,6 +285,8 @@ bool Driver::withdraw(const std::string& uid) {
 }
 
 void Driver::finish() {
+  // Transitions since the last look belong to the last interval.
+  if (const auto view = observer_.swarm()) take(view->nodes);
   account(std::min(clock_.mono(), end_));
   observer_.look_at_controller();
   observer_.look_at_shim();

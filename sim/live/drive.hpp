@@ -99,6 +99,7 @@ class Driver {
   };
   void clear_leftovers();
   void look();
+  void take(const std::vector<DriveNode>& seen);
   void replace_one();
   Arrived arrive();
   void create();

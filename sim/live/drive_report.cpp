@@ -143,11 +143,12 @@ std::string notices(const Driver& driver, const char* before) {
 
 json optional_json(const std::optional<double>& value) { return value ? json(*value) : json(nullptr); }
 
-// The contribution of learning to the joules while Wattle acted: negative saves.
+// The contribution of learning to the joules while Wattle acted and no node slept, because which node happens to be
+// empty first differs between both: negative saves.
 std::string learning_text(const Driver& driver) {
   if (driver.twin() == nullptr) return {};
   double energy_j = 0, without_j = 0, acted_s = 0;
-  for (std::size_t i = 1; i < driver.phases().size(); ++i) {
+  for (std::size_t i = 1; i <= Driver::kLearned; ++i) {
     const Driver::PhaseCosts& phase = driver.phases()[i];
     acted_s += phase.seconds;
     energy_j += phase.energy_j;
@@ -155,9 +156,9 @@ std::string learning_text(const Driver& driver) {
   }
   if (!(acted_s > 0)) return {};
   return wrapped(text(
-      "Learning. It changed the energy by %+.1f %% (%+.0f J in %.0f s) against a Wattle without learning that "
-      "placed the "
-      "same pods on equal simulated nodes beside the demo; negative saves. A learned network served for %.0f s.",
+      "Learning. It changed the energy by %+.1f %% (%+.0f J in the %.0f s before nodes slept) against a Wattle without "
+      "learning that placed the same pods on equal simulated nodes beside the demo; negative saves. A learned network "
+      "served for %.0f s.",
       change_percent(energy_j, without_j), energy_j - without_j, acted_s, driver.phases()[Driver::kLearned].seconds));
 }
 
