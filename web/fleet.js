@@ -52,7 +52,7 @@ export function fleet() {
   const facts = tiles([['saving', 'Saving', 'modelled'], ['energy', 'Energy per day'], ['idle', 'Idle power'], ['sleep', 'Sleep would save'], ['measured', 'Measured', 'measured'], ['estimated', 'Estimated', 'estimated'], ['nodes', 'Nodes'], ['cores', 'Cores in use', 'cores'], ['pods', 'Pods', 'pods'], ['decisions', 'Decisions', 'decisions'], ['by', 'Decided by'], ['waiting', 'Waiting for CPU', 'waiting'], ['late', 'Above soft latency', 'latency'], ['mode', 'Mode']]);
   const levers = savings(), rest = sleep();
   const note = problem(), alarms = h('div', { class: 'alarms', role: 'status' });
-  let alarmed = null;
+  let alarmed = null, asleep = null;
 
   const curves = timeline(['power', 'waiting', 'decisions', 'pods']);
   const map = heat((name) => { location.hash = `#/node/${encodeURIComponent(name)}`; });
@@ -79,6 +79,8 @@ export function fleet() {
     const texts = JSON.stringify(now.alarms);
     if (texts !== alarmed) fill(alarms, now.alarms.map((each) => h('p', { class: 'alarm' }, `${each.text}. `, h('a', { href: `#/${each.view}` }, 'Details'))));
     alarmed = texts;
+    if (asleep !== null && asleep !== now.nodes_asleep) { levers.begin(); rest.begin(); }
+    asleep = now.nodes_asleep;
     const m = now.modelled, saved = m && m.saved_w !== null;
     const { idle } = now, daily = (part) => [joules(part.energy_j_per_day), cost(part, '_per_day')].filter(Boolean).join(', ');
     const asleep = m && m.asleep_text;

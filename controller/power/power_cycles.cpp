@@ -27,6 +27,11 @@ bool runs(const core::NodePowerRecord& record) {
   return record.state == State::awake || record.state == State::blocked;
 }
 
+void put_test(PowerRecords& records, core::NodePowerRecord record, bool test) {
+  record.test = test;
+  records.put(std::move(record));
+}
+
 // Ends the agent's wait for the grant.
 wire::SleepOrder called_off(std::uint64_t operation) { return {operation, "awake", false, false, 0}; }
 
@@ -157,16 +162,11 @@ Status PowerCycles::test(const std::string& node, Result<Depth> depth, bool obse
   if (!lane.now.pod.empty())
     return fail(Errc::conflict, node, "has pod " + lane.now.pod, "drain the node first; a test needs an empty node");
   if (!depth) return forward_error(depth);
-  core::SleepChoice choice;
-  choice.node = node;
-  choice.depth = *depth;
-  choice.reason = "a test by " + who;
+  const core::SleepChoice choice{.node = node, .depth = *depth, .reason = "a test by " + who};
   choose(choice, observable);
   if (records_.find(node)->state == State::awake)
     return fail(Errc::conflict, node, "cannot be chosen now", "try again in a moment");
-  Record tested = *records_.find(node);
-  tested.test = true;
-  records_.put(std::move(tested));
+  put_test(records_, *records_.find(node), true);
   return {};
 }
 
@@ -179,6 +179,7 @@ bool PowerCycles::wake(const std::string& node, const std::string& reason, bool 
     return true;
   }
   const State before = record->state;
+  if (planned && record->test) put_test(records_, *record, false);  // it is needed
   event(node, event_of(Kind::wake_wanted, 0, reason));
   if (planned && records_.find(node)->state != before) records_.change_ledger().woke(around_.clock.wall());
   return true;

@@ -327,6 +327,7 @@ Result<std::string> SleepControl::order(const std::string& what, const std::map<
 void SleepControl::exclude(const std::string& node, const std::string& why, const std::string& who) {
   if (why.empty()) {
     exclusions_.erase(node);
+    asked_.reset();  // the next plan is made soon, with the node
   } else {
     exclusions_[node] = why;
     shallow_.end(node);

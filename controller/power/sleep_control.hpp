@@ -6,8 +6,8 @@
 //          awake. Otherwise it assumes that every node with the label can suspend to memory and wake. Costs of a
 //          transition are measured, or else stated by a driver, or else published
 // Plan     every kPlanEvery, and every kPlanSoon for the first plans, while agents connect. While nodes sleep every
-//          kPlanAsleep, and within kPlanPending of a new pod that waits. On a thread of its own, from a copy of what it
-//          needs, with the last answers of drivers and API server (sleep_asker.hpp)
+//          kPlanAsleep, and within kPlanPending of a new pod that waits. At once when an exclusion ends. On its own
+//          thread, from a copy of what it needs, with the last answers of drivers and API server (sleep_asker.hpp)
 // Shallow  idle nodes that the plan keeps awake (shallow_orders.hpp)
 // Back     after a restart in another mode no node is put to sleep. In mode recommend sleepers still wake when they are
 //          needed, and in mode off they all wake at once

@@ -79,6 +79,7 @@ void Transition::choose(PowerState state, const PowerEvent& event) {
   ++record_.operation;
   record_.use_depth(event.depth);
   record_.marked = true;
+  record_.test = false;
   enter(state, event.reason);
 }
 
@@ -212,6 +213,7 @@ void Transition::on_excluded(const std::string& reason) {
 }
 
 void Transition::finish() {
+  const bool tested = record_.test && record_.slept;
   if (record_.slept) {
     if (record_.ordered) follow(record_.measured.wake_s, seconds(now_ - *record_.ordered));
     ++record_.round_trips;
@@ -221,7 +223,11 @@ void Transition::finish() {
   record_.ordered.reset();
   record_.attempts = 0;
   record_.ours = record_.goodbye = record_.slept = record_.presumed = record_.wake_pending = false;
-  if (record_.failures < limits_.failures_to_block) return enter(PowerState::awake, record_.reason);
+  if (record_.failures < limits_.failures_to_block) {
+    enter(PowerState::awake, record_.reason);
+    record_.test = tested;
+    return;
+  }
   record_.failures = 0;
   enter(PowerState::blocked, "too many failed sleeps, the last: " + record_.reason);
 }

@@ -90,7 +90,7 @@ struct NodePowerRecord {
   bool observable = true;           // a driver can say whether it is on; the caller sets it
   bool presumed = false;            // asleep by its goodbye alone
   bool wake_pending = false;        // wakes as soon as the current sleep has ended
-  bool test = false;                // a round trip by order: the caller wakes it once it is asleep
+  bool test = false;                // the last trip is one by order, for which the caller wakes it once it is asleep
   std::uint32_t attempts = 0;       // of the current wake
   std::uint32_t failures = 0;       // round trips that failed since the last one that succeeded
   std::uint32_t round_trips = 0;    // ordered to sleep, was asleep, woke and was ready

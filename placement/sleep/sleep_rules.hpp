@@ -38,7 +38,7 @@ struct SleepRules {
   Duration lost_after = std::chrono::seconds(60);  // until the loss is known
   Duration down_after = std::chrono::minutes(40);
   Duration up_after = std::chrono::minutes(5);
-  Duration stay_awake = std::chrono::minutes(5);            // after a wake
+  Duration stay_awake = std::chrono::minutes(5);            // after a wake; not after a test, which no demand woke
   std::uint32_t cycles_per_day = 6;                         // of one node
   std::size_t sleeps_per_hour = 20, wakes_per_minute = 20;  // of the cluster; wakes for pending pods are not limited
   std::uint32_t proven_round_trips = 3;                     // until `automatic` acts

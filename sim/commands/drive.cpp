@@ -111,13 +111,14 @@ int drive(int argc, char** argv) {
       "wattle-sim drive");
   DriveOptions options;
   std::string shim = "http://127.0.0.1:8888", swarm = "http://127.0.0.1:8060", controller = "http://127.0.0.1:8050";
-  std::string cgroup_root, output = "table", summary_file, twin_shim, twin_swarm;
+  std::string cgroup_root, output = "table", summary_file, twin_shim, twin_swarm, twin_controller;
   bool sweep = false;
   app.add_option("--shim", shim, "URL of the extender");
   app.add_option("--swarm", swarm, "address of `wattle-sim swarm`");
   app.add_option("--controller", controller, "the controller's HTTP port, to show its figures");
   app.add_option("--twin-shim", twin_shim, "extender of a twin, which places the same pods");
   app.add_option("--twin-swarm", twin_swarm, "simulated nodes of the twin, with the same seed");
+  app.add_option("--twin-controller", twin_controller, "the HTTP port of the twin's controller");
   app.add_option("--seconds", options.run_s, "duration")->check(CLI::Range(1.0, 1e7));
   app.add_option("--pods", options.pods, "window of pods")->check(CLI::Range(1, 10'000));
   app.add_option("--period", options.period_s, "seconds between two replacements")->check(CLI::Range(0.001, 3600.0));
@@ -141,11 +142,14 @@ int drive(int argc, char** argv) {
     }
     *address = std::move(*parsed);
   }
-  if (twin_shim.empty() != twin_swarm.empty()) {
-    std::fprintf(stderr, "wattle-sim: drive: --twin-shim and --twin-swarm need each other: pass both\n");
+  if (twin_shim.empty() != twin_swarm.empty() || twin_shim.empty() != twin_controller.empty()) {
+    std::fprintf(
+        stderr, "wattle-sim: drive: --twin-shim, --twin-swarm and --twin-controller need each other: pass all three\n");
     return 2;
   }
-  for (const auto& [text, address] : {std::pair{&twin_shim, &options.twin_shim}, {&twin_swarm, &options.twin_swarm}}) {
+  for (const auto& [text, address] : {std::pair{&twin_shim, &options.twin_shim},
+                                      {&twin_swarm, &options.twin_swarm},
+                                      {&twin_controller, &options.twin_controller}}) {
     if (text->empty()) continue;
     auto parsed = parse_http_address(*text);
     if (!parsed) {

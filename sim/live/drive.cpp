@@ -55,9 +55,9 @@ Status Driver::begin() {
   if (real_) nodes_.push_back(this_machine());
   wattle_.emplace(nodes_);
   default_.emplace(nodes_);
-  if (options_.twin_shim && options_.twin_swarm)
-    twin_.emplace(*options_.twin_shim, *options_.twin_swarm, options_.deadline, options_.weight, mix(options_.seed, 3),
-                  nodes_, clock_);
+  if (options_.twin_shim && options_.twin_swarm && options_.twin_controller)
+    twin_.emplace(Twin::Addresses{*options_.twin_shim, *options_.twin_swarm, *options_.twin_controller},
+                  options_.deadline, options_.weight, mix(options_.seed, 3), nodes_, clock_);
   started_ = accounted_ = next_pod_ = next_look_ = clock_.mono();
   end_ = started_ + from_seconds(options_.run_s);
   return {};
@@ -78,9 +78,10 @@ void Driver::clear_leftovers() {
 double Driver::elapsed_s() const { return seconds(std::min(clock_.mono(), end_) - started_); }
 
 std::size_t Driver::phase() const {
+  if (!observer_.closed.empty()) return kSleeping;
   const auto& status = observer_.status;
   if (!status || status->mode == "off" || status->mode == "shadow") return 0;
-  return status->learned_serves ? 2 : 1;
+  return status->learned_serves ? kLearned : 1;
 }
 
 void Driver::account(MonoTime now) {
@@ -118,13 +119,22 @@ MonoTime Driver::step() {
   return std::min({next_look_, next_pod_, end_});
 }
 
+// Takes over the true state of the simulated nodes.
+void Driver::take(const std::vector<DriveNode>& seen) {
+  for (const DriveNode& each : seen)
+    for (DriveNode& node : nodes_)
+      if (!node.real && node.server.name == each.server.name) {
+        node.latency_ms = each.latency_ms;
+        node.power = each.power;
+      }
+  wattle_->set_power(nodes_);
+}
+
 // Updates the latencies of both accounts, then delivers pods that a node does not have yet.
 void Driver::look() {
   account(clock_.mono());
   if (auto view = observer_.swarm()) {
-    for (const DriveNode& seen : view->nodes)
-      for (DriveNode& node : nodes_)
-        if (!node.real && node.server.name == seen.server.name) node.latency_ms = seen.latency_ms;
+    take(view->nodes);
     if (view->epoch != swarm_epoch_) {
       swarm_epoch_ = std::move(view->epoch);
       ++counts_.swarm_restarts;
@@ -143,7 +153,7 @@ void Driver::look() {
   wattle_->set_latencies(nodes_);
   default_->set_latencies(nodes_);
   if (twin_) {
-    twin_->set_latencies(nodes_);
+    twin_->look(nodes_);
     twin_->retry();
   }
 
@@ -164,13 +174,21 @@ void Driver::replace_one() {
 
 std::optional<std::size_t> Driver::schedule(const SimPod& pod, const KubePod& request) {
   std::vector<std::size_t> feasible;
-  std::vector<std::string> names;
+  std::vector<std::string> names, closed;
   std::vector<KubeNode> kube;
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     if (!fits(wattle_->kube_nodes()[i], request) || (nodes_[i].real && !real_usable_)) continue;
+    if (observer_.closed.contains(nodes_[i].server.name)) {
+      closed.push_back(nodes_[i].server.name);
+      continue;
+    }
     feasible.push_back(i);
     names.push_back(nodes_[i].server.name);
     kube.push_back(wattle_->kube_nodes()[i]);
+  }
+  if (names.empty() && !closed.empty()) {  // the pod becomes known, and a node wakes for it
+    static_cast<void>(extender_.prioritize(pod.spec, closed));
+    return std::nullopt;
   }
   // Like kube-scheduler: a single feasible node needs no scores.
   std::vector<std::int64_t> scores(feasible.size(), 0);
@@ -189,14 +207,21 @@ std::optional<std::size_t> Driver::pinned_node() const {
   return std::nullopt;
 }
 
-void Driver::create() {
+Driver::Arrived Driver::arrive() {
   SimPod pod = workload_.next();
   pod.spec.uid = marked_pod_uid(run_, getpid(), created_++);
   pod.spec.name = "web-5d9c7b-" + std::to_string(created_);
   const KubePod request = kube_pod(pod.spec.request);
   LedgerPod ledger_pod{pod.spec.uid, request, pod.mean_demand_cores, pod.spec.latency_soft_ms,
                        pod.spec.latency_hard_ms};
+  return {std::move(pod), request, std::move(ledger_pod)};
+}
 
+void Driver::create() {
+  const bool waited = waiting_.has_value();
+  Arrived arrived = waited ? std::move(*waiting_) : arrive();
+  waiting_.reset();
+  const auto& [pod, request, ledger_pod] = arrived;
   const auto pinned = pinned_node();
   auto node = pinned ? pinned : schedule(pod, request);
   if (node && nodes_[*node].real) {
@@ -212,7 +237,8 @@ void Driver::create() {
     }
   }
   if (!node) {
-    ++counts_.unschedulable;
+    counts_.unschedulable += waited ? 0 : 1;
+    waiting_ = std::move(arrived);
     return;
   }
   account(clock_.mono());  // the request took time
@@ -259,6 +285,8 @@ bool Driver::withdraw(const std::string& uid) {
 }
 
 void Driver::finish() {
+  // Transitions since the last look belong to the last interval.
+  if (const auto view = observer_.swarm()) take(view->nodes);
   account(std::min(clock_.mono(), end_));
   observer_.look_at_controller();
   observer_.look_at_shim();

@@ -1,6 +1,8 @@
 // drive: plays a kube-scheduler through the real extender protocol: keeps a window of pods, deletes the oldest, creates
 // one.
-// Rules    filters by resources as NodeResourcesFit does, calls /prioritize, adds default scores, binds to the winner.
+// Rules    filters by resources as NodeResourcesFit does, and by what the controller says of sleeping nodes, as by the
+//          cordon that they have in Kubernetes; calls /prioritize, adds default scores, binds to the winner. A pod that
+//          fits on no node that is awake waits; the request makes it known to the controller, which wakes one for it.
 //          A pod on a simulated node goes to the swarm, a pod on this machine into a cgroup with real load
 // Pairing  places the same pods with the same arrivals and removals a second time by default scoring alone, in the
 //          ledger only. Joules and latency of both follow from the same curves, background loads and latencies
@@ -31,7 +33,7 @@ namespace wattle::sim::live {
 
 struct DriveOptions {
   HttpAddress shim, swarm, controller;
-  std::optional<HttpAddress> twin_shim, twin_swarm;  // both or none
+  std::optional<HttpAddress> twin_shim, twin_swarm, twin_controller;  // all or none
   double run_s = 90;
   std::size_t pods = 30;
   double period_s = 0.5;  // between two replacements
@@ -66,13 +68,16 @@ class Driver {
 
   struct Counts {
     std::uint64_t removed = 0, on_real = 0, pinned = 0;
-    std::uint64_t unschedulable = 0;
+    std::uint64_t unschedulable = 0;  // pods that had to wait for a node
     std::uint64_t swarm_retries = 0, swarm_restarts = 0, real_failures = 0;
   };
   const Counts& counts() const { return counts_; }
 
-  // Phases of a run by what the controller does: it only gives advice, it acts, or it acts by what it has learned here.
-  static constexpr std::array<const char*, 3> kPhases{"default scheduler", "Wattle", "what was learned"};
+  // Phases of a run by what the controller does: it only gives advice, it acts, it acts by what it has learned here, or
+  // it lets nodes sleep.
+  static constexpr std::array<const char*, 4> kPhases{"default scheduler", "Wattle places", "what was learned",
+                                                      "idle nodes sleep"};
+  static constexpr std::size_t kLearned = 2, kSleeping = 3;
   struct PhaseCosts {
     double seconds = 0, energy_j = 0, default_energy_j = 0, twin_energy_j = 0, soft_pod_seconds = 0,
            default_soft_pod_seconds = 0;
@@ -87,9 +92,16 @@ class Driver {
     SimPod pod;
     bool delivered = false;  // the node has the pod
   };
+  struct Arrived {
+    SimPod pod;
+    KubePod request;
+    LedgerPod ledger_pod;
+  };
   void clear_leftovers();
   void look();
+  void take(const std::vector<DriveNode>& seen);
   void replace_one();
+  Arrived arrive();
   void create();
   void remove_oldest();
   std::optional<std::size_t> pinned_node() const;
@@ -113,6 +125,7 @@ class Driver {
   std::optional<Ledger> wattle_, default_;
   std::optional<Twin> twin_;
   std::deque<Bound> window_;
+  std::optional<Arrived> waiting_;  // fits on no node that is awake
   std::set<std::string> to_withdraw_;
   std::string swarm_epoch_;
   std::uint32_t created_ = 0;

@@ -7,6 +7,8 @@
 #include <cstdio>
 
 #include "common/json/value.hpp"
+#include "placement/sleep/transition_cost.hpp"
+#include "sim/live/server_switch.hpp"
 
 namespace wattle::sim::live {
 
@@ -17,10 +19,13 @@ namespace {
 constexpr const char* kHow =
     "Wattle: the nodes that pods were really bound to. Default: the same pods, created and removed at the same "
     "moments, bound by LeastAllocated + BalancedAllocation alone (kube-scheduler's integer arithmetic, ties at random) "
-    "to nodes that start equal. Both: joules = integral over the run of the sum over nodes of watts(cores in use / "
+    "to nodes that start equal and all stay on. Both: joules = integral over the run of the sum over nodes of "
+    "watts(cores in use / "
     "cores), on each simulated node's true eleven-point curve, cores in use = its background + its pods' demand; this "
     "machine, whose true curve is unknown, counts in both with the typical curve for its number of cores. Above idle: "
-    "less the same nodes without any pod. Latencies are the simulated nodes' true ones and this machine's measured "
+    "less the same nodes without any pod. A simulated node that "
+    "sleeps draws the published watts of a server that is off; each shutdown and boot adds its published joules, in a "
+    "shorter time. Latencies are the simulated nodes' true ones and this machine's measured "
     "one, "
     "at the same moments for both. While the default scheduler decides, only its random ties differ; each phase begins "
     "with the pods of the one before. One run, no interval: a demonstration, not a measurement.";
@@ -92,7 +97,9 @@ double rate(const Driver& driver) {
 }
 
 json costs_json(const Costs& costs) {
-  return {{"placements", costs.placements}, {"energy_j", costs.energy_j}, {"idle_energy_j", costs.idle_energy_j}};
+  return {{"placements", costs.placements},       {"energy_j", costs.energy_j},
+          {"idle_energy_j", costs.idle_energy_j}, {"transitions_j", costs.transitions_j},
+          {"shutdowns", costs.shutdowns},         {"boots", costs.boots}};
 }
 
 // One row per phase that took place.
@@ -136,22 +143,68 @@ std::string notices(const Driver& driver, const char* before) {
 
 json optional_json(const std::optional<double>& value) { return value ? json(*value) : json(nullptr); }
 
-// The contribution of learning to the joules while Wattle acted: negative saves.
+// The contribution of learning to the joules while Wattle acted and no node slept, because which node happens to be
+// empty first differs between both: negative saves.
 std::string learning_text(const Driver& driver) {
   if (driver.twin() == nullptr) return {};
   double energy_j = 0, without_j = 0, acted_s = 0;
-  for (std::size_t i = 1; i < driver.phases().size(); ++i) {
+  for (std::size_t i = 1; i <= Driver::kLearned; ++i) {
     const Driver::PhaseCosts& phase = driver.phases()[i];
     acted_s += phase.seconds;
     energy_j += phase.energy_j;
     without_j += phase.twin_energy_j;
   }
   if (!(acted_s > 0)) return {};
-  return wrapped(
-      text("Learning. It changed the energy by %+.1f %% (%+.0f J in %.0f s) against a Wattle without learning that "
-           "placed the "
-           "same pods on equal simulated nodes beside the demo; negative saves. A learned network served for %.0f s.",
-           change_percent(energy_j, without_j), energy_j - without_j, acted_s, driver.phases().back().seconds));
+  return wrapped(text(
+      "Learning. It changed the energy by %+.1f %% (%+.0f J in the %.0f s before nodes slept) against a Wattle without "
+      "learning that placed the same pods on equal simulated nodes beside the demo; negative saves. A learned network "
+      "served for %.0f s.",
+      change_percent(energy_j, without_j), energy_j - without_j, acted_s, driver.phases()[Driver::kLearned].seconds));
+}
+
+// Time that a node of mean idle power must sleep to save its round trip.
+double break_even_s(const Driver& driver) {
+  double idle_w = 0, count = 0;
+  for (const DriveNode& node : driver.nodes()) {
+    idle_w += node.real ? 0 : node.server.watts_at(node.background_cores / node.server.cores);
+    count += node.real ? 0 : 1;
+  }
+  idle_w /= std::max(1.0, count);
+  using namespace placement::sleep;
+  return placement::sleep::break_even_s(usual_cost(Depth::off, idle_w), idle_w);
+}
+
+// The saving by nodes that sleep, and its cost; empty if none did.
+std::string sleep_text(const Driver& driver) {
+  const Driver::PhaseCosts& phase = driver.phases()[Driver::kSleeping];
+  const Costs& costs = driver.wattle().costs();
+  if (!(phase.seconds > 0)) return {};
+  return wrapped(text(
+      "Sleep. In the %.0f s in which idle nodes slept, the nodes drew %.0f W, and %.0f W by default with all nodes on "
+      "(%+.1f %%). The published joules of transitions are included: %llu x %.0f J for shutdowns, %llu x %.0f J for "
+      "boots. Simulated nodes shorten the time of a transition, not its joules: a shutdown and a boot pay after %.0f "
+      "minutes of sleep.",
+      phase.seconds, phase.energy_j / phase.seconds, phase.default_energy_j / phase.seconds,
+      change_percent(phase.energy_j, phase.default_energy_j), whole(costs.shutdowns), ServerSwitch::shutdown_j(),
+      whole(costs.boots), ServerSwitch::boot_j(), std::ceil(break_even_s(driver) / 60)));
+}
+
+// "idle nodes sleep; 210 W so far, by default 390 W (-46.2 %)"
+std::string phase_now(const Driver& driver) {
+  const Driver::PhaseCosts& phase = driver.phases()[driver.phase()];
+  std::string out = Driver::kPhases[driver.phase()];
+  if (phase.seconds > 0)
+    out += text("; %.0f W so far, by default %.0f W (%+.1f %%)", phase.energy_j / phase.seconds,
+                phase.default_energy_j / phase.seconds, change_percent(phase.energy_j, phase.default_energy_j));
+  return out;
+}
+
+// The state of a node for people, after its row.
+std::string remark(const DriveNode& node, const ControllerNode* row) {
+  if (node.real) return "  this machine";
+  if (row == nullptr) return "  not connected";
+  if (!row->power_state.empty() && row->power_state != "awake") return "  " + row->power_state;
+  return row->connected ? "" : "  not connected";
 }
 
 // Summary of the saving and its cost, over the phases in which Wattle acted.
@@ -190,8 +243,7 @@ std::string live_table(const Driver& driver) {
     out += text("%-16s %10s %-10s %5zu %13s %11s%s\n", node.server.name.c_str(),
                 number(row != nullptr ? row->power_w : std::nullopt, 1).c_str(),
                 row != nullptr ? row->energy_source.c_str() : "-", driver.wattle().pods_on(i), cpu.c_str(),
-                number(row != nullptr ? row->latency_ms : std::nullopt, 1).c_str(),
-                node.real ? "  this machine" : (row == nullptr || !row->connected ? "  not connected" : ""));
+                number(row != nullptr ? row->latency_ms : std::nullopt, 1).c_str(), remark(node, row).c_str());
   }
   const Costs& wattle = driver.wattle().costs();
   const Costs& other = driver.by_default().costs();
@@ -200,12 +252,11 @@ std::string live_table(const Driver& driver) {
               driver.extender().answer_ms(0.5), driver.extender().answer_ms(0.99), number(reward(driver), 3).c_str(),
               number(loss(driver), 4).c_str(),
               driver.observer().status ? whole(driver.observer().status->gradient_steps) : 0ULL);
-  out += text("phase: %s   decided by %s", Driver::kPhases[driver.phase()], decided_by(driver).c_str());
-  out += notices(driver, "\n") + "\n";
-  out += text("joules above idle: %.0f, by default scoring %.0f (%+.1f %%)   above hard latency: %zu, by default %zu\n",
-              wattle.energy_j - wattle.idle_energy_j, other.energy_j - other.idle_energy_j,
-              change_percent(wattle.energy_j - wattle.idle_energy_j, other.energy_j - other.idle_energy_j),
-              wattle.above_hard, other.above_hard);
+  out += "phase: " + phase_now(driver) + "\n";
+  out += "decided by " + decided_by(driver) + notices(driver, "\n") + "\n";
+  out += text("joules: %.0f, by default scoring %.0f (%+.1f %%)   above hard latency: %zu, by default %zu\n",
+              wattle.energy_j, other.energy_j, change_percent(wattle.energy_j, other.energy_j), wattle.above_hard,
+              other.above_hard);
   return out;
 }
 
@@ -215,14 +266,14 @@ std::string live_line(const Driver& driver) {
     if (row.connected && row.power_w) power_w = power_w.value_or(0) + *row.power_w;
   const Costs& wattle = driver.wattle().costs();
   return text(
-             "t=%.0fs controller=%s pods=%zu placed=%zu watts=%s answer_p99_ms=%.2f reward=%s loss=%s "
-             "gradient_steps=%llu above_hard=%zu unanswered=%llu; phase: %s",
+             "t=%.0fs controller=%s pods=%zu placed=%zu asleep=%zu watts=%s answer_p99_ms=%.2f reward=%s loss=%s "
+             "gradient_steps=%llu above_hard=%zu unanswered=%llu; phase: ",
              driver.elapsed_s(), driver.observer().controller_away ? "away" : "up", driver.running(), wattle.placements,
-             number(power_w, 1).c_str(), driver.extender().answer_ms(0.99), number(reward(driver), 3).c_str(),
-             number(loss(driver), 4).c_str(),
+             driver.observer().closed.size(), number(power_w, 1).c_str(), driver.extender().answer_ms(0.99),
+             number(reward(driver), 3).c_str(), number(loss(driver), 4).c_str(),
              driver.observer().status ? whole(driver.observer().status->gradient_steps) : 0ULL, wattle.above_hard,
-             whole(driver.extender().counts().unanswered), Driver::kPhases[driver.phase()]) +
-         notices(driver, "; ");
+             whole(driver.extender().counts().unanswered)) +
+         phase_now(driver) + notices(driver, "; ");
 }
 
 std::string summary_text(const Driver& driver) {
@@ -238,11 +289,11 @@ std::string summary_text(const Driver& driver) {
   std::string out =
       text("Summary: %.0f s, a window of %zu pods (250m CPU, 64 MiB, soft 20 ms, hard 30 ms), %zu nodes\n",
            wattle.seconds, driver.options().pods, driver.nodes().size());
-  out += wrapped(in_short(driver)) + learning_text(driver);
+  out += wrapped(in_short(driver)) + sleep_text(driver) + learning_text(driver);
   out += phases_text(driver);
   out += text(
       "  placements           %zu (%llu on this machine, %llu of them by node selector), %llu removed, "
-      "%llu unschedulable\n",
+      "%llu waited for a node\n",
       wattle.placements, whole(counts.on_real), whole(counts.pinned), whole(counts.removed),
       whole(counts.unschedulable));
   out += text("  answers              %s\n", answers(driver).c_str());
@@ -257,7 +308,7 @@ std::string summary_text(const Driver& driver) {
     out += text("  %-20s %14.*f %14.*f %9s\n", name, digits, mine, digits, theirs, change.c_str());
   };
   row("energy, J", wattle.energy_j, other.energy_j, 0);
-  row("  above idle, J", wattle_above, other_above, 0);
+  if (wattle.shutdowns == 0) row("  above idle, J", wattle_above, other_above, 0);
   row("placed above soft", static_cast<double>(wattle.above_soft), static_cast<double>(other.above_soft), 0);
   row("placed above hard", static_cast<double>(wattle.above_hard), static_cast<double>(other.above_hard), 0);
   row("pod-s above soft", wattle.soft_pod_seconds, other.soft_pod_seconds, 0);

@@ -41,6 +41,7 @@ Fleet::Fleet(std::vector<ServerModel> servers, const FleetOptions& options, Mono
   for (std::size_t i = 0; i < servers.size(); ++i) {
     Node& node = nodes_[i];
     node.server = std::move(servers[i]);
+    if (can_sleep()) node.power = ServerSwitch(options.sleep_speedup);
     node.background_cores = node.server.cores * uniform(random, 0.005, 0.03);
     node.base_latency_ms = uniform(random, options.latency_low_ms, options.latency_high_ms);
     node.advanced = node.sampled = now;
@@ -75,6 +76,7 @@ double Fleet::wanted_cores(const Node& node) {
 }
 
 double Fleet::power_w(std::size_t node) const {
+  if (!runs(node)) return nodes_[node].power.power_w();
   return nodes_[node].server.watts_at(wanted_cores(nodes_[node]) / nodes_[node].server.cores);
 }
 
@@ -91,9 +93,41 @@ std::vector<FleetPod> Fleet::list() const {
 }
 
 void Fleet::advance(Node& node, MonoTime now) {
+  while (node.advanced < now) {
+    run_until(node, std::min(now, node.power.next()));
+    if (node.power.pass(node.advanced)) boot(node, node.advanced);
+  }
+}
+
+// Its agent starts from scratch, and its pods start again.
+void Fleet::boot(Node& node, MonoTime now) {
+  node.seq = 0;
+  node.sampled = now;
+  node.ended.clear();
+  node.round_trips_ms.clear();
+  for (Running& running : node.pods) running.usage_s = 0;
+  node.background_s = node.energy_j = node.stalled_s = 0;
+}
+
+void Fleet::turn(std::size_t index, bool on, MonoTime now) {
+  Node& node = nodes_[index];
+  advance(node, now);
+  on ? node.power.turn_on(now) : node.power.turn_off(now);
+}
+
+void Fleet::follow(MonoTime now) {
+  for (Node& node : nodes_)
+    if (now >= node.power.next()) advance(node, now);
+}
+
+// The state of its power is the same up to then.
+void Fleet::run_until(Node& node, MonoTime now) {
   const double dt_s = seconds(now - node.advanced);
-  if (dt_s <= 0) return;
   node.advanced = now;
+  if (node.power.state() != ServerSwitch::State::on) {
+    node.total_j += node.power.power_w() * dt_s;
+    return;
+  }
   const double wanted = wanted_cores(node);
   const double share = wanted > node.server.cores ? node.server.cores / wanted : 1.0;
   for (Running& running : node.pods) running.usage_s += running.pod.demand_cores * share * dt_s;
@@ -137,6 +171,12 @@ Result<wire::Placement> Fleet::unbind(const std::string& uid, MonoTime now) {
   node.pods.erase(running);
   where_.erase(known);
   return placement;
+}
+
+std::vector<wire::Placement> Fleet::bound_to(std::size_t node) const {
+  std::vector<wire::Placement> bound;
+  for (const Running& running : nodes_[node].pods) bound.push_back(placement_of(running.pod, false));
+  return bound;
 }
 
 std::vector<wire::Placement> Fleet::expire(MonoTime now) {

@@ -1,6 +1,7 @@
 // fleet: simulated nodes that run pods, and the measurements of an agent on each of them.
 // Model    a pod wants a constant share of cores; a crowded node's cores are shared in proportion; watts follow the
-//          node's true eleven-point curve with reading noise; latency is a node's base with jitter, and may shift
+//          node's true eleven-point curve with reading noise; latency is a node's base with jitter, and may shift. A
+//          node that is turned off takes no samples, and its pods stop until it runs again
 // Source   sim/world/power's server models and a seed; reads no state of the machine
 // Units    in names; energy split in integer microjoules, shares + idle + unattributed = measured, exactly
 // Errors   not_found (node, pod), conflict (a pod is already on another node), exhausted (node full)
@@ -18,6 +19,7 @@
 #include "common/result.hpp"
 #include "common/sample.hpp"
 #include "common/wire/messages.hpp"
+#include "sim/live/server_switch.hpp"
 #include "sim/world/power.hpp"
 
 namespace wattle::sim::live {
@@ -35,6 +37,7 @@ struct FleetOptions {
   double power_noise_ratio = 0.01;  // standard deviation of a power reading
   double latency_low_ms = 4, latency_high_ms = 38;
   std::vector<LatencyShift> shifts;
+  double sleep_speedup = 0;   // of shutdowns and boots (ServerSwitch); 0: nodes cannot be turned off
   double rotate_every_s = 0;  // all latencies move to the next node that often; 0: never
   std::size_t pods_per_node = 110;
   std::size_t services_per_node = 0;  // workloads that share the node's own load and are reported individually
@@ -61,7 +64,14 @@ class Fleet {
   std::size_t pods_on(std::size_t node) const { return nodes_[node].pods.size(); }
   // Current mean latency of that node's users.
   double latency_ms(std::size_t node, MonoTime now) const;
-  double power_w(std::size_t node) const;                 // true, without noise
+  double power_w(std::size_t node) const;  // true, without noise
+  bool can_sleep() const { return options_.sleep_speedup > 0; }
+  const ServerSwitch& power_switch(std::size_t node) const { return nodes_[node].power; }
+  bool runs(std::size_t node) const { return nodes_[node].power.state() == ServerSwitch::State::on; }
+  // Requires can_sleep().
+  void turn(std::size_t node, bool on, MonoTime now);
+  // Ends the transitions that are over.
+  void follow(MonoTime now);
   double energy_j(std::size_t node, MonoTime now) const;  // from its true watts, since the start
   // Over its pods, from the start to its last sample: running time, and the part that they waited for CPU.
   double pod_s(std::size_t node) const { return nodes_[node].pod_s; }
@@ -71,6 +81,8 @@ class Fleet {
   // Creates the pod's cgroup. Binding the same pod to the same node again only repeats the report.
   Result<wire::Placement> bind(const FleetPod& pod, MonoTime now);
   Result<wire::Placement> unbind(const std::string& uid, MonoTime now);
+  // Repeats the reports of the pods that are bound to the node.
+  std::vector<wire::Placement> bound_to(std::size_t node) const;
   // Ends pods whose lifetime is over.
   std::vector<wire::Placement> expire(MonoTime now);
   // Samples the interval since the node's last sample. Without incarnation and wall_ns.
@@ -86,6 +98,7 @@ class Fleet {
   };
   struct Node {
     ServerModel server;
+    ServerSwitch power;
     double background_cores = 0;
     double base_latency_ms = 0;
     std::vector<Running> pods;
@@ -98,6 +111,8 @@ class Fleet {
   };
   static double wanted_cores(const Node& node);
   void advance(Node& node, MonoTime now);
+  static void run_until(Node& node, MonoTime now);
+  static void boot(Node& node, MonoTime now);
   void split_energy(Node& node, double interval_s, Record& record) const;
   ProbeValues probe(std::size_t node, MonoTime now);
 

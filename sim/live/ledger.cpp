@@ -4,6 +4,8 @@
 #include <limits>
 #include <utility>
 
+#include "sim/live/server_switch.hpp"
+
 namespace wattle::sim::live {
 
 namespace {
@@ -55,12 +57,30 @@ void Ledger::set_latencies(const std::vector<DriveNode>& nodes) {
   for (std::size_t i = 0; i < nodes.size(); ++i) nodes_[i].latency_ms = nodes[i].latency_ms;
 }
 
+void Ledger::set_power(const std::vector<DriveNode>& nodes) {
+  assert(nodes.size() == nodes_.size());
+  // A counter that is lower is that of a swarm that has started again.
+  const auto more = [](std::uint64_t now, std::uint64_t before) { return now > before ? now - before : 0; };
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const DrivePower& power = nodes[i].power;
+    const std::uint64_t shutdowns = more(power.shutdowns, nodes_[i].power.shutdowns);
+    const std::uint64_t boots = more(power.boots, nodes_[i].power.boots);
+    costs_.shutdowns += shutdowns;
+    costs_.boots += boots;
+    costs_.transitions_j += static_cast<double>(shutdowns) * ServerSwitch::shutdown_j() +
+                            static_cast<double>(boots) * ServerSwitch::boot_j();
+    nodes_[i].power = power;
+  }
+}
+
 void Ledger::advance(double dt_s) {
   if (!(dt_s > 0)) return;
   costs_.seconds += dt_s;
   kernel_.advance_to(kernel_.now() + dt_s, none_);
   kernel_.settle(none_);
-  costs_.energy_j = kernel_.energy_j();
+  for (std::size_t i = 0; i < nodes_.size(); ++i)
+    if (nodes_[i].power.resting_w) resting_j_ += (*nodes_[i].power.resting_w - kernel_.node(i).power_w) * dt_s;
+  costs_.energy_j = kernel_.energy_j() + resting_j_ + costs_.transitions_j;
   for (const DriveNode& node : nodes_)
     costs_.idle_energy_j += node.server.watts_at(node.background_cores / node.server.cores) * dt_s;
   for (const auto& [uid, placed] : pods_) {

@@ -1,11 +1,13 @@
 // ledger: the joules and latency that one way of placing the same pods costs, on known curves and latencies.
-// Model    the kernel's (sim/cluster/kernel): background and pods' demand on the node's curve, without sleep
+// Model    the kernel's (sim/cluster/kernel): background and pods' demand on the node's curve. A node that does not run
+//          draws its watts asleep instead, and each shutdown and boot adds its published joules (ServerSwitch)
 // Units    in names
 // Errors   none; ignores the removal of an unknown pod
 // Threads  single owner
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -17,6 +19,11 @@
 
 namespace wattle::sim::live {
 
+struct DrivePower {
+  std::optional<double> resting_w;  // drawn while the node does not run, less the joules of transitions; unset: it runs
+  std::uint64_t shutdowns = 0, boots = 0;
+};
+
 // A node as the driver knows it: the truth, for accounting only, and the content of a scheduler's cache.
 struct DriveNode {
   ServerModel server;
@@ -24,6 +31,7 @@ struct DriveNode {
   std::optional<double> latency_ms;  // current; unset if unknown
   std::size_t pod_limit = 110;
   bool real = false;  // this machine
+  DrivePower power;
 };
 
 struct LedgerPod {
@@ -40,6 +48,8 @@ struct Costs {
   std::size_t above_soft = 0, above_hard = 0;         // placements on a node above the limit at that moment
   double soft_pod_seconds = 0, hard_pod_seconds = 0;  // time that pods then spent above their limit
   double seconds = 0;
+  double transitions_j = 0;  // part of energy_j
+  std::uint64_t shutdowns = 0, boots = 0;
 };
 
 class Ledger {
@@ -51,6 +61,8 @@ class Ledger {
   void remove(const std::string& uid);
   // Sets the latencies from now on.
   void set_latencies(const std::vector<DriveNode>& nodes);
+  // Charges the shutdowns and boots since the last call, and takes over which nodes run.
+  void set_power(const std::vector<DriveNode>& nodes);
   void advance(double dt_s);
   std::size_t pods_on(std::size_t node) const { return static_cast<std::size_t>(kube_[node].pods); }
   const Costs& costs() const { return costs_; }
@@ -66,6 +78,7 @@ class Ledger {
   cluster::Observer none_;
   cluster::PodId pods_made_ = 0;
   std::map<std::string, Placed> pods_;
+  double resting_j_ = 0;  // of nodes that do not run, less their curves
   Costs costs_;
 };
 

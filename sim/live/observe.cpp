@@ -4,6 +4,7 @@
 
 #include "common/json/value.hpp"
 #include "common/parse.hpp"
+#include "sim/live/server_switch.hpp"
 
 namespace wattle::sim::live {
 
@@ -67,6 +68,12 @@ Result<SwarmView> parse_swarm_nodes(std::string_view body) {
       node.server.watts[i] = (*watts)[i].is_number() ? (*watts)[i].get<double>() : 0.0;
     node.background_cores = number(entry, "background_cores").value_or(0);
     node.latency_ms = number(entry, "latency_ms");
+    const std::string state = text(entry, "power_state");
+    using State = ServerSwitch::State;
+    if (!state.empty() && state != ServerSwitch::name_of(State::on))
+      node.power.resting_w = state == ServerSwitch::name_of(State::off) ? ServerSwitch::off_w() : 0;
+    node.power.shutdowns = count(entry, "shutdowns");
+    node.power.boots = count(entry, "boots");
     view.nodes.push_back(std::move(node));
   }
   return view;
@@ -84,6 +91,8 @@ Result<std::vector<ControllerNode>> parse_controller_nodes(std::string_view body
     const auto connected = entry.find("connected");
     row.connected = connected != entry.end() && connected->is_boolean() && connected->get<bool>();
     row.energy_source = text(entry, "energy_source");
+    if (const auto power = entry.find("power"); power != entry.end() && power->is_object())
+      row.power_state = text(*power, "state");
     row.power_w = number(entry, "power_w");
     row.cpu_used_cores = number(entry, "cpu_used_cores");
     if (const json* const probes = list(entry, "latency"))
@@ -150,6 +159,10 @@ void Observer::look_at_controller() {
     WATTLE_TRY(const std::string status_body, get(controller_, "/api/v1/status", kTimeout));
     WATTLE_TRY(nodes, parse_controller_nodes(nodes_body));
     WATTLE_TRY(status, parse_controller_status(status_body));
+    closed.clear();
+    for (const ControllerNode& row : nodes)
+      if (!row.power_state.empty() && row.power_state != "awake" && row.power_state != "blocked")
+        closed.insert(row.name);
     return {};
   };
   controller_away = !read();

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +29,7 @@ Result<SwarmView> parse_swarm_nodes(std::string_view body);
 struct ControllerNode {
   std::string name;
   bool connected = false;
+  std::string power_state;  // "asleep"; empty: Wattle does not change its power
   std::string energy_source;
   std::optional<double> power_w, cpu_used_cores, latency_ms;
 };
@@ -68,6 +70,7 @@ class Observer {
   void look_at_shim();
 
   std::vector<ControllerNode> nodes;
+  std::set<std::string> closed;  // names of nodes that sleep, or are on their way there or back: they take no pods
   std::optional<ControllerStatus> status;
   bool controller_away = true;
   std::uint64_t controller_misses = 0;  // failed attempts

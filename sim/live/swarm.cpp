@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <utility>
 
-#include "common/config.hpp"
 #include "common/dir.hpp"
 #include "common/json/value.hpp"
 #include "common/parse.hpp"
 #include "common/stats/quantile.hpp"
 #include "common/transport/keys.hpp"
 #include "common/version.hpp"
+#include "sim/live/power_api.hpp"
 #include "sim/live/swarm_api.hpp"
 
 namespace wattle::sim::live {
@@ -34,6 +34,7 @@ wire::Hello hello_of(const ServerModel& server, const SwarmOptions& options, std
   hello.agent_version = kVersion;
   hello.features = {"psi", "probe"};
   hello.labels = {{"simulated", "true"}, {"wattle.dev/simulated", "true"}};
+  if (options.fleet.sleep_speedup > 0) hello.labels["wattle.dev/sleep"] = "auto";
   hello.cpu_cores = server.cores;
   hello.memory_bytes = static_cast<std::uint64_t>(server.memory_bytes);
   hello.pod_capacity = options.fleet.pods_per_node;
@@ -53,86 +54,6 @@ std::vector<ServerModel> servers_of(const SwarmOptions& options) {
 
 }  // namespace
 
-Status parse_listen(const std::string& text, SwarmOptions& options) {
-  const auto colon = text.rfind(':');
-  const auto port = colon == std::string::npos ? std::nullopt : parse::integer<std::uint16_t>(text.substr(colon + 1));
-  if (!port || colon == 0)
-    return fail(Errc::malformed, text, "is not an address and port", "write it as 127.0.0.1:8060");
-  options.listen_address = text.substr(0, colon);
-  options.listen_port = *port;
-  return {};
-}
-
-Status parse_part(const std::string& text, SwarmOptions& options) {
-  const auto slash = text.find('/');
-  const auto part = parse::integer<std::size_t>(text.substr(0, slash));
-  const auto parts = slash == std::string::npos ? std::nullopt : parse::integer<std::size_t>(text.substr(slash + 1));
-  if (!part || !parts || *part == 0 || *part > *parts)
-    return fail(Errc::malformed, text, "is not a share", "write 1/3, 2/3 and 3/3 for three processes");
-  options.part = *part;
-  options.parts = *parts;
-  return {};
-}
-
-Status load_swarm_config(const std::string& path, SwarmOptions& options) {
-  WATTLE_TRY(auto document, config::Document::load(path));
-  config::Section root = document.root();
-  std::int64_t nodes = static_cast<std::int64_t>(options.nodes);
-  std::int64_t seed = static_cast<std::int64_t>(options.fleet.seed);
-  std::int64_t window = static_cast<std::int64_t>(options.fleet.probe_window);
-  std::int64_t services = static_cast<std::int64_t>(options.fleet.services_per_node);
-  kube::ApiServer api;
-  std::string api_url, api_ca;
-  std::int64_t pods = static_cast<std::int64_t>(options.fleet.pods_per_node);
-  std::string listen;
-  root.read("nodes", nodes, {.min = 1, .max = 10'000});
-  root.read("endpoint", options.endpoint);
-  root.read("keys", options.keys_dir);
-  root.read("server_key", options.server_key);
-  root.read("listen", listen);
-  root.read("seed", seed, {.min = 0});
-  root.read("tick", options.tick_s, {.min = 0.1, .max = 60, .unit = config::Unit::seconds});
-  root.read("pods_per_node", pods, {.min = 1, .max = 1000});
-  root.read("services_per_node", services, {.min = 0, .max = 1000});
-  config::Section cluster = root.section("kubernetes");
-  cluster.read("server", api_url);
-  cluster.read("ca", api_ca);
-  cluster.read("token", api.token_file);
-  config::Section latency = root.section("latency");
-  latency.read("low_ms", options.fleet.latency_low_ms, {.min = 0, .max = 10'000});
-  latency.read("high_ms", options.fleet.latency_high_ms, {.min = 0, .max = 10'000});
-  latency.read("probe_window", window, {.min = 1, .max = 600});
-  latency.read("rotate_every", options.fleet.rotate_every_s, {.min = 0, .unit = config::Unit::seconds});
-  for (config::Section section : latency.sections("shifts")) {
-    LatencyShift shift;
-    section.read("at", shift.at_s, {.min = 0, .unit = config::Unit::seconds, .required = true});
-    section.read("node", shift.node, true);
-    section.read("latency_ms", shift.latency_ms, {.min = 0, .max = 10'000, .required = true});
-    options.fleet.shifts.push_back(std::move(shift));
-  }
-  if (options.fleet.latency_low_ms > options.fleet.latency_high_ms)
-    latency.mistake("high_ms", "is below low_ms", "use the larger value");
-  if (!listen.empty())
-    if (const Status parsed = parse_listen(listen, options); !parsed)
-      root.mistake("listen", parsed.error().what, parsed.error().fix);
-  if (!api_url.empty()) {
-    auto origin = kube::parse_url(api_url);
-    if (!origin) {
-      cluster.mistake("server", "'" + api_url + "' " + origin.error().what, origin.error().fix);
-    } else {
-      if (origin->tls) origin->tls->ca_file = api_ca;
-      api.origin = std::move(*origin);
-      options.kube = std::move(api);
-    }
-  }
-  options.nodes = static_cast<std::size_t>(nodes);
-  options.fleet.seed = static_cast<std::uint64_t>(seed);
-  options.fleet.probe_window = static_cast<std::size_t>(window);
-  options.fleet.pods_per_node = static_cast<std::size_t>(pods);
-  options.fleet.services_per_node = static_cast<std::size_t>(services);
-  return document.finish();
-}
-
 Result<std::string> make_swarm_keys(const SwarmOptions& options) {
   WATTLE_CHECK(make_dirs(options.keys_dir, 0700));
   WATTLE_TRY(auto dir, Dir::open_(options.keys_dir));
@@ -151,45 +72,75 @@ Result<std::string> make_swarm_keys(const SwarmOptions& options) {
 }
 
 Swarm::Swarm(const SwarmOptions& options, const Clock& clock, const Log& log)
-    : clock_(clock),
+    : options_(options),
+      clock_(clock),
       log_(log),
       tick_(from_seconds(options.tick_s)),
-      outbox_records_(options.outbox_records),
-      incarnation_(static_cast<std::uint64_t>(to_ns(clock.wall()))),
+      epoch_(static_cast<std::uint64_t>(to_ns(clock.wall()))),
       fleet_(servers_of(options), options.fleet, clock.mono()),
       connected_(fleet_.size(), false) {}
 
 Swarm::~Swarm() = default;
 
-Status Swarm::connect(const SwarmOptions& options) {
-  WATTLE_TRY(const transport::ServerKeys server_keys, transport::load_server_keys(options.server_key));
+Status Swarm::connect() {
+  WATTLE_TRY(server_keys_, transport::load_server_keys(options_.server_key));
   const MonoTime now = clock_.mono();
-  const std::uint64_t seed = options.fleet.seed * 1'000'003 + options.nodes * (options.part - 1);
   nodes_.resize(fleet_.size());
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    const ServerModel& server = fleet_.server(i);
-    auto key = transport::KeyPair::load(key_file(options, server.name));
-    if (!key) {
-      Error error = std::move(key.error());
-      if (error.code == Errc::not_found)
-        error.fix = "make it with: wattle-sim swarm --make-keys ALLOW_FILE, or wattle keys new";
-      return tl::unexpected<Error>(std::move(error));
-    }
-    transport::ClientOptions to;
-    to.endpoint = options.endpoint;
-    to.reconnect_max = transport::kAgentReconnectMax;
-    to.key = std::move(*key);
-    to.server_key = server_keys.current;
-    to.next_server_key = server_keys.next;
-    WATTLE_TRY(auto client, transport::Client::connect(context_, to));
-    Node& node = nodes_[i];
-    node.outbox = std::make_unique<transport::MemoryOutbox>(options.outbox_records);
-    node.session = std::make_unique<transport::AgentSession>(
-        std::move(client), *node.outbox, hello_of(server, options, incarnation_), clock_, log_, seed + i);
+    WATTLE_CHECK(begin(i));
     // Spread over the tick, so that a thousand nodes do not send at once.
-    node.due = now + tick_ * static_cast<std::int64_t>(i) / static_cast<std::int64_t>(nodes_.size());
+    nodes_[i].due = now + tick_ * static_cast<std::int64_t>(i) / static_cast<std::int64_t>(nodes_.size());
   }
   return {};
+}
+
+// Starts the agent of a node.
+Status Swarm::begin(std::size_t i) {
+  const ServerModel& server = fleet_.server(i);
+  auto key = transport::KeyPair::load(key_file(options_, server.name));
+  if (!key) {
+    Error error = std::move(key.error());
+    if (error.code == Errc::not_found)
+      error.fix = "make it with: wattle-sim swarm --make-keys ALLOW_FILE, or wattle keys new";
+    return tl::unexpected<Error>(std::move(error));
+  }
+  transport::ClientOptions to;
+  to.endpoint = options_.endpoint;
+  to.reconnect_max = transport::kAgentReconnectMax;
+  to.key = std::move(*key);
+  to.server_key = server_keys_.current;
+  to.next_server_key = server_keys_.next;
+  WATTLE_TRY(auto client, transport::Client::connect(context_, to));
+  const std::uint64_t seed = options_.fleet.seed * 1'000'003 + options_.nodes * (options_.part - 1);
+  Node& node = nodes_[i];
+  node.incarnation = std::max(node.incarnation + 1, static_cast<std::uint64_t>(to_ns(clock_.wall())));
+  node.session.reset();  // before its outbox
+  node.outbox = std::make_unique<transport::MemoryOutbox>(options_.outbox_records);
+  node.session = std::make_unique<transport::AgentSession>(
+      std::move(client), *node.outbox, hello_of(server, options_, node.incarnation), clock_, log_, seed + i);
+  node.talk = {};
+  node.unacked.clear();
+  return {};
+}
+
+// A node that was turned off falls silent; one that has booted starts its agent, with the pods that are still bound.
+void Swarm::follow_power(MonoTime now) {
+  const std::lock_guard lock(mutex_);
+  fleet_.follow(now);
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    Node& node = nodes_[i];
+    if (node.runs == fleet_.runs(i)) continue;
+    if (node.runs) {
+      node.session->fall_silent();
+    } else if (const Status begun = begin(i); !begun) {
+      log_.warn("swarm.not_started", "the agent of a node does not start; the swarm tries again",
+                {{"node", fleet_.server(i).name}, {"error", begun.error()}});
+      continue;
+    } else {
+      for (wire::Placement& bound : fleet_.bound_to(i)) reports_.push_back(std::move(bound));
+    }
+    node.runs = !node.runs;
+  }
 }
 
 Result<std::unique_ptr<Swarm>> Swarm::start(const SwarmOptions& options, const Clock& clock, const Log& log) {
@@ -200,7 +151,7 @@ Result<std::unique_ptr<Swarm>> Swarm::start(const SwarmOptions& options, const C
     if (!swarm->fleet_.index_of(shift.node))
       return fail(Errc::not_found, "latency.shifts: " + shift.node, "no such simulated node",
                   "they are named " + swarm->fleet_.server(0).name + " and so on");
-  WATTLE_CHECK(swarm->connect(options));
+  WATTLE_CHECK(swarm->connect());
   if (options.kube) swarm->kube_.emplace(*options.kube, options.fleet.seed, log);
   http::ServerOptions server;
   server.address = options.listen_address;
@@ -219,12 +170,18 @@ http::Routes Swarm::routes() {
   };
   routes["GET /nodes"] = [this](const http::Request&) {
     const std::lock_guard lock(mutex_);
-    return http::Response{200, "application/json", nodes_json(fleet_, clock_.mono(), incarnation_, connected_)};
+    return http::Response{200, "application/json", nodes_json(fleet_, clock_.mono(), epoch_, connected_)};
   };
   routes["GET /status"] = [this](const http::Request& request) { return on_status(request); };
+  routes["POST /power"] = {[this](const http::Request& request) { return on_power(request); }, kMostPodBytes};
   routes["POST /pods"] = {[this](const http::Request& request) { return on_bind(request); }, kMostPodBytes};
   routes["DELETE " + std::string(kPods)] = [this](const http::Request& request) { return on_unbind(request); };
   return routes;
+}
+
+http::Response Swarm::on_power(const http::Request& request) {
+  const std::lock_guard lock(mutex_);
+  return answer_power(fleet_, request.body, clock_.mono());
 }
 
 http::Response Swarm::on_bind(const http::Request& request) {
@@ -280,11 +237,13 @@ std::vector<bool> Swarm::wait(std::chrono::milliseconds timeout, int fd) {
 void Swarm::pump(std::chrono::milliseconds timeout, int fd) {
   std::vector<bool> busy = wait(timeout, fd);
   const MonoTime now = clock_.mono();
+  if (fleet_.can_sleep()) follow_power(now);
   sample(now, busy);
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     Node& node = nodes_[i];
     if (!busy[i] && now < node.pump_at) continue;
     node.session->pump();
+    if (node.runs) node.talk.step(*node.session, now);
     node.pump_at = now + node.session->patience();
     busy[i] = true;
   }
@@ -318,14 +277,15 @@ void Swarm::sample(MonoTime now, std::vector<bool>& busy) {
       const Duration tick = std::max(tick_, nodes_[i].session->status().tick);
       const auto behind = (now - nodes_[i].due) / tick;
       nodes_[i].due += tick * (behind + 1);
+      if (!nodes_[i].runs || !fleet_.runs(i)) continue;
       records.emplace_back(i, fleet_.sample(i, now));
     }
   }
   for (auto& [i, record] : records) {
-    record.incarnation = incarnation_;
+    record.incarnation = nodes_[i].incarnation;
     record.wall_ns = to_ns(clock_.wall());
     nodes_[i].unacked.emplace_back(record.seq, now);
-    if (nodes_[i].unacked.size() > outbox_records_) nodes_[i].unacked.pop_front();
+    if (nodes_[i].unacked.size() > options_.outbox_records) nodes_[i].unacked.pop_front();
     if (const Status pushed = nodes_[i].outbox->push(std::move(record)); !pushed)
       log_.warn("swarm.record_lost", "a record was lost", {{"node", fleet_.server(i).name}, {"error", pushed.error()}});
     busy[i] = true;

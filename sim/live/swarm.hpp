@@ -1,6 +1,8 @@
 // swarm: many simulated nodes in one process. To the controller each is a real agent with its own CURVE key, session
 // and records.
 // Source   sim/live/fleet for the measurements, common/transport for the protocol
+// Sleep    with `sleep_speedup`, POST /power turns nodes off and on (power_api.hpp). A node that is off sends nothing;
+//          after its boot it greets as another start of its agent
 // Units    one record per `tick` and node, the nodes spread evenly over the tick
 // Rounds   a round visits every node, so rounds of many nodes are spaced: 10 ms with 5,000
 // Bound    a node takes four descriptors. If the limit per process is too low, several processes play a part of the
@@ -27,29 +29,11 @@
 #include "common/transport/session.hpp"
 #include "sim/live/fleet.hpp"
 #include "sim/live/kube_pods.hpp"
+#include "sim/live/sleep_talk.hpp"
+#include "sim/live/swarm_config.hpp"
 
 namespace wattle::sim::live {
 
-struct SwarmOptions {
-  std::size_t nodes = 7;            // of all parts
-  std::size_t part = 1, parts = 1;  // this process plays part `part` of `parts` equal shares, from 1
-  std::string endpoint = "tcp://127.0.0.1:7460";
-  std::string keys_dir;    // <node>.key each
-  std::string server_key;  // file with the controller's public key
-  std::string listen_address = "127.0.0.1";
-  std::uint16_t listen_port = 0;
-  double tick_s = 1.0;
-  std::size_t outbox_records = 600;  // per node, kept while the controller is away
-  FleetOptions fleet;
-  std::optional<kube::ApiServer> kube;  // the nodes follow its bindings; unset: POST /pods only
-};
-
-// Parses "127.0.0.1:8060" into listen_address and listen_port.
-Status parse_listen(const std::string& text, SwarmOptions& options);
-// Loads all keys of a YAML file; unknown ones are errors.
-Status load_swarm_config(const std::string& path, SwarmOptions& options);
-// Parses "2/3" into part and parts.
-Status parse_part(const std::string& text, SwarmOptions& options);
 // Makes missing keys; returns allow-list lines "<public key> agent <node>" of all of them.
 Result<std::string> make_swarm_keys(const SwarmOptions& options);
 
@@ -81,6 +65,9 @@ class Swarm {
 
  private:
   struct Node {
+    bool runs = true;  // its agent has a session
+    std::uint64_t incarnation = 0;
+    SleepTalk talk;
     std::unique_ptr<transport::MemoryOutbox> outbox;
     std::unique_ptr<transport::AgentSession> session;
     MonoTime due{};                                          // time of its next sample
@@ -88,8 +75,11 @@ class Swarm {
     std::deque<std::pair<std::uint64_t, MonoTime>> unacked;  // seq and time of its sample
   };
   Swarm(const SwarmOptions& options, const Clock& clock, const Log& log);
-  Status connect(const SwarmOptions& options);
+  Status connect();
+  Status begin(std::size_t i);
+  void follow_power(MonoTime now);
   http::Routes routes();
+  http::Response on_power(const http::Request& request);
   http::Response on_bind(const http::Request& request);
   http::Response on_unbind(const http::Request& request);
   http::Response on_status(const http::Request& request) const;
@@ -99,11 +89,12 @@ class Swarm {
   void note(MonoTime now);
   SwarmStatus status_now() const;
 
+  const SwarmOptions options_;
   const Clock& clock_;
   const Log& log_;
-  Duration tick_;
-  std::size_t outbox_records_;
-  std::uint64_t incarnation_;
+  const Duration tick_;
+  const std::uint64_t epoch_;  // of this start
+  transport::ServerKeys server_keys_;
   transport::Context context_;
   std::vector<Node> nodes_;
   std::vector<const transport::Socket*> sockets_;

@@ -18,10 +18,11 @@ std::string swarm_pod(const std::string& name, const std::string& node, const Si
       .dump();
 }
 
-Twin::Twin(const HttpAddress& shim, const HttpAddress& swarm, std::chrono::milliseconds deadline, std::int64_t weight,
-           std::uint64_t seed, const std::vector<DriveNode>& nodes, const Clock& clock)
-    : extender_(shim, deadline, clock),
-      swarm_(swarm.host, swarm.port),
+Twin::Twin(const Addresses& at, std::chrono::milliseconds deadline, std::int64_t weight, std::uint64_t seed,
+           const std::vector<DriveNode>& nodes, const Clock& clock)
+    : extender_(at.shim, deadline, clock),
+      observer_(at.swarm, at.controller, at.shim),
+      swarm_(at.swarm.host, at.swarm.port),
       weight_(weight),
       random_(seed),
       nodes_(nodes),
@@ -30,14 +31,19 @@ Twin::Twin(const HttpAddress& shim, const HttpAddress& swarm, std::chrono::milli
 void Twin::place(const SimPod& pod, const LedgerPod& ledger_pod, std::optional<std::size_t> fixed) {
   if (fixed) return ledger_.place(*fixed, ledger_pod);
   std::vector<std::size_t> feasible;
-  std::vector<std::string> names;
+  std::vector<std::string> names, closed;
   std::vector<KubeNode> kube;
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     if (nodes_[i].real || !fits(ledger_.kube_nodes()[i], ledger_pod.request)) continue;
+    if (observer_.closed.contains(nodes_[i].server.name)) {
+      closed.push_back(nodes_[i].server.name);
+      continue;
+    }
     feasible.push_back(i);
     names.push_back(nodes_[i].server.name);
     kube.push_back(ledger_.kube_nodes()[i]);
   }
+  if (names.empty() && !closed.empty()) static_cast<void>(extender_.prioritize(pod.spec, closed));  // wakes one
   std::vector<std::int64_t> scores(feasible.size(), 0);
   if (feasible.size() > 1) scores = extender_.prioritize(pod.spec, names);
   const auto winner = select_node(kube, ledger_pod.request, scores, weight_, random_);
@@ -45,6 +51,17 @@ void Twin::place(const SimPod& pod, const LedgerPod& ledger_pod, std::optional<s
   ledger_.place(feasible[*winner], ledger_pod);
   to_deliver_.emplace(pod.spec.uid, swarm_pod(pod.spec.name, names[*winner], pod));
   retry();
+}
+
+void Twin::look(const std::vector<DriveNode>& nodes) {
+  observer_.look_at_controller();
+  if (const auto view = observer_.swarm()) {
+    for (DriveNode& node : nodes_)
+      for (const DriveNode& seen : view->nodes)
+        if (!node.real && node.server.name == seen.server.name) node.power = seen.power;
+    ledger_.set_power(nodes_);
+  }
+  ledger_.set_latencies(nodes);
 }
 
 void Twin::remove(const std::string& uid) {

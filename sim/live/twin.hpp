@@ -2,6 +2,7 @@
 // setting contributes: the demo's twin is a Wattle that does not learn.
 // Pairing  the same pods, created and removed at the same moments, and the same nodes (a swarm with the same seed). A
 //          pod that runs on this machine runs there in both
+// Sleep    as its own controller and swarm say
 // Cost     the twin's own account (sim/live/ledger)
 // Errors   a swarm that does not answer gets its pods later; without an extender's answer the default scores decide
 // Threads  single owner
@@ -29,8 +30,11 @@ std::string swarm_pod(const std::string& name, const std::string& node, const Si
 
 class Twin {
  public:
-  Twin(const HttpAddress& shim, const HttpAddress& swarm, std::chrono::milliseconds deadline, std::int64_t weight,
-       std::uint64_t seed, const std::vector<DriveNode>& nodes, const Clock& clock);
+  struct Addresses {
+    HttpAddress shim, swarm, controller;
+  };
+  Twin(const Addresses& at, std::chrono::milliseconds deadline, std::int64_t weight, std::uint64_t seed,
+       const std::vector<DriveNode>& nodes, const Clock& clock);
   // `fixed`: the node of this machine, if the pod runs there. A pod that fits nowhere is left out.
   void place(const SimPod& pod, const LedgerPod& ledger_pod, std::optional<std::size_t> fixed);
   void remove(const std::string& uid);
@@ -39,7 +43,8 @@ class Twin {
   void remove_all();
 
   void advance(double dt_s) { ledger_.advance(dt_s); }
-  void set_latencies(const std::vector<DriveNode>& nodes) { ledger_.set_latencies(nodes); }
+  // Takes over these latencies, and which of its own nodes sleep.
+  void look(const std::vector<DriveNode>& nodes);
   const Ledger& ledger() const { return ledger_; }
   const AnswerCounts& answers() const { return extender_.counts(); }
 
@@ -47,6 +52,7 @@ class Twin {
   bool withdraw(const std::string& uid);
 
   Extender extender_;
+  Observer observer_;
   http::Client swarm_;
   std::int64_t weight_;
   std::mt19937_64 random_;

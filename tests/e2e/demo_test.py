@@ -1,13 +1,36 @@
 #!/usr/bin/env python3
-"""The undisturbed loop on eight nodes, through scripts/demo: telemetry, decision, placement, outcome, learning.
+"""The undisturbed loop on eight nodes, through scripts/demo: telemetry, decision, placement, outcome, learning, sleep.
 
 Usage: demo_test.py BINARY-FOLDER     without root, the test omits pods on this machine and checks the rest"""
 import os
 import signal
 import sys
 
-from demo_run import Claims, Demo, pods_of
-from house import binaries_from, fetch, wait_until
+from demo_run import Claims, Demo, pods_of, state_of
+from house import binaries_from, extender_args, fetch, wait_until
+
+
+def sleeps(claims, demo):
+    """Idle nodes sleep by the plan, are off, and get no pods; pods that fit on no awake node wake one."""
+    def asleep():
+        return [name for name, node in demo.nodes().items() if state_of(node) == "asleep"]
+    wait_until("idle nodes sleep", asleep)
+
+    def saves():
+        watts = demo.find(r"asleep=[1-9].*; phase: idle nodes sleep; (\d+) W so far, by default (\d+) W")
+        return watts and int(watts[-1][0]) < int(watts[-1][1])
+    wait_until("the line shows watts below those with all nodes on, shutdowns included", saves)
+    off = {node["name"]: node for node in demo.get("swarm", "/nodes")["nodes"] if node["power_state"] == "off"}
+    claims.check("they are off, and draw the published watts", off and all(node["power_w"] == 9.75 for node in off.values()), off)
+    claims.check("they have no pods", not any(node["pods"] for node in off.values()), off)
+    status = demo.get("controller", "/api/v1/sleep")["nodes"]
+    claims.check("each node had proven a round trip before", all(node["round_trips"] >= 1 for node in status) and len(status) == 7, status)
+    boots = {node["name"]: node["boots"] for node in demo.get("swarm", "/nodes")["nodes"]}
+    nodes = sorted(demo.nodes())
+    for number in range(40):
+        fetch(demo.url("shim") + "/prioritize", extender_args(f"large-{number}", nodes, cpu="8"))
+    wait_until("a node wakes for pods that fit on no awake node",
+               lambda: any(node["boots"] > boots[node["name"]] for node in demo.get("swarm", "/nodes")["nodes"]))
 
 
 def main():
@@ -45,11 +68,12 @@ def main():
         wait_until("pods were placed, ended and learned from", enough)
         if "are left out" not in demo.output():
             claims.check("this machine has pods of the driver", pods_of(demo.pids()))
+        sleeps(claims, demo)
         demo.process.send_signal(signal.SIGTERM)
         code = demo.end()
         claims.check("the demo ends with 0", code == 0, code)
         claims.check("it prints its summary", "Summary:" in demo.output() and "energy, J" in demo.output())
-        claims.check("its lines show the phases and the modelled saving", set(demo.find(r"; phase: ([^;]+)")) >= {"default scheduler", "Wattle"} and
+        claims.check("its lines show the phases and the modelled saving", set(demo.find(r"; phase: ([^;]+)")) >= {"default scheduler", "Wattle places", "idle nodes sleep"} and
                      bool(demo.find(r"; saving: ")))
         claims.check("it says how the summary is computed", "How it is computed." in demo.output())
         claims.check("it prints the nodes, this machine among them", bool(demo.find(rf"(?m)^\s*{here}\b")))
@@ -59,10 +83,15 @@ def main():
         claims.check("the window turned", summary["removed"] > 10, summary["removed"])
         phases = {phase["phase"]: phase for phase in summary["phases"]}
         claims.check("the default scheduler decided for about 30 s", phases["default scheduler"]["seconds"] > 20, phases)
-        claims.check("then Wattle acted", phases["Wattle"]["seconds"] + phases["what was learned"]["seconds"] > 10, phases)
+        claims.check("then Wattle acted", phases["Wattle places"]["seconds"] + phases["what was learned"]["seconds"] > 10, phases)
         wholes = {"seconds": summary["seconds"], "energy_j": summary["wattle"]["energy_j"], "default_energy_j": summary["default"]["energy_j"]}
         for key, whole in wholes.items():
             claims.check(f"the phases add up: {key}", abs(sum(phase[key] for phase in phases.values()) - whole) < 1e-6 * whole, phases)
+        costs = summary["wattle"]
+        claims.check("the summary has the watts of the phase", bool(demo.find(r"Sleep\. In the \d+ s in which idle nodes slept, the nodes drew \d+ W")))
+        # The node that wakes at the end may boot after the driver's last look at the swarm.
+        claims.check("and charges each shutdown and boot", costs["shutdowns"] > 0 and
+                     abs(costs["transitions_j"] - 620 * costs["shutdowns"] - 19030 * costs["boots"]) < 1e-3, costs)
         claims.check("a Wattle without learning placed the same pods beside it", all((phase["without_learning_energy_j"] or 0) > 0 for phase in phases.values() if phase["seconds"] > 0), phases)
         claims.check("the summary has what learning contributes, with its sign", bool(demo.find(r"Learning\. It changed the energy by [+-][\d.]+ %")))
         claims.check("advice of the first phase stayed with the controller", answers["neutral"] > 20, answers)

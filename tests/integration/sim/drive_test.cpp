@@ -3,8 +3,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <set>
 
 #include "common/http/server.hpp"
 #include "common/json/value.hpp"
@@ -23,13 +25,19 @@ struct World {
   ManualClock clock{mono_from_ns(1'000'000'000)};
   Log log = Log::silent();
   std::mutex mutex;
-  Fleet fleet{synthetic_fleet(4, 3), {}, mono_from_ns(1'000'000'000)};
+  Fleet fleet{synthetic_fleet(4, 3), sleepers(), mono_from_ns(1'000'000'000)};
+  std::set<std::string> asleep;  // for the controller
   std::atomic<std::uint64_t> epoch{1};
   std::string favourite = "sim-02";
   std::string prioritize_body;  // instead of a good answer
   std::vector<json> asked;
-  std::optional<http::Server> swarm, shim;
+  std::optional<http::Server> swarm, shim, controller;
 
+  static FleetOptions sleepers() {
+    FleetOptions options;
+    options.sleep_speedup = 1000;
+    return options;
+  }
   World() {
     start_swarm();
     start_shim();
@@ -73,6 +81,31 @@ struct World {
                             "wattle_shim_answers_total{source=\"controller\"} " + std::to_string(asked.size()) + "\n"};
     };
     shim.emplace(std::move(*http::Server::start({.port = port}, routes, log)));
+  }
+  void start_controller() {
+    http::Routes routes;
+    routes["GET /api/v1/nodes"] = [this](const http::Request&) {
+      const std::lock_guard lock(mutex);
+      json nodes = json::array();
+      for (std::size_t i = 0; i < fleet.size(); ++i) {
+        const std::string& name = fleet.server(i).name;
+        json node{{"name", name}, {"connected", !asleep.contains(name)}};
+        node["power"] = json{{"state", asleep.contains(name) ? "asleep" : "awake"}};
+        nodes.push_back(std::move(node));
+      }
+      return http::Response{200, "application/json", json{{"nodes", nodes}}.dump()};
+    };
+    routes["GET /api/v1/status"] = [](const http::Request&) {
+      return http::Response{200, "application/json", R"({"mode":"live"})"};
+    };
+    controller.emplace(std::move(*http::Server::start({.port = 0}, routes, log)));
+  }
+  // Without time for its shutdown: the fleet's clock stands still.
+  void sleeps(std::size_t node) {
+    const std::lock_guard lock(mutex);
+    asleep.insert(fleet.server(node).name);
+    fleet.turn(node, false, mono_from_ns(1'000'000'000));
+    fleet.follow(mono_from_ns(2'000'000'000));
   }
   DriveOptions options(std::size_t pods) const {
     DriveOptions value;
@@ -137,6 +170,7 @@ TEST_CASE("a twin places the same pods by its own extender on its own nodes, and
   DriveOptions options = world.options(5);
   options.twin_shim = {"127.0.0.1", other.shim->port()};
   options.twin_swarm = {"127.0.0.1", other.swarm->port()};
+  options.twin_controller = {"127.0.0.1", 1};
   Driver driver(options, std::nullopt, world.clock, world.log);
   REQUIRE(driver.begin());
   world.run(driver, 20);
@@ -155,6 +189,72 @@ TEST_CASE("a twin places the same pods by its own extender on its own nodes, and
   const json phase = json::parse(summary_json(driver))["phases"][0];
   CHECK(phase["without_learning_energy_j"].get<double>() == doctest::Approx(driver.twin()->ledger().costs().energy_j));
   CHECK(phase["without_learning_energy_j"] != phase["energy_j"]);
+}
+
+TEST_CASE("a node that sleeps gets no pods, and its phase has watts against all nodes on, with the shutdown") {
+  World world;
+  world.start_controller();
+  DriveOptions options = world.options(5);
+  options.controller = {"127.0.0.1", world.controller->port()};
+  Driver driver(options, std::nullopt, world.clock, world.log);
+  REQUIRE(driver.begin());
+  world.run(driver, 10);
+  CHECK(driver.phase() == 1);
+  CHECK(driver.wattle().pods_on(2) == 5);
+  const double before_j = driver.wattle().costs().energy_j;
+  const double idle_w = world.fleet.server(1).watts_at(world.fleet.background_cores(1) / world.fleet.server(1).cores);
+  world.sleeps(1);
+  world.favourite = "sim-01";  // advised, and closed
+  world.run(driver, 20);
+  driver.finish();
+  CHECK(driver.phase() == Driver::kSleeping);
+  CHECK(driver.wattle().pods_on(1) == 0);
+  const Costs& costs = driver.wattle().costs();
+  CHECK(costs.shutdowns == 1);
+  CHECK(costs.boots == 0);
+  CHECK(costs.transitions_j == doctest::Approx(ServerSwitch::shutdown_j()));
+  CHECK(costs.energy_j - before_j > ServerSwitch::shutdown_j());
+  const Driver::PhaseCosts& phase = driver.phases()[Driver::kSleeping];
+  CHECK(phase.seconds > 15);
+  CHECK(driver.by_default().costs().transitions_j == 0);
+  CHECK(driver.by_default().costs().idle_energy_j == doctest::Approx(costs.idle_energy_j));
+  CHECK(phase.energy_j < phase.default_energy_j + ServerSwitch::shutdown_j() - (idle_w - 20) * (phase.seconds - 2));
+  std::string words = summary_text(driver);
+  std::replace(words.begin(), words.end(), '\n', ' ');
+  CHECK(words.find("Sleep. In the") != std::string::npos);
+  CHECK(words.find(": 1 x 620 J for shutdowns, 0 x 19030 J for boots") != std::string::npos);
+  CHECK(live_line(driver).find("asleep=1") != std::string::npos);
+  CHECK(live_table(driver).find("  asleep") != std::string::npos);
+  CHECK(json::parse(summary_json(driver))["wattle"]["shutdowns"] == 1);
+}
+
+TEST_CASE("a pod that fits on no awake node waits, is known by its request, and runs when a node is awake") {
+  World world;
+  world.start_controller();
+  DriveOptions options = world.options(5);
+  options.controller = {"127.0.0.1", world.controller->port()};
+  for (std::size_t i = 0; i < world.fleet.size(); ++i) world.sleeps(i);
+  Driver driver(options, std::nullopt, world.clock, world.log);
+  REQUIRE(driver.begin());
+  world.run(driver, 5);
+  CHECK(driver.running() == 0);
+  CHECK(driver.counts().unschedulable == 1);
+  std::string waits;
+  {
+    const std::lock_guard lock(world.mutex);
+    REQUIRE(world.asked.size() > 1);
+    waits = world.asked[0]["Pod"]["metadata"]["uid"].get<std::string>();
+    CHECK(world.asked.back()["Pod"]["metadata"]["uid"] == waits);
+    CHECK(world.asked.back()["NodeNames"].size() == 4);
+    world.asleep.erase("sim-03");
+  }
+  world.run(driver, 1.2);  // the first pod is not yet the oldest of a full window
+  CHECK(driver.running() > 0);
+  CHECK(driver.wattle().pods_on(3) == driver.running());
+  CHECK(driver.counts().unschedulable == 1);
+  const std::lock_guard lock(world.mutex);
+  const std::vector<FleetPod> pods = world.fleet.list();
+  CHECK(std::any_of(pods.begin(), pods.end(), [&](const FleetPod& pod) { return pod.uid == waits; }));
 }
 
 TEST_CASE("without the shim the scores are neutral and pods are still placed") {

@@ -40,6 +40,8 @@ struct Controller {
   std::map<std::string, wire::Hello> hellos;
   std::map<std::string, std::vector<Record>> records;
   std::vector<wire::Placement> placements;
+  std::vector<wire::Goodbye> goodbyes;
+  std::map<std::string, std::string> routes;  // by node
 
   Controller(const Clock& the_clock, const transport::KeyPair& key, const std::string& allow, const Log& log)
       : clock(the_clock) {
@@ -61,6 +63,7 @@ struct Controller {
       if (auto* hello = std::get_if<wire::Hello>(&*message)) {
         CHECK(incoming->identity.user_id() == "agent/" + hello->node);
         hellos[hello->node] = *hello;
+        routes[hello->node] = incoming->route;
         wire::Welcome welcome;
         welcome.max_batch = 16;
         welcome.credit = 64;
@@ -79,6 +82,8 @@ struct Controller {
         send(incoming->route, wire::Pong{ping->nonce, ping->mono_ns, to_ns(clock.mono()), to_ns(clock.wall())});
       } else if (auto* placement = std::get_if<wire::Placement>(&*message)) {
         placements.push_back(*placement);
+      } else if (auto* goodbye = std::get_if<wire::Goodbye>(&*message)) {
+        goodbyes.push_back(*goodbye);
       }
     }
   }
@@ -93,8 +98,9 @@ struct SwarmRig {
   std::unique_ptr<Controller> controller;
   std::unique_ptr<Swarm> swarm;
 
-  explicit SwarmRig(std::size_t nodes) {
+  explicit SwarmRig(std::size_t nodes, double sleep_speedup = 0) {
     options.nodes = nodes;
+    options.fleet.sleep_speedup = sleep_speedup;
     options.tick_s = 0.1;
     options.keys_dir = dir.path + "/keys";
     options.server_key = dir.path + "/server.pub";
@@ -169,6 +175,58 @@ TEST_CASE("a pod bound over HTTP is reported to the controller, shows in the rec
   CHECK(client.request("DELETE", "/pods/pod-1", "", wattle::tests::soon())->status == 200);
   REQUIRE(rig.eventually([&] { return rig.controller->placements.back().gone; }));
   REQUIRE(rig.eventually([&] { return rig.controller->records["sim-01"].back().workloads.empty(); }));
+}
+
+TEST_CASE("a node says goodbye with the order's number, is silent while it is off, and greets again after its boot") {
+  SwarmRig rig(2, 1000);
+  auto client = rig.client();
+  auto& controller = *rig.controller;
+  const auto power = [&](const std::string& request) {
+    const json body{{"request", request}, {"node", "sim-01"}, {"depth", "off"}, {"operation", 9}, {"version", 1}};
+    const auto answer = client.request("POST", "/power", body.dump(), wattle::tests::soon());
+    REQUIRE(answer);
+    CHECK(answer->status == 200);
+    return answer->body;
+  };
+  REQUIRE(client.request("POST", "/pods", pod_json("pod-1", "sim-01"), wattle::tests::soon()));
+  REQUIRE(rig.eventually([&] { return controller.records["sim-01"].size() > 2; }));
+  CHECK(controller.hellos["sim-01"].labels.at("wattle.dev/sleep") == "auto");
+  controller.send(controller.routes["sim-01"], wire::SleepOrder{9, "off", false, false, 0});
+  REQUIRE(rig.eventually([&] { return !controller.goodbyes.empty(); }));
+  CHECK(controller.goodbyes[0].operation == 9);
+  CHECK(controller.goodbyes[0].refused.empty());
+
+  const std::uint64_t before = controller.hellos["sim-01"].incarnation;
+  const std::size_t pods_before = controller.placements.size();
+  power("sleep");
+  REQUIRE(rig.eventually([&] { return json::parse(power("observe"))["state"] == "off"; }));
+  const std::size_t records = controller.records["sim-01"].size(), others = controller.records["sim-00"].size();
+  REQUIRE(rig.eventually([&] { return controller.records["sim-00"].size() > others + 3; }));
+  CHECK(controller.records["sim-01"].size() == records);
+
+  power("wake");
+  REQUIRE(rig.eventually([&] { return controller.hellos["sim-01"].incarnation > before; }));
+  REQUIRE(rig.eventually([&] { return controller.records["sim-01"].size() > records; }));
+  const Record& first = controller.records["sim-01"][records];
+  CHECK(first.seq == 1);
+  CHECK(first.incarnation == controller.hellos["sim-01"].incarnation);
+  REQUIRE(rig.eventually([&] { return controller.placements.size() > pods_before; }));
+  CHECK(controller.placements.back().pod_uid == "pod-1");
+}
+
+TEST_CASE("a node goes on after a goodbye whose order is called off, and does not turn itself off") {
+  SwarmRig rig(1, 1000);
+  auto& controller = *rig.controller;
+  REQUIRE(rig.eventually([&] { return !controller.records["sim-00"].empty(); }));
+  controller.send(controller.routes["sim-00"], wire::SleepOrder{3, "off", false, false, 0});
+  REQUIRE(rig.eventually([&] { return controller.goodbyes.size() == 1; }));
+  const std::size_t records = controller.records["sim-00"].size();
+  controller.send(controller.routes["sim-00"], wire::SleepOrder{3, "awake", false, false, 0});
+  REQUIRE(rig.eventually([&] { return controller.records["sim-00"].size() > records + 3; }));
+  controller.send(controller.routes["sim-00"], wire::SleepOrder{4, "off", true, false, 0});
+  REQUIRE(rig.eventually([&] { return controller.goodbyes.size() == 2; }));
+  CHECK(controller.goodbyes[1].operation == 4);
+  CHECK_FALSE(controller.goodbyes[1].refused.empty());
 }
 
 TEST_CASE("bad requests are refused by name and nothing breaks") {

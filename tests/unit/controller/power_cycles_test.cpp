@@ -174,6 +174,20 @@ TEST_CASE("cycles: a test ends with a wake, also after a restart of the controll
   CHECK_FALSE(rig.until(State::awake, "n1", 60));
 }
 
+TEST_CASE("cycles: a node that woke from a test is still marked as tested, unless the plan wanted it") {
+  CycleRig rig;
+  for (const bool needed : {false, true}) {
+    REQUIRE(rig.cycles->test("n1", Depth::off, true, "operator/ann"));
+    REQUIRE(rig.until(State::asleep));
+    if (needed) CHECK(rig.cycles->wake("n1", "pods wait", true));
+    REQUIRE(rig.until(State::awake, "n1", 60));
+    CHECK(rig.record().test == !needed);
+    for (int i = 0; i < 20; ++i) rig.step();
+  }
+  rig.choose();
+  CHECK_FALSE(rig.record().test);
+}
+
 TEST_CASE("cycles: without an API server a node sleeps and wakes without marks") {
   CycleRig rig(false);
   rig.choose();

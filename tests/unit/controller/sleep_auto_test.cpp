@@ -267,6 +267,14 @@ TEST_CASE("auto: an excluded node wakes and stays awake") {
   REQUIRE(rig.until([&] { return rig.state_of(sleeper) == State::awake; }));
   for (int i = 0; i < 60; ++i) rig.moment();
   CHECK(rig.state_of(sleeper) == State::awake);
+  // Without an exclusion it counts in a plan that is made at once.
+  rig.control->wake("", "operator/ann");
+  REQUIRE(rig.until([&] { return rig.asleep() == 0 && !rig.control->busy(); }));
+  const std::size_t plans = rig.control->plans();
+  const MonoTime allowed = rig.clock.mono();
+  REQUIRE(rig.order("sleep-exclude", {{"node", sleeper}, {"end", "yes"}}));
+  REQUIRE(rig.until([&] { return rig.control->plans() > plans; }));
+  CHECK(rig.clock.mono() - allowed <= power::kPlanSoon);
 }
 
 TEST_CASE("auto: an agent that is too old to agree keeps its node awake") {

@@ -78,6 +78,15 @@ TEST_CASE("a willing and proven node may sleep, and each rule alone excludes it 
   }
 }
 
+TEST_CASE("a node rests after a wake for which it was needed, and not after a test of its round trip") {
+  const SleepRules rules;
+  NodePowerRecord record = proven();
+  record.last_woken = at(-60);
+  CHECK(excluded_alone(willing(), record, kMidnight, rules, false).cause == ExcludedFor::woken_recently);
+  record.test = true;
+  CHECK_FALSE(excluded_alone(willing(), record, kMidnight, rules, false));
+}
+
 TEST_CASE("the last awake node of a zone and of a device class stays awake") {
   SleepFacts gpu = willing(), plain = willing();
   gpu.zone = plain.zone = "a";

@@ -155,3 +155,60 @@ TEST_CASE("rotation moves every latency on by one node") {
   const Fleet nodes = fleet(options);
   for (std::size_t i = 0; i < 3; ++i) CHECK(nodes.latency_ms(i, at(31)) == nodes.latency_ms((i + 1) % 3, at(0)));
 }
+
+TEST_CASE("a node that is turned off draws the published joules of shutdown and boot, and watts of off in between") {
+  FleetOptions options;
+  options.sleep_speedup = 30;
+  Fleet nodes(synthetic_fleet(2, 3), options, at(0));
+  const double idle_w = nodes.power_w(0);
+  nodes.turn(0, false, at(10));
+  CHECK_FALSE(nodes.runs(0));
+  nodes.follow(at(11));
+  CHECK(nodes.power_switch(0).state() == ServerSwitch::State::off);
+  CHECK(nodes.power_w(0) == ServerSwitch::off_w());
+  nodes.turn(0, true, at(100));
+  CHECK(nodes.power_switch(0).state() == ServerSwitch::State::booting);
+  nodes.follow(at(110));
+  CHECK(nodes.runs(0));
+  const double boot_s = 152.0 / 30, shutdown_s = 6.1 / 30;
+  const double expected_j = 10 * idle_w + ServerSwitch::shutdown_j() + ServerSwitch::off_w() * (90 - shutdown_s) +
+                            ServerSwitch::boot_j() + idle_w * (10 - boot_s);
+  CHECK(nodes.energy_j(0, at(110)) == doctest::Approx(expected_j));
+  CHECK(nodes.power_switch(0).shutdowns() == 1);
+  CHECK(nodes.power_switch(0).boots() == 1);
+  // Its agent starts from scratch: the first record covers only the time since the boot.
+  const auto record = nodes.sample(0, at(110));
+  CHECK(record.seq == 1);
+  CHECK(static_cast<double>(record.interval_ns) / 1e9 == doctest::Approx(10 - boot_s));
+}
+
+TEST_CASE("an order that changes nothing is accepted, and a wake during the shutdown follows it") {
+  FleetOptions options;
+  options.sleep_speedup = 1;
+  Fleet nodes(synthetic_fleet(1, 3), options, at(0));
+  nodes.turn(0, true, at(1));
+  CHECK(nodes.runs(0));
+  nodes.turn(0, false, at(2));
+  nodes.turn(0, false, at(3));
+  nodes.turn(0, true, at(4));
+  nodes.follow(at(9));
+  CHECK(nodes.power_switch(0).state() == ServerSwitch::State::booting);
+  nodes.turn(0, true, at(20));
+  nodes.follow(at(9 + 152));
+  CHECK(nodes.runs(0));
+  CHECK(nodes.power_switch(0).shutdowns() == 1);
+  CHECK(nodes.power_switch(0).boots() == 1);
+}
+
+TEST_CASE("pods of a node that is turned off stop, and run again after its boot") {
+  FleetOptions options;
+  options.sleep_speedup = 30;
+  Fleet nodes(synthetic_fleet(1, 3), options, at(0));
+  REQUIRE(nodes.bind(pod("p", "sim-00", 0.5), at(0)));
+  nodes.turn(0, false, at(5));
+  nodes.follow(at(30));
+  nodes.turn(0, true, at(30));
+  nodes.follow(at(40));
+  CHECK(nodes.pod_s(0) == doctest::Approx(5 + 10 - 152.0 / 30));
+  CHECK(nodes.bound_to(0).size() == 1);
+}

@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "sim/live/server_switch.hpp"
+
 using namespace wattle::sim;
 using namespace wattle::sim::live;
 
@@ -35,6 +37,29 @@ TEST_CASE("joules are the integral of the curve at the load of each moment") {
   CHECK(ledger.costs().energy_j == doctest::Approx(700 + 240 + 70));
   CHECK(ledger.costs().idle_energy_j == doctest::Approx(13 * 70));
   CHECK(ledger.kube_nodes()[0].pods == 0);
+}
+
+TEST_CASE("a node that does not run draws its watts asleep, and each transition is charged once") {
+  std::vector<DriveNode> nodes{node("a", 10, 50, 150, 5), node("b", 10, 20, 30, 5)};
+  nodes[0].power.boots = 3;  // before the account began
+  Ledger ledger(nodes);
+  ledger.advance(1);
+  nodes[0].power = {10.0, 1, 3};
+  ledger.set_power(nodes);
+  ledger.set_power(nodes);
+  ledger.advance(5);
+  const double down_j = ServerSwitch::shutdown_j(), up_j = ServerSwitch::boot_j();
+  CHECK(ledger.costs().energy_j == doctest::Approx(70 + 5 * 30 + down_j));
+  nodes[0].power = {std::nullopt, 1, 4};
+  ledger.set_power(nodes);
+  ledger.advance(2);
+  CHECK(ledger.costs().energy_j == doctest::Approx(70 + 150 + 140 + down_j + up_j));
+  CHECK(ledger.costs().transitions_j == doctest::Approx(down_j + up_j));
+  CHECK(ledger.costs().idle_energy_j == doctest::Approx(8 * 70));
+  nodes[0].power = {};  // the swarm has started again
+  ledger.set_power(nodes);
+  CHECK(ledger.costs().shutdowns == 1);
+  CHECK(ledger.costs().boots == 1);
 }
 
 TEST_CASE("latency counts at the placement, and then for as long as it lasts") {

@@ -19,6 +19,7 @@ TEST_CASE("the driver reads what the swarm writes") {
     CHECK(view->nodes[i].server.cores == fleet.server(i).cores);
     CHECK(view->nodes[i].server.watts == fleet.server(i).watts);
     CHECK(view->nodes[i].latency_ms == fleet.latency_ms(i, now));
+    CHECK_FALSE(view->nodes[i].power.resting_w);
   }
 }
 
@@ -37,6 +38,27 @@ TEST_CASE("what is not known stays unknown in the controller's documents") {
   CHECK(status->mean_reward == -0.5);
   CHECK(status->decided_by == std::map<std::string, std::uint64_t>{{"network", 97}, {"plan", 3}});
   CHECK(parse_controller_status(R"({"decided_by":[1]})")->decided_by.empty());
+}
+
+TEST_CASE("the driver sees which nodes are off, and how often they were turned") {
+  const MonoTime now = mono_from_ns(1'000'000'000);
+  FleetOptions options;
+  options.sleep_speedup = 1000;
+  Fleet fleet(wattle::sim::synthetic_fleet(2, 3), options, now);
+  const auto seen = [&](Duration after) {
+    fleet.follow(now + after);
+    return parse_swarm_nodes(nodes_json(fleet, now + after, 77, {}))->nodes[1].power;
+  };
+  fleet.turn(1, false, now);
+  CHECK(seen(Duration(0)).resting_w == 0);
+  CHECK(seen(std::chrono::seconds(1)).resting_w == ServerSwitch::off_w());
+  fleet.turn(1, true, now + std::chrono::seconds(2));
+  CHECK(seen(std::chrono::seconds(2)).resting_w == 0);
+  const DrivePower back = seen(std::chrono::seconds(3));
+  CHECK_FALSE(back.resting_w);
+  CHECK(back.shutdowns == 1);
+  CHECK(back.boots == 1);
+  CHECK((*parse_controller_nodes(R"({"nodes":[{"name":"a","power":{"state":"asleep"}}]})"))[0].power_state == "asleep");
 }
 
 TEST_CASE("documents of another shape are refused") {

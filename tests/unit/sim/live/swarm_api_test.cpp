@@ -3,9 +3,11 @@
 #include <doctest/doctest.h>
 
 #include "common/json/value.hpp"
+#include "sim/live/power_api.hpp"
 
 using namespace wattle;
 using namespace wattle::sim::live;
+using json = wattle::SortedJson;
 
 TEST_CASE("a pod is read with its lifetime in seconds") {
   const auto pod = parse_pod(
@@ -59,4 +61,45 @@ TEST_CASE("the state of the sessions is reported with its units") {
   CHECK(reported["oldest_waiting_s"] == 1.5);
   CHECK(reported["acked"] == 4);
   CHECK(reported["ack_p99_s"] == 0.2);
+}
+
+TEST_CASE("the requests of a power driver turn a node off and on, and report what it is") {
+  FleetOptions options;
+  options.sleep_speedup = 30;
+  const MonoTime now = mono_from_ns(1'000'000'000);
+  Fleet fleet(wattle::sim::synthetic_fleet(2, 3), options, now);
+  const std::string& node = fleet.server(1).name;
+  const auto post = [&](const std::string& request, double at_s) {
+    const json body{{"request", request}, {"node", node}, {"depth", "off"}, {"operation", 7}, {"version", 1}};
+    return answer_power(fleet, body.dump(), now + from_seconds(at_s));
+  };
+  const json able = json::parse(post("probe", 0).body);
+  CHECK(able["depths"] == json::array({"off"}));
+  CHECK(able["wake_time_s"].get<double>() == doctest::Approx(152.0 / 30));
+  CHECK(able["asleep_power_w"] == ServerSwitch::off_w());
+  CHECK(json::parse(post("observe", 1).body)["state"] == "on");
+  CHECK(post("sleep", 2).status == 200);
+  const json off = json::parse(post("observe", 3).body);
+  CHECK(off["state"] == "off");
+  CHECK(off["power_w"] == ServerSwitch::off_w());
+  CHECK(post("wake", 4).status == 200);
+  CHECK(json::parse(post("observe", 5).body) == json{{"state", "on"}});
+  CHECK(fleet.runs(0));
+  CHECK_FALSE(fleet.runs(1));
+}
+
+TEST_CASE("a bad request of a power driver is refused and changes nothing") {
+  FleetOptions options;
+  options.sleep_speedup = 30;
+  const MonoTime now = mono_from_ns(1'000'000'000);
+  Fleet fleet(wattle::sim::synthetic_fleet(1, 3), options, now), fixed(wattle::sim::synthetic_fleet(1, 3), {}, now);
+  const std::string node = fleet.server(0).name;
+  CHECK(answer_power(fleet, "nonsense", now).status == 400);
+  CHECK(answer_power(fleet, json{{"request", "sleep"}, {"node", "nosuch"}}.dump(), now).status == 404);
+  CHECK(answer_power(fleet, json{{"request", "explode"}, {"node", node}}.dump(), now).status == 400);
+  CHECK(answer_power(fleet, json{{"request", "sleep"}, {"node", node}, {"depth", "suspend"}}.dump(), now).status ==
+        409);
+  CHECK(answer_power(fixed, json{{"request", "sleep"}, {"node", node}, {"depth", "off"}}.dump(), now).status == 409);
+  CHECK(fleet.runs(0));
+  CHECK(fixed.runs(0));
 }
