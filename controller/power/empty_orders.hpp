@@ -1,5 +1,5 @@
-// empty_orders: orders to put empty nodes to sleep, which a caller repeats until a plan has decided. An order changes no
-// rule and no state: it only asks for a plan now, and the node sleeps if that plan chooses it.
+// empty_orders: orders to put empty nodes to sleep, which a caller repeats until a plan has decided. An order changes
+// neither rules nor states: it only asks for a plan now, and the node sleeps if that plan chooses it.
 // Caller   Cluster Autoscaler's provider (autoscaler/), which has drained the node
 // Errors   not_found (no node that sleeps by itself), unavailable (the plan is still being made: repeat the order),
 //          conflict (the plan keeps the node awake, or it is waking)
