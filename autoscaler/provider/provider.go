@@ -32,9 +32,10 @@ type Provider struct {
 
 	mutex   sync.Mutex
 	nodes   map[string]*corev1.Node
-	groups  []*group       // nil: the last Refresh failed
-	targets map[string]int // target sizes at the last Refresh
-	givenUp map[string]uint64
+	groups  []*group          // nil: the last Refresh failed
+	targets map[string]int    // target sizes at the last Refresh
+	givenUp map[string]uint64 // wakes that Cluster Autoscaler does not wait for: operation by node
+	ordered map[string]uint64 // wakes that begin once the node has fallen asleep: operation of that sleep by node
 }
 
 // New returns a provider. It connects with the first call.
@@ -48,7 +49,7 @@ func New(config *Config, log *slog.Logger) (*Provider, error) {
 		return nil, fmt.Errorf("kubernetes.ca: %w", err)
 	}
 	return &Provider{controller: &controller{ours, config.Controller.Token, config.Controller.OperatorToken},
-		cluster: &cluster{api, config.Kubernetes.Token}, log: log, givenUp: map[string]uint64{}}, nil
+		cluster: &cluster{api, config.Kubernetes.Token}, log: log, givenUp: map[string]uint64{}, ordered: map[string]uint64{}}, nil
 }
 
 // Refresh reads all Nodes and power states.
@@ -78,15 +79,20 @@ func (p *Provider) readStates(ctx context.Context) error {
 		return err
 	}
 	p.groups = groupsOf(p.nodes, sleep)
-	waking := map[string]uint64{}
+	waking, ordered := map[string]uint64{}, map[string]uint64{}
 	for _, group := range p.groups {
-		for _, each := range group.members {
+		for i := range group.members {
+			each := &group.members[i]
+			if operation, is := p.ordered[each.name]; is && each.role == available && operation == each.operation {
+				each.role = coming
+				ordered[each.name] = operation
+			}
 			if operation, given := p.givenUp[each.name]; given && each.role == coming && operation == each.operation {
 				waking[each.name] = operation
 			}
 		}
 	}
-	p.givenUp = waking
+	p.givenUp, p.ordered = waking, ordered
 	return nil
 }
 
@@ -263,6 +269,7 @@ func (p *Provider) NodeGroupIncreaseSize(ctx context.Context, request *wire.Size
 		if err := p.controller.order(ctx, "sleep-wake", each.name); err != nil {
 			return nil, p.failed("NodeGroupIncreaseSize", codeOf(err), fmt.Errorf("node %s: %w", each.name, err))
 		}
+		p.ordered[each.name] = each.operation
 		p.log.Info("a node wakes for Cluster Autoscaler", "node", each.name, "group", group.id)
 	}
 	if err := p.readStates(ctx); err != nil {
@@ -351,6 +358,7 @@ func (p *Provider) NodeGroupDecreaseTargetSize(_ context.Context, request *wire.
 	sort.SliceStable(waking, func(a, b int) bool { return waking[a].since < waking[b].since })
 	for _, each := range waking[:fewer] {
 		p.givenUp[each.name] = each.operation
+		delete(p.ordered, each.name)
 	}
 	return &wire.Empty{}, nil
 }

@@ -40,6 +40,7 @@ type world struct {
 	mutex   sync.Mutex
 	mode    string
 	planned bool
+	pending bool // a wake begins later
 	states  map[string]string
 	nodes   corev1.NodeList
 	orders  []string
@@ -138,6 +139,10 @@ func (w *world) wattle(out http.ResponseWriter, request *http.Request) {
 			_, _ = out.Write([]byte(`{"error": "node n1: stays awake: it is the last"}`))
 			return
 		}
+	}
+	if order.Order == "sleep-wake" && w.pending {
+		_, _ = out.Write([]byte("{}"))
+		return
 	}
 	w.states[order.Node] = map[string]string{"sleep-wake": "waking", "sleep-empty": "suspending"}[order.Order]
 	_, _ = out.Write([]byte("{}"))
@@ -268,6 +273,25 @@ func TestSleepersCountOnlyOnceTheyAreToWake(t *testing.T) {
 	c.fails(codes.ResourceExhausted, "2 nodes are to wake, and 1 sleep", "NodeGroupIncreaseSize", increase)
 	if len(c.orders) != 2 {
 		t.Errorf("a call that cannot succeed wakes a part: %v", c.orders)
+	}
+}
+
+func TestANodeThatMustFallAsleepFirstCountsAsWaking(t *testing.T) {
+	c := newClient(t)
+	c.pending = true
+	group := c.group()
+	for range 2 {
+		c.must("NodeGroupIncreaseSize", &wire.SizeRequest{ID: group.ID, Delta: 1}, &wire.Empty{})
+		if len(c.orders) != 1 || c.target(group.ID) != 2 {
+			t.Errorf("orders %v, target %d", c.orders, c.target(group.ID))
+		}
+	}
+	if again := c.group(); c.target(group.ID) != 2 || again.MaxSize != 4 {
+		t.Errorf("target %d of %d", c.target(group.ID), again.MaxSize)
+	}
+	c.must("NodeGroupDecreaseTargetSize", &wire.SizeRequest{ID: group.ID, Delta: -1}, &wire.Empty{})
+	if again := c.group(); c.target(group.ID) != 1 || again.MaxSize != 4 {
+		t.Errorf("given up: target %d of %d", c.target(group.ID), again.MaxSize)
 	}
 }
 

@@ -41,7 +41,7 @@ OPERATOR_TOKEN = "another-word-for-who-may-change"
 BODIES = {("post", "/page/pass"): {"token": TOKEN}, ("post", "/page/change"): {"cpu_wait": "40%", "why": "to see it"}, ("post", "/api/v1/enrol"): {"public_key": "no key"},
           ("post", "/api/v1/sleep/order"): {"order": "sleep-wake", "node": "none-that-sleeps"}, ("post", "/api/v1/provision"): {"namespace": "shop", "workloads": {"shop/Deployment/web": {"state": "refused", "why": "no right"}}}}
 
-NEVER_200 = {"/api/v1/sleep/order"}  # no node of this controller sleeps (kube/autoscaler_test.py orders)
+NEVER_200 = {"/api/v1/sleep/order"}  # no node of this controller sleeps
 
 
 class Api:
