@@ -30,6 +30,8 @@ type powerRecord struct {
 	State     string  `json:"state"`
 	Since     float64 `json:"since_wall_s"`
 	Operation uint64  `json:"operation"`
+	Trips     int     `json:"round_trips"`
+	Needed    int     `json:"round_trips_needed"`
 }
 
 var (

@@ -63,11 +63,12 @@ func (g *group) words() string {
 var neverSleeps = []string{"mode_off", "only_recommended", "unproven", "no_driver", "no_wake", "operator",
 	"control_plane", "controller", "scheduler"}
 
-// roleOf returns the role of a node in a power state. `planned`: whether the last plan knows it, with `cause`.
-func roleOf(state string, planned bool, cause string) role {
-	switch state {
+// roleOf returns the role of a node. `planned`: whether the last plan lists it among the awake ones, with `cause`. A node
+// that woke after that plan runs, if it may sleep by itself.
+func roleOf(record powerRecord, planned bool, cause string) role {
+	switch record.State {
 	case "awake":
-		if planned && !slices.Contains(neverSleeps, cause) {
+		if record.Trips >= record.Needed && !(planned && slices.Contains(neverSleeps, cause)) {
 			return running
 		}
 		return outside
@@ -95,7 +96,7 @@ func groupsOf(nodes map[string]*corev1.Node, sleep *sleepDocument) []*group {
 			continue
 		}
 		cause, planned := causes[record.Name]
-		one := member{record.Name, node.Spec.ProviderID, record.State, roleOf(record.State, planned, cause),
+		one := member{record.Name, node.Spec.ProviderID, record.State, roleOf(record, planned, cause),
 			record.Since, record.Operation}
 		if one.role == outside {
 			continue

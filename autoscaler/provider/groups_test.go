@@ -89,7 +89,7 @@ func TestTheRoleFollowsStateAndPlan(t *testing.T) {
 		want         role
 	}{
 		{"awake", "", true, running}, {"awake", "spare", true, running}, {"awake", "has_pods", true, running},
-		{"awake", "", false, outside}, {"awake", "unproven", true, outside}, {"awake", "mode_off", true, outside},
+		{"awake", "", false, running}, {"awake", "unproven", true, outside}, {"awake", "mode_off", true, outside},
 		{"awake", "control_plane", true, outside}, {"awake", "operator", true, outside},
 		{"waking", "", false, coming}, {"probation", "", false, coming},
 		{"idle", "", false, available}, {"draining", "", false, available}, {"suspending", "", false, available},
@@ -97,8 +97,11 @@ func TestTheRoleFollowsStateAndPlan(t *testing.T) {
 		{"blocked", "state", true, outside}, {"failed", "", false, outside}, {"unknown", "", false, outside},
 		{"another", "", true, outside},
 	} {
-		if got := roleOf(each.state, each.planned, each.cause); got != each.want {
+		if got := roleOf(powerRecord{State: each.state, Trips: 1, Needed: 1}, each.planned, each.cause); got != each.want {
 			t.Errorf("%s, %q: role %d, want %d", each.state, each.cause, got, each.want)
 		}
+	}
+	if got := roleOf(powerRecord{State: "awake", Needed: 1}, false, ""); got != outside {
+		t.Errorf("unproven: role %d", got)
 	}
 }
