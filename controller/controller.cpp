@@ -16,6 +16,7 @@
 #include "controller/web/metrics.hpp"
 #include "controller/web/page.hpp"
 #include "controller/web/readiness.hpp"
+#include "controller/web/sleep_post.hpp"
 #include "controller/web/store_documents.hpp"
 
 namespace wattle::controller {
@@ -262,13 +263,8 @@ http::Response Controller::of_store(const std::string& what, const std::map<std:
 
 // Lets the page make changes in the same way as the command line, on the loop's thread.
 Status Controller::let_page_change(PageParts& page) {
-  const std::string& file = config_.operator_token_file;
-  if (file.empty()) return {};
-  WATTLE_TRY(const std::string word, http::load_token(file));
-  if (page.token && page.token->is(word))
-    return fail(Errc::conflict, file, "contains the token of http.token_file: readers could make changes",
-                "write another token to it");
-  WATTLE_TRY(page.operators, http::Token::load(file));
+  WATTLE_TRY(page.operators, load_operators(config_.operator_token_file, page.token));
+  if (!page.operators) return {};
   page.change = [this](const Arguments& arguments, const std::string& who) {
     const auto work = [this, arguments, who]() -> Document {
       auto changed = loop_->guardrails().order("policy-set", arguments, who);
@@ -327,6 +323,10 @@ Status Controller::start_http(const Clock& clock, const Log& log) {
     WATTLE_TRY(page.token, http::Token::load(config_.http_access.token_file));
   }
   WATTLE_CHECK(let_page_change(page));
+  add_sleep_post(routes, options.open_paths, page.operators, [this](const Arguments& given, const std::string& who) {
+    const auto work = [this, given, who] { return ready(loop_->parts().sleep.order(given.at("order"), given, who)); };
+    return tasks_->call(work, kChangePatience);
+  });
   add_page(routes, options.open_paths, std::move(page));
   for (const auto& [route, handler] : routes) routes_.push_back(route);
   options.address = config_.http_address;

@@ -37,6 +37,7 @@ constexpr std::array kRights{
     Right{Channel::ask, Kind::query, "model-save", kOperator},
     Right{Channel::ask, Kind::query, "model-add", kOperator},
     Right{Channel::ask, Kind::query, "model-load", kOperator},
+    Right{Channel::ask, Kind::query, "sleep-empty", kOperator},
     Right{Channel::ask, Kind::query, "sleep-exclude", kOperator},
     Right{Channel::ask, Kind::query, "sleep-now", kOperator},
     Right{Channel::ask, Kind::query, "sleep-wake", kOperator},

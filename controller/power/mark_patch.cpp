@@ -36,6 +36,8 @@ bool is_own_taint(const json& taint) {
   return text_at(&taint, "key") == kSleepTaint && text_at(&taint, "effect") == kNoSchedule;
 }
 
+bool is_autoscaler_taint(const json& taint) { return text_at(&taint, "key") == kAutoscalerTaint; }
+
 bool lists(std::string_view marks, std::string_view name) {
   while (!marks.empty()) {
     const std::string_view one = marks.substr(0, marks.find(','));
@@ -139,6 +141,7 @@ Result<std::optional<json>> patch_to_unmark(const json& node) {
     changed = true;
   }
   if (marked.tainted) {
+    std::erase_if(marked.taints, is_autoscaler_taint);
     set_taints(patch, std::move(marked.taints));
     changed = true;
   }

@@ -4,7 +4,8 @@
 //          kExcludeLabel, which keeps a sleeping node out of the count of a zone's failures. DaemonSets that do not
 //          tolerate the taint do not count a marked node, and their rollouts do not wait for it
 // Owners   kMarksAnnotation lists the cordon and the label if Wattle has added them. A cordon or label that was there
-//          before is an operator's, and stays. The taint's key is Wattle's own
+//          before is an operator's, and stays. The taint's key is Wattle's own. With it goes kAutoscalerTaint, which
+//          Cluster Autoscaler leaves on a node that it has handed over to sleep: it expects that node to be deleted
 // Precondition  the patches carry metadata.resourceVersion: the list of taints is replaced as a whole
 // Errors   malformed: not a Node
 // Threads  pure functions
@@ -20,6 +21,7 @@
 namespace wattle::controller::power {
 
 inline constexpr std::string_view kSleepTaint = "wattle.dev/sleep";
+inline constexpr std::string_view kAutoscalerTaint = "ToBeDeletedByClusterAutoscaler";
 inline constexpr std::string_view kExcludeLabel = "node.kubernetes.io/exclude-disruption";
 inline constexpr std::string_view kMarksAnnotation = "wattle.dev/power-marks";
 inline constexpr std::string_view kStateAnnotation = "wattle.dev/power-state";

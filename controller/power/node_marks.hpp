@@ -3,7 +3,8 @@
 // Calls    block until the API server has answered; the controller makes them on a task thread of its own, never on the
 //          loop
 // Repeats  mark, unmark and annotate are idempotent: after a crash the caller repeats them. They change Wattle's own
-//          marks only; those of operators and other tools stay, and a Node is never deleted
+//          marks only; those of operators and other tools stay, but for Cluster Autoscaler's taint (mark_patch.hpp). A
+//          Node is never deleted
 // Errors   not_found (no such node), denied (rights), conflict (the node changed at each attempt), unavailable,
 //          timeout, malformed; each names the node or pod and a fix
 // Threads  any, one call at a time

@@ -203,7 +203,7 @@ Steps SleepControl::look_at_all(ClusterState& state, const ClockOffsets* clocks)
 
 bool SleepControl::plan_due(const ClusterState& state) {
   if (planning_) return false;
-  if (std::exchange(answered_, false) || !planned_) return true;
+  if (std::exchange(answered_, false) || !planned_ || empty_orders_.wait_for_plan(planned_)) return true;
   Duration every = asker_ ? Duration::max() : plans_ < kFirstPlans ? kPlanSoon : kPlanEvery;
   if (cycles_ && cycles_->any_sleeps()) {
     every = std::min(every, kPlanAsleep);
@@ -370,6 +370,15 @@ Status SleepControl::test(const std::string& node, const std::string& who) {
   WATTLE_CHECK(cycles_->test(node, probed_depth(node), observable(node), who));
   around_.audit.audit(who, "test of sleep and wake: " + node, "");
   return {};
+}
+
+Result<core::PowerState> SleepControl::sleep_empty(const std::string& node, const std::string& who) {
+  if (!acts())
+    return fail(Errc::unsupported, node, "no node sleeps by itself", "set sleep.mode: auto and sleep.drivers");
+  const core::SleepPlan* plan = plan_ && !planning_ ? &plan_->plan : nullptr;
+  auto state = empty_orders_.answer(node, record_of(node), plan, planned_, around_.clock.mono());
+  if (state) around_.audit.audit(who, "order to let an empty node sleep: " + node, "");
+  return state;
 }
 
 std::vector<std::string> SleepControl::wake(const std::string& node, const std::string& who) {

@@ -30,6 +30,7 @@
 #include "common/kube/http_api.hpp"
 #include "common/kube/pod.hpp"
 #include "common/log.hpp"
+#include "controller/power/empty_orders.hpp"
 #include "controller/power/node_marks.hpp"
 #include "controller/power/node_power.hpp"
 #include "controller/power/power_cycles.hpp"
@@ -105,6 +106,8 @@ class SleepControl {
   void exclude(const std::string& node, const std::string& why, const std::string& who);
   // Begins one round trip of an empty node: it sleeps, wakes and is ready.
   Status test(const std::string& node, const std::string& who);
+  // Puts an empty node to sleep if the next plan chooses it. Call again while it is unavailable (empty_orders.hpp).
+  Result<placement::sleep::PowerState> sleep_empty(const std::string& node, const std::string& who);
   // Wakes the node, or all if it is empty; returns those that do not run.
   std::vector<std::string> wake(const std::string& node, const std::string& who);
 
@@ -145,6 +148,7 @@ class SleepControl {
   placement::sleep::DemandOutlook outlook_;
   WakeWaits waits_;
   ShallowOrders shallow_;
+  EmptyOrders empty_orders_;
   std::optional<MadePlan> plan_;
   std::size_t plans_ = 0, planned_pending_ = 0;
   bool planning_ = false, answered_ = false;

@@ -48,6 +48,13 @@ Result<std::string> test(SleepControl& control, const Arguments& arguments, cons
       .dump();
 }
 
+Result<std::string> sleep_empty(SleepControl& control, const Arguments& arguments, const std::string& who) {
+  const std::string node = words_of(arguments, "node");
+  if (node.empty()) return fail(Errc::malformed, "sleep-empty", "needs a node", "name an empty node");
+  WATTLE_TRY(const placement::sleep::PowerState state, control.sleep_empty(node, who));
+  return SortedJson{{"node", node}, {"state", std::string(to_string(state))}}.dump();
+}
+
 Result<std::string> wake(SleepControl& control, const Arguments& arguments, const std::string& who) {
   const std::string node = words_of(arguments, "node");
   WATTLE_TRY(const bool all, flag_of(arguments, "all"));
@@ -65,11 +72,13 @@ Result<std::string> wake(SleepControl& control, const Arguments& arguments, cons
 Result<std::string> sleep_order(SleepControl& control, bool kept, const std::string& what, const Arguments& arguments,
                                 const std::string& who) {
   if (what == "sleep-wake") return wake(control, arguments, who);
-  const bool known = what == "sleep-exclude" || what == "sleep-now";
+  const bool known = what == "sleep-exclude" || what == "sleep-now" || what == "sleep-empty";
   if (!known)
-    return fail(Errc::not_found, what, "is not an order about sleep", "use sleep-exclude, sleep-now or sleep-wake");
+    return fail(Errc::not_found, what, "is not an order about sleep",
+                "use sleep-empty, sleep-exclude, sleep-now or sleep-wake");
   if (!control.on())
     return fail(Errc::unsupported, what, "sleep is off", "set sleep.mode in the controller's configuration");
+  if (what == "sleep-empty") return sleep_empty(control, arguments, who);
   return what == "sleep-now" ? test(control, arguments, who) : exclude(control, kept, arguments, who);
 }
 

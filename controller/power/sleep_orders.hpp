@@ -1,4 +1,4 @@
-// sleep_orders: the orders of operators about sleep: "sleep-exclude", "sleep-now" and "sleep-wake".
+// sleep_orders: the orders about sleep: "sleep-empty", "sleep-exclude", "sleep-now" and "sleep-wake".
 // Gives    a JSON object, as docs/reference/api.md describes it
 // Errors   malformed (an argument is missing or invalid), not_found (no such order or node), unsupported (sleep is
 //          off), conflict and unavailable (the node cannot sleep now); each with a fix

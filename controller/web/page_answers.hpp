@@ -3,9 +3,11 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "common/http/server.hpp"
 #include "common/json/value.hpp"
+#include "common/parse.hpp"
 
 namespace wattle::controller {
 
@@ -25,6 +27,10 @@ inline http::Response page_refused(int status, http::Refused why, const std::str
 inline std::string page_header(const http::Request& request, const char* name) {
   const auto found = request.headers.find(name);
   return found == request.headers.end() ? std::string() : found->second;
+}
+
+inline bool is_json(const std::string& content_type) {
+  return parse::trim(std::string_view(content_type).substr(0, content_type.find(';'))) == "application/json";
 }
 
 }  // namespace wattle::controller

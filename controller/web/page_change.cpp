@@ -3,7 +3,6 @@
 #include <string_view>
 
 #include "common/json/value.hpp"
-#include "common/parse.hpp"
 #include "controller/web/page_answers.hpp"
 
 namespace wattle::controller {
@@ -21,10 +20,6 @@ bool is_of_this_origin(const http::Request& request) {
   return scheme != std::string::npos && origin.substr(scheme + 3) == page_header(request, "host");
 }
 
-bool is_json(const std::string& content_type) {
-  return parse::trim(std::string_view(content_type).substr(0, content_type.find(';'))) == "application/json";
-}
-
 // Returns "" if the argument is valid.
 std::string wrong_with(const std::string& name, const json& value) {
   if (name == "force") return value.is_boolean() ? "" : "argument force: is neither true nor false";
@@ -40,6 +35,16 @@ int status_of(Errc code) {
 }
 
 }  // namespace
+
+Result<std::optional<http::Token>> load_operators(const std::string& file, const std::optional<http::Token>& readers) {
+  if (file.empty()) return std::optional<http::Token>();
+  WATTLE_TRY(const std::string word, http::load_token(file));
+  if (readers && readers->is(word))
+    return fail(Errc::conflict, file, "contains the token of http.token_file: readers could make changes",
+                "write another token to it");
+  WATTLE_TRY(http::Token token, http::Token::load(file));
+  return std::optional(std::move(token));
+}
 
 std::optional<http::Response> refuse_change(const std::optional<http::Token>& operators, const http::Request& request) {
   using http::Refused;

@@ -25,6 +25,9 @@ inline constexpr std::size_t kMostChangeBytes = 4096;
 // Takes the arguments of policy-set and the author; returns the document `policy` after the change.
 using MakeChange = std::function<Result<std::string>(const Arguments& arguments, const std::string& who)>;
 
+// Returns the operator's token of a file, no token if `file` is empty, or an error if readers have the same token.
+Result<std::optional<http::Token>> load_operators(const std::string& file, const std::optional<http::Token>& readers);
+
 // Returns the refusal that the request's headers require, before the body is read; nullopt if it passes. Without
 // `operators` all requests are refused.
 std::optional<http::Response> refuse_change(const std::optional<http::Token>& operators, const http::Request& request);

@@ -242,6 +242,60 @@ TEST_CASE("auto: sleep-wake wakes one node or all, also in mode recommend, and m
   REQUIRE(rig.until([&] { return rig.asleep() == 0; }));
 }
 
+TEST_CASE("auto: sleep-empty asks for a plan at once, and keeps to it") {
+  AutoRig rig;
+  CHECK(rig.order("sleep-empty", {}).error().code == Errc::malformed);
+  CHECK(rig.order("sleep-empty", {{"node", "n9"}}).error().code == Errc::not_found);
+  std::optional<Result<std::string>> last;
+  const auto decided = [&](const std::string& node) {
+    REQUIRE(rig.until([&] {
+      last = rig.order("sleep-empty", {{"node", node}});
+      return last->has_value() || last->error().code != Errc::unavailable;
+    }));
+    return last->has_value();
+  };
+  REQUIRE(rig.until([&] { return rig.control->plans() > 0; }));
+  CHECK_FALSE(decided("n1"));
+  CHECK(last->error().code == Errc::conflict);
+  CHECK(last->error().message().find("0 of 3 proven round trips") != std::string::npos);
+  CHECK(rig.state_of("n1") == State::awake);
+  rig.prove();
+  placement::PodSpec pod;
+  pod.uid = pod.name = "web-1";
+  rig.state.pods().describe(pod, false);
+  rig.state.pods().bind(pod.uid, "n2", false, rig.clock.mono());
+  rig.nodes_sleep(1);
+  REQUIRE(rig.until([&] { return rig.state_of("n2") == State::awake; }));  // woken for its pod, if it slept
+  CHECK_FALSE(decided("n2"));
+  CHECK(last->error().code == Errc::conflict);
+  CHECK(last->error().message().find("stays awake: ") != std::string::npos);
+  CHECK(rig.state_of("n2") == State::awake);
+  for (const auto& [name, record] : rig.control->records())
+    if (record.state == State::asleep)
+      for (int i = 0; i < 2; ++i) CHECK(rig.order("sleep-empty", {{"node", name}}).has_value());
+  rig.begin(core::SleepMode::recommend);
+  CHECK(rig.order("sleep-empty", {{"node", "n1"}}).error().code == Errc::unsupported);
+}
+
+TEST_CASE("auto: a new plan decides on an order for a node that has just become empty") {
+  AutoRig rig;
+  rig.prove();
+  rig.config.sleep.plan.rules.sleeps_per_hour = 0;
+  rig.begin();
+  REQUIRE(rig.until([&] { return rig.control->plans() > power::kFirstPlans && rig.control->plan(); }));
+  if (rig.state_of("n1") != State::awake) REQUIRE(rig.order("sleep-wake", {{"node", "n1"}}));
+  REQUIRE(rig.until([&] { return rig.state_of("n1") == State::awake; }));
+  REQUIRE(rig.until([&] { return rig.control->plan()->at < rig.clock.mono(); }));
+  const std::size_t plans = rig.control->plans();
+  const MonoTime ordered = rig.clock.mono();
+  REQUIRE(rig.until([&] {
+    const auto answer = rig.order("sleep-empty", {{"node", "n1"}});
+    return !answer && answer.error().code == Errc::conflict;
+  }));
+  CHECK(rig.control->plans() > plans);
+  CHECK(rig.clock.mono() - ordered < power::kPlanSoon);
+}
+
 TEST_CASE("auto: a controller that starts while nodes sleep knows them, although their agents are silent") {
   AutoRig rig;
   rig.prove();

@@ -174,6 +174,24 @@ TEST_CASE("a taint without the annotation is removed, and a cordon without it st
   CHECK(left["spec"]["unschedulable"] == true);
 }
 
+TEST_CASE("the removal of the marks takes the taint along that Cluster Autoscaler left, and no other") {
+  json node = bare_node();
+  for (const char* key : {"ToBeDeletedByClusterAutoscaler", "gpu"})
+    node["spec"]["taints"].push_back(json{{"key", key}, {"value", "1764370203"}, {"effect", "NoSchedule"}});
+  const auto unmarked = patch_to_unmark(node);
+  REQUIRE(unmarked);
+  CHECK(!unmarked->has_value());  // the node was not handed over
+  const auto patch = patch_to_mark(node, some_record(core::PowerState::idle, 1));
+  REQUIRE(patch);
+  const json marked = merged(node, **patch);
+  CHECK(marked["spec"]["taints"].size() == 3);
+  const auto back = patch_to_unmark(marked);
+  REQUIRE(back);
+  const json left = merged(marked, **back);
+  REQUIRE(left["spec"]["taints"].size() == 1);
+  CHECK(left["spec"]["taints"][0]["key"] == "gpu");
+}
+
 TEST_CASE("a node that is awake and unmarked loses the annotations") {
   core::NodePowerRecord record = some_record(core::PowerState::awake, 4);
   record.marked = false;
