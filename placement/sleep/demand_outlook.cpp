@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 namespace wattle::placement::sleep {
 
@@ -61,16 +62,15 @@ double DemandOutlook::mean(WallTime now, Duration past) const {
 std::optional<double> DemandOutlook::of_slot(std::int64_t slot) const {
   const Slot& of_day = slots_[modulo(slot, kSlotsSigned)];
   const std::int64_t day = floor_div(slot, kSlotsSigned);
-  std::array<double, kDays> highest{};
-  std::size_t days = 0;
+  std::vector<double> highest;
   for (std::size_t i = 0; i < kDays; ++i) {
     const std::int64_t age = day - of_day.day[i];
     if (of_day.day[i] == kNoDay || age < 1 || age > kDaysSigned) continue;
-    highest[days++] = static_cast<double>(of_day.highest[i]);
+    highest.push_back(static_cast<double>(of_day.highest[i]));
   }
-  if (days == 0) return std::nullopt;
-  std::sort(highest.begin(), highest.begin() + static_cast<std::ptrdiff_t>(days));
-  return (highest[(days - 1) / 2] + highest[days / 2]) / 2;
+  if (highest.empty()) return std::nullopt;
+  std::sort(highest.begin(), highest.end());
+  return (highest[(highest.size() - 1) / 2] + highest[highest.size() / 2]) / 2;
 }
 
 std::optional<double> DemandOutlook::expected(WallTime from, WallTime until) const {
