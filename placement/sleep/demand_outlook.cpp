@@ -61,16 +61,18 @@ double DemandOutlook::mean(WallTime now, Duration past) const {
 std::optional<double> DemandOutlook::of_slot(std::int64_t slot) const {
   const Slot& of_day = slots_[modulo(slot, kSlotsSigned)];
   const std::int64_t day = floor_div(slot, kSlotsSigned);
-  std::array<double, kDays> highest{};
+  std::array<double, kDays> ascending{};
   std::size_t days = 0;
   for (std::size_t i = 0; i < kDays; ++i) {
     const std::int64_t age = day - of_day.day[i];
     if (of_day.day[i] == kNoDay || age < 1 || age > kDaysSigned) continue;
-    highest[days++] = static_cast<double>(of_day.highest[i]);
+    const auto cores = static_cast<double>(of_day.highest[i]);
+    std::size_t at = days++;
+    for (; at > 0 && ascending[at - 1] > cores; --at) ascending[at] = ascending[at - 1];
+    ascending[at] = cores;
   }
   if (days == 0) return std::nullopt;
-  std::sort(highest.begin(), highest.begin() + static_cast<std::ptrdiff_t>(days));
-  return (highest[(days - 1) / 2] + highest[days / 2]) / 2;
+  return (ascending[(days - 1) / 2] + ascending[days / 2]) / 2;
 }
 
 std::optional<double> DemandOutlook::expected(WallTime from, WallTime until) const {
