@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
 namespace wattle::placement::sleep {
 
@@ -62,15 +61,18 @@ double DemandOutlook::mean(WallTime now, Duration past) const {
 std::optional<double> DemandOutlook::of_slot(std::int64_t slot) const {
   const Slot& of_day = slots_[modulo(slot, kSlotsSigned)];
   const std::int64_t day = floor_div(slot, kSlotsSigned);
-  std::vector<double> highest;
+  std::array<double, kDays> ascending{};
+  std::size_t days = 0;
   for (std::size_t i = 0; i < kDays; ++i) {
     const std::int64_t age = day - of_day.day[i];
     if (of_day.day[i] == kNoDay || age < 1 || age > kDaysSigned) continue;
-    highest.push_back(static_cast<double>(of_day.highest[i]));
+    const auto cores = static_cast<double>(of_day.highest[i]);
+    std::size_t at = days++;
+    for (; at > 0 && ascending[at - 1] > cores; --at) ascending[at] = ascending[at - 1];
+    ascending[at] = cores;
   }
-  if (highest.empty()) return std::nullopt;
-  std::sort(highest.begin(), highest.end());
-  return (highest[(highest.size() - 1) / 2] + highest[highest.size() / 2]) / 2;
+  if (days == 0) return std::nullopt;
+  return (ascending[(days - 1) / 2] + ascending[days / 2]) / 2;
 }
 
 std::optional<double> DemandOutlook::expected(WallTime from, WallTime until) const {
