@@ -40,9 +40,8 @@ def check_enrolment(claims, cluster):
 
 
 def check_decisions(claims, cluster):
-    pods = {pod["metadata"]["uid"] for pod in cluster.objects("pods") if pod["spec"]["schedulerName"] == "wattle"}
-
-    def decided():
+    def decided():  # jobs come and go
+        pods = {pod["metadata"]["uid"] for pod in cluster.objects("pods") if pod["spec"]["schedulerName"] == "wattle"}
         return [each for each in cluster.wattle("decisions")["decisions"] if each["pod_uid"] in pods and each["mode"] == "live" and each["placed_on"] == each["advice"]
                 and each["candidates"] == NODES]
     wait_until("the controller decided among three nodes about a pod, which runs there", decided)
