@@ -83,8 +83,8 @@ export function fleet() {
     asleep = now.nodes_asleep;
     const m = now.modelled, saved = m && m.saved_w !== null;
     const { idle } = now, daily = (part) => [joules(part.energy_j_per_day), cost(part, '_per_day')].filter(Boolean).join(', ');
-    const asleep = m && m.asleep_text;
-    facts.set('saving', saved || asleep ? watts((saved ? m.saved_w : 0) + m.asleep_saved_w) : ABSENT, m ? [asleep && `${asleep}; by placement: `, m.text, saved && `; ${daily(m)} per day`] : 'not modelled: mode is off');
+    const sleepers = m && m.asleep_text;
+    facts.set('saving', saved || sleepers ? watts((saved ? m.saved_w : 0) + m.asleep_saved_w) : ABSENT, m ? [sleepers && `${sleepers}; by placement: `, m.text, saved && `; ${daily(m)} per day`] : 'not modelled: mode is off');
     facts.set('idle', watts(idle.power_w), idle.power_w !== null && `${percent(idle.ratio)} of the power, ${daily(idle)} per day`);
     const { sleeping } = idle;
     facts.set('sleep', sleeping.nodes > 0 ? watts(sleeping.power_w) : ABSENT, sleeping.nodes > 0 ? `${daily(sleeping)} per day, if ${sleeping.assumption}` : 'no node is without pods');
