@@ -13,6 +13,8 @@ def check(claims, cluster):
     taints = [taint["key"] for taint in cluster.plane.call("GET", f"/api/v1/nodes/{name}")["spec"].get("taints", [])]
     claims.check("it has the taint of a sleeping node", "wattle.dev/sleep" in taints, taints)
     claims.check("the savings name the sleep", any(each["lever"] == "sleep" for each in cluster.wattle("savings")["levers"]), cluster.wattle("savings"))
+    saving = cluster.wattle("status")["modelled"]
+    claims.check("the saving begins with it", saving["asleep_text"].startswith("1 node asleep saves ") and saving["asleep_saved_w"] > 10, saving)
     cluster.kubectl("scale", "deployment", "report", f"--replicas={len(cluster.names)}")
     pods = wait_until("every pod of report runs", lambda: len(found := cluster.pods("report")) == len(cluster.names) and all(map(is_ready, found)) and found)
     claims.check("pods that fit on no awake node wake it", name in {pod["spec"]["nodeName"] for pod in pods}, pods)
