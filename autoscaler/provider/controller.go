@@ -52,7 +52,7 @@ func (c *controller) sleep(ctx context.Context) (*sleepDocument, error) {
 		return nil, fmt.Errorf("the controller does not answer: %w (check controller.server)", err)
 	}
 	if status == http.StatusUnauthorized {
-		return nil, errors.New("the controller rejects the token (controller.token is to be that of its http.token_file)")
+		return nil, errors.New("the controller rejects the token (set controller.token to a file with the token of its http.token_file)")
 	}
 	if status != http.StatusOK {
 		return nil, fmt.Errorf("the controller answers HTTP %d: %s", status, errorOf(body))
@@ -106,5 +106,5 @@ func errorOf(body []byte) string {
 	if json.Unmarshal(body, &failed) == nil && failed.Error != "" {
 		return failed.Error
 	}
-	return "no answer of Wattle's controller"
+	return "the answer is not from Wattle's controller"
 }

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	mostApart     = 0.05
+	mostApart     = 0.05 // largest difference in memory within a group, as a share
 	hostnameLabel = "kubernetes.io/hostname"
 	excludeLabel  = "node.kubernetes.io/exclude-disruption"
 )

@@ -9,7 +9,7 @@ import (
 // Service is the full name of the service.
 const Service = "clusterautoscaler.cloudprovider.v1.externalgrpc.CloudProvider"
 
-// Provider answers the calls of Cluster Autoscaler. Prices are not implemented.
+// Provider answers the calls of Cluster Autoscaler. Prices and new groups are not supported.
 type Provider interface {
 	Refresh(context.Context, *Empty) (*Empty, error)
 	Cleanup(context.Context, *Empty) (*Empty, error)

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kLeastSeen_s = 60;     // until a pod's own spread is used
 constexpr double kBurst_s = 300;        // correlation time of a pod's deviation from its mean
-constexpr double kWaitReading_s = 4.5;  // of a pod, to learn pairs from it
+constexpr double kWaitReading_s = 4.5;  // shortest observation of a pod that pairs are learned from
 
 // The observed mean deviates by bursts of kBurst_s, the prediction by the spread of similar pods.
 double prior_of(const DemandPrediction& predicted) {

@@ -21,7 +21,7 @@ VALUES = pathlib.Path(__file__).with_name("sleep.yaml")
 LABEL = "wattle.dev/sleep"
 PORT = 8443
 FOLDER = "/etc/wattle-power"  # in the controller's pod
-ASLEEP_W = 6  # of a server that is off; its BMC runs
+ASLEEP_W = 6  # a server that is off still powers its BMC
 
 
 class Switch:

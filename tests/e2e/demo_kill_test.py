@@ -58,6 +58,9 @@ def main():
     claims = Claims()
     # Longer than all waits below; the test ends the demo early.
     with Demo(binaries, seconds=200, DEMO_PERIOD="0.4") as demo:
+        demo.wait_for("each simulated node first sleeps and wakes once")
+        kill_and_wait(demo, "twin_controller")
+        claims.check("a death before the first pod is survived", True)
         nodes = sorted(wait_until("eight nodes are connected", demo.all_connected))
         wait_until("outcomes are learned from", lambda: demo.get("controller", "/api/v1/status")["outcomes"] > 5)
         asker = Asker(demo.url("shim"), nodes)
