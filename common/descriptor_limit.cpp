@@ -12,4 +12,12 @@ std::uint64_t raise_descriptor_limit() {
   return ::setrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_max : before;
 }
 
+void lower_descriptor_limit() {
+  constexpr rlim_t kUsual = 1024;
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur <= kUsual) return;
+  limit.rlim_cur = kUsual;
+  static_cast<void>(::setrlimit(RLIMIT_NOFILE, &limit));
+}
+
 }  // namespace wattle

@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "common/descriptor_limit.hpp"
 #include "common/dir.hpp"
 #include "controller/power/kept_output.hpp"
 
@@ -106,6 +107,7 @@ std::vector<std::string> environment() {
   if (files.secret.valid()) ::dup2(files.secret.get(), kSecretFd);
   // This process may have inherited descriptors without close-on-exec.
   ::close_range(static_cast<unsigned>(files.secret.valid() ? kSecretFd + 1 : kSecretFd), ~0U, CLOSE_RANGE_CLOEXEC);
+  lower_descriptor_limit();
   ::execvpe(arguments[0], arguments, variables);
   const int error = errno;
   if (::write(files.why.writing.get(), &error, sizeof error) < 0) ::_exit(kNotStarted);

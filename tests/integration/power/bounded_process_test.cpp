@@ -2,8 +2,11 @@
 
 #include <doctest/doctest.h>
 
+#include <sys/resource.h>
+
 #include <csignal>
 
+#include "common/descriptor_limit.hpp"
 #include "common/dir.hpp"
 #include "common/parse.hpp"
 #include "tests/integration/power/rigs.hpp"
@@ -41,6 +44,19 @@ TEST_CASE("a program reads its input, and its outputs and status are kept apart"
   CHECK(end->output == "a request\n");
   CHECK(end->errors == "cause\n");
   CHECK(run("kill -TERM $$")->code == 128 + SIGTERM);
+}
+
+TEST_CASE("a program gets the usual limit of open files, and this process keeps its own") {
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+  const std::uint64_t raised = wattle::raise_descriptor_limit();
+  const auto end = run("ulimit -Sn; ulimit -Hn");
+  rlimit after{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &after) == 0);
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+  REQUIRE(end);
+  CHECK(end->output == std::to_string(std::min<std::uint64_t>(raised, 1024)) + "\n" + std::to_string(raised) + "\n");
+  CHECK(after.rlim_cur == raised);
 }
 
 TEST_CASE("a program and what it started are killed at the limit, and the error keeps its output") {
