@@ -39,6 +39,11 @@ void price_waiting(const RewardConfig& config, const ClusterView& view, const Fl
   judge(config, view, rows, pod, predictions);
 }
 
+double late_cost(double latency_price, const PodSpec& pod, std::optional<double> latency_ms) {
+  if (!pod.latency_soft_ms && !pod.latency_hard_ms) return 0;
+  return std::max(1.0, latency_price) * (1 - latency_term(latency_ms, pod.latency_soft_ms, pod.latency_hard_ms));
+}
+
 void price_latency(double latency_price, std::span<Prediction> predictions) {
   if (!(latency_price > 1)) return;
   for (Prediction& prediction : predictions) prediction.latency_price = latency_price;

@@ -10,8 +10,8 @@
 //          term costs the joules of a point of the energy term (placement/worth/reward), so that copies of a cluster
 //          weigh both like outcomes do. A hard limit is a mask and has no price
 // Late     the share of pods' time above their soft latency limit, over pods with a limit and a reported latency. Its
-//          price multiplies the latency term in the prior and the watts that latency costs in copies. The price is 1
-//          (no effect) within the budget and while the limit is a guess
+//          price multiplies the latency term in the prior, the watts that latency costs in copies, and late_cost. The
+//          price is 1 (no effect) within the budget and while the limit is a guess
 // Price    set by the budget (placement/cluster/budget)
 // Units    watts, cores, watts per waiting core, seconds
 // Errors   none; values that are not finite are ignored
@@ -19,6 +19,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 
 #include "placement/cluster/fleet.hpp"
@@ -37,6 +38,10 @@ double amortised_cost_w(const Fleet& fleet, std::size_t node, const PodEstimate&
 void price_waiting(const RewardConfig& config, const ClusterView& view, const Fleet& fleet,
                    std::span<const std::size_t> rows, const PodSpec& pod, const PodEstimate& ask,
                    std::span<Prediction> predictions);
+
+// Distance of the pod from its users, in multiples of the pod's watts: the part of the latency term that is lost on a
+// node with this latency, at its price. 0 for a pod without a latency limit. For policies without the prior of Q.
+double late_cost(double latency_price, const PodSpec& pod, std::optional<double> latency_ms);
 
 // Sets the price of the prior's latency term.
 void price_latency(double latency_price, std::span<Prediction> predictions);

@@ -1,4 +1,3 @@
-// cost: policies that each pick the feasible node of least cost; ties go to the first.
 #include "placement/decide/policies/cost.hpp"
 
 #include <algorithm>
@@ -12,10 +11,9 @@ namespace wattle::placement {
 
 void CostPolicy::score(PolicyContext& context, std::span<double> values) {
   const auto chosen = best(context);
-  const Fleet& fleet = context.fleet();
   double most = -INFINITY, worst = INFINITY;
   for (const std::size_t row : context.feasible()) {
-    const double here = cost(fleet, context.node(row), context.ask());
+    const double here = cost(context, row);
     values[row] = std::isfinite(here) ? -here : -1e9;
     most = std::max(most, values[row]);
     worst = std::min(worst, values[row]);
@@ -29,21 +27,39 @@ void CostPolicy::score(PolicyContext& context, std::span<double> values) {
 
 std::optional<std::size_t> CostPolicy::best(PolicyContext& context) {
   const Fleet& fleet = context.fleet();
-  const PodEstimate& ask = context.ask();
   std::optional<std::size_t> best;
   double least_cost = 0;
-  for (std::size_t i = 0; i < fleet.nodes.size(); ++i) {
-    if (!fits(fleet.nodes[i], ask)) continue;
-    const double here = cost(fleet, i, ask);
-    if (best && !(here < least_cost)) continue;
-    best = i;
+  for (const std::size_t row : context.feasible()) {
+    const std::size_t node = context.node(row);
+    if (!fits(fleet.nodes[node], context.ask())) continue;
+    const double here = cost(context, row);
+    if (best && !(here < least_cost || (here == least_cost && node < *best))) continue;
+    best = node;
     least_cost = here;
   }
   return best;
 }
 
+// The plan's preferences are in multiples of a pod's watts, as lateness is.
 std::optional<std::size_t> PlannerPolicy::best(PolicyContext& context) {
-  return planner_.choose(context.fleet(), context.ask());
+  const Fleet& fleet = context.fleet();
+  const bool in_time = std::ranges::all_of(context.feasible(), [&](std::size_t row) {
+    return context.late(row) == context.late(context.feasible().front());
+  });
+  if (in_time) return planner_.choose(fleet, context.ask());
+  const PlanView view = planner_.view(fleet, context.ask(), context.row_nodes());
+  if (view.nodes.empty()) return CostPolicy::best(context);
+  std::optional<std::size_t> best;
+  double most = 0;
+  for (const std::size_t row : context.feasible()) {
+    const std::size_t node = context.node(row);
+    if (!fits(fleet.nodes[node], context.ask())) continue;
+    const double here = view.nodes[row].preference - context.late(row);
+    if (best && !(here > most || (here == most && node < *best))) continue;
+    best = node;
+    most = here;
+  }
+  return best;
 }
 
 namespace {
@@ -62,7 +78,7 @@ class NodeOrder : public CostPolicy {
     for (const std::size_t row : context.feasible()) {
       const std::size_t node = context.node(row);
       if (!fits(fleet.nodes[node], context.ask())) continue;
-      const double here_w = cost(fleet, node, context.ask());
+      const double here_w = cost(context, row);
       if (best && (here_w > least_w || (here_w == least_w && nodes[*best].name <= nodes[node].name))) continue;
       best = node;
       least_w = here_w;
@@ -70,20 +86,25 @@ class NodeOrder : public CostPolicy {
     return best;
   }
   bool plans() const override { return true; }
-  double cost(const Fleet& fleet, std::size_t i, const PodEstimate&) override {
-    return packing_w(fleet.nodes[i], fleet.usual_request);
+  double cost(PolicyContext& context, std::size_t row) override {
+    return packing_w(context.fleet().nodes[context.node(row)], context.fleet().usual_request);
   }
 };
 
-// The same with the costs that the pod has on the node: waiting, and pairs of applications that slow each other.
+// The same with the costs that the pod has on the node: lateness, waiting, and pairs of applications that slow each
+// other.
 class NodeOrderWithCosts final : public NodeOrder {
  public:
   using NodeOrder::NodeOrder;
 
  private:
-  double cost(const Fleet& fleet, std::size_t i, const PodEstimate& ask) override {
-    return places_taken(ask.request, fleet.usual_request) * packing_w(fleet.nodes[i], fleet.usual_request) +
-           added_wait_w(fleet, i, ask) + added_pair_w(fleet, i, ask);
+  double cost(PolicyContext& context, std::size_t row) override {
+    const Fleet& fleet = context.fleet();
+    const PodEstimate& ask = context.ask();
+    const std::size_t node = context.node(row);
+    const double pod_w =
+        places_taken(ask.request, fleet.usual_request) * packing_w(fleet.nodes[node], fleet.usual_request);
+    return pod_w * (1 + context.late(row)) + added_wait_w(fleet, node, ask) + added_pair_w(fleet, node, ask);
   }
 };
 
@@ -97,8 +118,8 @@ class Greedy final : public CostPolicy {
   using CostPolicy::CostPolicy;
 
  private:
-  double cost(const Fleet& fleet, std::size_t i, const PodEstimate& ask) override {
-    return added_cost_w(fleet, i, ask);
+  double cost(PolicyContext& context, std::size_t row) override {
+    return added_cost_w(context.fleet(), context.node(row), context.ask());
   }
 };
 

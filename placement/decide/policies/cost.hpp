@@ -16,21 +16,21 @@
 
 namespace wattle::placement {
 
-// Chooses the node of least cost. The values are the negated costs, with the choice above all others unless all costs
-// are equal.
+// Chooses the node of least cost; of equal ones, the first. The values are the negated costs, with the choice above all
+// others unless all costs are equal.
 class CostPolicy : public Policy {
  public:
   using Policy::Policy;
   void score(PolicyContext& context, std::span<double> values) override;
 
- private:
+ protected:
   // Returns the node's index of least cost; no value if none is feasible.
   virtual std::optional<std::size_t> best(PolicyContext& context);
   // Returns whether the choice among nodes of equal cost is deliberate.
   virtual bool plans() const { return false; }
-  // Cost of a node that fits. Default: amortised cost.
-  virtual double cost(const Fleet& fleet, std::size_t node, const PodEstimate& ask) {
-    return amortised_cost_w(fleet, node, ask);
+  // Cost of the row's node, where the pod fits. Default: amortised cost.
+  virtual double cost(PolicyContext& context, std::size_t row) {
+    return amortised_cost_w(context.fleet(), context.node(row), context.ask());
   }
 };
 
@@ -43,6 +43,10 @@ class PlannerPolicy final : public CostPolicy {
  private:
   std::optional<std::size_t> best(PolicyContext& context) override;
   bool plans() const override { return true; }
+  double cost(PolicyContext& context, std::size_t row) override {
+    return CostPolicy::cost(context, row) +
+           context.late(row) * amortised_w(context.fleet().nodes[context.node(row)], context.ask());
+  }
   Planner planner_;
 };
 

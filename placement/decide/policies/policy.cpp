@@ -6,6 +6,7 @@
 #include "placement/cluster/cluster_model.hpp"
 #include "placement/cluster/view_fleet.hpp"
 #include "placement/decide/policies/kube_scoring.hpp"
+#include "placement/worth/objective.hpp"
 
 namespace wattle::placement {
 
@@ -42,6 +43,11 @@ const Fleet& PolicyContext::fleet() {
 const PodEstimate& PolicyContext::ask() {
   if (!ask_) ask_ = cluster_model_ != nullptr ? cluster_model_->ask(pod_) : ask_of(pod_);
   return *ask_;
+}
+
+double PolicyContext::late(std::size_t row) {
+  if (!pod_.latency_soft_ms && !pod_.latency_hard_ms) return 0;
+  return late_cost(fleet().latency_price, pod_, latency_for(node_view(row), pod_));
 }
 
 // A view has only requests: a pod without requests adds nothing to its node, where the scheduler would count 100m and

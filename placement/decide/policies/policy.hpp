@@ -72,6 +72,8 @@ class PolicyContext {
   // Returns the estimate of the pod.
   const PodEstimate& ask();
   const Resources& request() const { return pod_.request; }
+  // Returns how late the pod would be on the row's node (placement/worth/objective, late_cost).
+  double late(std::size_t row);
   // The row as in kube-scheduler's cache, and the pod. Values of the view are checked for sanity.
   KubeNode kube_node(std::size_t row) const;
   KubePod kube_pod() const;

@@ -17,7 +17,7 @@ constexpr std::array<PolicyInfo, 11> kPolicies{{
     {"tabular-q", "highest Q of the table", make_highest_q, true, true},
     {"planner", "the plan's next place for a pod of this demand", make_planner_policy},
     {"node-order", "first in the order of watts at half load per place", make_node_order},
-    {"node-order-costs", "least watts at half load per place, waiting and pairs included", make_node_order_costs},
+    {"node-order-costs", "least watts at half load per place, with lateness, waiting and pairs", make_node_order_costs},
     {"amortised", "least amortised watts", make_amortised},
     {"greedy", "least added watts", make_greedy},
     {"kube-default", "the default scheduler's own score", make_kube_scored<default_score>},

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "placement/decide/policies/policy.hpp"
@@ -9,11 +10,13 @@
 
 namespace wattle::placement::testing {
 
+// `latency_ms`: of each node to the pod's users; empty: unknown.
 inline std::optional<std::size_t> choose(Policy& policy, const Fleet& fleet, const PodEstimate& ask,
-                                         std::uint64_t turn = 0) {
+                                         std::uint64_t turn = 0, std::span<const double> latency_ms = {},
+                                         PodSpec pod = {}) {
   ClusterView view;
   sim::fill_view(fleet, view);
-  PodSpec pod;
+  for (std::size_t i = 0; i < latency_ms.size(); ++i) view.nodes[i].latency_ms["default"] = latency_ms[i];
   pod.request = ask.request;
   pod.demand_cores = ask.demand_cores;
   std::vector<std::size_t> rows, feasible;

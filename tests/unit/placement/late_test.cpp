@@ -1,10 +1,15 @@
 // late: the share of pods' time beyond their soft latency limits, its budget, and what its price does to decisions.
 #include <doctest/doctest.h>
+#include <rapidcheck.h>
 
+#include <algorithm>
 #include <random>
 
 #include "placement/decide/decide.hpp"
 #include "placement/decide/decision_engine.hpp"
+#include "placement/decide/policies/registry.hpp"
+#include "placement/worth/objective.hpp"
+#include "tests/unit/placement/fleet_choice.hpp"
 #include "tests/unit/placement/views.hpp"
 
 namespace wattle::placement {
@@ -129,6 +134,82 @@ TEST_CASE(
   world.model.gone("far", world.view.now);
   world.pass(36'000);
   CHECK(world.model.pod_time().latency_price() == 1);
+}
+
+TEST_CASE("the cost of lateness is the lost part of the latency term at its price, and 0 for a pod without limits") {
+  CHECK(late_cost(1, limited_pod("p", 20), 20) == 0);
+  CHECK(late_cost(1, limited_pod("p", 20), 30) == doctest::Approx(0.5));
+  CHECK(late_cost(1, limited_pod("p", 20), 400) == doctest::Approx(1));
+  CHECK(late_cost(7, limited_pod("p", 20), 400) == doctest::Approx(7));
+  CHECK(late_cost(0.1, limited_pod("p", 20), 400) == doctest::Approx(1));
+  CHECK(late_cost(1, limited_pod("p", 20), std::nullopt) == doctest::Approx(1));
+  CHECK(late_cost(100, limited_pod("p", std::nullopt), 400) == 0);
+  CHECK(late_cost(100, limited_pod("p", std::nullopt), std::nullopt) == 0);
+}
+
+// Eight nodes of various sizes and watts, of which some pods are there.
+Fleet fleet_of(std::mt19937_64& random) {
+  Fleet fleet;
+  double cores = 0;
+  for (std::size_t i = 0; i < 8; ++i) {
+    FleetNode node;
+    node.allocatable = {2 + static_cast<double>(random() % 12), 64e9};
+    const double idle_w = 20 + static_cast<double>(random() % 80), more_w = 10 + static_cast<double>(random() % 20);
+    for (std::size_t k = 0; k < kCurvePoints; ++k) node.watts[k] = idle_w + more_w * static_cast<double>(k);
+    node.pods = random() % 2;
+    node.requested.cpu_cores = node.used_cores = static_cast<double>(node.pods);
+    cores += node.allocatable.cpu_cores;
+    fleet.nodes.push_back(node);
+  }
+  fleet.pods_stay = random() % 2 == 0;
+  fleet.idle_nodes_sleep = random() % 2 == 0;
+  fleet.expected_cores = {0.3 * cores, 0.8 * cores};
+  fleet.expected_demand = {0.1, 0.2, 0.4};
+  return fleet;
+}
+
+TEST_CASE("policies with costs mind the pod's latency limit, and pods without one go where they went before") {
+  CHECK(rc::check([](std::uint64_t seed) {
+    std::mt19937_64 random(seed);
+    Fleet fleet = fleet_of(random);
+    const PodEstimate ask{{1, 0}, 0.3, 600, 0.01};
+    std::vector<double> latency_ms;
+    for (std::size_t i = 0; i < fleet.nodes.size(); ++i) latency_ms.push_back(random() % 2 == 0 ? 5 : 80);
+    const bool some_in_time = std::ranges::find(latency_ms, 5.0) != latency_ms.end();
+    for (const char* name : {"planner", "node-order-costs"}) {
+      const auto choice = [&](double price, std::optional<double> soft_ms, std::span<const double> at_ms) {
+        fleet.latency_price = price;
+        return testing::choose(**make_policy(name), fleet, ask, 0, at_ms, limited_pod("p", soft_ms)).value();
+      };
+      const std::size_t usual = choice(1, std::nullopt, {});
+      RC_ASSERT(choice(100, std::nullopt, latency_ms) == usual);
+      RC_ASSERT(choice(100, 90, latency_ms) == usual);                                  // every node is near enough
+      RC_ASSERT(choice(100, 2, std::vector<double>(fleet.nodes.size(), 80)) == usual);  // all are equally late
+      RC_ASSERT(latency_ms[choice(100, 20, latency_ms)] < 20 || !some_in_time);
+    }
+  }));
+}
+
+TEST_CASE("node-order-costs takes the next node in time while that costs less than twice the watts") {
+  Fleet fleet;
+  for (const double watts : {100.0, 150.0}) {
+    FleetNode node;
+    node.allocatable = {4, 64e9};
+    node.watts.fill(watts);
+    fleet.nodes.push_back(node);
+  }
+  const auto policy = make_policy("node-order-costs").value();
+  const std::array<double, 2> latency_ms{50, 5};
+  const auto choice = [&](std::optional<double> soft_ms) {
+    return testing::choose(*policy, fleet, {{1, 0}, 0.3, 600}, 0, latency_ms, limited_pod("p", soft_ms));
+  };
+  CHECK(choice(std::nullopt) == 0);
+  CHECK(choice(20) == 1);
+  CHECK(choice(40) == 0);  // a quarter of the term is lost: 125 W against 150
+  fleet.nodes[1].watts.fill(210);
+  CHECK(choice(20) == 0);
+  fleet.latency_price = 1.2;
+  CHECK(choice(20) == 1);
 }
 
 // Idle watts against a latency beyond the limit.
