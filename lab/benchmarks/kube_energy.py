@@ -2,17 +2,21 @@
 """kube_energy: joules and users' latency of a KWOK fleet under the default scheduler, MostAllocated and Wattle, through a real kube-scheduler.
 
 Usage    kube_energy.py BIN_DIR [--seeds 1,2,3,4,5] [--nodes 10] [--fill 0.5] [--measure 60] [--learn 90] [--at-once 3] [--json FILE]
+                        [--policies node-order,dqn,dqn+sleep]
 Does     of each seed: a fleet of --nodes simulated servers whose agents are a swarm that follows the bindings, and pods of applications that
          differ in request and use, which come and go (exponential lives, mean --life) so that about --fill of all cores is requested. Each arm
          gets the same pods at the same times, on empty nodes; --warm-up seconds before it is measured
 Arms     default, most-allocated: kube-scheduler without an extender, while the controller watches in shadow mode and learns from what it sees;
          then --learn seconds of other pods of the same applications through the real scheduler in mode live; then wattle:P for each of
          --policies, live; P is a policy, or a policy and a reward, or these and weights of it: dqn/ee,
-         dqn/weighted/latency=0
+         dqn/weighted/latency=0; a P that ends with +sleep also lets idle nodes sleep by the controller's own plan and driver `exec`. Each
+         node has proven one round trip before the first arm. A shutdown and a boot take a thirtieth of their published times, and their
+         whole published joules
 Measures joules: the true watts of the fleet's curves, integrated by the swarm; W of the fleet; latency: of the pods' nodes, weighted by the
          time that pods ran in the measured span; waiting: share of that time that pods waited for CPU, as the swarm's model has it; share of
-         pods that were bound; who decided (plan, network, ...) of the decisions of the arm
-Gives    of each arm the ratio to default and to the planner, of joules and of latency, paired by seed: geometric mean and its 95% interval
+         pods that were bound; who decided (plan, network, ...) of the decisions of the arm; with +sleep: shutdowns and boots in the
+         measured span, and the nodes that are off at its end
+Gives    of each arm the ratio to default, node-order and the planner, of joules and of latency, paired by seed: geometric mean and its 95% interval
          (bootstrap of seeds); waiting and its 95% interval
 """
 import argparse
@@ -23,6 +27,7 @@ import os
 import pathlib
 import random
 import re
+import shutil
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -31,16 +36,68 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests/e2e/kube"), str(ROOT / "tests/e2e")]
 import assets  # noqa: E402
 from control_plane import ControlPlane  # noqa: E402
-from house import wait_until  # noqa: E402
+from house import free_ports, wait_until  # noqa: E402
 from kube_house import KubeHouse  # noqa: E402
 from seeds import LEAST_SEEDS  # noqa: E402
 
 PATIENCE = 300
+SLEEP = "+sleep"
+SPEEDUP = 30  # of shutdowns and boots
 RESAMPLES = 10_000
 REQUESTS = (0.5, 1, 2, 4)  # cores
 APPS = 8
 MOST_ALLOCATED = [{"name": "NodeResourcesFit", "args": {"scoringStrategy": {"type": "MostAllocated", "resources": [
     {"name": "cpu", "weight": 1}, {"name": "memory", "weight": 1}]}}}]
+
+
+class SleepingHouse(KubeHouse):
+    """A fleet whose nodes Wattle turns off and on: the driver `exec` runs curl, and the swarm answers as the program would."""
+
+    def __init__(self, binaries, plane, **more):
+        super().__init__(binaries, plane, controller_extra="""sleep: {mode: auto, drivers: PLACE/drivers.yaml, proven_trips: 1}
+            store: {path: PLACE/store.db}""", **more)
+        config = self.dir / "controller.yaml"
+        config.write_text(config.read_text().replace("PLACE", str(self.dir)))
+        self.power, = free_ports(1)
+        self.write("drivers.yaml", f'nodes: [{{node: "*", exec: {{command: [{shutil.which("curl")}, --fail-with-body, -sS, --max-time, "10", --data-binary, "@-", '
+                   f'"http://127.0.0.1:{self.power}/power"]}}}}]')
+        self.write("swarm.yaml", f"sleep_speedup: {SPEEDUP}")
+
+    def start_swarm(self, *more):
+        super().start_swarm("--config", str(self.dir / "swarm.yaml"), "--listen", f"127.0.0.1:{self.power}", *more)
+
+    def make_one(self, server, **more):
+        super().make_one(server, labels={"wattle.dev/sleep": "auto"}, **more)
+
+    def order(self, word, node, *more):
+        return self.cli("sleep", word, node, *more, key="operator", check=False).returncode == 0
+
+    def records(self):
+        return self.query("sleep", "status")["nodes"]
+
+    def prove_round_trips(self):
+        """Each node sleeps and wakes once by order, and is then kept awake."""
+        kept = set()
+
+        def step():
+            records = self.records()
+            for one in records:
+                if one["state"] == "awake" and one["round_trips"] < 1:
+                    self.order("test", one["name"])
+                elif (one["round_trips"] or one["state"] == "waking") and one["name"] not in kept and self.keep_awake(one["name"]):
+                    kept.add(one["name"])
+            return len(kept) == len(records) == self.swarm_nodes and all(one["state"] == "awake" and one["round_trips"] for one in records)
+        wait_until("each node has slept and woken", step, PATIENCE)
+
+    def keep_awake(self, node):
+        return self.order("exclude", node, "--why", "this arm has all nodes on")
+
+    def let_sleep(self, allowed):
+        """Of an arm: lets idle nodes sleep, or keeps all nodes awake."""
+        for one in self.records():
+            wait_until("the order is taken", lambda: self.order("allow", one["name"]) if allowed else self.keep_awake(one["name"]), PATIENCE)
+        if not allowed:
+            wait_until("all nodes are awake", lambda: all(one["state"] == "awake" for one in self.records()), PATIENCE)
 
 
 def arrivals(rng, apps, cores, options, span_s):
@@ -63,9 +120,9 @@ class Trial:
         self.latency_ms = {server["name"]: server["latency_ms"] for server in house.servers()}
 
     def sums(self):
-        """joules, and of pods the time that they ran and waited, since the start."""
+        """joules; of pods the time that they ran and waited; shutdowns and boots, since the start."""
         servers = self.house.servers()
-        return [sum(server[what] for server in servers) for what in ("energy_j", "pod_s", "waited_pod_s")]
+        return [sum(server[what] for server in servers) for what in ("energy_j", "pod_s", "waited_pod_s", "shutdowns", "boots")]
 
     def decided_since(self, last):
         """Who made the decisions after that one, of the last thousand: {word: how many}; and the newest."""
@@ -106,7 +163,8 @@ class Trial:
                 pod = self.plane.call("GET", f"/api/v1/namespaces/default/pods/{names[i]}")
                 nodes[i] = pod["spec"].get("nodeName")
                 self.plane.delete_pod(names[i])
-        (joules, ran_pod_s, waited_pod_s), took_s = [now - then for now, then in zip(self.sums(), start)], time.monotonic() - start_s
+        (joules, ran_pod_s, waited_pod_s, shutdowns, boots), took_s = [now - then for now, then in zip(self.sums(), start)], time.monotonic() - start_s
+        off = sum(server["power_state"] == "off" for server in self.house.servers())
         decided, _ = self.decided_since(last)
         for pod in self.plane.pods():
             nodes[int(pod["metadata"]["name"].rsplit("-", 1)[1])] = pod["spec"].get("nodeName")
@@ -116,11 +174,11 @@ class Trial:
         latency = sum(ran_s[i] * self.latency_ms[nodes[i]] for i in placed) / weight
         self.clear()
         return {"arm": arm, "watts": joules / took_s, "latency_ms": latency, "pods": len(pods), "bound": len(placed), "late_s": round(late_s, 2),
-                "waiting": waited_pod_s / max(ran_pod_s, 1e-9), "decided_by": decided}
+                "waiting": waited_pod_s / max(ran_pod_s, 1e-9), "decided_by": decided, "shutdowns": shutdowns, "boots": boots, "off": off}
 
 
 def set_policy(house, named):
-    policy, *reward = named.split("/")
+    policy, *reward = named.removesuffix(SLEEP).split("/")
     preset, *weights = reward or ["weighted"]
     said = [word for weight in weights for word in ("--weight", weight)]
     house.cli("policy", "set", "--mode", "live", "--force", "--why", "a bench measures each policy live", "--policy", policy, "--reward", preset,
@@ -128,8 +186,10 @@ def set_policy(house, named):
 
 
 def one_seed(binaries, seed, options):
+    sleeps = any(policy.endswith(SLEEP) for policy in options.policies)
+    kind = SleepingHouse if sleeps else KubeHouse
     with ControlPlane(assets.assets(assets.VERSION, assets.CONTROL_PLANE)) as plane, \
-         KubeHouse(binaries, plane, nodes=options.nodes, seed=seed, mode="shadow") as house:
+         kind(binaries, plane, nodes=options.nodes, seed=seed, mode="shadow") as house:
         house.start_controller()
         house.start_shim()
         house.start_swarm("--log-level", "error")
@@ -141,6 +201,8 @@ def one_seed(binaries, seed, options):
         del extender["filterVerb"], extender["preemptVerb"]
         plane.start_scheduler("wattle", profile="wattle", extenders=[extender])
         wait_until("all agents report", lambda: sum(n["connected"] and n["latency"] != [] for n in house.nodes()) == options.nodes, PATIENCE)
+        if sleeps:
+            house.prove_round_trips()
         trial = Trial(house, seed, options)
         for scheduler in ("default", "most", "wattle"):
             trial.binds(scheduler)
@@ -150,6 +212,8 @@ def one_seed(binaries, seed, options):
         trial.run("learning", "wattle", "learned", options.learn, 0)
         for policy in options.policies:
             set_policy(house, policy)
+            if sleeps:
+                house.let_sleep(policy.endswith(SLEEP))
             found.append(trial.run(f"wattle:{policy}", "wattle", "measured", span, options.warm_up))
         status = house.document("status")
         learned = {key: status[key] for key in ("decisions", "outcomes", "gradient_steps", "replay")}
@@ -177,9 +241,9 @@ def judged(trials):
     for i, base in enumerate(trials[0]["arms"]):
         arm = base["arm"]
         table[arm] = {"watts": sum(t["arms"][i]["watts"] for t in trials) / len(trials), "latency_ms": sum(t["arms"][i]["latency_ms"] for t in trials) / len(trials),
-                      "bound": sum(t["arms"][i]["bound"] for t in trials), "pods": sum(t["arms"][i]["pods"] for t in trials)}
-        planner = next((j for j, one in enumerate(trials[0]["arms"]) if one["arm"] == "wattle:planner"), None)
-        for name, other in [("default", 0), *([("planner", planner)] if planner is not None else [])]:
+                      **{what: sum(t["arms"][i][what] for t in trials) for what in ("bound", "pods", "shutdowns", "boots", "off")}}
+        bases = {one["arm"].removeprefix("wattle:"): j for j, one in enumerate(trials[0]["arms"])}
+        for name, other in [(name, bases[name]) for name in ("default", "node-order", "planner") if name in bases]:
             for what in ("watts", "latency_ms"):
                 table[arm][f"{what}_to_{name}"] = interval([t["arms"][i][what] / t["arms"][other][what] for t in trials], rng)
         waiting = [t["arms"][i]["waiting"] for t in trials]
