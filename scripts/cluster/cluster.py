@@ -322,8 +322,9 @@ def main():
     cluster.start()
     cluster.say("ready")
     bin_folder = cluster.settings["bin"]
+    in_use = "" if os.environ.get("DEMO_PORT") or cluster.port("page") == guard.PAGE_PORT else f" (port {guard.PAGE_PORT} is in use)"
     print(f"""
-Page:      http://127.0.0.1:{cluster.port("page")}/
+Page:      http://127.0.0.1:{cluster.port("page")}/{in_use}
 In another terminal:
   export KUBECONFIG={cluster.run}/kubeconfig WATTLE_CONFIG={cluster.run}/cli.yaml PATH={bin_folder}:$PATH
   kubectl get pods --all-namespaces --output wide

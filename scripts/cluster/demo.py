@@ -6,6 +6,7 @@ Usage    scripts/demo cluster [NODES]     NODES: 1 to 9, default 3; needs root
 Units    DEMO_BIN: folder with built programs; the demo then builds nothing
          DEMO_LOGS: folder that receives the logs
          DEMO_BARE=1: no services and jobs, but the images of lab/real; DEMO_VALUES: file with further values of the chart
+         DEMO_PORT: port of the page (default 8050, or a free one if that is in use)
          DEMO_SLEEP=0: no node sleeps
          DEMO_GRACE: silence after which a node is not Ready (default 15m)
          DEMO_IP: addresses of nodes, pods and Services: ipv4 (default), ipv6 or dual
@@ -74,14 +75,16 @@ def prepare(cache):
     return {"kube": str(kube), "version": assets.VERSION, "helm": str(helm), "tree": str(tree)}
 
 
-def run(cache, settings):
+def run(cache, settings, page):
+    """`page`: the listening socket of the page."""
     built, tree = binaries(), settings["tree"]
     with guard.exclusive(cache):
         say("images")
         store = images.store(images.all_images(built, pathlib.Path(tree), pathlib.Path(settings["kube"]), assets.VERSION, version_of_chart(), cache), tree, cache)
-    given = json.dumps(settings | {"bin": str(built), "store": str(store)})
+    given = json.dumps(settings | {"bin": str(built), "store": str(store), "page": page.fileno()})
     keeper = subprocess.Popen([sys.executable, "-B", guard.__file__, str(cache), given],
-                              stdin=subprocess.PIPE, start_new_session=True)
+                              stdin=subprocess.PIPE, start_new_session=True, pass_fds=[page.fileno()])
+    page.close()
 
     def stop(*_):
         keeper.stdin.close()
@@ -116,8 +119,11 @@ def main():
     if not options.prepare and not os.environ.get("DEMO_BIN"):
         # Not contained: a killed apt-get leaves half a package.
         subprocess.run([ROOT / "scripts/setup", "--build", "--cluster"], check=True)
-    settings = prepare(cache) | {"ip": ip}
-    return 0 if options.prepare else run(cache, settings | {"nodes": options.nodes, "begun": begun})
+    if options.prepare:
+        prepare(cache)
+        return 0
+    with guard.listen_for_page(os.environ.get("DEMO_PORT")) as page:
+        return run(cache, prepare(cache) | {"ip": ip, "nodes": options.nodes, "begun": begun}, page)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ Makes      the folder run-ID, the cgroups wattle-demo-ID of each hierarchy, and 
            cluster exists before its guard
 Removes    these cgroups and the folder. A guard that is killed leaves them; demo.py removes them. If both are killed, the
            next start does, and so does `scripts/demo cluster --clean`
-Usage      guard.py CACHE SETTINGS    SETTINGS: of the cluster, as JSON
+Usage      guard.py CACHE SETTINGS    SETTINGS: of the cluster, as JSON; `page` is the number of an open, listening socket
 """
 import contextlib
 import fcntl
@@ -26,6 +26,7 @@ import threading
 import time
 
 PREFIX = "wattle-demo-"
+PAGE_PORT = 8050
 PATIENCE_S = 30
 CONTROLLERS = ("cpu", "cpuset", "io", "memory", "pids")  # of cgroup v2, for a kubelet
 
@@ -178,19 +179,32 @@ def clean(cache):
     return sorted(set(removed))
 
 
-def listen(preferred):
+def listen(port):
     """A listening socket of this network namespace; a process in another one can accept from it."""
-    for port in (preferred, 0):
-        listener = socket.socket()
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listener.bind(("127.0.0.1", port))
-        except OSError:
-            listener.close()
-            continue
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind(("127.0.0.1", port))
         listener.listen(64)
-        return listener
-    raise OSError("no free port on loopback")
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+def listen_for_page(asked):
+    """As above: on the port that was asked for, or else on 8050 or any other that is free. `asked`: a number as text."""
+    if not asked:
+        try:
+            return listen(PAGE_PORT)
+        except OSError:
+            return listen(0)
+    if not asked.isdecimal() or not 0 < int(asked) < 65536:
+        raise OSError(f"DEMO_PORT is '{asked}', not a port from 1 to 65535")
+    try:
+        return listen(int(asked))
+    except OSError as error:
+        raise OSError(f"port {asked}: {error.strerror}: set DEMO_PORT to another port, or leave it away for a free one") from error
 
 
 def start(run, settings, listeners):
@@ -242,7 +256,7 @@ def main():
     try:
         switch(run, "+")
         make_cgroups(identity, ["plane", *nodes])
-        process = start(run, settings, {"page": listen(8050), "api": listen(0), "ask": listen(0)})
+        process = start(run, settings, {"page": socket.socket(fileno=settings["page"]), "api": listen(0), "ask": listen(0)})
 
         def watch():
             while os.read(0, 1):

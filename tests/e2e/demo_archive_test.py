@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""`scripts/release demo` builds identical archives, and scripts/demo --from accepts good archives and refuses bad ones.
+"""`scripts/release demo` builds identical archives, and scripts/demo --from accepts good archives and refuses bad ones. A
+demo finds another port for its page, and refuses one that was asked for and is in use.
 
 Usage: demo_archive_test.py FOLDER-OF-BINARIES"""
+import contextlib
 import hashlib
 import os
 import pathlib
 import shutil
+import socket
 import subprocess
 import sys
 import tarfile
@@ -27,6 +30,17 @@ def made(build, folder):
 def refused(*arguments, **env):
     done = subprocess.run([ROOT / "scripts/demo", *arguments], capture_output=True, text=True, check=False, env={**os.environ, **env})
     return done.stderr if done.returncode == 1 else f"exit {done.returncode}: {done.stdout}{done.stderr}"
+
+
+def archived(claims, archive, digest, folder, cache):
+    """The demo of an archive, while another program has the default port of the page."""
+    with Demo(None, 5, "--from", str(archive), **cache) as demo:
+        port, = demo.wait_for(r"look at the page: http://127[.]0[.]0[.]1:(\d+)/, because port 8050 is in use")
+        claims.check("the page has another port if 8050 is in use", port != "8050", port)
+        claims.check("the expected hash is accepted", f"{archive} has the expected SHA-256 {digest}" in demo.output())
+        code = demo.end()
+        claims.check("the demo runs the archive's programs and ends with 0", code == 0 and str(folder / "cache") in demo.output() and "Summary:" in demo.output(), code)
+        claims.nothing_left(demo)
 
 
 def main():
@@ -67,12 +81,19 @@ def main():
         said = refused("--form", str(archive), **cache)
         claims.check("a mistyped option is named", "--form" in said, said)
 
-        with Demo(None, 5, "--from", str(archive), **cache) as demo:
-            demo.wait_for("look at the page: ")
-            claims.check("the expected hash is accepted", f"{archive} has the expected SHA-256 {digest}" in demo.output())
-            code = demo.end()
-            claims.check("the demo runs the archive's programs and ends with 0", code == 0 and str(folder / "cache") in demo.output() and "Summary:" in demo.output(), code)
-            claims.nothing_left(demo)
+        with socket.socket() as held, socket.socket() as default:
+            held.bind(("127.0.0.1", 0))
+            held.listen()
+            with contextlib.suppress(OSError):  # another program has it
+                default.bind(("127.0.0.1", 8050))
+                default.listen()
+            port = held.getsockname()[1]
+            for arguments in ((), ("cluster",)) if os.geteuid() == 0 else ((),):
+                said = refused(*arguments, DEMO_PORT=str(port), DEMO_BIN=str(binaries), WATTLE_CLUSTER_CACHE=str(folder / "cluster"))
+                claims.check(f"a port that is in use is named, with the fix: {arguments}", f"port {port}" in said and "in use: set DEMO_PORT to another port" in said, said)
+            said = refused(DEMO_PORT="many", **cache)
+            claims.check("so is one that is none", "DEMO_PORT is 'many'" in said, said)
+            archived(claims, archive, digest, folder, cache)
     return 1 if claims.failed else 0
 
 
