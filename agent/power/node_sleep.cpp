@@ -127,7 +127,12 @@ void NodeSleep::begin(transport::AgentSession& session) {
   suspended_before_ = suspended_();
   if (order_.by_agent) {
     Status ordered = prepare(order_);  // again, because minutes may have passed
-    if (ordered) ordered = logind_.sleep(*parse_sleep_depth(order_.depth));
+    if (ordered) {
+      ordered = logind_.sleep(*parse_sleep_depth(order_.depth));
+      // An order without an answer in time may be in force: logind answers once systemd has begun the shutdown, which
+      // takes seconds on a busy machine. If it is not in force, watch() reports that.
+      if (!ordered && ordered.error().code == Errc::timeout) ordered = {};
+    }
     if (!ordered) {
       session.release();
       return refuse(session, ordered.error().message());

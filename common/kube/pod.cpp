@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "common/kube/json.hpp"
+#include "common/kube/node_terms.hpp"
 #include "common/kube/timestamp.hpp"
 #include "common/parse.hpp"
 
@@ -362,6 +363,7 @@ Pod read_pod(const json& object) {
   pod.pod_namespace = shortened(text_of(metadata, "namespace"), kMaxNameBytes);
   pod.node_name = shortened(text_of(spec, "nodeName"), kMaxNameBytes);
   pod.scheduler = shortened(text_of(spec, "schedulerName"), kMaxNameBytes);
+  pod.node_terms = read_node_terms(spec);
   pod.app = app_of(owner, spec);
   if (owner.is_object())
     pod.replica_of =

@@ -57,7 +57,8 @@ struct Pod {
   std::string node_name;       // node to which it is bound; empty: not bound
   std::string nominated_node;  // node that its scheduler expects while it is not bound; empty: none
   std::string scheduler;       // spec.schedulerName
-  std::string containers;      // names, separated by commas; without init containers
+  std::vector<std::string> node_terms;  // nodes that it may run on (node_terms.hpp); empty: all
+  std::string containers;               // names, separated by commas; without init containers
   // "0123456789ab=web", separated by commas, of current and earlier containers including init containers.
   std::string container_ids;
   std::string qos;              // status.qosClass; empty: unknown

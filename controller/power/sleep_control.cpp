@@ -264,6 +264,7 @@ Steps SleepControl::make(ClusterState& state) {
   snapshot->now = around_.clock.wall();
   snapshot->config = around_.settings.plan;
   snapshot->acts = acts();
+  snapshot->terms = pods_.terms();
   snapshot->config.drains = !snapshot->acts || around_.api.has_value();
   if (cycles_) snapshot->ledger = cycles_->records().ledger();
   Steps nodes = each_of(state.nodes(), [this, snapshot, now = *planned_, &state](const auto& item) {
@@ -276,7 +277,7 @@ Steps SleepControl::make(ClusterState& state) {
   });
   return then(std::move(nodes), [this, snapshot, &state] {
     if (cycles_) reserve(*snapshot, cycles_->reserved());
-    add_pending(*snapshot, state, around_.api.has_value());
+    add_pending(*snapshot, state, around_.api.has_value(), refused_);
     plan(snapshot);
     return no_steps();
   });
@@ -309,8 +310,11 @@ bool SleepControl::observable(const std::string& node) const {
 }
 
 void SleepControl::act() {
-  for (const core::WakeChoice& choice : plan_->plan.wakes)
-    if (cycles_->wake(choice.node, choice.reason, true)) waits_.wake_for(choice.pods, around_.clock.mono());
+  for (const core::WakeChoice& choice : plan_->plan.wakes) {
+    if (!cycles_->wake(choice.node, choice.reason, true)) continue;
+    waits_.wake_for(choice.pods, around_.clock.mono());
+    refused_.woke_for(choice.pods);
+  }
   if (!acts() || !look_now_) return;
   shallow_.choose(plan_->shallow);
   for (const core::SleepChoice& choice : plan_->plan.sleeps) {

@@ -147,6 +147,7 @@ class SleepControl {
   ExclusionWriter exclusion_writer_;
   placement::sleep::DemandOutlook outlook_;
   WakeWaits waits_;
+  RefusedPods refused_;
   ShallowOrders shallow_;
   EmptyOrders empty_orders_;
   std::optional<MadePlan> plan_;

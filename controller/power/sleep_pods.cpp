@@ -1,6 +1,7 @@
 #include "controller/power/sleep_pods.hpp"
 
 #include <array>
+#include <utility>
 
 namespace wattle::controller::power {
 namespace {
@@ -13,12 +14,24 @@ bool carries(const std::string& labels, std::string_view label) {
   return ("," + labels + ",").find("," + std::string(label) + ",") != std::string::npos;
 }
 
+std::vector<kube::LabelSelector> selectors_of(const kube::Pod& pod) {
+  std::vector<kube::LabelSelector> out;
+  for (const std::string& term : pod.node_terms) {
+    auto one = kube::LabelSelector::parse(term, pod.name);
+    if (!one) return {};  // its scheduler judges it
+    out.push_back(std::move(*one));
+  }
+  return out;
+}
+
 std::string full_name(const std::string& name_space, const std::string& name) { return name_space + "/" + name; }
 
 }  // namespace
 
 void SleepPods::put(const kube::Pod& pod) {
   erase(pod.uid);
+  if (auto selectors = selectors_of(pod); !selectors.empty() && !pod.ended)
+    terms_.insert_or_assign(pod.uid, std::move(selectors));
   if (pod.node_name.empty() || pod.ended) return;
   Seen seen{pod.node_name, pod.pod_namespace, pod.name, pod.labels, pod.hold, pod.daemonset};
   for (const std::string_view label : kSchedulers) seen.scheduler = seen.scheduler || carries(pod.labels, label);
@@ -29,6 +42,7 @@ void SleepPods::put(const kube::Pod& pod) {
 }
 
 void SleepPods::erase(const std::string& uid) {
+  terms_.erase(uid);
   const auto found = pods_.find(uid);
   if (found == pods_.end()) return;
   const Seen& seen = found->second;

@@ -6,16 +6,21 @@
 // Threads  single owner
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "common/kube/label_selector.hpp"
 #include "common/kube/pod.hpp"
 #include "controller/power/disruption_budgets.hpp"
 #include "placement/sleep/sleep_rules.hpp"
 
 namespace wattle::controller::power {
+
+// Selectors by UID, of which a node must match one; a pod that may run everywhere has none.
+using NodeTerms = std::map<std::string, std::vector<kube::LabelSelector>, std::less<>>;
 
 class SleepPods {
  public:
@@ -25,6 +30,8 @@ class SleepPods {
   void erase(const std::string& uid);
   // Returns true if the pod is known and has a node.
   bool bound(const std::string& uid) const { return pods_.contains(uid); }
+  // Has running and waiting pods.
+  const NodeTerms& terms() const { return terms_; }
   // Fills in what the pods of the node forbid.
   void judge(const std::string& node, const std::vector<DisruptionBudget>& unsatisfied,
              placement::sleep::SleepFacts& facts) const;
@@ -38,7 +45,8 @@ class SleepPods {
   std::string own_host_;
   std::unordered_map<std::string, Seen> pods_;
   std::unordered_map<std::string, std::map<std::string, const Seen*>> of_node_;  // uid -> pod, for a stable order
-  std::map<std::string, std::size_t> schedulers_;                                // node -> pods of schedulers
+  NodeTerms terms_;
+  std::map<std::string, std::size_t> schedulers_;  // node -> pods of schedulers
 };
 
 }  // namespace wattle::controller::power

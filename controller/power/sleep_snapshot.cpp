@@ -1,8 +1,11 @@
 #include "controller/power/sleep_snapshot.hpp"
 
+#include <algorithm>
 #include <utility>
 
+#include "common/kube/node_terms.hpp"
 #include "controller/state/cluster_state.hpp"
+#include "controller/state/node_labels.hpp"
 #include "placement/cluster/view_fleet.hpp"
 
 namespace wattle::controller::power {
@@ -28,10 +31,18 @@ void add_node(SleepSnapshot& snapshot, const ClusterState& state, const controll
           {uid, pod->spec.pod_namespace + "/" + pod->spec.name, pod->spec.owner, placement::ask_of(pod->spec)});
     }
   snapshot.view.nodes.push_back(seen);
+  if (!snapshot.terms.empty()) {
+    snapshot.labels.push_back(labels_of(node));
+    snapshot.labels.back().insert_or_assign(kube::kNodeName, seen.name);
+  }
   snapshot.nodes.push_back(std::move(out));
 }
 
-void add_pending(SleepSnapshot& snapshot, const ClusterState& state, bool watched) {
+void add_pending(SleepSnapshot& snapshot, const ClusterState& state, bool watched, RefusedPods& refusals) {
+  WallTime changed_at{};
+  for (const core::SleepNode& node : snapshot.nodes)
+    if (takes_pods(node.record) && node.record.operation != 0) changed_at = std::max(changed_at, node.record.since);
+  refusals.begin(snapshot.now, changed_at);
   const auto add = [&](const placement::PodSpec& pod) {
     snapshot.pending.push_back({pod.uid, pod.pod_namespace + "/" + pod.name, placement::ask_of(pod)});
   };
@@ -41,8 +52,10 @@ void add_pending(SleepSnapshot& snapshot, const ClusterState& state, bool watche
   for (const auto& [uid, pod] : state.pods().all()) {
     const bool refused = watched ? pod.unschedulable : pod.asked && !pod.advised;
     if (refused && pod.node.empty() && pod.in_flight_to.empty() && !pod.spec.daemonset &&
-        snapshot.pending.size() < kMostPending)
+        snapshot.pending.size() < kMostPending) {
       add(pod.spec);
+      snapshot.pending.back().refused = watched && refusals.refused(uid, pod.spec.owner);
+    }
   }
 }
 
@@ -97,6 +110,13 @@ core::SleepPlan plan_of(SleepSnapshot& snapshot) {
   in.outlook = &snapshot.outlook;
   in.ledger = &snapshot.ledger;
   in.recommending = !snapshot.acts;
+  if (!snapshot.labels.empty())
+    in.may_run = [&snapshot](std::string_view pod, std::size_t row) {
+      const auto found = snapshot.terms.find(pod);
+      return found == snapshot.terms.end() ||
+             std::any_of(found->second.begin(), found->second.end(),
+                         [&](const kube::LabelSelector& one) { return one.matches(snapshot.labels[row]); });
+    };
   core::SleepConfig config = snapshot.config;
   // A limit of actions; a recommendation shows the whole saving.
   if (!snapshot.acts) config.rules.sleeps_per_hour = snapshot.nodes.size();

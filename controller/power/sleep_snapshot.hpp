@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "controller/power/node_probes.hpp"
+#include "controller/power/refused_pods.hpp"
+#include "controller/power/sleep_pods.hpp"
 #include "placement/cluster/cluster_view.hpp"
 #include "placement/sleep/sleep_plan.hpp"
 
@@ -25,6 +27,8 @@ struct SleepSnapshot {
   placement::ClusterView view;  // rows as in nodes
   std::vector<placement::sleep::SleepNode> nodes;
   std::set<std::string> offers_shallow;  // names of nodes without work whose agents do (shallow_orders.hpp)
+  NodeTerms terms;
+  std::vector<std::map<std::string, std::string>> labels;  // rows as in nodes; empty where no pod has terms
   std::vector<placement::sleep::PendingPod> pending;
   placement::sleep::DemandOutlook outlook;
   placement::sleep::SleepConfig config;
@@ -36,7 +40,7 @@ struct SleepSnapshot {
 void add_node(SleepSnapshot& snapshot, const ClusterState& state, const controller::Node& node,
               placement::sleep::SleepFacts facts, placement::sleep::NodePowerRecord record, bool ready);
 // Adds the pods that wait for a node. `watched`: an API server has them.
-void add_pending(SleepSnapshot& snapshot, const ClusterState& state, bool watched);
+void add_pending(SleepSnapshot& snapshot, const ClusterState& state, bool watched, RefusedPods& refused);
 // Counts pods that are being moved on their targets.
 void reserve(SleepSnapshot& snapshot, const std::vector<placement::sleep::Move>& moves);
 // Cores that all running and waiting pods request.

@@ -70,14 +70,14 @@ void PlanGround::reserve(std::size_t row, const PodEstimate& estimate, int sign)
 }
 
 std::optional<std::size_t> PlanGround::place(std::string_view pod, const PodEstimate& estimate,
-                                             std::optional<std::size_t> from) {
+                                             std::optional<std::size_t> from, bool not_awake) {
   std::optional<std::size_t> chosen;
   const auto rank = [&](std::size_t row) { return std::tuple(fleet.nodes[row].pods == 0, node(row).order, row); };
   for (std::size_t row = 0; row < fleet.nodes.size(); ++row) {
     FleetNode& there = fleet.nodes[row];
     const bool may =
         from ? awake[row] && row != *from && node(row).order <= kSameKind * node(*from).order : available(row);
-    there.open = may && takes(row, pod, estimate);
+    there.open = may && !(not_awake && awake[row]) && takes(row, pod, estimate);
     if (there.open && (!chosen || rank(row) < rank(*chosen))) chosen = row;
   }
   if (chosen && in.choose) {

@@ -33,9 +33,10 @@ class PlanGround {
   double watts(std::size_t row) const;
 
   // Reserves and returns a node on which the pod fits, among the available ones. `from`: the node that the pod leaves;
-  // it then moves only to nodes that are awake and no later in the order, or of the same kind.
+  // it then moves only to nodes that are awake and no later in the order, or of the same kind. `not_awake`: only to
+  // nodes that are coming.
   std::optional<std::size_t> place(std::string_view pod, const PodEstimate& estimate,
-                                   std::optional<std::size_t> from = std::nullopt);
+                                   std::optional<std::size_t> from = std::nullopt, bool not_awake = false);
   bool takes(std::size_t row, std::string_view pod, const PodEstimate& estimate) const;
   void reserve(std::size_t row, const PodEstimate& estimate, int sign = 1);
 

@@ -5,8 +5,9 @@
 //          must save `least_j_per_move`
 // Gap      until the awake rest no longer covers the expected demand (placement/sleep/demand_outlook, and the forecast
 //          for one time ahead if the caller has one) and the spare
-// Wakes    1. pods that fit on no awake node, and pods of a failed node before they are moved: which sleepers take them
-//          is simulated, all are woken at once, and nodes that are only marked come first. 2. the recent demand, and
+// Wakes    1. pods that fit on no awake node, or that their scheduler refuses there, and pods of a failed node before
+//          they are moved: which sleepers take them is simulated, all are woken at once, and nodes that are only marked
+//          come first. 2. the recent demand, and
 //          that expected by the time that a node needs to wake. 3. nodes with a pod bound to them, or excluded
 //          meanwhile. Operators wake nodes without a plan
 // Order    `order`: the lowest value stays awake or wakes first, the highest sleeps first (watts per place of a policy,
@@ -51,6 +52,7 @@ struct SleepNode {
 struct PendingPod {
   std::string uid, name;
   PodEstimate estimate;
+  bool refused = false;  // by its scheduler on every awake node, for reasons that this plan need not know
 };
 
 struct SleepConfig {

@@ -53,6 +53,7 @@ class WakeSearch {
     const PodEstimate* estimate;
     WakeFor cause;
     std::string reason;
+    bool refused = false;
   };
   void for_state();
   void for_pending();
@@ -78,7 +79,10 @@ void WakeSearch::for_state() {
 void WakeSearch::for_pending() {
   std::vector<Homeless> pods;
   for (const PendingPod& pod : ground_.in.pending)
-    pods.push_back({&pod.uid, &pod.estimate, WakeFor::pending_pod, "pod " + pod.name + " fits on no awake node"});
+    pods.push_back({&pod.uid, &pod.estimate, WakeFor::pending_pod,
+                    "pod " + pod.name +
+                        (pod.refused ? " is refused by its scheduler on all awake nodes" : " fits on no awake node"),
+                    pod.refused});
   for (const SleepNode& node : ground_.in.nodes) {
     if (node.record.state != PowerState::failed) continue;
     for (const SleepPod& pod : node.pods)
@@ -89,7 +93,7 @@ void WakeSearch::for_pending() {
     return a.estimate->request.cpu_cores > b.estimate->request.cpu_cores;
   });
   for (const Homeless& pod : pods) {
-    const std::optional<std::size_t> placed = ground_.place(*pod.uid, *pod.estimate);
+    const std::optional<std::size_t> placed = ground_.place(*pod.uid, *pod.estimate, std::nullopt, pod.refused);
     if (placed) {
       const auto woken = std::find_if(plan_.wakes.begin(), plan_.wakes.end(),
                                       [&](const WakeChoice& wake) { return wake.row == *placed; });
@@ -98,6 +102,7 @@ void WakeSearch::for_pending() {
     }
     const auto sleeper = best([&](std::size_t row) { return ground_.takes(row, *pod.uid, *pod.estimate); });
     if (!sleeper) {
+      if (pod.refused && ground_.place(*pod.uid, *pod.estimate)) continue;
       if (pod.cause == WakeFor::pending_pod) plan_.unplaceable.push_back(*pod.uid);
       continue;
     }

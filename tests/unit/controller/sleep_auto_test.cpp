@@ -200,7 +200,8 @@ TEST_CASE("auto: pods of an API server wake nodes, whether they wait or kube-sch
     rig.state.pods().describe(pod, unschedulable);
   }
   SleepSnapshot snapshot;
-  add_pending(snapshot, rig.state, true);
+  power::RefusedPods refused;
+  add_pending(snapshot, rig.state, true, refused);
   CHECK(snapshot.pending.size() == 2);
 }
 

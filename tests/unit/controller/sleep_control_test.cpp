@@ -110,6 +110,24 @@ TEST_CASE_FIXTURE(SleepRig, "pods that must stay hold their node, those of Daemo
   CHECK(cause("n5") == core::ExcludedFor::bare_pod);
 }
 
+TEST_CASE_FIXTURE(SleepRig, "a waiting pod counts only on nodes that its node selector allows") {
+  placement::PodSpec spec;
+  spec.uid = spec.name = "w";
+  spec.request = {0.5, 0};
+  state.pods().describe(spec, false);
+  kube::Pod pod;
+  pod.uid = pod.name = "w";
+  pod.node_terms = {"metadata.name=n9", "wattle.dev/sleep in (auto)"};
+  control->described(pod);
+  CHECK(plan().unplaceable == std::vector<std::string>{"w"});
+  pod.node_terms.emplace_back("metadata.name in (n3)");
+  control->described(pod);
+  CHECK(plan().unplaceable.empty());
+  pod.node_terms = {"?"};  // unreadable: its scheduler judges it
+  control->described(pod);
+  CHECK(plan().unplaceable.empty());
+}
+
 TEST_CASE_FIXTURE(SleepRig, "an operator excludes a node, and allows it again") {
   REQUIRE(control->order("sleep-exclude", {{"node", "n1"}, {"why", "disk check"}}, "operator/ann"));
   CHECK(cause("n1") == core::ExcludedFor::operator_);

@@ -229,6 +229,26 @@ TEST_CASE("pods that fit on no awake node wake as many sleepers as they need, at
   CHECK(std::ranges::count(woken(plan), "n4") == 1);
 }
 
+TEST_CASE("a pod that its scheduler refuses on the awake nodes wakes one, and waits for one that is on its way") {
+  Cluster cluster(3);
+  cluster.asleep(1);
+  cluster.asleep(2);
+  cluster.waits(1);
+  CHECK(woken(cluster.plan()).empty());  // it fits
+  cluster.pending[0].refused = true;
+  SleepPlan plan = cluster.plan();
+  REQUIRE(woken(plan) == Names{"n1"});
+  CHECK(plan.wakes[0].pods == Names{"w0"});
+  cluster.may_run = [](std::string_view, std::size_t row) { return row != 1; };
+  CHECK(woken(cluster.plan()) == Names{"n2"});
+  cluster.nodes[2].record.state = PowerState::waking;
+  CHECK(woken(cluster.plan()).empty());
+  cluster.may_run = [](std::string_view, std::size_t row) { return row == 0; };
+  plan = cluster.plan();  // no sleeper takes it either, and it does not keep the others awake
+  CHECK(woken(plan).empty());
+  CHECK(plan.unplaceable.empty());
+}
+
 TEST_CASE("a node that is only marked is taken back before a sleeper wakes, and one that wakes is not woken twice") {
   Cluster cluster(4);
   for (int i = 0; i < 10; ++i) cluster.pod(0, 1);

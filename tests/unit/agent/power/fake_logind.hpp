@@ -49,7 +49,7 @@ class FakeLogind {
     if (server_.joinable()) server_.join();
   }
   // What it answers from now on: `can` to CanSuspend and CanPowerOff, the D-Bus error `error` to Suspend and PowerOff;
-  // "never": no answer at all.
+  // "never": no answer at all, but the order is in force.
   void can(const std::string& method, const std::string& answer) {
     const std::lock_guard lock(mutex_);
     can_[method] = answer;
@@ -98,6 +98,10 @@ class FakeLogind {
     int interactive = 1;
     if (sd_bus_message_read(message, "b", &interactive) <= 0 || interactive != 0)
       return sd_bus_reply_method_errorf(message, SD_BUS_ERROR_INVALID_ARGS, "not interactive, please");
+    if (logind.error_ == "never") {
+      logind.ordered_.push_back(method);
+      return 1;
+    }
     if (!logind.error_.empty()) return sd_bus_reply_method_errorf(message, logind.error_.c_str(), "Refused by a test.");
     logind.ordered_.push_back(method);
     return sd_bus_reply_method_return(message, "");

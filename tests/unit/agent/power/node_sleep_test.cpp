@@ -276,6 +276,16 @@ TEST_CASE("a suspend that logind denies, and a logind that is gone, end the slee
   CHECK(node.rig.session->status().welcomed);
 }
 
+TEST_CASE("an order that logind does not answer in time may be in force, and counts as begun") {
+  Asleep node;
+  node.logind.error("never");
+  node.order(7, false, true, "off");
+  REQUIRE(node.goodbye().refused.empty());
+  node.grant(7, true, "off");
+  CHECK(node.logind.ordered() == std::vector<std::string>{"PowerOff"});
+  CHECK(node.is_silent());
+}
+
 TEST_CASE("a node that does not go to sleep comes back after its patience and says why") {
   Asleep node;
   node.order(7, false);

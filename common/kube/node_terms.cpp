@@ -1,0 +1,63 @@
+#include "common/kube/node_terms.hpp"
+
+#include "common/kube/json.hpp"
+
+namespace wattle::kube {
+namespace {
+
+using json = SortedJson;
+
+constexpr std::size_t kMaxBytes = 4096;
+
+void add(std::string& selector, const std::string& requirement) {
+  if (!selector.empty()) selector += ',';
+  selector += requirement;
+}
+
+// Empty if it cannot be said as a requirement.
+std::string requirement_of(const json& expression) {
+  const std::string key = text_of(expression, "key"), how = text_of(expression, "operator");
+  if (key.empty()) return {};
+  if (how == "Exists") return key;
+  if (how == "DoesNotExist") return "!" + key;
+  const json& values = member(expression, "values");
+  if ((how != "In" && how != "NotIn") || !values.is_array()) return {};
+  std::string list;
+  for (const json& value : values)
+    if (value.is_string()) add(list, value.string());
+  return key + (how == "In" ? " in (" : " notin (") + list + ")";
+}
+
+std::string selector_of(const json& term, std::string selector) {
+  for (const char* kind : {"matchExpressions", "matchFields"}) {
+    const json& expressions = member(term, kind);
+    if (!expressions.is_array()) continue;
+    for (const json& expression : expressions)
+      if (const std::string one = requirement_of(expression); !one.empty()) add(selector, one);
+  }
+  return selector;
+}
+
+}  // namespace
+
+std::vector<std::string> read_node_terms(const json& spec) {
+  std::string all;  // what every term requires
+  const json& labels = member(spec, "nodeSelector");
+  if (labels.is_object())
+    for (const auto& [key, value] : labels.items())
+      if (value.is_string()) add(all, key + "=" + value.string());
+  std::vector<std::string> out;
+  const json& affinity = member(member(spec, "affinity"), "nodeAffinity");
+  const json& terms = member(member(affinity, "requiredDuringSchedulingIgnoredDuringExecution"), "nodeSelectorTerms");
+  if (terms.is_array())
+    for (const json& term : terms) out.push_back(selector_of(term, all));
+  if (out.empty()) out.push_back(all);
+  std::size_t bytes = 0;
+  for (const std::string& one : out) {
+    bytes += one.size();
+    if (one.empty() || bytes > kMaxBytes) return {};
+  }
+  return out;
+}
+
+}  // namespace wattle::kube

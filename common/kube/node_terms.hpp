@@ -1,0 +1,20 @@
+// node_terms: the nodes that a pod's spec allows, as label selectors in kubectl's notation.
+// Source   spec.nodeSelector, spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution
+// Gives    selectors of which a node must match one; none: every node. The name of a node is its label kNodeName
+// Left out the operators Gt and Lt; all of them, if they are longer than 4 KiB
+// Errors   none: unreadable values are left out
+// Threads  pure
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/json/value.hpp"
+
+namespace wattle::kube {
+
+inline constexpr const char* kNodeName = "metadata.name";
+
+std::vector<std::string> read_node_terms(const SortedJson& spec);
+
+}  // namespace wattle::kube

@@ -1,0 +1,46 @@
+// refused_pods: pods that stay unschedulable although nothing has changed for a while: their scheduler refuses all awake
+// nodes, also where the plan sees room. Taints, devices, volumes, ports and spreading are such reasons, which the plan
+// does not know. Only a node that sleeps can take such a pod.
+// Limits   a pod counts kSettled after it became unschedulable, and after the last node became awake. One owner's pods
+//          wake kTries nodes, and no more until kForgotten after the last: a pod may fit on no node at all
+// Errors   none
+// Threads  single owner
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "common/clock.hpp"
+
+namespace wattle::controller::power {
+
+class RefusedPods {
+ public:
+  static constexpr Duration kSettled = std::chrono::seconds(30), kForgotten = std::chrono::hours(1);
+  static constexpr std::size_t kTries = 3;
+
+  // Call before each plan. `changed_at`: when the last node became awake.
+  void begin(WallTime now, WallTime changed_at);
+  // Call once for each unschedulable pod of that plan. An empty owner: the pod has none.
+  bool refused(const std::string& uid, const std::string& owner);
+  // The plan wakes a node for these pods.
+  void woke_for(const std::vector<std::string>& uids);
+
+ private:
+  struct Seen {
+    WallTime since{}, seen{};
+    std::string owner;
+    bool refused = false;
+  };
+  struct Owner {
+    std::size_t tries = 0;
+    WallTime last{};
+  };
+  WallTime now_{}, changed_at_{};
+  std::map<std::string, Seen> pods_;  // by uid
+  std::map<std::string, Owner> owners_;
+};
+
+}  // namespace wattle::controller::power

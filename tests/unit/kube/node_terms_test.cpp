@@ -1,0 +1,65 @@
+// node_terms: the nodes that a pod's spec allows, and what cannot be said as a selector.
+#include "common/kube/node_terms.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "common/json/value.hpp"
+#include "common/kube/label_selector.hpp"
+#include "common/kube/pod.hpp"
+
+namespace wattle::kube {
+namespace {
+
+using json = wattle::SortedJson;
+using Labels = std::map<std::string, std::string>;
+
+json required(const json& terms) {
+  return {{"nodeAffinity", {{"requiredDuringSchedulingIgnoredDuringExecution", {{"nodeSelectorTerms", terms}}}}}};
+}
+
+json expression(const char* key, const char* how, const json& values) {
+  return {{"key", key}, {"operator", how}, {"values", values}};
+}
+
+bool allows(const json& spec, const Labels& labels) {
+  const auto terms = read_node_terms(spec);
+  return terms.empty() || std::any_of(terms.begin(), terms.end(), [&](const std::string& term) {
+           return LabelSelector::parse(term, "pod").value().matches(labels);
+         });
+}
+
+}  // namespace
+
+TEST_CASE("node terms: a pod without a selector may run on every node") {
+  CHECK(read_node_terms(json::object()).empty());
+  CHECK(read_node_terms(json(7)).empty());
+  CHECK(read_node_terms({{"nodeSelector", json::object()}}).empty());
+  CHECK(read_pod({{"spec", {{"nodeSelector", {{"disk", "ssd"}}}}}}).node_terms.size() == 1);
+}
+
+TEST_CASE("node terms: the selector and one term of the affinity must match") {
+  const json spec = {{"nodeSelector", {{"disk", "ssd"}, {"rack", ""}}},
+                     {"affinity", required({{{"matchExpressions", {expression("zone", "In", {"a", "b"})}}},
+                                            {{"matchFields", {expression("metadata.name", "In", {"n7"})}}}})}};
+  CHECK(allows(spec, {{"disk", "ssd"}, {"rack", ""}, {"zone", "b"}}));
+  CHECK(allows(spec, {{"disk", "ssd"}, {"rack", ""}, {kNodeName, "n7"}}));
+  CHECK_FALSE(allows(spec, {{"disk", "ssd"}, {"rack", ""}, {"zone", "c"}}));
+  CHECK_FALSE(allows(spec, {{"disk", "hdd"}, {"rack", ""}, {"zone", "a"}}));
+  CHECK_FALSE(allows(spec, {{"rack", ""}, {"zone", "a"}}));
+}
+
+TEST_CASE("node terms: each operator that labels can answer, and every node for those that they cannot") {
+  const auto one = [](const json& it) { return json{{"affinity", required({{{"matchExpressions", {it}}}})}}; };
+  CHECK(allows(one(expression("gpu", "Exists", nullptr)), {{"gpu", "x"}}));
+  CHECK_FALSE(allows(one(expression("gpu", "Exists", nullptr)), {}));
+  CHECK(allows(one(expression("gpu", "DoesNotExist", nullptr)), {}));
+  CHECK_FALSE(allows(one(expression("zone", "NotIn", {"a"})), {{"zone", "a"}}));
+  CHECK(allows(one(expression("cores", "Gt", {"8"})), {}));
+  CHECK(allows({{"affinity", required(json::array())}}, {}));
+  CHECK(read_node_terms({{"nodeSelector", {{"k", std::string(5000, 'v')}}}}).empty());
+}
+
+}  // namespace wattle::kube
