@@ -1,4 +1,4 @@
-// history: charts of the fleet over any span, from the controller's history, with marks of what changed.
+// history: charts of the fleet, a node or a pod over any span, from the controller's history, with marks of changes.
 import { get } from '/page/api.js';
 import { chart, timesOf } from '/page/chart.js';
 import { choice, fill, h, moment, number, panel, percent, problem, watts, wide } from '/page/dom.js';
@@ -19,22 +19,23 @@ export const CHARTS = {
 };
 
 // Charts of `keys` over one span. `panels` has a function for each key that makes its panel; the caller places them.
-export function timeline(keys) {
+// `query`: of a node or a pod, whose `charts` may receive newer values by give() than the controller's history has.
+export function timeline(keys, charted = CHARTS, query = {}, spans = SPANS) {
   const note = problem();
-  let span = placed('span', '1h'), until = placed('until'), asked = 0, timer = 0, ended = false, names = '';
+  let span = placed('span', '1h'), until = placed('until'), asked = 0, timer = 0, ended = false, names = '', shown = null;
   const zoomed = (from, to) => {
     if (from === undefined) return pick('1h', '');
     return pick(`${Math.max(30, Math.round(to - from))}s`, String(Math.floor(to)));
   };
-  const make = (key, lines) => chart(CHARTS[key].title, lines, CHARTS[key].format, zoomed);
-  const charts = Object.fromEntries(keys.map((key) => [key, make(key, CHARTS[key].lines)]));
+  const make = (key, lines) => chart(charted[key].title, lines.map((line) => ({ ...line })), charted[key].format, zoomed);
+  const charts = Object.fromEntries(keys.map((key) => [key, make(key, charted[key].lines)]));
   const places = Object.fromEntries(keys.map((key) => [key, h('div', null, charts[key].element)]));
   const input = h('input', { class: 'span', 'aria-label': 'Span, for example 3h', autocomplete: 'off', onchange: () => pick(input.value.trim(), until) });
   const now = h('button', { type: 'button', onclick: () => pick(span, '') }, 'Up to now');
   const controls = h('span', { class: 'controls' }), events = h('div');
   const show = () => {
     input.value = span;
-    fill(controls, choice('Span', SPANS, until ? '' : span, (value) => pick(value, '')), input, until && now);
+    fill(controls, choice('Span', spans, until ? '' : span, (value) => pick(value, '')), input, until && now);
   };
   function pick(value, end) {
     [span, until] = [value, end];
@@ -54,32 +55,45 @@ export function timeline(keys) {
     }
     charts.pods.give(times, byNode.length ? byNode.map(([, list]) => list) : CHARTS.pods.lines.map((line) => history.values[line.name]), marks);
   }
+  // A node or a pod has no history for its first seconds.
+  const isNew = (error) => error.status === 404 && Object.keys(query).length > 0;
+  function draw() {
+    for (const key of keys.filter((each) => each !== 'pods')) charts[key].give(shown.times, charted[key].lines.map((line) => shown.values[line.name]), shown.marks);
+  }
   async function load() {
     clearTimeout(timer);
     if (document.hidden) { timer = setTimeout(load, 5000); return; }
     const mine = ++asked;
     let step = 10;
     try {
-      const { history } = await get('history', { span, until });
+      const { history } = await get('history', { ...query, span, until });
       if (mine !== asked || ended) return;
       note.report(null);
       step = history.step_s;
       const times = timesOf(history), marks = history.marks.map((mark) => ({ ...mark, at: mark.at_wall_ns / 1e9 }));
-      for (const key of keys) {
-        if (key === 'pods') givePods(history, times, marks);
-        else charts[key].give(times, CHARTS[key].lines.map((line) => history.values[line.name]), marks);
-      }
+      shown = { times, values: history.values, marks };
+      if (history.pods_by_node && charts.pods) givePods(history, times, marks);
+      draw();
       fill(events, marks.length ? wide(h('table', null, h('tbody', null, marks.slice(-20).reverse().map((mark) => h('tr', null, h('td', null, moment(mark.at_wall_ns)), h('td', { class: 'prose' }, mark.text))))))
         : h('p', { class: 'dim' }, 'No changes of mode, policy or network in this span.'));
-    } catch (error) { if (mine === asked && !ended) note.report(error); }
+    } catch (error) { if (mine === asked && !ended) note.report(isNew(error) ? null : error); }
     if (mine === asked && !ended && !until) timer = setTimeout(load, Math.min(60, Math.max(10, step)) * 1000);
   }
   show();
   return {
     controls,
-    panels: Object.fromEntries(keys.map((key) => [key, (tools) => panel(CHARTS[key].title, tools, key === keys[0] && note.element, places[key])])),
+    panels: Object.fromEntries(keys.map((key) => [key, (tools) => panel(charted[key].title, tools, key === keys[0] && note.element, places[key])])),
     events: () => panel('Changes', null, events),
     begin: load,
+    // Appends the values of now by the names of lines, until the history has them.
+    give(now) {
+      if (until || ended) return;
+      shown ||= { times: [], values: {}, marks: [] };
+      for (const { name } of keys.flatMap((key) => charted[key].lines)) (shown.values[name] ||= []).push(now[name] ?? null);
+      shown.times.push(Date.now() / 1000);
+      draw();
+    },
+    paint: (key, colour) => charts[key].paint(0, colour),
     end() { ended = true; clearTimeout(timer); keys.forEach((key) => charts[key].end()); },
   };
 }

@@ -1,8 +1,8 @@
 // parts: views of one node, of the pod list and of one pod.
 import { get, listen } from '/page/api.js';
-import { chart, timesOf } from '/page/chart.js';
 import { ABSENT, bytes, cost, count, fill, h, joules, link, number, panel, percent, problem, shown, span, tag, tiles, watts, wide } from '/page/dom.js';
 import { energyOf, estimated, nodeStates } from '/page/fleet.js';
+import { timeline } from '/page/history.js';
 import { filter, table } from '/page/table.js';
 import { findings } from '/page/health.js';
 import { label, sentence } from '/page/decisions.js';
@@ -10,31 +10,19 @@ import { label, sentence } from '/page/decisions.js';
 export const podName = (pod) => (pod.name ? `${pod.namespace || 'default'}/${pod.name}` : pod.uid);
 const PRESSURES = [['cpu', 'CPU'], ['memory', 'memory'], ['io', 'I/O']];
 
-// Draws the history that the controller keeps, and appends the values passed to `give`.
-function series(query, lines, failed) {
-  const charts = lines.map((line) => chart(line.label, line.curves, line.format));
-  const names = lines.flatMap((line) => line.curves.map((curve) => curve.name));
-  let times = [], values = names.map(() => []);
-  const draw = () => {
-    let from = 0;
-    charts.forEach((each, i) => { each.give(times, values.slice(from, from + lines[i].curves.length)); from += lines[i].curves.length; });
-  };
-  return {
-    element: h('div', { class: 'two' }, charts.map((each, i) => panel(lines[i].label, null, each.element))),
-    async load() {
-      try { const { history } = await get('history', query); times = timesOf(history); values = names.map((name) => history.values[name]); draw(); } catch (error) { if (error.status !== 404) failed(error); }
-    },
-    give(now) {
-      const at = Date.now() / 1000;
-      times.push(at);
-      names.forEach((name, i) => values[i].push(now[name] ?? null));
-      if (times.length > 2000) { times.shift(); values.forEach((each) => each.shift()); }
-      draw();
-    },
-    // The first line is power: measured or estimated.
-    source(energy) { charts[0].paint(0, energy === 'estimated' ? 'estimated' : 'measured'); },
-    end() { charts.forEach((each) => each.end()); },
-  };
+// The history of nodes and pods ends after a day.
+const SPANS = [['1h', '1 h'], ['24h', '24 h']];
+const POWER = { title: 'Watts', format: watts, lines: [{ name: 'power_w', label: 'power', colour: 'measured', area: true }] };
+const NODE_CHARTS = {
+  power: POWER,
+  use: { title: 'Use and pressure', format: (v) => percent(v, v !== null && v < 0.1 ? 1 : 0), lines: [{ name: 'use_ratio', label: 'CPU use', colour: 'cores' }, { name: 'pressure_ratio', label: 'pressure', colour: 'waiting' }] },
+  latency: { title: 'Latency', format: (v) => (v === null ? ABSENT : `${number(v, 1)} ms`), lines: [{ name: 'latency_ms', label: 'p50 to users', colour: 'latency' }] },
+};
+const POD_CHARTS = { power: POWER, cores: { title: 'Cores', format: (v) => number(v, 2), lines: [{ name: 'cpu_cores', label: 'cores', colour: 'cores', area: true }] } };
+// The charts of a node or a pod, and where they stand on its page.
+function series(charts, query) {
+  const keys = Object.keys(charts), curves = timeline(keys, charts, query, SPANS);
+  return { ...curves, element: h('div', { class: 'two' }, keys.map((key) => curves.panels[key](key === keys[0] && curves.controls)), curves.events()), source: (energy) => curves.paint('power', energy === 'estimated' ? 'estimated' : 'measured') };
 }
 
 const pressureTable = (psi) => wide(h('table', null, h('thead', null, h('tr', null, h('th', { scope: 'col' }, 'Waits for'), h('th', { scope: 'col', class: 'number' }, 'some'), h('th', { scope: 'col', class: 'number' }, 'all'))),
@@ -59,10 +47,7 @@ export function node(name) {
   const title = h('span');
   const note = problem(), failed = note.report;
   const facts = tiles([['power', 'Power'], ['idle', 'Idle'], ['active', 'Active'], ['unattributed', 'Unattributed'], ['use', 'Cores in use', 'cores'], ['memory', 'Memory'], ['pods', 'Pods', 'pods'], ['energy', 'Energy'], ['curve', 'Power curve']]);
-  const curves = series({ node: name }, [
-    { label: 'Watts', format: watts, curves: [{ name: 'power_w', label: 'power', colour: 'measured', area: true }] },
-    { label: 'Use and pressure', format: (v) => percent(v, v !== null && v < 0.1 ? 1 : 0), curves: [{ name: 'use_ratio', label: 'CPU use', colour: 'cores' }, { name: 'pressure_ratio', label: 'pressure', colour: 'waiting' }] },
-    { label: 'Latency', format: (v) => (v === null ? ABSENT : `${number(v, 1)} ms`), curves: [{ name: 'latency_ms', label: 'p50 to users', colour: 'latency' }] }], failed);
+  const curves = series(NODE_CHARTS, { node: name });
   const pressure = h('div'), works = h('div'), checks = h('div'), labels = h('div');
   const live = pushed(async () => {
     try {
@@ -97,7 +82,7 @@ export function node(name) {
     h('div', { class: 'two' }, panel('Pressure', null, pressure), panel('Agent', null, checks)), panel('Workloads', null, works), panel('Labels', null, labels));
   return {
     element: h('div', null, h('h1', null, 'Node ', name, ' ', title), note.element, rest),
-    begin() { live.again().then(curves.load).then(live.again); },
+    begin() { live.again().then(curves.begin); },
     end() { live.end(); curves.end(); },
   };
 }
@@ -135,9 +120,7 @@ export function pod(uid) {
   const title = h('span', null, uid);
   const note = problem(), failed = note.report;
   const facts = tiles([['node', 'Node'], ['power', 'Power'], ['energy', 'Energy'], ['use', 'Cores in use', 'cores'], ['memory', 'Memory'], ['age', 'Age'], ['why', 'Why it runs there']]);
-  const curves = series({ pod: uid }, [
-    { label: 'Watts', format: watts, curves: [{ name: 'power_w', label: 'power', colour: 'measured', area: true }] },
-    { label: 'Cores', format: (v) => number(v, 2), curves: [{ name: 'cpu_cores', label: 'cores', colour: 'cores', area: true }] }], failed);
+  const curves = series(POD_CHARTS, { pod: uid });
   const pressure = h('div'), containers = h('div'), why = h('p', { class: 'sentence' });
   let explained;  // unset until requested
   const explain = async (id) => {
@@ -180,5 +163,5 @@ export function pod(uid) {
   });
   // Hidden for a pod without telemetry, for which only the explanation of its placement exists.
   const rest = h('div', { hidden: true }, facts.element, curves.element, panel('Containers', null, wide(containers)), panel('Pressure', null, pressure));
-  return { element: h('div', null, h('h1', null, 'Pod ', title), note.element, panel('Why it runs there', null, why), rest), begin() { curves.load().then(live.again); }, end() { live.end(); curves.end(); } };
+  return { element: h('div', null, h('h1', null, 'Pod ', title), note.element, panel('Why it runs there', null, why), rest), begin() { live.again().then(curves.begin); }, end() { live.end(); curves.end(); } };
 }

@@ -19,9 +19,6 @@
 namespace wattle::controller {
 namespace {
 
-constexpr Duration kPartsStep = std::chrono::seconds(20);
-constexpr std::size_t kNodeRows = 180, kPodRows = 90;
-
 float known(const std::optional<double>& value) {
   return value ? static_cast<float>(*value) : std::numeric_limits<float>::quiet_NaN();
 }
@@ -38,23 +35,12 @@ std::vector<std::pair<std::string, std::size_t>> pods_by_node(const Parts& from)
 }
 
 // Removes series that are no longer in `there`.
-template <class There>
-void forget(std::unordered_map<std::string, Ring>& rings, There there) {
-  std::erase_if(rings, [&](const auto& item) { return !there(item.first); });
+template <class Histories, class There>
+void forget(Histories& histories, There there) {
+  std::erase_if(histories, [&](const auto& item) { return !there(item.first); });
 }
 
 }  // namespace
-
-void Ring::push(std::span<const float> row) {
-  if (size() < capacity_) {
-    values_.insert(values_.end(), row.begin(), row.end());
-    return;
-  }
-  std::copy(row.begin(), row.end(), values_.begin() + static_cast<std::ptrdiff_t>(next_ * width_));
-  next_ = (next_ + 1) % capacity_;
-}
-
-float Ring::at(std::size_t row, std::size_t column) const { return values_[(next_ + row) % size() * width_ + column]; }
 
 NodeGlance glance(const Parts& from, const std::string& name, const Node& node) {
   NodeGlance out;
@@ -125,9 +111,11 @@ Steps Series::sample(const Parts& from) {
     mark_changes(from, now_s);
     add_fleet(from, *sums, now_s);
     const MonoTime now = from.clock.mono();
-    if (parts_at_ && now - *parts_at_ < kPartsStep) return no_steps();
+    if (parts_at_ && now - *parts_at_ < PartHistory::kStep) return no_steps();
     parts_at_ = now;
     parts_end_ = from.clock.wall();
+    if (++rows_ > PartHistory::kRowsPerCoarse) rows_ = 1;
+    if (ends_coarse()) coarse_end_ = parts_end_;
     return sample_parts(from);
   });
 }
@@ -178,18 +166,18 @@ Steps Series::sample_parts(const Parts& from) {
     const NodeGlance now = glance(from, item.first, item.second);
     const std::array<float, kNode.size()> row{known(now.power_w), known(now.use_ratio), known(now.pressure_ratio),
                                               known(now.latency_ms)};
-    nodes_.try_emplace(item.first, kNode.size(), kNodeRows).first->second.push(row);
+    add_row(nodes_.try_emplace(item.first, kNode.size()).first->second, row);
   });
   Steps pods = each_workload(
       from.state.nodes(), [this](const auto&, const auto&, const std::string& uid, const Workload& workload) {
         if (workload.values.kind != WorkloadKind::pod) return;
-        auto ring = pods_.find(uid);
-        if (ring == pods_.end()) {
+        auto pod = pods_.find(uid);
+        if (pod == pods_.end()) {
           if (pods_.size() >= kMaxSeriesPods) return;
-          ring = pods_.try_emplace(uid, kPod.size(), kPodRows).first;
+          pod = pods_.try_emplace(uid, kPod.size()).first;
         }
         const std::array<float, kPod.size()> values{known(workload.power_w), known(workload.cpu_cores)};
-        ring->second.push(values);
+        add_row(pod->second, values);
       });
   return in_order({std::move(nodes), std::move(pods), [this, &from] {
                      forget(nodes_, [&](const std::string& name) { return from.state.node(name) != nullptr; });
@@ -198,14 +186,31 @@ Steps Series::sample_parts(const Parts& from) {
                    }});
 }
 
-Series::Past Series::node(const std::string& name) const {
-  const auto ring = nodes_.find(name);
-  return {ring == nodes_.end() ? nullptr : &ring->second, kNode, kPartsStep, parts_end_};
+void Series::add_row(PartHistory& history, std::span<const float> row) const {
+  history.add(row);
+  if (ends_coarse()) history.end_coarse();
 }
 
-Series::Past Series::pod(const std::string& uid) const {
-  const auto ring = pods_.find(uid);
-  return {ring == pods_.end() ? nullptr : &ring->second, kPod, kPartsStep, parts_end_};
+Series::Past Series::past(const Histories& all, const std::string& name, std::optional<WallTime> from) const {
+  const auto found = all.find(name);
+  if (found == all.end()) return {};
+  const Ring& fine = found->second.fine();
+  // A step more, and another one that has not been added yet: the last hour has fine steps.
+  const auto begins = parts_end_ - PartHistory::kStep * static_cast<std::int64_t>(fine.size() + 1);
+  if (!from || *from >= begins || !fine.full()) return {&fine, {}, PartHistory::kStep, parts_end_};
+  return {&found->second.coarse(), {}, PartHistory::kCoarseStep, coarse_end_};
+}
+
+Series::Past Series::node(const std::string& name, std::optional<WallTime> from) const {
+  Past found = past(nodes_, name, from);
+  found.names = kNode;
+  return found;
+}
+
+Series::Past Series::pod(const std::string& uid, std::optional<WallTime> from) const {
+  Past found = past(pods_, uid, from);
+  found.names = kPod;
+  return found;
 }
 
 }  // namespace wattle::controller

@@ -1,6 +1,6 @@
 // series: samples the history of the fleet, its nodes and its pods for the page's charts.
-// Bounds   the fleet as in fleet_history.hpp; a node 1 h and a pod 30 min in steps of 20 s; kMaxSeriesPods pods, the
-//          first to appear. 2.9 KB per node, 0.7 KB per pod
+// Bounds   the fleet as in fleet_history.hpp; a node and a pod as in part_history.hpp; kMaxSeriesPods pods, the first
+//          to appear
 // Units    in the names of values; NaN if unknown, which documents show as null
 // Errors   none. The history of nodes and pods is empty after a restart
 // Threads  single owner
@@ -19,6 +19,7 @@
 #include "common/clock.hpp"
 #include "controller/steps.hpp"
 #include "controller/web/fleet_history.hpp"
+#include "controller/web/part_history.hpp"
 
 namespace wattle::controller {
 
@@ -26,19 +27,6 @@ struct Parts;
 struct Node;
 
 inline constexpr std::size_t kMaxSeriesPods = 20'000;
-
-// Ring buffer for the newest `capacity` rows of a few values.
-class Ring {
- public:
-  Ring(std::size_t width, std::size_t capacity) : width_(width), capacity_(capacity) {}
-  void push(std::span<const float> row);
-  std::size_t size() const { return values_.size() / width_; }
-  float at(std::size_t row, std::size_t column) const;  // row 0 is the oldest
-
- private:
-  std::size_t width_, capacity_, next_ = 0;
-  std::vector<float> values_;
-};
 
 // Measured and estimated watts are kept separate.
 struct FleetSums {
@@ -84,21 +72,27 @@ class Series {
   const FleetHistory& fleet() const { return fleet_; }
   // Continues a saved history; call before the first sample().
   Status recall(std::string_view saved) { return fleet_.restore(saved); }
-  Past node(const std::string& name) const;
-  Past pod(const std::string& uid) const;
+  // The finest steps with everything since `from` that is known; without `from`, the fine steps.
+  Past node(const std::string& name, std::optional<WallTime> from) const;
+  Past pod(const std::string& uid, std::optional<WallTime> from) const;
 
  private:
   void add_fleet(const Parts& from, const FleetSums& sums, std::int64_t now_s);
   void mark_changes(const Parts& from, std::int64_t now_s);
   Steps sample_parts(const Parts& from);
+  using Histories = std::unordered_map<std::string, PartHistory>;
+  bool ends_coarse() const { return rows_ == PartHistory::kRowsPerCoarse; }
+  void add_row(PartHistory& history, std::span<const float> row) const;
+  Past past(const Histories& all, const std::string& name, std::optional<WallTime> from) const;
 
   FleetHistory fleet_;
-  std::unordered_map<std::string, Ring> nodes_, pods_;
+  Histories nodes_, pods_;
   std::optional<std::int64_t> fleet_slot_;
   std::optional<MonoTime> parts_at_, counted_at_;
   std::uint64_t decisions_ = 0, successful_ = 0;  // at counted_at_
   std::string mode_, policy_, decides_;           // as last marked; empty: not yet
-  WallTime parts_end_{};
+  WallTime parts_end_{}, coarse_end_{};           // of the newest rows of nodes and pods
+  std::size_t rows_ = 0;                          // since coarse_end_
 };
 
 }  // namespace wattle::controller

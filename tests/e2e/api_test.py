@@ -28,7 +28,7 @@ ASKED = {
     "/api/v1/nodes": [{}, {"limit": "1", "sort": "power_w"}, {"sort": "colour"}],
     "/api/v1/pods": [{}, {"limit": "1"}, {"node": "nobody"}],
     "/api/v1/pod": [{"pod": "nobody"}, {}],
-    "/api/v1/history": [{}, {"span": "24h"}, {"node": "this-machine"}, {"span": "1y"}, {"span": "3h", "until": "1"}, {"until": "99999999999"}, {"node": "nobody"}],
+    "/api/v1/history": [{}, {"span": "24h"}, {"node": "this-machine"}, {"node": "this-machine", "span": "24h"}, {"span": "1y"}, {"span": "3h", "until": "1"}, {"until": "99999999999"}, {"node": "nobody"}],
     "/api/v1/heat": [{}, {"label": "zone"}],
     "/api/v1/decisions": [{}, {"since": "1h"}, {"limit": "0"}],
     "/api/v1/explain": [{"pod": "1"}, {"pod": "nobody"}, {}],

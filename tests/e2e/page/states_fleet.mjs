@@ -4,6 +4,16 @@ import { altered, check, clean, enter, finish, note, open, reads, url, visitor, 
 const { page } = await visitor();
 const link = '#link';
 const operators = 'another-word-for-who-may-change';
+// Drags over the last part of a chart, which zooms.
+const drag = async (title) => {
+  const over = page.locator(`section[aria-label="${title}"] .u-over`);
+  await over.scrollIntoViewIfNeeded();
+  const plot = await over.boundingBox();
+  await page.mouse.move(plot.x + plot.width * .6, plot.y + 60);
+  await page.mouse.down();
+  await page.mouse.move(plot.x + plot.width * .9, plot.y + 60, { steps: 5 });
+  await page.mouse.up();
+};
 const press = (label, text) => page.click(`[role=group][aria-label="${label}"] button:text-is("${text}")`);
 
 await page.goto(`${url}/`);
@@ -42,11 +52,7 @@ await reads('a span that is none is reported', page, /argument span: invalid val
 await press('Span', '1 h');
 await reads('the history marks the start of the controller', page, /Changes .* the controller starts in mode /);
 await reads('pods per node, one line each', page, /Pods per node .*sim-00 [\d.]+/);
-const plot = await page.locator('section[aria-label="Power over time"] .u-over').boundingBox();
-await page.mouse.move(plot.x + plot.width * .6, plot.y + 60);
-await page.mouse.down();
-await page.mouse.move(plot.x + plot.width * .9, plot.y + 60, { steps: 5 });
-await page.mouse.up();
+await drag('Power over time');
 await reads('a drag zooms, and the span then ends in the past', page, 'Up to now');
 check('the address has the zoom', /span=\d+s&until=\d+/.test(page.url()), page.url());
 await reads('nothing changed in that span', page, /Changes (No changes of mode, policy or network in this span\.|.* starts in mode)/);
@@ -158,6 +164,20 @@ await world('crowd', 'sim-05', 85);
 await open(page, 'node/sim-05');
 await reads('a node: what it draws, has and runs', page, /Power [\d.]+ W (est )?source: .*Idle [\d.]+ W [\d.]+% of its power Active [\d.]+ W more than .*Cores in use .*requested .*Energy [\d.]+ [kM]?J <?[\d.]+ EUR, <?[\d.]+ g CO2, since the controller knows it.*Power curve .*Workloads Workload Kind .*crowd-\d+ pod/);
 await reads('a node at its start cap', page, /^Node sim-05 start cap/);
+// Charts of a node and of a pod, as those of the fleet
+for (const [what, of, other] of [['node/sim-05', 'Watts', 'Latency'], ['pod/crowd-0', 'Watts', 'Cores']]) {
+  await open(page, what);
+  await reads(`${what}: the marks of what changed`, page, /Changes .* the controller starts in mode /);
+  await page.hover(`section[aria-label="${other}"] .u-over`);
+  await reads(`${what}: values at the cursor`, page, /\d\d:\d\d:\d\d (power|p50 to users|cores)/, `section[aria-label="${other}"] .legend`);
+  await press('Span', '24 h');
+  check(`${what}: the address has the span`, /span=24h/.test(page.url()), page.url());
+  await drag(of);
+  await reads(`${what}: a drag zooms, and the span then ends in the past`, page, 'Up to now');
+  check(`${what}: the address has the zoom`, /span=\d+s&until=\d+/.test(page.url()), page.url());
+  await page.dblclick(`section[aria-label="${other}"] .u-over`);
+  check(`${what}: a double click ends it`, await page.waitForFunction(() => !location.hash.includes('?')).then(() => true, () => false), page.url());
+}
 await open(page, 'node/this-machine');
 await reads('this machine', page, /Node this-machine.*Agent State Check Finding Fix/);
 await open(page, 'fleet');

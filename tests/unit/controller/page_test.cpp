@@ -131,7 +131,7 @@ TEST_CASE("an argument of a list that makes no sense is named with its fix") {
   for (const char* span : {"", "0s", "91d", "often"})
     CHECK(rig.get("history", {{"span", span}}).error().code == Errc::malformed);
   CHECK(rig.get("history", {{"until", "99999999999"}}).error().code == Errc::malformed);
-  CHECK(rig.get("history", {{"node", "n1"}, {"span", "1h"}}).error().code == Errc::malformed);
+  CHECK(rig.get("history", {{"node", "n1"}, {"span", "often"}}).error().code == Errc::malformed);
   CHECK(rig.get("history", {{"node", "n1"}, {"pod", "a"}}).error().code == Errc::malformed);
   CHECK(rig.get("history", {{"node", "n9"}}).error().code == Errc::not_found);
 }
@@ -201,12 +201,33 @@ TEST_CASE("curves have a point each 5 s of the fleet, at most 400 points of any 
   CHECK(node["values"]["latency_ms"].back().is_null());
   const json pod = (*rig.get("history", {{"pod", "b"}}))["history"];
   CHECK(pod["values"]["cpu_cores"].back().get<double>() == doctest::Approx(0.2));
+  CHECK(pod["marks"].size() == 1);
+  const std::int64_t newest_s = node["end_wall_ns"].get<std::int64_t>() / 1'000'000'000;
+  const json part =
+      (*rig.get("history", {{"node", "n3"}, {"span", "40s"}, {"until", std::to_string(newest_s - 20)}}))["history"];
+  CHECK(part["values"]["power_w"].size() == 3);
+  CHECK(part["end_wall_ns"] == (newest_s - 20) * 1'000'000'000);
+  CHECK(part["marks"] == json::array());
   for (int i = 0; i < 4000; ++i) {
     rig.clock.advance(5s);
     finish(rig.series.sample(rig.parts()));
   }
   CHECK((*rig.get("history"))["history"]["values"]["measured_w"].size() == 361);
   CHECK((*rig.get("history", {{"span", "24h"}}))["history"]["step_s"] == 60);
+  // Of a node and a pod: an hour in steps of 20 s, a day in steps of 10 minutes.
+  for (const Arguments& of : {Arguments{{"node", "n3"}}, Arguments{{"pod", "b"}}}) {
+    const auto spanning = [&](const char* span) {
+      Arguments arguments = of;
+      arguments["span"] = span;
+      return (*rig.get("history", arguments))["history"];
+    };
+    CHECK(spanning("1h")["step_s"] == 20);
+    CHECK(spanning("1h")["values"]["power_w"].size() == 180);
+    CHECK(spanning("1h")["marks"] == json::array());
+    CHECK(spanning("24h")["marks"].size() == 1);
+    CHECK(spanning("7d")["step_s"] == 600);
+    CHECK(spanning("7d")["values"]["power_w"].size() == 33);
+  }
 }
 
 TEST_CASE("the history marks the start and each change of the mode, the policy or what decides") {
