@@ -37,13 +37,15 @@ bool finite(const BlockOutcome& outcome) {
 
 }  // namespace
 
-BestArm::BestArm(BestArmOptions options) : options_(options) { state_.arms.resize(options_.arms); }
+BestArm::BestArm(BestArmOptions options) : options_(options), breaks_(options.arms) {
+  state_.arms.resize(options_.arms);
+}
 
 void BestArm::forget(std::size_t arm) {
   for (Spent& each : state_.spent)
     if (each.arm == arm) each.exposure *= worst(arm) / kWorst;  // keeps its part of the ledger
   if (arm_ == arm) exposure_ *= worst(arm) / kWorst;
-  if (state_.serving == arm) serve(0);
+  if (state_.serving == arm || (arm == 0 && floor_rests())) serve(0);
   const bool worth = state_.arms[arm].worth_a_trial;
   state_.arms[arm] = {};
   state_.arms[arm].worth_a_trial = worth;
@@ -88,7 +90,7 @@ double BestArm::limit(double blocks) const {
 bool BestArm::stops(double more, double share) const {
   double blocks = share;
   for (const Spent& each : state_.spent) blocks += each.arm == arm_ ? 1 : 0;
-  return arm_ != 0 && spent(arm_) + more * share > limit(blocks);
+  return arm_ != base() && spent(arm_) + more * share > limit(blocks);
 }
 
 double BestArm::spent(std::size_t arm) const {
@@ -104,9 +106,9 @@ double BestArm::day_excess() const {
 }
 
 double BestArm::worst(std::size_t arm) const {
-  if (arm == 0) return 0;
+  if (arm == 0 || arm == base()) return 0;
   const double deviation = std::sqrt(2.0) * usual_.deviation;
-  double bound = state_.arms[arm].over_floor.upper(deviation).value_or(kWorst);
+  double bound = floor_rests() ? kWorst : state_.arms[arm].over_floor.upper(deviation).value_or(kWorst);
   const auto over_serving = state_.arms[arm].over_serving.upper(deviation);
   if (arm != state_.serving && state_.serving != 0 && over_serving)
     bound = std::min(bound, *over_serving + std::log1p(worst(state_.serving)));
@@ -154,6 +156,11 @@ const PairedEvidence& BestArm::evidence(std::size_t arm) const {
 }
 
 void BestArm::serve(std::size_t arm) {
+  if (arm == 0 && state_.arms[0].rests_until > 0) {
+    state_.arms[0].rests_until = 0;
+    state_.floor.clear();
+    learn_usual();
+  }
   state_.serving = arm;
   order_.clear();
   for (Arm& each : state_.arms) {
@@ -171,10 +178,18 @@ void BestArm::withdraw(std::size_t arm) {
   if (state_.serving == arm) serve(0);
 }
 
+void BestArm::replace_floor(std::size_t arm) {
+  serve(arm);
+  withdraw(0);
+  state_.floor.clear();
+  learn_usual();
+  begin_block();
+}
+
 bool BestArm::so_far(const std::optional<BlockOutcome>& outcome, double share) {
   const std::size_t before = arm();
   exposed_ = exposed_ || (!order_.empty() && arm_ != state_.serving && arm_ != 0 && share >= exposure_);
-  if (arm() != 0 && outcome && finite(*outcome)) {
+  if (arm() != base() && outcome && finite(*outcome)) {
     const auto more = excess(*outcome);
     stopped_ = more && stops(*more, share);
   }
@@ -185,13 +200,13 @@ void BestArm::end(const std::optional<BlockOutcome>& outcome) {
   const std::size_t arm = arm_;
   const bool measured = outcome && finite(*outcome);
   ++state_.blocks;
-  const double more = measured && arm != 0 ? excess(*outcome).value_or(0) : 0;
-  const bool too_dear = arm != 0 && (stopped_ || stops(more, 1));
+  const double more = measured && arm != base() ? excess(*outcome).value_or(0) : 0;
+  const bool too_dear = arm != base() && (stopped_ || stops(more, 1));
   const double exposure = arm == 0 ? 0 : arm == state_.serving ? 1 : exposure_;
   state_.spent.push_back({arm, more, exposure / static_cast<double>(options_.day_blocks)});
   while (state_.spent.size() > options_.day_blocks) state_.spent.pop_front();
   learn_slope(measured ? outcome : std::nullopt);
-  if (arm == 0 && measured) state_.floor.push_back({state_.blocks, *outcome});
+  if (arm == base() && measured) state_.floor.push_back({state_.blocks, *outcome});
   const double oldest = static_cast<double>(state_.blocks) - kFloorDays * static_cast<double>(options_.day_blocks);
   while (!state_.floor.empty() &&
          (state_.floor.size() > kFloorBlocks || static_cast<double>(state_.floor.front().number) < oldest))
@@ -201,6 +216,7 @@ void BestArm::end(const std::optional<BlockOutcome>& outcome) {
   if (!order_.empty() && !measured) order_.clear();
   if (!order_.empty() && outcomes_.size() == order_.size()) judge();
   if (too_dear && state_.blocks >= state_.arms[arm].rests_until) withdraw(arm);
+  if (state_.arms[0].rests_until > 0 && !floor_rests()) serve(0);
   begin_block();
 }
 
@@ -253,7 +269,7 @@ bool BestArm::judge(std::size_t challenger, double difference, double apart) {
   const double of_newest = usual_.deviation * std::sqrt(2.0 * static_cast<double>(one.newest.size()));
   const bool lately_dear = challenger == 0 && one.newest.size() == PairedEvidence::kLeast &&
                            std::accumulate(one.newest.begin(), one.newest.end(), 0.0) > kChanged * of_newest;
-  if (dear || lately_dear) {
+  if ((dear || lately_dear) && !breaks_[challenger == 0 ? 0 : state_.serving]) {
     withdraw(judged);
     if (dear) return true;
     one.over_floor = {};  // the arm is not what it was
@@ -273,7 +289,7 @@ void BestArm::begin_block() {
     arm_ = order_[outcomes_.size()];
     return;
   }
-  arm_ = known ? state_.serving : 0;
+  arm_ = known ? state_.serving : base();
   if (serve_left_ > 0) --serve_left_;
 }
 
@@ -289,7 +305,7 @@ void BestArm::begin_group() {
     return 1 + (arm == 0 || state_.serving == 0 ? one.over_floor : one.over_serving).pairs();
   };
   for (std::size_t arm = 0; arm < options_.arms; ++arm) {
-    const bool may = arm == 0 ? state_.serving != 0 : on_trial(arm) && room(arm) > 0;
+    const bool may = arm == 0 ? state_.serving != 0 && !floor_rests() : on_trial(arm) && room(arm) > 0;
     if (may && (!next || order(arm) < order(*next))) next = arm;
   }
   if (!next) return;
@@ -302,6 +318,7 @@ void BestArm::begin_group() {
 bool BestArm::restore(State state) {
   const auto sane = [](double value) { return std::isfinite(value); };
   if (state.arms.size() != options_.arms || state.serving >= options_.arms) return false;
+  if (state.serving == 0 && state.arms[0].rests_until > 0) return false;
   if (!(state.squares >= 0) || !sane(state.squares + state.products)) return false;
   for (const Spent& each : state.spent)
     if (each.arm >= options_.arms || !sane(each.excess) || !(each.exposure >= 0 && each.exposure <= 1)) return false;

@@ -29,6 +29,10 @@
 //          cost at most 1 + kWorst times as much as the floor. The tests measure the mean of the worst day. A single
 //          day may cost more: the upper bound is too low at some time in up to a quarter of the clusters. An arm in use
 //          that becomes worse costs its difference until a rule stops it
+// Budget   an arm that breaks a budget is no measure of cost: other arms are not withdrawn for costing more than it.
+//          The caller may replace such a floor by an arm that keeps the budget (replace_floor). That arm then takes the
+//          floor's part: the bound and the ledger hold over it, from its own blocks. The floor rests for a day, then
+//          twice as long each time; afterwards it serves again, as at the start
 // Limits   costs that are not linear in the shares of pods, as those of nodes that one pod keeps awake, bias a
 //          difference, and therefore the ledger
 // Units    costs per unit of work in any unit; excess as a share of a block's cost
@@ -89,7 +93,7 @@ class BestArm {
     std::size_t serving = 0;
     std::uint64_t blocks = 0, groups = 0;
     std::deque<Spent> spent;           // of the newest day, oldest first
-    std::deque<FloorBlock> floor;      // oldest first
+    std::deque<FloorBlock> floor;      // oldest first; of the arm in its place while it rests
     double products = 0, squares = 0;  // of changes between neighbouring blocks, for the slope
   };
 
@@ -104,13 +108,16 @@ class BestArm {
     withdraw(arm);
     stopped_ = stopped_ || arm_ == arm;
   }
+  void set_breaks_budget(std::size_t arm, bool breaks) { breaks_[arm] = breaks; }
+  // Puts this arm in the place of the floor, which rests.
+  void replace_floor(std::size_t arm);
   // Drops the evidence of an arm that has become another one.
   void forget(std::size_t arm);
   // Sets how many blocks a day has from now on.
   void set_day_blocks(std::size_t blocks) { options_.day_blocks = blocks; }
 
   // Returns the arm that decides now.
-  std::size_t arm() const { return stopped_ ? 0 : exposed_ ? state_.serving : arm_; }
+  std::size_t arm() const { return stopped_ ? base() : exposed_ ? state_.serving : arm_; }
   // Share of the present group's blocks in which a challenger decides; 1 outside of groups.
   double exposure() const { return exposure_; }
   // Reports that this share of the present block has passed, and its outcome so far, if measured. Returns true if
@@ -145,6 +152,9 @@ class BestArm {
  private:
   double level() const { return options_.alpha / static_cast<double>(options_.arms - 1); }
   const PairedEvidence& evidence(std::size_t arm) const;
+  bool floor_rests() const { return state_.blocks < state_.arms[0].rests_until; }
+  // The arm that the bound compares with: the floor, or the arm in its place.
+  std::size_t base() const { return floor_rests() ? state_.serving : 0; }
   struct Usual {
     double cost = 0, deviation = 0;  // median and standard deviation of the floor's blocks; 0 without blocks
   };
@@ -172,7 +182,8 @@ class BestArm {
   State state_;
   Usual usual_;  // of state_
   std::size_t arm_ = 0;
-  bool stopped_ = false, exposed_ = false;  // the rest of the block is the floor's; the arm's in use
+  bool stopped_ = false, exposed_ = false;  // the rest of the block is base()'s; the arm's in use
+  std::vector<bool> breaks_;                // a budget, by arm
   double exposure_ = 1;                     // of the challenger's block
   std::vector<std::size_t> order_;          // arms of the open group; empty: none is open
   std::vector<BlockOutcome> outcomes_;      // of its blocks so far

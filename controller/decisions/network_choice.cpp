@@ -54,7 +54,8 @@ std::vector<Contender> NetworkChoice::measured_contenders() const {
                   {},
                   {},
                   {}};
-    if (each != placement::Candidate::floor || in_use) one.state = trials.state(each);
+    const bool rests = trials.state(each) == stats::NetworkState::withdrawn;
+    if (each != placement::Candidate::floor || in_use || rests) one.state = trials.state(each);
     if (const auto mean = trials.difference(each)) {
       MeasuredDifference measured{std::string(trials.name(trials.reference(each))), std::expm1(*mean), {}, {}, 0, {}};
       if (const auto interval = trials.interval(each)) {

@@ -13,7 +13,7 @@ namespace {
 
 using json = SortedJson;
 constexpr std::uint64_t kFormat = 1;
-constexpr std::uint64_t kCandidatesFormat = 3;  // earlier ones have no exposures
+constexpr std::uint64_t kCandidatesFormat = 4;  // earlier ones compare with a floor without costs
 constexpr std::size_t kMostStateText = 4096;
 
 tl::unexpected<Error> wrong_state(std::string_view row, const char* what) {

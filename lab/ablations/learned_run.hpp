@@ -1,6 +1,6 @@
 // learned_run: an episode of consolidation in which the controller learns online from its own placements, as in mode
 // live: the floor serves first, the learner continues from the shipped network, and measured blocks decide which of
-// node-order, planner, shipped and learned network places the pods.
+// floor, planner, shipped and learned network places the pods.
 // Reward   that of the options; outcomes are those that agents report. Each outcome is drawn as often as live
 //          (controller/trainer/replay_budget), without exploration and without anchor
 // Trusting serves the learned network from its first step on, without trials: shows what it learned

@@ -166,7 +166,7 @@ const Fleet& DecisionEngine::refresh(const ClusterView& view) {
   const Budget& wait = model_.pod_time().cpu_wait();
   WaitNow now;
   if (wait.measured() && wait.reported()) now.ratio = wait.lately();
-  if (wait.limit_known()) now.limit = wait.limit();
+  if (wait.in_force()) now.limit = wait.limit();
   trials_.watch(view, now);
   model_.set_plan_trust(trials_.serves() == Candidate::planner ? 1 : 0);
   return fleet;

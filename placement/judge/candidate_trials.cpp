@@ -11,6 +11,7 @@ namespace {
 constexpr double kLeastSeen = 0.9, kLeastWatched = 0.95, kLeastCores = 0.1;
 constexpr double kLongestGap_s = 10;                     // the state during a longer gap is unknown
 constexpr double kOverWait = 1.5;                        // as the budget's monitor
+constexpr double kMostPods = 0.5;                        // of running pods, from which a block shows their waiting
 constexpr double kLeastFresh = 0.05, kMostFresh = 0.99;  // of running pods, in a block
 
 std::size_t blocks_of_day(Duration day, Duration length) {
@@ -118,18 +119,41 @@ std::optional<stats::BlockOutcome> CandidateTrials::Sums::outcome() const {
 void CandidateTrials::end_block(const WaitNow& wait) {
   const std::size_t served = index(serves());
   const double to_measure_s = seconds(length_) * (1 - arms_.exposure() / 2);
-  Waited& here = waited_[served];
-  if (measured_.wait_seen_s > 0) {
-    here.sum += measured_.waited_s / measured_.wait_seen_s;
-    ++here.blocks;
-  }
+  if (measured_.wait_seen_s > 0 && measured_.placed_core_s[served] > kMostPods * measured_.running_core_s)
+    waited_[served].add(measured_.waited_s / measured_.wait_seen_s);
   arms_.end(measured_.seen_s >= kLeastSeen * to_measure_s ? measured_.outcome() : std::nullopt);
   measured_ = whole_ = {};
   set_length();
-  if (served == 0 || !wait.limit || here.blocks < kLeastWaitBlocks) return;
-  if (*here.mean() <= kOverWait * *wait.limit || *here.mean() <= waited_[0].mean().value_or(0)) return;
-  arms_.reject(served);
-  here = {};
+  judge_waiting(wait.limit);
+}
+
+void CandidateTrials::judge_waiting(std::optional<double> limit) {
+  constexpr double kUnknown = 1;
+  std::array<double, kCandidates.size()> waits{};
+  for (std::size_t i = 0; i < waits.size(); ++i)
+    waits[i] = waited_[i].blocks >= kLeastWaitBlocks ? *waited_[i].mean() : kUnknown;
+  const double allowed = limit ? kOverWait * *limit : kUnknown;
+  const auto breaks = [&](std::size_t i) { return waits[i] < kUnknown && waits[i] > allowed; };
+  const double least = *std::min_element(waits.begin(), waits.end());
+  for (std::size_t i = 1; i < waits.size(); ++i) {
+    if (!breaks(i) || (waits[i] <= waited_[0].mean().value_or(0) && waits[i] <= kOverWait * least)) continue;
+    arms_.reject(i);
+    waited_[i] = {};
+    waits[i] = kUnknown;
+  }
+  for (std::size_t i = 0; i < waits.size(); ++i) arms_.set_breaks_budget(i, breaks(i));
+  if (in_use() != Candidate::floor || !breaks(0)) return;
+  std::optional<std::size_t> best;
+  const auto rank = [&](std::size_t i) {
+    return std::pair(waits[i] > allowed ? waits[i] : 0.0, arms_.difference(i).value_or(0));
+  };
+  for (std::size_t i = 1; i < waits.size(); ++i) {
+    const bool tried = arms_.state(i) == stats::NetworkState::on_trial;
+    if (tried && waits[0] > kOverWait * std::max(*limit, waits[i]) && (!best || rank(i) < rank(*best))) best = i;
+  }
+  if (!best) return;
+  arms_.replace_floor(*best);
+  waited_[0] = {};
 }
 
 bool CandidateTrials::watch(const ClusterView& view, const WaitNow& wait) {
@@ -162,7 +186,9 @@ bool CandidateTrials::watch(const ClusterView& view, const WaitNow& wait) {
 void CandidateTrials::explain() {
   why_ = "the choice of " + std::string(is_network(serves()) ? "the network " : "the policy ") +
          std::string(name(serves()));
-  if (serves() != in_use())
+  if (state(Candidate::floor) == stats::NetworkState::withdrawn && serves() == in_use())
+    why_ += ": pods waited longer than allowed with the policy " + std::string(name(Candidate::floor));
+  else if (serves() != in_use())
     why_ += serves() == Candidate::floor ? ": a block of comparison with the floor" : ": it is on trial in this block";
   else if (in_use() == Candidate::floor)
     why_ += ": no other candidate has been measured to cost less energy per unit of work";

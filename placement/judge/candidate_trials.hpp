@@ -12,8 +12,10 @@
 //          cores; the slope corrects this. It reduces the variance and does not judge
 // Excludes blocks with measured watts for less than 95% of node time, with less than 90% of the time seen, or with less
 //          than a tenth of a core used on average
-// Waiting  a candidate whose pods waited, over kLeastWaitBlocks or more blocks, longer than allowed and longer than
-//          with the floor is withdrawn, whatever it saves
+// Waiting  known after kLeastWaitBlocks blocks in which a candidate had placed most of the running pods. A candidate
+//          that breaks the limit (kOverWait) is withdrawn, whatever it saves, if its pods waited longer than with the
+//          floor, or kOverWait times as long as with another candidate. If the floor breaks the limit, the candidate
+//          that keeps it at the least cost replaces the floor (best_arm); if none does, one with far less waiting
 // Units    in names
 // Errors   restore: false for invalid state
 // Threads  single owner
@@ -35,7 +37,7 @@ namespace wattle::placement {
 enum class Candidate : std::uint8_t { floor, planner, baseline, learned };
 inline constexpr std::array<Candidate, 4> kCandidates{Candidate::floor, Candidate::planner, Candidate::baseline,
                                                       Candidate::learned};
-inline constexpr const char* kFloorPolicy = "node-order";
+inline constexpr const char* kFloorPolicy = "node-order-costs";
 inline bool is_network(Candidate candidate) { return candidate >= Candidate::baseline; }
 
 struct TrialOptions {
@@ -52,12 +54,17 @@ struct WaitNow {
 
 class CandidateTrials {
  public:
-  static constexpr std::uint64_t kLeastWaitBlocks = 3;
+  static constexpr std::uint64_t kLeastWaitBlocks = 3, kMostWaitBlocks = 24;  // older ones fade
   static constexpr int kLeastBlocksOfDay = 8;
 
   struct Waited {
     double sum = 0;
     std::uint64_t blocks = 0;
+    void add(double ratio) {
+      if (blocks == kMostWaitBlocks) sum -= sum / static_cast<double>(blocks--);
+      sum += ratio;
+      ++blocks;
+    }
     std::optional<double> mean() const {
       return blocks > 0 ? std::optional(sum / static_cast<double>(blocks)) : std::nullopt;
     }
@@ -125,6 +132,7 @@ class CandidateTrials {
   };
   void add_placed(Sums& sums, double passed_s) const;
   void end_block(const WaitNow& wait);
+  void judge_waiting(std::optional<double> limit);
   void set_length();
   void explain();
 

@@ -129,7 +129,7 @@ TEST_CASE("evidence of candidates is read as it was written; from an earlier ver
   CHECK(again->state.arms.arms[2].over_floor.mean() == doctest::Approx(0.06));
   CHECK(again->state.arms.spent.front().exposure == 0.01);
   CHECK(again->state.arms.floor.size() == 1);
-  for (const int format : {1, 2}) {
+  for (const int format : {1, 2, 3}) {
     kept["format"] = format;
     const auto earlier = parse_candidates(kept.dump());
     REQUIRE(earlier);
@@ -137,7 +137,7 @@ TEST_CASE("evidence of candidates is read as it was written; from an earlier ver
     CHECK(earlier->state.arms.blocks == 0);
     CHECK(earlier->state.arms.spent.empty());
   }
-  kept["format"] = 4;
+  kept["format"] = 5;
   CHECK_FALSE(parse_candidates(kept.dump()));
 }
 

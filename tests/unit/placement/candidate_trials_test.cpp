@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <random>
 #include <string>
@@ -168,6 +169,103 @@ TEST_CASE("without trials, or while decisions do not act, no candidate stands in
   tried.engine().set_acting_for_trials(true);
   CHECK(tried.engine().set_policy("dqn", balance).value());
   CHECK_FALSE(tried.engine().trials().active());
+}
+
+struct TriedCosts {
+  std::array<double, 4> waits{}, more{};  // by candidate that placed a pod: share of time; energy over the floor's
+};
+struct TriedDays {
+  Candidate in_use = Candidate::floor;
+  bool floor_rests = false;
+  double worst_day = 0;
+};
+
+// Pods wait and cost as the candidate decides that placed them. The limit of waiting is 1%.
+TriedDays try_for(const TriedCosts& costs, std::size_t days, std::uint64_t seed, std::vector<Candidate> offered) {
+  stats::Random random(seed);
+  TrialOptions options = kTrials;
+  options.seed = seed;
+  CandidateTrials trials(options);
+  trials.set_active(true);
+  for (const Candidate each : offered) trials.offer(each, true);
+  ClusterView view;
+  view.nodes.push_back(testing::healthy_node("n", 64));
+  view.nodes[0].values.cpu_used_cores = 10;
+  struct Pod {
+    std::uint64_t key = 0;
+    std::size_t by = 0;
+    double ends_s = 0;
+  };
+  std::vector<Pod> running;
+  std::vector<double> lost;
+  std::uint64_t next = 0;
+  TriedDays lived;
+  double of_day = 0, of_block = 1;
+  for (int step = 0; step < static_cast<int>(days) * kDayBlocks * kBlock_s / kStep_s; ++step) {
+    const double at_s = step * kStep_s;
+    double waits = 0, more = 0;
+    for (const Pod& each : running) {
+      waits += costs.waits[each.by] / static_cast<double>(running.size());
+      more += costs.more[each.by] / static_cast<double>(running.size());
+    }
+    if (step % (kBlock_s / kStep_s) == 0) of_block = 1 + 0.02 * stats::uniform(random, -1, 1);
+    view.now += std::chrono::seconds(kStep_s);
+    view.nodes[0].power_w = 100 * (1 + more) * of_block;
+    lost.push_back(more * kStep_s / (kDayBlocks * kBlock_s));
+    of_day += lost.back();
+    const auto day_steps = static_cast<std::size_t>(kDayBlocks * kBlock_s / kStep_s);
+    if (lost.size() > day_steps) of_day -= lost[lost.size() - 1 - day_steps];
+    lived.worst_day = std::max(lived.worst_day, of_day);
+    trials.watch(view, {waits, 0.01});
+    std::erase_if(running, [&](const Pod& each) {
+      if (each.ends_s > at_s) return false;
+      trials.on_pod_ended(each.key);
+      return true;
+    });
+    while (running.size() < 20) {
+      trials.on_pod_started(next, 1);
+      running.push_back({next++, static_cast<std::size_t>(trials.serves()), at_s + stats::uniform(random, 10, 60)});
+    }
+  }
+  lived.in_use = trials.in_use();
+  lived.floor_rests = trials.state(Candidate::floor) == stats::NetworkState::withdrawn;
+  return lived;
+}
+
+TEST_CASE("a candidate whose pods wait within the limit replaces a floor with which they wait longer, at any saving") {
+  int replaced = 0;
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    const TriedDays lived = try_for({{0.05, 0.005, 0.05, 0.05}, {0, 0.03, -0.1, 0.01}}, 20, seed,
+                                    {Candidate::planner, Candidate::baseline, Candidate::learned});
+    replaced += lived.in_use == Candidate::planner ? 1 : 0;
+    CHECK((lived.floor_rests || lived.in_use != Candidate::planner));
+  }
+  MESSAGE("replaced in " << replaced << " of 10 clusters");
+  CHECK(replaced >= 8);
+}
+
+TEST_CASE("where the floor keeps the limit, or no candidate waits less, a costly one does not replace it") {
+  double kept_worst = 0, broken_worst = 0;
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    const TriedDays kept = try_for({{0.01, 0.001, 0.001, 0.001}, {0, 0.02, 0.05, 0.5}}, 10, seed,
+                                   {Candidate::planner, Candidate::learned});
+    CHECK(kept.in_use == Candidate::floor);
+    CHECK_FALSE(kept.floor_rests);
+    const TriedDays broken = try_for({{0.05, 0.05, 0.045, 0.05}, {0, 0.02, 0.05, 0.5}}, 10, seed,
+                                     {Candidate::planner, Candidate::baseline, Candidate::learned});
+    CHECK(broken.in_use == Candidate::floor);
+    kept_worst += kept.worst_day / 10;
+    broken_worst += broken.worst_day / 10;
+  }
+  MESSAGE("worst day " << 100 * kept_worst << "%; where all break the limit " << 100 * broken_worst << "%");
+  CHECK(kept_worst <= 0.005);
+  CHECK(broken_worst <= 0.005);
+}
+
+TEST_CASE(
+    "a candidate that costs less is not in use where its pods wait beyond the limit and longer than the floor's") {
+  for (std::uint64_t seed = 1; seed <= 10; ++seed)
+    CHECK(try_for({{0.005, 0, 0.03, 0}, {0, 0, -0.1, 0}}, 10, seed, {Candidate::baseline}).in_use == Candidate::floor);
 }
 
 // Block length after blocks on a node where pods come and go, with this mean life.

@@ -283,6 +283,54 @@ TEST_CASE("where pods outlive their block, the difference is unbiased only if bl
     }
 }
 
+TEST_CASE(
+    "an arm in the place of a floor that breaks a budget is the new measure, and the floor returns after a rest") {
+  double more = 0;
+  const double dear = 0.04;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    BestArm arms = offered(3, seed);
+    for (int block = 0; block < 4; ++block) arms.end(BlockOutcome{0, 0, {}});
+    arms.set_breaks_budget(0, true);
+    arms.replace_floor(1);
+    CHECK(arms.state(0) == NetworkState::withdrawn);
+    CHECK(arms.state(1) == NetworkState::in_use);
+    CHECK(arms.arm() == 1);
+    BestArm next({.arms = 3, .seed = seed});
+    REQUIRE(next.restore(arms.saved()));
+    CHECK(next.arm() == 1);
+    const Cluster cluster{{0, std::log1p(dear), std::log1p(0.5)}};
+    more += live(arms, cluster, kDay - 1, seed).worst_day / 20;
+    CHECK(arms.serving() == 1);
+    CHECK(arms.ledger() < 0.0051);
+    arms.end(BlockOutcome{0, 0, {}});
+    CHECK(arms.arm() == 0);  // measures itself again before anything else
+    CHECK(arms.serving() == 0);
+    arms.replace_floor(1);
+    live(arms, cluster, kDay, seed);
+    CHECK(arms.state(0) == NetworkState::withdrawn);  // for two days
+    arms.forget(0);
+    CHECK(arms.serving() == 0);
+  }
+  MESSAGE("a day costs " << 100 * more << "% over a floor that breaks the budget");
+  CHECK(more <= dear + 0.005);
+}
+
+TEST_CASE("an arm is not withdrawn for costing more than one that breaks a budget") {
+  for (const bool breaks : {false, true}) {
+    std::size_t whole = 0;
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+      BestArm arms = offered(2, seed);
+      arms.set_breaks_budget(0, breaks);
+      for (std::size_t day = 0; day < 20; ++day) {
+        live(arms, {0, 0.03}, kDay, seed * 100 + day);
+        whole += arms.state(1) == NetworkState::on_trial && arms.interval(1) && arms.interval(1)->low > 0 ? 1 : 0;
+      }
+      CHECK(arms.serving() == 0);
+    }
+    CHECK((whole > 0) == breaks);
+  }
+}
+
 TEST_CASE("an arm that no copy recommends gets no block, and unmeasured blocks are no evidence") {
   BestArm unworthy({.arms = 2});
   CHECK(live(unworthy, {0, 0.5}, 2 * kDay, 1).worst_day == 0);
