@@ -1,6 +1,6 @@
-// refused_pods: pods that stay unschedulable although nothing has changed for a while: their scheduler refuses all awake
-// nodes, also where the plan sees room. Taints, devices, volumes, ports and spreading are such reasons, which the plan
-// does not know. Only a node that sleeps can take such a pod.
+// refused_pods: pods that stay unschedulable although nothing has changed for a while: their scheduler refuses all
+// awake nodes, also where the plan sees room. Taints, devices, volumes, ports and spreading are such reasons, which the
+// plan does not know. Only a node that sleeps can take such a pod.
 // Limits   a pod counts kSettled after it became unschedulable, and after the last node became awake. One owner's pods
 //          wake kTries nodes, and no more until kForgotten after the last: a pod may fit on no node at all
 // Errors   none
