@@ -30,6 +30,7 @@ void ClusterState::greet(const wire::Hello& hello) {
   node.hello = hello;
   node.connected = true;
   node.incarnation = hello.incarnation;
+  if (node.sleep.asleep) node.clock.reset();  // its monotonic clock stood still while it was suspended
   judge(node);
 }
 

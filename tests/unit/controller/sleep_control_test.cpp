@@ -110,6 +110,21 @@ TEST_CASE_FIXTURE(SleepRig, "pods that must stay hold their node, those of Daemo
   CHECK(cause("n5") == core::ExcludedFor::bare_pod);
 }
 
+TEST_CASE_FIXTURE(SleepRig, "the samples of a node that was suspended are new, although its clock stood still") {
+  report();
+  const std::int64_t stopped_ns = to_ns(clock.mono());
+  NodeSleep asleep;
+  asleep.asleep = true;
+  state.sleeps("n1", asleep);
+  clock.advance(std::chrono::minutes(2));
+  greet("n1", {{"wattle.dev/sleep", "recommend"}});
+  Record record =
+      record_of("n1", static_cast<std::uint64_t>(clock.mono().time_since_epoch() / std::chrono::seconds(1)));
+  record.mono_ns = stopped_ns + record.interval_ns;
+  state.apply("n1", record, clock.mono());
+  CHECK(state.node("n1")->sampled_at == clock.mono());
+}
+
 TEST_CASE_FIXTURE(SleepRig, "a waiting pod counts only on nodes that its node selector allows") {
   placement::PodSpec spec;
   spec.uid = spec.name = "w";
