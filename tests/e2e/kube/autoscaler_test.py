@@ -3,6 +3,7 @@
 
 An increase wakes a sleeper, and a repeated one wakes no more. A node that sleeps is in no group, keeps its Node object,
 and comes back without the taint that Cluster Autoscaler left on it. An order against the plan is refused with the reason.
+POST /api/v1/sleep/order needs the operator's token, and keeps to the rules.
 
 Real     etcd, kube-apiserver, KWOK, controller, agents (of a captured server), the exec driver, the provider with mutual TLS
 Played   Cluster Autoscaler's calls, in the wire format and by the configuration file of its client (autoscaler/internal/call);
@@ -17,6 +18,8 @@ import shutil
 import signal
 import subprocess
 import sys
+import urllib.error
+import urllib.request
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
@@ -25,7 +28,7 @@ import assets  # noqa: E402
 from captured_agent import CAPTURED  # noqa: E402
 from control_plane import ControlPlane  # noqa: E402
 from house import House, HouseError, free_ports, wait_until  # noqa: E402
-from patience import AGES_S, LATE_S, pace  # noqa: E402
+from patience import AGES_S, LATE_S, SOON_S, pace  # noqa: E402
 from resize_test import main  # noqa: E402
 
 AUTOSCALER = HERE.parents[2] / "autoscaler"
@@ -139,6 +142,18 @@ class Sleepers(House):
     def state(self, name):
         return self.record(name)["state"]
 
+    def order(self, order, node, token="a-word-of-operators"):
+        """(status, answer) of POST /api/v1/sleep/order. A plan that is being made is no answer."""
+        def asked():
+            request = urllib.request.Request(f"{self.api()}/api/v1/sleep/order", json.dumps({"order": order, "node": node}).encode(),
+                                             {"Content-Type": "application/json", "Authorization": f"Bearer {token}"})
+            try:
+                with urllib.request.urlopen(request, timeout=SOON_S) as answer:
+                    return answer.status, json.loads(answer.read())
+            except urllib.error.HTTPError as error:
+                return None if error.code == 503 else (error.code, json.loads(error.read()))
+        return self.until(f"{order} of {node} is decided", asked)
+
     # ---- as Cluster Autoscaler calls
 
     def call(self, method, **request):
@@ -226,6 +241,17 @@ def check(house, claim):
           and not house.object_of("n3")["spec"].get("unschedulable"), house.object_of("n3"))
 
 
+def check_orders(house, claim):
+    """Orders of POST /api/v1/sleep/order that the rules refuse; the plan's own decision stays."""
+    house.cli("sleep", "exclude", "n3", "--why", "a test", key="operator")
+    house.until("n3 is awake", lambda: house.state("n3") == "awake" and house.group()[1] == 3)
+    claim("without the operator's token there is no order", house.order("sleep-empty", "n3", "a-guess")[0] == 401)
+    status, answer = house.order("sleep-empty", "n3")
+    claim("a node that an operator excluded is not put to sleep, with the reason", status == 409 and "a test" in answer["error"], (status, answer))
+    status, answer = house.order("sleep-empty", "n1")
+    claim("nor one with a pod that must stay", status == 409 and "stays awake: " in answer["error"] and house.state("n1") == "awake", (status, answer))
+
+
 def run(binaries, version, claims):
     programs = assets.assets(version, ("etcd", "kube-apiserver", "kwok"))
     with ControlPlane(programs) as plane:
@@ -241,6 +267,7 @@ def run(binaries, version, claims):
             house.start("provider", str(plane.dir / "wattle-autoscaler"), "--config", str(house.dir / "provider.yaml"))
             house.until("the provider answers", lambda: house.group()[1] == 3)
             check(house, claims.check)
+            check_orders(house, claims.check)
 
 
 if __name__ == "__main__":

@@ -125,6 +125,18 @@ TEST_CASE_FIXTURE(SleepRig, "the samples of a node that was suspended are new, a
   CHECK(state.node("n1")->sampled_at == clock.mono());
 }
 
+TEST_CASE_FIXTURE(SleepRig, "late records of an earlier boot do not make the samples of this one look old") {
+  report();
+  const auto newest = [&](std::uint64_t number) {
+    state.apply("n1", record_of("n1", number, 2), clock.mono(), true);
+    return state.node("n1")->sampled_at == clock.mono();
+  };
+  CHECK(newest(1));
+  state.apply("n1", record_of("n1", 1'000'000, 1), clock.mono());
+  clock.advance(std::chrono::seconds(1));
+  CHECK(newest(2));
+}
+
 TEST_CASE_FIXTURE(SleepRig, "a waiting pod counts only on nodes that its node selector allows") {
   placement::PodSpec spec;
   spec.uid = spec.name = "w";
