@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/formatted.hpp"
 #include "common/json/value.hpp"
 #include "common/version.hpp"
 
@@ -22,11 +23,7 @@ std::string_view kind_name(EnergyKind kind) {
   return kNames[static_cast<std::size_t>(kind)];
 }
 
-std::string figure(double value, int digits = 1) {
-  std::array<char, 40> text{};
-  std::snprintf(text.data(), text.size(), "%.*f", digits, value);
-  return text.data();
-}
+std::string figure(double value) { return fixed(value, 1); }
 
 Report number_or_null(std::optional<double> value) { return value ? Report(std::round(*value * 1e3) / 1e3) : Report(); }
 
@@ -170,7 +167,7 @@ std::vector<AcceptTally::Verdict> AcceptTally::attributed() const {
       const double given_w = static_cast<double>(alone.load_uj[load]) * 1e-6 / alone.seconds;
       const double rise_w = *power_w - *idle;
       verdict.found = figure(given_w) + " W attributed, " + figure(rise_w) + " W above idle, " +
-                      figure(static_cast<double>(alone.load_usage_us[load]) * 1e-6 / alone.seconds, 2) + " cores";
+                      fixed(static_cast<double>(alone.load_usage_us[load]) * 1e-6 / alone.seconds, 2) + " cores";
       // Attributed power may include idle power: at most the total power, and at least half of the rise.
       if (rise_w >= kLeastRise_w) verdict.good = given_w >= rise_w / 2 && given_w <= *power_w;
     }
@@ -184,7 +181,7 @@ AcceptTally::Verdict AcceptTally::own_cost() const {
   const PhaseSums all = all_phases();
   if (all.seconds <= 0) return out;
   const double cores = all.own_cpu_s / all.seconds;
-  out.found = figure(cores, 4) + " cores, " + figure(static_cast<double>(own_memory_bytes_) / (1 << 20)) + " MiB";
+  out.found = fixed(cores, 4) + " cores, " + figure(static_cast<double>(own_memory_bytes_) / (1 << 20)) + " MiB";
   out.good = cores <= kOwnCores;
   return out;
 }
@@ -259,7 +256,7 @@ std::string AcceptTally::text() const {
     const auto power_w = sums.power_w();
     out += std::string(kAcceptPhases[i].name) + ": " + figure(sums.seconds) + " s, " +
            (power_w ? figure(*power_w) + " W" : std::string("no energy measured")) + ", " +
-           figure(sums.seconds > 0 ? sums.used_core_seconds / sums.seconds : 0, 2) + " cores";
+           fixed(sums.seconds > 0 ? sums.used_core_seconds / sums.seconds : 0, 2) + " cores";
     for (const auto& [name, sum] : sums.by_source)
       if (const auto one_w = watts(sum)) out += ", " + name + " " + figure(*one_w) + " W";
     out += "\n";

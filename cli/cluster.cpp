@@ -78,7 +78,7 @@ struct Cluster::Folder {
 
 class Cluster::Session final : public kube::Api {
  public:
-  // Makes a session for a server whose login is in files.
+  // Opens a session with a server whose credentials are in files.
   Session(kube::ApiServer server, std::shared_ptr<Folder> folder)
       : server_(std::move(server)), folder_(std::move(folder)), api_(server_, kPatience, kPatience) {}
   // Runs the credential plugin and makes a session with its login.

@@ -39,7 +39,7 @@ struct ExecCredential {
   std::optional<std::int64_t> expires_s;  // Unix time; unset: valid while this process runs
 };
 
-// Reads `exec` of one user. `name` is the kubeconfig's name for errors.
+// Reads the entry `exec` of a user. Errors contain `name`, the name of the kubeconfig.
 Result<ExecLogin> read_exec(const View& exec, const std::string& name);
 Result<ExecCredential> parse_exec_credential(const std::string& text, const ExecLogin& login);
 

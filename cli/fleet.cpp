@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <map>
 #include <set>
 
@@ -10,6 +9,7 @@
 #include "cli/power_states.hpp"
 #include "cli/pre/rules.hpp"
 #include "cli/view.hpp"
+#include "common/formatted.hpp"
 
 namespace wattle::cli {
 
@@ -67,11 +67,7 @@ void judge_versions(Findings& out, const View& nodes, const View& status) {
   if (others.empty() && all > 0) out.ok("versions", "all " + ours);
 }
 
-std::string seconds_text(double value_s) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%+.1f s", value_s);
-  return text;
-}
+std::string seconds_text(double value_s) { return formatted("%+.1f s", value_s); }
 
 // Placement uses only monotonic clocks; displayed times, tokens and certificates do not.
 void judge_clocks(Findings& out, const View& doctor) {

@@ -3,8 +3,9 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
 #include <ctime>
+
+#include "common/formatted.hpp"
 
 namespace wattle::cli {
 
@@ -27,9 +28,7 @@ std::string scaled(double value, double step, const std::array<const char*, N>& 
 
 std::string number(std::optional<double> value, int digits) {
   if (!value || !std::isfinite(*value)) return kNothing;
-  std::array<char, 352> text{};  // the longest double has 309 digits before its point
-  std::snprintf(text.data(), text.size(), "%.*f", digits, *value);
-  std::string out = text.data();
+  std::string out = fixed(*value, digits);
   return out.find_first_not_of("-0.") == std::string::npos && out.front() == '-' ? out.substr(1) : out;
 }
 

@@ -25,7 +25,7 @@ namespace {
 using std::chrono::milliseconds;
 constexpr milliseconds kHttpPatience{2000};
 constexpr milliseconds kChangePatience{10'000};       // the audit is on disk then
-constexpr Duration kHangs = std::chrono::seconds(5);  // a loop that has not turned for that long
+constexpr Duration kHangs = std::chrono::seconds(5);  // a loop that has not turned for this long hangs
 constexpr std::size_t kTasks = 64;
 constexpr std::size_t kMaxClusterModelBytes = std::size_t{256} << 20;
 constexpr std::string_view kApi = "/api/v1/";

@@ -1,6 +1,5 @@
 #include "load/arrivals.hpp"
 
-#include <algorithm>
 #include <utility>
 
 namespace wattle::load {

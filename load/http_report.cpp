@@ -2,9 +2,8 @@
 
 #include <array>
 #include <cinttypes>
-#include <cstdarg>
-#include <cstdio>
 
+#include "common/formatted.hpp"
 #include "common/json/value.hpp"
 
 namespace wattle::load {
@@ -16,15 +15,6 @@ struct Share {
 };
 constexpr std::array<Share, 5> kShares{
     {{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"p99.9", 0.999}, {"p99.99", 0.9999}}};
-
-[[gnu::format(printf, 1, 2)]] std::string formatted(const char* format, ...) {
-  std::array<char, 512> text{};
-  va_list rest;
-  va_start(rest, format);
-  std::vsnprintf(text.data(), text.size(), format, rest);
-  va_end(rest);
-  return text.data();
-}
 
 std::string spread_text(const char* name, const Spread& spread) {
   std::string out = formatted("%-24s%11.3f", name, spread.mean_ms());

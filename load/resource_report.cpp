@@ -1,7 +1,6 @@
 // Reports the used resources, as text for people and JSON for programs.
-#include <array>
-#include <cstdio>
 
+#include "common/formatted.hpp"
 #include "common/json/value.hpp"
 #include "load/resource.hpp"
 
@@ -32,26 +31,19 @@ std::string name_of(Resource resource) { return std::string(kResourceNames[stati
 }  // namespace
 
 std::string resource_text(const ResourceUse& use) {
-  std::array<char, 256> line{};
-  std::snprintf(line.data(), line.size(), "%-10s%12s%12s  %-8s%12s\n", "", "wanted", "reached", "", "CPU used");
-  std::string out = line.data();
+  std::string out = formatted("%-10s%12s%12s  %-8s%12s\n", "", "wanted", "reached", "", "CPU used");
   double cpu_cores = 0;
   for (const Reached& each : use.resources) {
     const Shown as = shown(each.resource);
-    std::snprintf(line.data(), line.size(), "%-10s%12.*f%12.*f  %-8s%12.3f cores\n", name_of(each.resource).c_str(),
-                  as.digits, each.wanted * as.factor, as.digits, each.reached * as.factor, as.unit, each.cpu_cores);
-    out += line.data();
+    out += formatted("%-10s%12.*f%12.*f  %-8s%12.3f cores\n", name_of(each.resource).c_str(), as.digits,
+                     each.wanted * as.factor, as.digits, each.reached * as.factor, as.unit, each.cpu_cores);
     cpu_cores += each.cpu_cores;
   }
-  std::snprintf(line.data(), line.size(), "over %.1f s, %.3f cores in total\n", seconds(use.lasted), cpu_cores);
-  out += line.data();
+  out += formatted("over %.1f s, %.3f cores in total\n", seconds(use.lasted), cpu_cores);
   for (const Reached& each : use.resources) {
-    if (each.resource == Resource::disk && each.storage_bytes_per_s < each.reached / 2) {
-      std::snprintf(line.data(), line.size(),
-                    "only %.2f MB/s reached storage: the folder is in memory or shared (--directory)\n",
-                    each.storage_bytes_per_s / 1e6);
-      out += line.data();
-    }
+    if (each.resource == Resource::disk && each.storage_bytes_per_s < each.reached / 2)
+      out += formatted("only %.2f MB/s reached storage: the folder is in memory or shared (--directory)\n",
+                       each.storage_bytes_per_s / 1e6);
     if (each.resource == Resource::network)
       out += "network counts all traffic of the loopback interface, including that of other programs\n";
   }
@@ -74,14 +66,11 @@ std::string resource_json(const ResourceUse& use) {
 }
 
 std::string resource_line(const ResourceUse& use) {
-  std::array<char, 128> part{};
-  std::snprintf(part.data(), part.size(), "%5.0f s", seconds(use.lasted));
-  std::string out = part.data();
+  std::string out = formatted("%5.0f s", seconds(use.lasted));
   for (const Reached& each : use.resources) {
     const Shown as = shown(each.resource);
-    std::snprintf(part.data(), part.size(), ", %s %.*f of %.*f %s", name_of(each.resource).c_str(), as.digits,
-                  each.reached * as.factor, as.digits, each.wanted * as.factor, as.unit);
-    out += part.data();
+    out += formatted(", %s %.*f of %.*f %s", name_of(each.resource).c_str(), as.digits, each.reached * as.factor,
+                     as.digits, each.wanted * as.factor, as.unit);
   }
   return out;
 }

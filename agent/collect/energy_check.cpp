@@ -1,7 +1,8 @@
 #include "agent/collect/energy_check.hpp"
 
 #include <algorithm>
-#include <cstdio>
+
+#include "common/formatted.hpp"
 
 namespace wattle::agent {
 
@@ -22,11 +23,7 @@ bool always_counts(EnergyKind kind) {
   return kind == EnergyKind::package || kind == EnergyKind::core || kind == EnergyKind::dram;
 }
 
-std::string watts(double power_w) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.1f W", power_w);
-  return text.data();
-}
+std::string watts(double power_w) { return fixed(power_w, 1) + " W"; }
 
 struct Sum {
   double energy_uj = 0;
@@ -91,10 +88,9 @@ void EnergyCheck::judge_counter(EnergySource source, DomainEnergy& domain, Durat
   counter.busy_core_s += *busy_core_s;
   counter.still = counter.still || (counter.still_for >= kStill_after && counter.busy_core_s >= kStill_busy_core_s);
   if (counter.still) {
-    std::array<char, 96> text{};
-    std::snprintf(text.data(), text.size(), "stands still: 0 J in %.0f s with %.1f core-seconds of CPU time",
-                  seconds(counter.still_for), counter.busy_core_s);
-    return withhold(source, domain, EnergyFault::still, text.data());
+    return withhold(source, domain, EnergyFault::still,
+                    formatted("stands still: 0 J in %.0f s with %.1f core-seconds of CPU time",
+                              seconds(counter.still_for), counter.busy_core_s));
   }
   domain.gap = domain.gap || *busy_core_s > 0;
 }

@@ -338,7 +338,7 @@ func (p *Provider) namesIn(request *wire.DeleteRequest) ([]string, error) {
 	return names, nil
 }
 
-// NodeGroupDecreaseTargetSize gives up wakes: the nodes do not count until they run. The controller calls no wake off.
+// NodeGroupDecreaseTargetSize gives up wakes: the nodes do not count until they run. The controller cancels no wake.
 func (p *Provider) NodeGroupDecreaseTargetSize(_ context.Context, request *wire.SizeRequest) (*wire.Empty, error) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()

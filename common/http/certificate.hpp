@@ -1,5 +1,5 @@
-// certificate: creates self-signed certificates, for an endpoint whose clients get the certificate as their authority,
-// and reads when certificates expire.
+// certificate: creates self-signed certificates for endpoints whose clients trust exactly that certificate, and reads
+// when certificates expire.
 // Source   a new P-256 key; PEM
 // Errors   io (OpenSSL refuses), malformed (no certificate in it), those of the file
 // Threads  any

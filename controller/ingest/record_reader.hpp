@@ -93,7 +93,7 @@ class RecordReader {
     bool live = false;
     std::size_t next = 0;
     std::optional<StoreItem> item;  // of the last record, to store once the sink has seen all of it
-    bool changed = false;           // that record is not as it was received
+    bool changed = false;           // the sink has changed that record
   };
   enum class Taken { yes, no, full };
   Taken take_gap(const std::string& node, NodeHistory& history, const RecordGap& gap);

@@ -47,7 +47,7 @@ class Telemetry {
   std::vector<wire::Message> receive(const transport::Incoming& incoming);
   // True if the sink paused within that message, which must outlive its reading.
   bool reads() const { return reader_.reads(); }
-  // Goes on with that message as receive() does.
+  // Continues with that message as receive() does.
   std::vector<wire::Message> read_on();
   // Takes the unread rest of the last message as a message of its own; receive it next for this peer.
   std::optional<std::string> take_rest() { return reader_.take_rest(); }

@@ -1,18 +1,13 @@
 #include "controller/provision/replica_book.hpp"
 
 #include <array>
-#include <cstdio>
+
+#include "common/formatted.hpp"
 
 namespace wattle::controller {
 namespace {
 
 constexpr Duration kReplicaMinute = std::chrono::minutes(1);
-
-std::string rounded(double value, int digits) {
-  char text[64];
-  std::snprintf(text, sizeof text, "%.*f", digits, value);
-  return text;
-}
 
 std::optional<double> used_by_all(const RequestWorkload& workload, std::size_t running) {
   if (workload.reporting == 0 || 2 * workload.reporting < running) return std::nullopt;
@@ -140,12 +135,12 @@ std::vector<std::string> replica_words(const ReplicaBook& book, const std::strin
     return {workload.request.cpu_cores > 0
                 ? "Replicas: no suggestion yet (needs ten minutes with requests and CPU use)."
                 : "Replicas: no suggestion, because its pods request no CPU."};
-  const std::string rate = "Replicas: " + rounded(*rule->rate_rps(), 1) + " requests/s now, " +
-                           rounded(next->expected.rate_rps, 1) + " expected in the next minute, up to " +
-                           rounded(next->expected.high_rps, 1) + " in nine of ten minutes.";
-  const std::string each = "A request takes " + rounded(1000 * next->core_s_per_request, 2) +
-                           " ms of CPU time, so a replica can serve " + rounded(next->replica_rps, 1) + "/s with " +
-                           rounded(100 * next->aim_ratio, 0) + "% of its CPU request.";
+  const std::string rate = "Replicas: " + fixed(*rule->rate_rps(), 1) + " requests/s now, " +
+                           fixed(next->expected.rate_rps, 1) + " expected in the next minute, up to " +
+                           fixed(next->expected.high_rps, 1) + " in nine of ten minutes.";
+  const std::string each = "A request takes " + fixed(1000 * next->core_s_per_request, 2) +
+                           " ms of CPU time, so a replica can serve " + fixed(next->replica_rps, 1) + "/s with " +
+                           fixed(100 * next->aim_ratio, 0) + "% of its CPU request.";
   std::string last = "Suggested: " + std::to_string(next->replicas) +
                      " replicas; current: " + std::to_string(book.replicas_of(key, workload)) +
                      ". Wattle never changes the number of replicas.";

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <optional>
+
+#include "common/formatted.hpp"
 
 namespace wattle::controller {
 namespace {
@@ -11,17 +12,9 @@ namespace {
 constexpr double kSecondsPerHour = 3600, kSecondsPerMinute = 60;
 constexpr double kBytesPerMiB = 1 << 20;
 
-std::string cores_text(double value) {
-  char text[48];
-  std::snprintf(text, sizeof text, "%.3g cores", value);
-  return text;
-}
+std::string cores_text(double value) { return formatted("%.3g cores", value); }
 
-std::string memory_text(double value) {
-  char text[48];
-  std::snprintf(text, sizeof text, "%.0f MiB", value / kBytesPerMiB);
-  return text;
-}
+std::string memory_text(double value) { return fixed(value / kBytesPerMiB, 0) + " MiB"; }
 
 struct ResourceWords {
   const char* name;

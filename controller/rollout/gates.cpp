@@ -1,6 +1,6 @@
 #include "controller/rollout/gates.hpp"
 
-#include <cstdio>
+#include "common/formatted.hpp"
 
 namespace wattle::controller {
 namespace {
@@ -32,11 +32,7 @@ std::string waiting_gate(const GateEvidence& evidence) { return budget_gate(evid
 std::string late_gate(const GateEvidence& evidence) { return budget_gate(evidence.budgets.late, late_words); }
 
 std::string share_and_limit(double share, double limit) {
-  const auto percent = [](double ratio) {
-    char text[32];
-    std::snprintf(text, sizeof text, ratio < 0.995 ? "%.2g%%" : "%.0f%%", 100 * ratio);
-    return std::string(text);
-  };
+  const auto percent = [](double ratio) { return formatted(ratio < 0.995 ? "%.2g%%" : "%.0f%%", 100 * ratio); };
   return percent(share) + " of their time (limit " + percent(limit) + ")";
 }
 

@@ -23,12 +23,20 @@ class ClockMap {
       since_ = received;
     }
     now_ns_ = std::min(now_ns_, offset_ns);
-    return mono_from_ns(std::min(node_mono_ns + std::min(now_ns_, before_ns_), to_ns(received)));
+    return mapped(node_mono_ns, received);
+  }
+  // Maps the time of a record that arrives late, and does not learn from it: it may be of an earlier boot.
+  MonoTime map_late(std::int64_t node_mono_ns, MonoTime received) const {
+    return since_ ? mapped(node_mono_ns, received) : received;
   }
   // Call after a reboot of the node, whose clock then restarts.
   void reset() { since_.reset(); }
 
  private:
+  MonoTime mapped(std::int64_t node_mono_ns, MonoTime received) const {
+    return mono_from_ns(std::min(node_mono_ns + std::min(now_ns_, before_ns_), to_ns(received)));
+  }
+
   static constexpr Duration kHalf = std::chrono::minutes(5);
   std::optional<MonoTime> since_;
   std::int64_t now_ns_ = 0, before_ns_ = 0;

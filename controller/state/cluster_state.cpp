@@ -59,9 +59,7 @@ RecordNews ClusterState::apply(const std::string& name, const Record& record, Mo
   Node& node = *nodes_.find(name);
   news.turn = turn_of(node, record, ahead, news.again);
   if (news.turn == Turn::late) {
-    // Records of another incarnation may have the clock of another boot.
-    const bool same_clock = record.incarnation == node.record_incarnation;
-    news.at = same_clock ? node.clock.map(record.mono_ns, received) : received;
+    news.at = node.clock.map_late(record.mono_ns, received);
     if (!ahead) add_late(node, record);
     return news;
   }

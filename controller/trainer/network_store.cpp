@@ -61,9 +61,9 @@ NetworkStore::NetworkStore(const LearnConfig& config, const placement::RewardCon
       begin_(std::move(begin)),
       clock_(clock),
       log_(log),
-      anchor_(network, 1),  // a step towards the network trusted last after each gradient step
+      trusted_(network, slot, log),
       serving_from_(origin.from) {
-  if (!origin.from.empty()) trust(network_.weights(), origin, false);
+  if (!origin.from.empty()) trusted_.trust(network_.weights(), origin, reward_.preset, false);
 }
 
 placement::RewardConfig NetworkStore::learned_by() const {
@@ -137,10 +137,7 @@ Status NetworkStore::keep(const std::string& preset, const models::Weights& netw
 }
 
 Status NetworkStore::begin_initial() {
-  anchor_.release();
-  trusted_.clear();
-  trusted_chosen_ = false;
-  slot_.trust(nullptr, {});
+  trusted_.release();
   origin_ = {};
   if (!begin_) return network_.restore(untrained_);
   WATTLE_TRY(const BegunNetwork begun, begin_(reward_));
@@ -149,7 +146,7 @@ Status NetworkStore::begin_initial() {
                {{"error", *begun.first.fault}});
   WATTLE_CHECK(network_.restore(begun.trainer->checkpoint()));
   origin_ = begun.first.origin();
-  if (begun.first.network) trust(network_.weights(), origin_, false);
+  if (begun.first.network) trusted_.trust(network_.weights(), origin_, reward_.preset, false);
   return {};
 }
 
@@ -182,25 +179,11 @@ Status NetworkStore::begin_preset() {
   return begun;
 }
 
-void NetworkStore::trust(const models::Weights& weights, const NetworkOrigin& origin, bool chosen) {
-  auto frozen = placement::network_of(weights, network_.steps(), "network " + origin.from, origin.on_prior);
-  if (const Status trusted = anchor_.trust(weights); !trusted || !frozen) {
-    log_.error("anchor.disabled", "learning is not anchored to the trusted network",
-               {{"network", origin.from}, {"error", !trusted ? trusted.error() : frozen.error()}});
-    return;
-  }
-  trusted_ = weights;
-  trusted_origin_ = origin;
-  trusted_chosen_ = chosen;
-  slot_.trust(std::move(*frozen),
-              {models::network_digest(weights), origin.from, text_of(reward_.preset), origin.from, origin.certificate});
-}
-
 // The networks that manifest() describes.
 models::Weights NetworkStore::networks() const {
   models::Weights all;
   models::add_prefixed(all, network_.checkpoint(), models::kNetworkPrefix);
-  if (trusted_chosen_) models::add_prefixed(all, trusted_, models::kTrustedPrefix);
+  if (trusted_.chosen()) models::add_prefixed(all, trusted_.weights(), models::kTrustedPrefix);
   return all;
 }
 
@@ -208,22 +191,22 @@ models::Weights NetworkStore::networks() const {
 void NetworkStore::trust_kept(const models::LoadedCheckpoint& kept) {
   if (!kept.manifest.trusted) return;
   const models::TrustedNetwork& trusted = *kept.manifest.trusted;
-  trust(models::with_prefix(kept.tensors, models::kTrustedPrefix),
-        {trusted.name, trusted.on_prior, trusted.certificate}, true);
+  trusted_.trust(models::with_prefix(kept.tensors, models::kTrustedPrefix),
+                 {trusted.name, trusted.on_prior, trusted.certificate}, reward_.preset, true);
 }
 
 // The promoted network is trusted where no later choice is.
 void NetworkStore::trust_promoted() {
-  if (trusted_chosen_) return;
+  if (trusted_.chosen()) return;
   const auto kept = checkpoints_.load(kPromotedModel, placement::feature_schema_hash());
   if (!kept || !fits_preset(kept->manifest)) return;
-  trust(models::with_prefix(kept->tensors, models::kOnlinePrefix),
-        {kPromotedModel, on_prior(kept->manifest), kept->manifest.certificate}, true);
+  trusted_.trust(models::with_prefix(kept->tensors, models::kOnlinePrefix),
+                 {kPromotedModel, on_prior(kept->manifest), kept->manifest.certificate}, reward_.preset, true);
 }
 
 Status NetworkStore::stepped(std::span<const models::Transition> batch) {
   if (joules_judge(reward_)) return {};
-  return anchor_.stepped(batch);
+  return trusted_.stepped(batch);
 }
 
 Status NetworkStore::serve(const std::deque<models::Observation>& recent) {
@@ -243,9 +226,7 @@ models::Manifest NetworkStore::manifest(const Figures& figures) const {
   manifest.network = digest_of(network_);
   manifest.reward = placement::to_string(reward_.preset);
   manifest.on_prior = origin_.on_prior;
-  if (trusted_chosen_)
-    manifest.trusted =
-        models::TrustedNetwork{trusted_origin_.from, trusted_origin_.on_prior, trusted_origin_.certificate};
+  manifest.trusted = trusted_.described();
   return manifest;
 }
 
@@ -256,23 +237,24 @@ Result<std::string> NetworkStore::save_as(const std::string& name, const Figures
   saved.trusted.reset();  // the network alone
   if (name == kPromotedModel) saved.certificate = kPromotedHere;
   WATTLE_CHECK(checkpoints_.save_as(name, network, saved));
-  if (name == kPromotedModel) trust(network_.weights(), {name, origin_.on_prior, kPromotedHere}, true);
+  if (name == kPromotedModel)
+    trusted_.trust(network_.weights(), {name, origin_.on_prior, kPromotedHere}, reward_.preset, true);
   return "step " + std::to_string(network_.steps()) + " as " + name;
 }
 
 // Keeps the trusted network, which served; the promotion does not make the learning one trusted.
 Result<std::string> NetworkStore::keep_trusted(const Figures& figures) {
-  WATTLE_TRY(const auto network, make_network(config_, trusted_));
+  WATTLE_TRY(const auto network, make_network(config_, trusted_.weights()));
   models::Weights all;
   models::add_prefixed(all, network->checkpoint(), models::kNetworkPrefix);
   models::Manifest kept = manifest(figures);
   kept.step = network->steps();
-  kept.network = models::network_digest(trusted_);
-  kept.on_prior = trusted_origin_.on_prior;
-  kept.certificate = trusted_origin_.certificate;
+  kept.network = models::network_digest(trusted_.weights());
+  kept.on_prior = trusted_.origin().on_prior;
+  kept.certificate = trusted_.origin().certificate;
   kept.trusted.reset();
   WATTLE_CHECK(checkpoints_.save_as(kPromotedModel, all, kept));
-  return trusted_origin_.from + " as " + kPromotedModel;
+  return trusted_.origin().from + " as " + kPromotedModel;
 }
 
 // The network that serves goes on; this one waits for an order to load it.
@@ -329,7 +311,7 @@ Status NetworkStore::load(const std::string& name, const std::deque<models::Obse
   from_step_ = network_.steps();
   serving_from_ = name;
   origin_ = {name, on_prior(loaded.manifest), loaded.manifest.certificate};
-  trust(network_.weights(), origin_, true);
+  trusted_.trust(network_.weights(), origin_, reward_.preset, true);
   return {};
 }
 

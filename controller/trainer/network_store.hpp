@@ -1,4 +1,4 @@
-// network_store: the networks of a trainer: the one that learns, the trusted one that it is held to, and the kept ones.
+// network_store: the networks of a trainer: the one that learns, the trusted one (trusted_model), and the kept ones.
 // Names    checkpoints without a name continue learning after a restart. Networks with a name wait for an order. Each
 //          reward preset has its own networks, kept under kept_name() while another preset is in force; kPromotedModel
 //          is that of the last promotion
@@ -18,10 +18,10 @@
 #include "common/clock.hpp"
 #include "common/log.hpp"
 #include "controller/config.hpp"
-#include "controller/trainer/anchor.hpp"
 #include "controller/trainer/initial_network.hpp"
 #include "controller/trainer/model_orders.hpp"
 #include "controller/trainer/serving_model.hpp"
+#include "controller/trainer/trusted_model.hpp"
 #include "models/frozen/checkpoint.hpp"
 #include "models/frozen/trainer.hpp"
 #include "placement/learn/learner.hpp"
@@ -76,7 +76,7 @@ class NetworkStore {
   Result<models::LoadedCheckpoint> load_named(const std::string& name) const;
   Result<std::string> add(const ModelOrder& order);
   Result<std::string> save_as(const std::string& name, const Figures& figures);
-  bool trusts() const { return !trusted_.empty(); }
+  bool trusts() const { return trusted_.present(); }
   // Keeps the trusted network, which serves, as the promoted one.
   Result<std::string> keep_trusted(const Figures& figures);
   bool on_prior(const models::Manifest& manifest) const;
@@ -87,7 +87,6 @@ class NetworkStore {
 
  private:
   Status begin_initial();
-  void trust(const models::Weights& weights, const NetworkOrigin& origin, bool chosen);
   void trust_kept(const models::LoadedCheckpoint& kept);
   Status keep(const std::string& preset, const models::Weights& networks, const models::Manifest& manifest);
   Status of_preset(const models::LoadedCheckpoint& loaded, const std::string& name) const;
@@ -104,10 +103,7 @@ class NetworkStore {
   const BeginNetwork begin_;
   const Clock& clock_;
   const Log& log_;
-  Anchor anchor_;
-  models::Weights trusted_;  // of the network that is held to, and where it is from; empty: none is
-  NetworkOrigin trusted_origin_;
-  bool trusted_chosen_ = false;  // by an operator or a promotion: checkpoints keep it. False: the preset begins with it
+  TrustedModel trusted_;
   std::uint64_t from_step_ = 0;  // of the network that was loaded last
   std::string serving_network_, serving_from_;
   std::vector<models::ListedCheckpoint> listed_;

@@ -1,10 +1,9 @@
 #include "lab/ablations/worlds.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <utility>
 
+#include "common/formatted.hpp"
 #include "common/json/value.hpp"
 #include "sim/policies/contestant.hpp"
 
@@ -142,17 +141,14 @@ Result<std::vector<WorldTable>> compare_in_worlds(const Dataset& data, const Wor
 
 std::string to_table(const std::vector<WorldTable>& tables) {
   std::string out;
-  std::array<char, 200> line{};
   for (const WorldTable& table : tables) {
-    std::snprintf(line.data(), line.size(), "%s, best alternative: %s\n%-18s %26s %26s %10s %8s\n", table.world.c_str(),
-                  table.best.empty() ? "-" : table.best.c_str(), "", "energy / node-order - 1", "energy / best - 1",
-                  "waiting %", "late %");
-    out += line.data();
+    out += formatted("%s, best alternative: %s\n%-18s %26s %26s %10s %8s\n", table.world.c_str(),
+                     table.best.empty() ? "-" : table.best.c_str(), "", "energy / node-order - 1", "energy / best - 1",
+                     "waiting %", "late %");
     for (const WorldRow& row : table.rows) {
-      std::snprintf(line.data(), line.size(), "%-18s %26s %26s %10.2f %8.2f\n", row.policy.c_str(),
-                    percent(row.over_floor).c_str(), percent(row.over_best).c_str(),
-                    100 * mean_of(row, &DayFigures::waiting), 100 * mean_of(row, &DayFigures::late));
-      out += line.data();
+      out += formatted("%-18s %26s %26s %10.2f %8.2f\n", row.policy.c_str(), percent(row.over_floor).c_str(),
+                       percent(row.over_best).c_str(), 100 * mean_of(row, &DayFigures::waiting),
+                       100 * mean_of(row, &DayFigures::late));
     }
     out += "\n";
   }

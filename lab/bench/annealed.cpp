@@ -1,6 +1,5 @@
 #include "lab/bench/annealed.hpp"
 
-#include <algorithm>
 #include <cassert>
 #include <cmath>
 

@@ -1,8 +1,7 @@
 // bench_report: formats benches for people (to_table) and programs (to_json).
-#include <array>
 #include <cmath>
-#include <cstdio>
 
+#include "common/formatted.hpp"
 #include "common/json/value.hpp"
 #include "lab/bench/bench.hpp"
 
@@ -14,16 +13,6 @@ std::string percent(const std::optional<Interval>& interval) {
   return interval ? interval_text(*interval, {.scale = 100}) : "-";
 }
 
-std::string padded(const std::string& text, std::size_t width) {
-  return text.size() < width ? std::string(width - text.size(), ' ') + text : text;
-}
-
-std::string number(double value, int decimals) {
-  std::array<char, 40> text{};
-  std::snprintf(text.data(), text.size(), "%.*f", decimals, value);
-  return text.data();
-}
-
 double mean_of(const BenchRule& rule, double RunFigures::*what) {
   std::vector<double> values;
   for (const RunFigures& each : rule.runs) values.push_back(each.*what);
@@ -33,7 +22,7 @@ double mean_of(const BenchRule& rule, double RunFigures::*what) {
 std::string joules_of_work(const BenchRule& rule) {
   std::vector<double> values;
   for (const RunFigures& each : rule.runs) values.push_back(each.energy_j / each.work_core_s);
-  return std::isfinite(values.front()) ? number(mean(values), 2) : "-";
+  return std::isfinite(values.front()) ? fixed(mean(values), 2) : "-";
 }
 
 double share(const WaitedTime& time) { return time.pod_s > 0 ? time.waited_pod_s / time.pod_s : 0; }
@@ -69,9 +58,9 @@ std::string waiting_table(const BenchTable& table) {
                     padded("hours beyond", 15) + "  by hour\n";
   for (const BenchRule& rule : table.rules) {
     out += rule.name + std::string(rule.name.size() < 15 ? 15 - rule.name.size() : 1, ' ') +
-           padded(percent(rule.later_waiting), 24) +
-           padded(number(100 * mean_of(rule, &RunFigures::wait_limit), 2), 8) + padded(hours_over(rule), 15) + " ";
-    for (const WaitedTime& hour : hours_of(rule)) out += " " + number(100 * share(hour), 2);
+           padded(percent(rule.later_waiting), 24) + padded(fixed(100 * mean_of(rule, &RunFigures::wait_limit), 2), 8) +
+           padded(hours_over(rule), 15) + " ";
+    for (const WaitedTime& hour : hours_of(rule)) out += " " + fixed(100 * share(hour), 2);
     out += "\n";
   }
   return out;
@@ -80,8 +69,8 @@ std::string waiting_table(const BenchTable& table) {
 // Shares of placements that gave one node, and one zone, more than half of an owner's replicas.
 std::string over_half(const BenchRule& rule) {
   const double replicas = std::max(1.0, mean_of(rule, &RunFigures::replicas));
-  return number(100 * mean_of(rule, &RunFigures::node_over_half) / replicas, 2) + ", " +
-         number(100 * mean_of(rule, &RunFigures::zone_over_half) / replicas, 2);
+  return fixed(100 * mean_of(rule, &RunFigures::node_over_half) / replicas, 2) + ", " +
+         fixed(100 * mean_of(rule, &RunFigures::zone_over_half) / replicas, 2);
 }
 
 std::string describe(const BenchResult& result) {
@@ -91,19 +80,19 @@ std::string describe(const BenchResult& result) {
                      std::string(to_string(options.cluster_model)) + " knowledge" +
                      (result.options.cold ? ", cold" : ", warm");
   if (!options.churn)
-    text += ", " + number(100 * options.fill_low, 0) + "-" + number(100 * options.fill_high, 0) + "% requested";
+    text += ", " + fixed(100 * options.fill_low, 0) + "-" + fixed(100 * options.fill_high, 0) + "% requested";
   if (options.sizes == Sizes::openb) text += ", sizes and lives of openb";
   if (options.crowded) text += ", crowded";
-  text += ", at most " + number(100 * options.owner_share, 0) + "% of an owner on a node or in one of " +
+  text += ", at most " + fixed(100 * options.owner_share, 0) + "% of an owner on a node or in one of " +
           std::to_string(options.zones) + " zones";
   if (options.crowded_ratio != 1)
-    text += ", pods wait from " + number(100 * options.crowded_ratio, 0) + "% of the cores wanted on";
+    text += ", pods wait from " + fixed(100 * options.crowded_ratio, 0) + "% of the cores wanted on";
   if (options.shift.odd_waiting != 1)
-    text += ", pods wait " + number(options.shift.odd_waiting, 2) + " times as long as was learned";
+    text += ", pods wait " + fixed(options.shift.odd_waiting, 2) + " times as long as was learned";
   if (options.shift.pairs > 0)
-    text += ", pairs disturb each other by " + number(options.shift.pairs, 2) +
-            (options.shift.pairs_from_s > 0 ? " from " + number(options.shift.pairs_from_s, 0) + " s on" : "");
-  if (result.options.defer_s > 0) text += ", put off for " + number(result.options.defer_s, 0) + " s at most";
+    text += ", pairs disturb each other by " + fixed(options.shift.pairs, 2) +
+            (options.shift.pairs_from_s > 0 ? " from " + fixed(options.shift.pairs_from_s, 0) + " s on" : "");
+  if (result.options.defer_s > 0) text += ", put off for " + fixed(result.options.defer_s, 0) + " s at most";
   if (result.options.look_ahead > 0) text += ", " + std::to_string(result.options.look_ahead) + " next pods known";
   return text + ", data: " + result.origin + " (" + (options.side == Side::report ? "reporting" : "training") +
          " servers and days)";
@@ -128,23 +117,23 @@ std::string to_table(const BenchResult& result) {
            padded("over half: node, zone %", 26) + "\n";
     for (const BenchRule& rule : table.rules) {
       out += rule.name + std::string(rule.name.size() < 15 ? 15 - rule.name.size() : 1, ' ') +
-             padded(number(mean_of(rule, &RunFigures::energy_j) / 3.6e6, 2), 9) +
-             padded(number(100 * mean_of(rule, &RunFigures::waiting), 3), 11) + padded(percent(rule.gap), 24) +
+             padded(fixed(mean_of(rule, &RunFigures::energy_j) / 3.6e6, 2), 9) +
+             padded(fixed(100 * mean_of(rule, &RunFigures::waiting), 3), 11) + padded(percent(rule.gap), 24) +
              padded(percent(rule.over_default), 26) + padded(percent(rule.over_node_order), 26) +
-             padded(percent(rule.over_planner), 26) + padded(number(mean_of(rule, &RunFigures::awake_nodes), 2), 8) +
-             padded(number(mean_of(rule, &RunFigures::wakes), 1), 8) +
-             padded(number(mean_of(rule, &RunFigures::refused), 1), 8) +
-             padded(number(mean_of(rule, &RunFigures::pending_s), 1), 15) +
-             padded(number(mean_of(rule, &RunFigures::deferred_s), 1), 11) + padded(joules_of_work(rule), 10) +
+             padded(percent(rule.over_planner), 26) + padded(fixed(mean_of(rule, &RunFigures::awake_nodes), 2), 8) +
+             padded(fixed(mean_of(rule, &RunFigures::wakes), 1), 8) +
+             padded(fixed(mean_of(rule, &RunFigures::refused), 1), 8) +
+             padded(fixed(mean_of(rule, &RunFigures::pending_s), 1), 15) +
+             padded(fixed(mean_of(rule, &RunFigures::deferred_s), 1), 11) + padded(joules_of_work(rule), 10) +
              padded(over_half(rule), 26);
       if (result.options.episode.shift.pairs > 0)
-        out += "  lived " + number(100 * (mean_of(rule, &RunFigures::life_stretch) - 1), 2) + "% longer";
+        out += "  lived " + fixed(100 * (mean_of(rule, &RunFigures::life_stretch) - 1), 2) + "% longer";
       if (rule.name == "dqn-measured")
-        out += "  left out " + number(100 * mean_of(rule, &RunFigures::network_gated), 1) + "%";
+        out += "  left out " + fixed(100 * mean_of(rule, &RunFigures::network_gated), 1) + "%";
       if (rule.name.ends_with("requests"))
-        out += "  set " + number(mean_of(rule, &RunFigures::requests_set), 0) + " times, " +
-               number(mean_of(rule, &RunFigures::given_up_cores), 1) + " cores and " +
-               number(mean_of(rule, &RunFigures::given_up_bytes) / (1 << 30), 1) + " GiB given up";
+        out += "  set " + fixed(mean_of(rule, &RunFigures::requests_set), 0) + " times, " +
+               fixed(mean_of(rule, &RunFigures::given_up_cores), 1) + " cores and " +
+               fixed(mean_of(rule, &RunFigures::given_up_bytes) / (1 << 30), 1) + " GiB given up";
       out += "\n";
     }
     out += waiting_table(table);

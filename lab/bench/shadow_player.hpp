@@ -7,8 +7,6 @@
 // Threads  single owner
 #pragma once
 
-#include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>

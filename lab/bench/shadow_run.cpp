@@ -1,9 +1,9 @@
 #include "lab/bench/shadow_run.hpp"
 
-#include <cstdio>
 #include <string_view>
 #include <utility>
 
+#include "common/formatted.hpp"
 #include "common/stats/share.hpp"
 #include "common/stats/to_come.hpp"
 #include "sim/env/statistics.hpp"
@@ -83,16 +83,13 @@ struct Tally {
 };
 
 std::string tally_line(std::string_view what, const Tally& tally, std::size_t days) {
-  char line[300];
-  std::snprintf(
-      line, sizeof line,
+  return formatted(
       "%-18.*s the interval holds the day after in %zu of %zu, %s; saved more in %zu, less in %zu; no figure "
       "in %zu; overstates by %.1f points on average\n",
       static_cast<int>(what.size()), what.data(), tally.held, tally.shown,
       interval_text(stats::share_interval(tally.held, tally.shown), {.decimals = 0, .scale = 100, .unit = "%"}).c_str(),
       tally.above, tally.shown - tally.held - tally.above, days - tally.shown,
       tally.shown > 0 ? 100 * tally.too_much / static_cast<double>(tally.shown) : 0);
-  return line;
 }
 
 }  // namespace
@@ -132,11 +129,9 @@ std::string shadow_table(const std::vector<ShadowRun>& runs) {
     for (std::size_t day = 0; day < run.days.size(); ++day) {
       const ShadowDay& one = run.days[day];
       const double change = one.change();
-      char line[300];
-      std::snprintf(line, sizeof line, "%7llu  %3zu  %+10.1f  %-22s  %-26s  %s\n",
-                    static_cast<unsigned long long>(run.seed), day + 1, 100 * change, shown(one.shadow, change).c_str(),
-                    shown(one.live, change).c_str(), shown(one.live_modelled, change).c_str());
-      text += line;
+      text += formatted("%7llu  %3zu  %+10.1f  %-22s  %-26s  %s\n", static_cast<unsigned long long>(run.seed), day + 1,
+                        100 * change, shown(one.shadow, change).c_str(), shown(one.live, change).c_str(),
+                        shown(one.live_modelled, change).c_str());
       ++days;
       shadow.add(one.shadow, change);
       live.add(one.live, change);

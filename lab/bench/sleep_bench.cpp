@@ -2,23 +2,16 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <optional>
 #include <string_view>
 #include <utility>
 
+#include "common/formatted.hpp"
 #include "sim/env/statistics.hpp"
 
 namespace wattle::sim::consolidation {
 
 namespace {
-
-template <class... Values>
-std::string line(const char* form, Values... values) {
-  std::array<char, 320> text{};
-  std::snprintf(text.data(), text.size(), form, values...);
-  return text.data();
-}
 
 struct Sums {
   double awake_nodes = 0, node_days = 0, pods = 0, sleeps = 0, losing = 0, bursts = 0, bursts_awake = 0;
@@ -113,11 +106,11 @@ std::string row_of(const Played& played, const std::vector<Base>& bases) {
   std::string row = "| " + played.rule + " |";
   for (const Base& base : bases)
     row += " " + interval_text(paired_ratio(joules(played), base.joules), {1, 100, true}) + " |";
-  return row + line(" %.1f | %.2f | %.0f | %.2f | %.1f | %.0f | %.2f | %.0f | %.2f |\n", all.awake_nodes,
-                    share(static_cast<double>(all.waits_s.size()), all.pods), at_share(all.waits_s, 0.99),
-                    all.node_days > 0 ? all.sleeps / all.node_days : 0, share(all.losing, all.sleeps),
-                    share(all.bursts_awake, all.bursts), share(all.moves, all.pods), share(all.misplaced, all.moves),
-                    100 * all.waiting_ratio);
+  return row + formatted(" %.1f | %.2f | %.0f | %.2f | %.1f | %.0f | %.2f | %.0f | %.2f |\n", all.awake_nodes,
+                         share(static_cast<double>(all.waits_s.size()), all.pods), at_share(all.waits_s, 0.99),
+                         all.node_days > 0 ? all.sleeps / all.node_days : 0, share(all.losing, all.sleeps),
+                         share(all.bursts_awake, all.bursts), share(all.moves, all.pods),
+                         share(all.misplaced, all.moves), 100 * all.waiting_ratio);
 }
 
 }  // namespace
@@ -136,9 +129,9 @@ Result<std::string> sleep_bench(const Dataset& data, const SleepBenchOptions& op
         played.runs.push_back(std::move(figures));
       }
     }
-    text += line("%zu nodes, %zu seeds from %llu, depth %s\n\n", nodes, options.seeds,
-                 static_cast<unsigned long long>(options.first_seed),
-                 std::string(placement::sleep::to_string(options.depth)).c_str());
+    text += formatted("%zu nodes, %zu seeds from %llu, depth %s\n\n", nodes, options.seeds,
+                      static_cast<unsigned long long>(options.first_seed),
+                      std::string(placement::sleep::to_string(options.depth)).c_str());
     const std::vector<Base> bases = bases_of(all);
     text += head_of(bases);
     for (const Played& played : all) text += row_of(played, bases);

@@ -9,7 +9,6 @@
 // Threads  single owner
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <limits>
 #include <optional>

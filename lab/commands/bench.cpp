@@ -8,6 +8,7 @@
 #include "placement/decide/look_ahead.hpp"
 #include "sim/commands/arguments.hpp"
 #include "sim/commands/model_file.hpp"
+#include "sim/commands/options.hpp"
 #include "sim/env/evaluate.hpp"
 
 namespace wattle::sim::commands {
@@ -52,50 +53,39 @@ int bench(int argc, char** argv) {
       "Compare placement rules on the same fleets and pods; full knowledge is the annealed placement of a fill",
       "wattle-lab bench"};
   add_consolidation_options(app, arguments.scenario);
-  app.add_option("--seeds", arguments.bench.seeds, "number of fleets")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
+  add_checked(app, "--seeds", arguments.bench.seeds, "number of fleets", CLI::Range(1, 1000));
   app.add_option("--first-seed", arguments.first_seed, "default: 2000000 for reporting, 1 for training");
   app.add_option("--nodes", arguments.bench.nodes, "sizes of the fleet")->delimiter(',')->check(CLI::Range(1, 100'000));
   app.add_flag("--cold", arguments.bench.cold,
                "the controller starts without knowledge (default: with a day of this cluster)");
-  app.add_option("--defer", arguments.bench.defer_s, "longest time in seconds that a pod may be deferred")
-      ->check(CLI::Range(0.0, 3600.0))
-      ->capture_default_str();
-  app.add_option("--look-ahead", arguments.bench.look_ahead,
-                 "number of next pods known to a decision: waiting pods, then arriving pods")
-      ->check(CLI::Range(std::size_t{0}, placement::kMaxAhead))
-      ->capture_default_str();
-  app.add_option("--owner-share", arguments.scenario.options.owner_share,
-                 "share of an owner's replicas that a node or zone may hold; 1: no cap")
-      ->check(CLI::Range(0.0, 1.0))
-      ->capture_default_str();
-  app.add_option("--zones", arguments.scenario.options.zones, "number of zones, which the nodes take in turn; 0: none")
-      ->check(CLI::Range(0, 100))
-      ->capture_default_str();
-  app.add_option("--crowded-from", arguments.scenario.options.crowded_ratio,
-                 "demanded share of a node's cores above which its pods wait for each other; 1: when the demand "
-                 "exceeds the cores")
-      ->check(CLI::Range(0.1, 1.0))
-      ->capture_default_str();
-  app.add_option("--odd-waiting", arguments.scenario.options.shift.odd_waiting,
-                 "factor by which pods wait longer for CPU than during learning, or than a policy without "
-                 "knowledge assumes")
-      ->check(CLI::Range(0.1, 20.0))
-      ->capture_default_str();
-  CLI::Option* pairs = app.add_option("--pairs", arguments.scenario.options.shift.pairs,
-                                      "one in ten pairs of applications disturb each other, so their work takes 1 + "
-                                      "this times as long on the same node; policies do not know the pairs")
-                           ->check(CLI::Range(0.0, 10.0))
-                           ->capture_default_str();
+  add_checked(app, "--defer", arguments.bench.defer_s, "longest time in seconds that a pod may be deferred",
+              CLI::Range(0.0, 3600.0));
+  add_checked(app, "--look-ahead", arguments.bench.look_ahead,
+              "number of next pods known to a decision: waiting pods, then arriving pods",
+              CLI::Range(std::size_t{0}, placement::kMaxAhead));
+  add_checked(app, "--owner-share", arguments.scenario.options.owner_share,
+              "share of an owner's replicas that a node or zone may hold; 1: no cap", CLI::Range(0.0, 1.0));
+  add_checked(app, "--zones", arguments.scenario.options.zones,
+              "number of zones, which the nodes take in turn; 0: none", CLI::Range(0, 100));
+  add_checked(app, "--crowded-from", arguments.scenario.options.crowded_ratio,
+              "demanded share of a node's cores above which its pods wait for each other; 1: when the demand "
+              "exceeds the cores",
+              CLI::Range(0.1, 1.0));
+  add_checked(app, "--odd-waiting", arguments.scenario.options.shift.odd_waiting,
+              "factor by which pods wait longer for CPU than during learning, or than a policy without "
+              "knowledge assumes",
+              CLI::Range(0.1, 20.0));
+  CLI::Option* pairs = add_checked(app, "--pairs", arguments.scenario.options.shift.pairs,
+                                   "one in ten pairs of applications disturb each other, so their work takes 1 + "
+                                   "this times as long on the same node; policies do not know the pairs",
+                                   CLI::Range(0.0, 10.0));
   app.add_option("--pairs-from", arguments.scenario.options.shift.pairs_from_s,
                  "start of the disturbance in seconds of the episode; 0: always, including the day before")
       ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str()
       ->needs(pairs);
-  app.add_option("--side", arguments.side, "servers and days: for reporting, or for training and tuning")
-      ->check(CLI::IsMember({"report", "train"}))
-      ->capture_default_str();
+  add_checked(app, "--side", arguments.side, "servers and days: for reporting, or for training and tuning",
+              CLI::IsMember({"report", "train"}));
   app.add_option(
          "--policies,--rules", arguments.bench.rules,
          "policies (docs/reference/policies.md); planner+requests also sets requests, planner+cpu-requests only "
@@ -103,19 +93,14 @@ int bench(int argc, char** argv) {
       ->delimiter(',')
       ->capture_default_str();
   app.add_option("--model", arguments.model_file, "safetensors file of the policy dqn or tabular-q");
-  app.add_option("--margin", arguments.bench.learned.margin,
-                 "dqn: margin in W0 by which another node must beat the planner's node")
-      ->check(CLI::Range(0.0, 100.0))
-      ->capture_default_str();
-  app.add_option("--shortlist", arguments.bench.learned.shortlist,
-                 "dqn: number of nodes that the network ranks if there is a plan; 0: all")
-      ->check(CLI::Range(0, 100'000))
-      ->capture_default_str();
+  add_checked(app, "--margin", arguments.bench.learned.margin,
+              "dqn: margin in W0 by which another node must beat the planner's node", CLI::Range(0.0, 100.0));
+  add_checked(app, "--shortlist", arguments.bench.learned.shortlist,
+              "dqn: number of nodes that the network ranks if there is a plan; 0: all", CLI::Range(0, 100'000));
   add_scheduler_options(app, arguments.bench.scheduler);
-  app.add_option("--moves", arguments.bench.moves_per_pod,
-                 "annealing steps per pod; 0: no reference (also with --sizes openb or --crowded)")
-      ->check(CLI::Range(0, 10'000'000))
-      ->capture_default_str();
+  add_checked(app, "--moves", arguments.bench.moves_per_pod,
+              "annealing steps per pod; 0: no reference (also with --sizes openb or --crowded)",
+              CLI::Range(0, 10'000'000));
   app.add_option("-o,--output", arguments.output, "output format: table or json")
       ->check(CLI::IsMember({"table", "json"}));
   app.add_option("--json", arguments.json_file, "also write JSON to this file");

@@ -9,6 +9,7 @@
 #include "placement/learn/tabular.hpp"
 #include "sim/commands/arguments.hpp"
 #include "sim/commands/model_file.hpp"
+#include "sim/commands/options.hpp"
 #include "sim/commands/progress.hpp"
 
 namespace wattle::sim::commands {
@@ -26,7 +27,7 @@ struct SuiteArguments {
 Result<std::vector<suite::Curve>> read_curves(const std::vector<std::string>& files) {
   std::vector<suite::Curve> curves;
   for (const std::string& file : files) {
-    WATTLE_TRY(const std::string text, read_whole(file, 16 << 20));
+    WATTLE_TRY(const std::string text, read_file(file, 16 << 20));
     const auto reported = SortedJson::read(text, {.text_bytes = 64 << 20, .built_bytes = 512 << 20});
     try {
       curves.push_back({.name = reported.at("name").get<std::string>(),
@@ -157,9 +158,7 @@ int bench_suite(int argc, char** argv) {
   app.add_flag("--warm", arguments.options.warm,
                "the controller first observes each cluster in mode shadow for one episode with other pods");
   app.add_flag("--quick", arguments.options.quick, "short run: few seeds, short episodes, some scenarios");
-  app.add_option("--seeds", arguments.options.seeds, "number of seeds")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
+  add_checked(app, "--seeds", arguments.options.seeds, "number of seeds", CLI::Range(1, 1000));
   app.add_option("--first-seed", arguments.first_seed,
                  "first seed (default: 2000000, not used for training or tuning)");
   app.add_option("--scenarios", arguments.options.trials,

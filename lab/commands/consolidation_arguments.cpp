@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "lab/report/suite.hpp"
+#include "sim/commands/options.hpp"
 
 namespace wattle::sim::commands {
 
@@ -20,34 +21,27 @@ void add_consolidation_options(CLI::App& app, ConsolidationArguments& arguments)
       ->required()
       ->check(CLI::IsMember({std::string(kFill), std::string(kChurn)}));
   app.add_flag("--sleep", options.sleep, "idle nodes sleep");
-  app.add_option("--life", options.life_s, "seconds, mean; under churn")
-      ->check(CLI::Range(60.0, 1e6))
-      ->capture_default_str();
-  app.add_option("--churn-fill", options.churn_fill, "requested share of all cores on average, under churn")
-      ->check(CLI::Range(0.01, 1.0))
-      ->capture_default_str();
+  add_checked(app, "--life", options.life_s, "seconds, mean; under churn", CLI::Range(60.0, 1e6));
+  add_checked(app, "--churn-fill", options.churn_fill, "requested share of all cores on average, under churn",
+              CLI::Range(0.01, 1.0));
   if (arguments.teaches) {
-    app.add_option("--knowledge", arguments.cluster_model,
-                   "oracle: true curves, mean demand and lifetimes; pods: true curves, and demand and lifetimes of "
-                   "earlier pods of the application")
-        ->check(CLI::IsMember({"oracle", "pods"}))
-        ->capture_default_str();
+    add_checked(app, "--knowledge", arguments.cluster_model,
+                "oracle: true curves, mean demand and lifetimes; pods: true curves, and demand and lifetimes of "
+                "earlier pods of the application",
+                CLI::IsMember({"oracle", "pods"}));
   } else {
     app.add_option("--fill", arguments.fill, "requested percent of all cores when the last pod comes")
         ->capture_default_str();
-    app.add_option(
-           "--sizes", arguments.sizes,
-           "one-core: all pods request one; openb: requests and lives of a production cluster (openb_pods.csv of "
-           "--trace)")
-        ->check(CLI::IsMember({"one-core", "openb"}))
-        ->capture_default_str();
+    add_checked(app, "--sizes", arguments.sizes,
+                "one-core: all pods request one; openb: requests and lives of a production cluster (openb_pods.csv of "
+                "--trace)",
+                CLI::IsMember({"one-core", "openb"}));
     app.add_flag("--crowded", options.crowded,
                  "pods use twice as much in bursts, and applications ask for less or more than that");
-    app.add_option("--knowledge", arguments.cluster_model,
-                   "production: the knowledge that a controller learns in the run; oracle: it also knows the true "
-                   "curves, and each pod's mean demand and life")
-        ->check(CLI::IsMember({"production", "oracle"}))
-        ->capture_default_str();
+    add_checked(app, "--knowledge", arguments.cluster_model,
+                "production: the knowledge that a controller learns in the run; oracle: it also knows the true "
+                "curves, and each pod's mean demand and life",
+                CLI::IsMember({"production", "oracle"}));
   }
   app.add_option("--trace", arguments.trace_dir,
                  "directory with server_power_curves.csv and planetlab_*.csv[.gz]; default: synthetic");

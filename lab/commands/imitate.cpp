@@ -1,8 +1,8 @@
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cstdio>
 #include <iterator>
 
+#include "common/formatted.hpp"
 #include "common/parse.hpp"
 #include "lab/commands/commands.hpp"
 #include "models/frozen/layout.hpp"
@@ -11,6 +11,7 @@
 #include "placement/worth/features.hpp"
 #include "sim/commands/arguments.hpp"
 #include "sim/commands/model_file.hpp"
+#include "sim/commands/options.hpp"
 #include "sim/improve/imitate.hpp"
 
 namespace wattle::sim::commands {
@@ -20,13 +21,10 @@ namespace {
 // Returns the evidence for a network that has not served yet.
 std::string certificate(const consolidation::Promotion& promotion, std::size_t labels) {
   const auto& less = promotion.against_present;
-  char text[256];
-  std::snprintf(
-      text, sizeof text,
+  return formatted(
       "its choices cost %.1f%% [%.1f, %.1f] of a place's mean watts less than the plan's in %zu judged decisions on "
       "simulated fleets that it was not taught on",
       -100 * less.mean, -100 * less.high, -100 * less.low, labels);
-  return text;
 }
 
 struct ImitateArguments {
@@ -132,14 +130,10 @@ int imitate(int argc, char** argv) {
   app.add_option("--out", arguments.out_file, "safetensors file to write")->required();
   app.add_option("--epochs", arguments.imitate.epochs, "passes over the labels")->check(CLI::Range(1, 10'000));
   app.add_option("--batch", arguments.imitate.batch, "labels per step")->check(CLI::Range(1, 4096));
-  app.add_option("--regret-weight", arguments.imitate.regret_weight,
-                 "weight of the network's expected regret, divided by the temperature, in the loss")
-      ->check(CLI::Range(0.0, 1e3))
-      ->capture_default_str();
+  add_checked(app, "--regret-weight", arguments.imitate.regret_weight,
+              "weight of the network's expected regret, divided by the temperature, in the loss", CLI::Range(0.0, 1e3));
   app.add_flag("--average", arguments.imitate.average, "average the weights of the last half of the steps");
-  app.add_option("--learning-rate", arguments.trainer.learning_rate, "learning rate of Adam")
-      ->check(CLI::Range(1e-7, 1.0))
-      ->capture_default_str();
+  add_checked(app, "--learning-rate", arguments.trainer.learning_rate, "learning rate of Adam", CLI::Range(1e-7, 1.0));
   app.add_option("--restarts", arguments.restarts, "number of starts with other seeds")->check(CLI::Range(1, 20));
   app.add_option("--seed", arguments.trainer.seed, "seed of the first start");
   return run_command(app, argc, argv, [&] { return run(std::move(arguments)); });

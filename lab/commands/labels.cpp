@@ -6,6 +6,7 @@
 #include "placement/worth/features.hpp"
 #include "sim/commands/arguments.hpp"
 #include "sim/commands/model_file.hpp"
+#include "sim/commands/options.hpp"
 #include "sim/improve/imitate.hpp"
 
 namespace wattle::sim::commands {
@@ -54,12 +55,10 @@ int labels(int argc, char** argv) {
   app.add_option("--per-episode", arguments.labels.per_episode, "labelled decisions")->check(CLI::Range(1, 10'000));
   app.add_option("--min-nodes", arguments.labels.min_nodes, "of a fleet")->check(CLI::Range(2, 10'000));
   app.add_option("--max-nodes", arguments.labels.max_nodes, "of a fleet")->check(CLI::Range(2, 10'000));
-  app.add_option("--horizon", arguments.labels.horizon_lives, "number of mean lifetimes that a choice is followed")
-      ->check(CLI::Range(0.1, 10.0))
-      ->capture_default_str();
-  app.add_option("--seed", arguments.labels.first_seed, "seed of the first fleet, on the training side")
-      ->check(CLI::Range(1, 900'000))
-      ->capture_default_str();
+  add_checked(app, "--horizon", arguments.labels.horizon_lives, "number of mean lifetimes that a choice is followed",
+              CLI::Range(0.1, 10.0));
+  add_checked(app, "--seed", arguments.labels.first_seed, "seed of the first fleet, on the training side",
+              CLI::Range(1, 900'000));
   app.callback([&] {
     if (arguments.labels.max_nodes < arguments.labels.min_nodes)
       throw CLI::ValidationError("--max-nodes", "is below --min-nodes");

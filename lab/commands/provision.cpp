@@ -5,6 +5,7 @@
 #include "lab/judges/provision.hpp"
 #include "sim/commands/arguments.hpp"
 #include "sim/commands/model_file.hpp"
+#include "sim/commands/options.hpp"
 #include "sim/commands/progress.hpp"
 #include "sim/commands/provision_arguments.hpp"
 
@@ -48,7 +49,7 @@ int provision(int argc, char** argv) {
       "wattle-lab provision"};
   add_provision_options(app, arguments.world);
   app.add_option("--contestants", arguments.contestants, "rules to evaluate (default: all)")->delimiter(',');
-  app.add_option("--seeds", arguments.seeds, "number of seeds")->check(CLI::Range(1, 1000))->capture_default_str();
+  add_checked(app, "--seeds", arguments.seeds, "number of seeds", CLI::Range(1, 1000));
   app.add_option("--first-seed", arguments.first_seed, "first seed")->capture_default_str();
   app.add_option("--json", arguments.json_file, "file for the results of all settings and seeds");
   return run_command(app, argc, argv, [&] { return run_provision(arguments); });

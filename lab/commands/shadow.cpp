@@ -6,6 +6,7 @@
 #include "lab/commands/consolidation_arguments.hpp"
 #include "sim/commands/arguments.hpp"
 #include "sim/commands/model_file.hpp"
+#include "sim/commands/options.hpp"
 #include "sim/env/evaluate.hpp"
 
 namespace wattle::sim::commands {
@@ -45,16 +46,11 @@ int shadow(int argc, char** argv) {
   CLI::App app{"Compare the modelled saving of shadow and live mode with the real saving of the day after",
                "wattle-lab shadow"};
   add_consolidation_options(app, arguments.scenario);
-  app.add_option("--seeds", arguments.bench.seeds, "number of fleets")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
+  add_checked(app, "--seeds", arguments.bench.seeds, "number of fleets", CLI::Range(1, 1000));
   app.add_option("--first-seed", arguments.bench.first_seed, "seed of the first fleet")->capture_default_str();
-  app.add_option("--nodes", arguments.bench.nodes.front(), "of a fleet")
-      ->check(CLI::Range(2, 1000))
-      ->capture_default_str();
-  app.add_option("--days", arguments.shadow.days, "days of a fleet, each compared with the figures at its beginning")
-      ->check(CLI::Range(1, 100))
-      ->capture_default_str();
+  add_checked(app, "--nodes", arguments.bench.nodes.front(), "of a fleet", CLI::Range(2, 1000));
+  add_checked(app, "--days", arguments.shadow.days, "days of a fleet, each compared with the figures at its beginning",
+              CLI::Range(1, 100));
   app.add_option("--policy", arguments.shadow.policy, "policy that advises, and decides in live mode")
       ->capture_default_str();
   app.add_option("--model", arguments.model_file, "safetensors file of the policy dqn or tabular-q");

@@ -9,6 +9,7 @@
 #include "models/torch/torch_trainer.hpp"
 #include "sim/commands/arguments.hpp"
 #include "sim/commands/model_file.hpp"
+#include "sim/commands/options.hpp"
 #include "sim/commands/progress.hpp"
 #include "sim/env/evaluate.hpp"
 
@@ -73,20 +74,13 @@ int worlds(int argc, char** argv) {
       ->delimiter(',')
       ->capture_default_str();
   app.add_option("--model", arguments.model_file, "safetensors file of the network that is shipped")->required();
-  app.add_option("--nodes", arguments.scenario.options.nodes, "of a fleet")
-      ->check(CLI::Range(2, 1000))
-      ->capture_default_str();
-  app.add_option("--seeds", options.seeds, "number of fleets")->check(CLI::Range(1, 1000))->capture_default_str();
+  add_checked(app, "--nodes", arguments.scenario.options.nodes, "of a fleet", CLI::Range(2, 1000));
+  add_checked(app, "--seeds", options.seeds, "number of fleets", CLI::Range(1, 1000));
   app.add_option("--first-seed", options.first_seed, "seed of the first fleet")->capture_default_str();
-  app.add_option("--days", options.days, "days in sequence, of which the last is judged")
-      ->check(CLI::Range(1, 100))
-      ->capture_default_str();
-  app.add_option("--side", arguments.side, "servers and days: for reporting, or for training and tuning")
-      ->check(CLI::IsMember({"report", "train"}))
-      ->capture_default_str();
-  app.add_option("--learning-rate", arguments.trainer.learning_rate, "learning rate of Adam")
-      ->check(CLI::Range(1e-7, 1.0))
-      ->capture_default_str();
+  add_checked(app, "--days", options.days, "days in sequence, of which the last is judged", CLI::Range(1, 100));
+  add_checked(app, "--side", arguments.side, "servers and days: for reporting, or for training and tuning",
+              CLI::IsMember({"report", "train"}));
+  add_checked(app, "--learning-rate", arguments.trainer.learning_rate, "learning rate of Adam", CLI::Range(1e-7, 1.0));
   app.add_option("--json", arguments.json_file, "write the figures of each day to this file");
   return run_command(app, argc, argv, [&] { return run(std::move(arguments)); });
 }

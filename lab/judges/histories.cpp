@@ -1,8 +1,8 @@
 #include "lab/judges/histories.hpp"
 
 #include <algorithm>
-#include <cstdio>
 
+#include "common/formatted.hpp"
 #include "common/json/value.hpp"
 #include "common/parse.hpp"
 #include "lab/contestants/vpa.hpp"
@@ -162,12 +162,10 @@ std::string histories_json(const std::vector<HistoryResult>& results) {
 std::string histories_text(const std::vector<HistoryResult>& results) {
   std::string text =
       "history                        used  requested      slack    under  changes/day  kills/day; simulated\n";
-  char line[256];
   for (const HistoryResult& each : results) {
     const HistoryFigures& rule = each.wattle;
-    std::snprintf(line, sizeof line, "%-24s %10.3f %10.3f %10.3f %7.2f%% %12.1f %10.2f\n", each.name.c_str(), each.used,
-                  rule.requested, rule.slack, 100 * rule.under_ratio, rule.changes_per_day, rule.kills_per_day);
-    text += line;
+    text += formatted("%-24s %10.3f %10.3f %10.3f %7.2f%% %12.1f %10.2f\n", each.name.c_str(), each.used,
+                      rule.requested, rule.slack, 100 * rule.under_ratio, rule.changes_per_day, rule.kills_per_day);
   }
   return text;
 }

@@ -1,6 +1,6 @@
 // judge_report: formats a judgement for people and for programs.
-#include <cstdio>
 
+#include "common/formatted.hpp"
 #include "common/json/value.hpp"
 #include "common/stats/bootstrap.hpp"
 #include "lab/judges/provision.hpp"
@@ -9,18 +9,10 @@ namespace wattle::sim::provision {
 namespace {
 
 using json = SortedJson;
-
-template <class... Values>
-std::string line(const char* form, Values... values) {
-  char text[256];
-  const int length = std::snprintf(text, sizeof text, form, values...);
-  return {text, static_cast<std::size_t>(length) < sizeof text ? static_cast<std::size_t>(length) : sizeof text - 1};
-}
-
 }  // namespace
 
 std::string judgement_text(const JudgeOptions& options, const Judgement& judgement) {
-  std::string text = line(
+  std::string text = formatted(
       "granted cores at <= %g%% of minutes whose p99 is over %g ms; %zu service%s, %zu seed%s from %llu, simulated\n",
       100 * options.minutes_over_ratio, 1000 * options.world.target_s, options.world.services,
       options.world.services == 1 ? "" : "s in a chain", options.seeds, options.seeds == 1 ? "" : "s",
@@ -29,27 +21,27 @@ std::string judgement_text(const JudgeOptions& options, const Judgement& judgeme
   for (const Entry& entry : judgement.entries) {
     if (entry.trace != trace) {
       trace = entry.trace;
-      text += line("\n%s, used %.3f cores\n  %-18s %8s %8s %8s %8s %10s  %s\n", trace.c_str(),
-                   entry.settings.front().used_cores, "contestant", "setting", "granted", "over", "worst", "writes/min",
-                   "wattle against it (95%)");
+      text += formatted("\n%s, used %.3f cores\n  %-18s %8s %8s %8s %8s %10s  %s\n", trace.c_str(),
+                        entry.settings.front().used_cores, "contestant", "setting", "granted", "over", "worst",
+                        "writes/min", "wattle against it (95%)");
     }
     if (!entry.best) {
-      text += line("  %-18s no setting keeps within the minutes allowed\n", entry.contestant.c_str());
+      text += formatted("  %-18s no setting keeps within the minutes allowed\n", entry.contestant.c_str());
       continue;
     }
     const SettingResult& best = entry.settings[*entry.best];
-    text += line("  %-18s %8g %8.3f %7.1f%% %7.1f%% %10.1f", entry.contestant.c_str(), best.setting,
-                 stats::mean(best.granted_cores), 100 * best.minutes_over_ratio, 100 * best.worst_seed_ratio,
-                 best.writes_per_minute);
+    text += formatted("  %-18s %8g %8.3f %7.1f%% %7.1f%% %10.1f", entry.contestant.c_str(), best.setting,
+                      stats::mean(best.granted_cores), 100 * best.minutes_over_ratio, 100 * best.worst_seed_ratio,
+                      best.writes_per_minute);
     if (entry.of_wattle)
       text += "  " + stats::interval_text(*entry.of_wattle, {.decimals = 1, .scale = 100, .sign = true, .unit = "%"});
     text += "\n";
   }
   text += "\ngeometric mean over traces\n";
   for (const Mean& mean : means_over_traces(judgement)) {
-    text += line("  %-18s ", mean.contestant.c_str());
-    text += mean.granted_cores ? line("%8.3f", *mean.granted_cores) : std::string("       -");
-    if (mean.of_wattle) text += line("  wattle %+.1f%%", 100 * *mean.of_wattle);
+    text += formatted("  %-18s ", mean.contestant.c_str());
+    text += mean.granted_cores ? formatted("%8.3f", *mean.granted_cores) : std::string("       -");
+    if (mean.of_wattle) text += formatted("  wattle %+.1f%%", 100 * *mean.of_wattle);
     text += "\n";
   }
   return text + stats::seeds_note(options.seeds, "--seeds");

@@ -4,7 +4,6 @@
 // A node without a report for 180 s passes the filter and scores 0. The filter by usage including this pod (CPU 65 %,
 // memory 95 %, whole percents) leaves pods pending; a policy only ranks, so that the scores decide if it rejects every
 // node.
-#include <algorithm>
 #include <cmath>
 
 #include "lab/policies/assumed.hpp"

@@ -72,8 +72,6 @@ constexpr std::array<std::string_view, 5> kSchedulers{"target-load-packing", "lv
 
 }  // namespace
 
-std::span<const PolicyInfo> lab_policies() { return kLabPolicies; }
-
 Result<Contestant> lab_contestant(std::string_view name, const models::QNetwork* network) {
   const auto own =
       std::find_if(kLabPolicies.begin(), kLabPolicies.end(), [&](const auto& each) { return each.name == name; });

@@ -4,7 +4,6 @@
 // Threads  pure functions
 #pragma once
 
-#include <span>
 #include <string_view>
 
 #include "common/result.hpp"
@@ -12,9 +11,6 @@
 #include "sim/policies/contestant.hpp"
 
 namespace wattle::sim {
-
-// The lab's own, without those of placement/decide/policies.
-std::span<const placement::PolicyInfo> lab_policies();
 
 // Returns the contestant of that name, of the lab or of sim/policies. Other projects' schedulers decide alone, because
 // they have no extender.

@@ -42,7 +42,7 @@
 namespace wattle::placement {
 
 struct ClusterModelOptions {
-  // Knows a pod's demand and life in place of the model; only a simulator sets it. No value: the model predicts.
+  // Returns a pod's demand and life in place of the model's prediction, if it knows them. Only a simulator sets it.
   std::function<std::optional<DemandPrediction>(const PodSpec&)> known;
   DemandOptions demand;
   ForecastOptions forecast;

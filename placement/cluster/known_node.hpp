@@ -18,7 +18,7 @@
 
 namespace wattle::placement {
 
-// Expected usage of a pod: mean; variance, over time and from uncertainty of the mean.
+// Expected usage of a pod: its mean, and its variance over time and from the uncertainty of the mean.
 struct ExpectedUse {
   double cores = 0, cores2 = 0, unsure_cores = 0;
 };

@@ -88,7 +88,7 @@ class RunningPods {
     ExpectedUse expected;        // the part that the node's sums contain
     // observed time after which the prediction weighs as much as the observations
     double prior_s = 0;
-    double waited_s = 0, waited_of_s = 0;  // since the last learning of pairs from this pod
+    double waited_s = 0, waited_of_s = 0;  // since the model of pairs last learned from this pod
     DemandPrediction predicted;
     ExpectedUse reckon() const;
     std::optional<double> burst_cores2() const;

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
+
+#include "common/formatted.hpp"
 
 namespace wattle::placement {
 namespace {
@@ -14,11 +15,7 @@ constexpr double kLeastControl = 0.02;  // smaller rises of unchanged owners are
 constexpr double kLeastHarm_s = 5;      // of a mean that counts as known
 constexpr std::array<const char*, kHarms> kHarmWords{"were throttled", "waited for CPU", "waited for memory"};
 
-std::string harm_percent(double share) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.1f%%", 100 * share);
-  return text.data();
-}
+std::string harm_percent(double share) { return fixed(100 * share, 1) + "%"; }
 
 std::string whole_text(double value) { return std::to_string(static_cast<long long>(std::lround(value))); }
 

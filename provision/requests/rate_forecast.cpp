@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 namespace wattle::placement {
 
@@ -111,38 +110,6 @@ ForecastScore RateForecast::score() const {
   const double count = std::max(judged_, 1.0);
   return {static_cast<std::uint64_t>(judged_), error_sum_ / count, last_error_sum_ / count, rate_sum_ / count,
           within_ / count};
-}
-
-void RateForecast::pack(PackWriter& out) const {
-  for (const double value :
-       {last_s_, last_rps_, slow_.level_rps, slow_.trend_rps, quick_.level_rps, quick_.trend_rps, minutes_,
-        range_ratio_, over_day_, judged_, error_sum_, last_error_sum_, rate_sum_, within_})
-    out.real(value);
-  scored_.pack(out);
-  out.word(buckets_.size());
-  for (const Bucket& bucket : buckets_)
-    for (const double value : {bucket.mean_rps, bucket.days, bucket.sum_rps, bucket.minutes, bucket.day})
-      out.real(value);
-}
-
-void RateForecast::unpack(PackReader& in) {
-  RateForecast read(options_);
-  for (double* value :
-       {&read.last_s_, &read.last_rps_, &read.slow_.level_rps, &read.slow_.trend_rps, &read.quick_.level_rps,
-        &read.quick_.trend_rps, &read.minutes_, &read.range_ratio_, &read.over_day_, &read.judged_, &read.error_sum_,
-        &read.last_error_sum_, &read.rate_sum_, &read.within_})
-    *value = in.real();
-  read.scored_.unpack(in);
-  if (in.count(40) != buckets_.size()) in.refuse();
-  for (Bucket& bucket : read.buckets_) {
-    for (double* value : {&bucket.mean_rps, &bucket.days, &bucket.sum_rps, &bucket.minutes, &bucket.day})
-      *value = in.real();
-    if (bucket.mean_rps < 0 || bucket.days < 0 || bucket.sum_rps < 0 || bucket.minutes < 0) in.refuse();
-  }
-  if (read.last_rps_ < 0 || read.minutes_ < 0 || read.range_ratio_ <= 0 || read.over_day_ < 0) in.refuse();
-  if (!in.ok()) return;
-  read.forecast();
-  *this = std::move(read);
 }
 
 }  // namespace wattle::placement

@@ -4,10 +4,9 @@
 //          by their errors (placement/cluster/scored_guesses)
 // Range    covers 9 of 10 rates, because it adapts to the errors. Scored against the last minute's rate, and by the
 //          share of rates within the range
-// Units    requests/s; seconds of the wall clock, because the time of day counts and state continues after a restart
+// Units    requests/s; seconds of the wall clock, because the time of day counts
 // Gap      of ten minutes, or a clock set back by more than a minute: the state of the last minutes resets
-// Errors   rates that are negative or not finite, and a minute that was already added, are ignored; unpack: the
-//          reader's
+// Errors   rates that are negative or not finite, and a minute that was already added, are ignored
 // Threads  values; single owner
 #pragma once
 
@@ -16,7 +15,6 @@
 #include <optional>
 #include <vector>
 
-#include "placement/cluster/packed.hpp"
 #include "placement/cluster/scored_guesses.hpp"
 
 namespace wattle::placement {
@@ -55,9 +53,6 @@ class RateForecast {
   ForecastScore score() const;
   // Returns whether an earlier day is known, so that the time of day counts.
   bool knows_days() const { return guesses_[kByDay].has_value(); }
-
-  void pack(PackWriter& out) const;
-  void unpack(PackReader& in);
 
  private:
   enum Guess : std::size_t { kAgain, kSlow, kQuick, kByDay, kGuesses };

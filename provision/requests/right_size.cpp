@@ -1,10 +1,10 @@
 #include "provision/requests/right_size.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdio>
 #include <utility>
+
+#include "common/formatted.hpp"
 
 namespace wattle::placement {
 namespace {
@@ -21,10 +21,7 @@ bool is_at_most(const Resources& has, const Resources& most) {
 }
 
 std::string size_text(const Resources& size) {
-  std::array<char, 96> text{};
-  std::snprintf(text.data(), text.size(), "%.3g cores and %.4g MiB", size.cpu_cores,
-                size.memory_bytes / kBytesPerMiBShown);
-  return text.data();
+  return formatted("%.3g cores and %.4g MiB", size.cpu_cores, size.memory_bytes / kBytesPerMiBShown);
 }
 
 void enter_state(OwnerSizing& state, SizingState next, double now_s) {

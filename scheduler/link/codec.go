@@ -9,7 +9,7 @@ import (
 	"math"
 )
 
-// The limits and kinds of shim/plugin_wire.hpp. docs/reference/wire.md has the fields.
+// The limits and kinds of shim/plugin_wire.hpp. README.md of scheduler has the fields.
 const (
 	version  = 1
 	maxFrame = 4 << 20

@@ -6,6 +6,7 @@
 #include "placement/decide/look_ahead.hpp"
 #include "sim/commands/arguments.hpp"
 #include "sim/commands/env_commands.hpp"
+#include "sim/commands/options.hpp"
 
 namespace wattle::sim::commands {
 
@@ -54,22 +55,19 @@ void add_world_options(CLI::App& app, WorldArguments& arguments) {
 }
 
 void add_look_ahead_option(CLI::App& app, WorldArguments& arguments) {
-  app.add_option("--look-ahead", arguments.look_ahead,
-                 "number of next pods known to a decision: waiting pods, then arriving pods")
-      ->check(CLI::Range(std::size_t{0}, placement::kMaxAhead))
-      ->capture_default_str();
+  add_checked(app, "--look-ahead", arguments.look_ahead,
+              "number of next pods known to a decision: waiting pods, then arriving pods",
+              CLI::Range(std::size_t{0}, placement::kMaxAhead));
 }
 
 void add_load_option(CLI::App& app, std::string& load) {
-  app.add_option("--load", load, "load measure of the presets ee and lb")
-      ->check(CLI::IsMember({"pods", "cpu", "memory", "disk"}))
-      ->capture_default_str();
+  add_checked(app, "--load", load, "load measure of the presets ee and lb",
+              CLI::IsMember({"pods", "cpu", "memory", "disk"}));
 }
 
 void add_scheduler_options(CLI::App& app, SchedulerOptions& options) {
-  app.add_option("--extender-weight", options.extender_weight, "weight of the extender's scores in kube-scheduler")
-      ->check(CLI::Range(1, 100))
-      ->capture_default_str();
+  add_checked(app, "--extender-weight", options.extender_weight, "weight of the extender's scores in kube-scheduler",
+              CLI::Range(1, 100));
   app.add_flag("--topology-spread", options.topology_spread,
                "add kube-scheduler's PodTopologySpread scores with its defaults, which can outweigh the advice");
 }

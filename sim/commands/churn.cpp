@@ -2,9 +2,11 @@
 #include <cstdio>
 
 #include "common/clock.hpp"
+#include "common/formatted.hpp"
 #include "common/printable.hpp"
 #include "common/stop_signal.hpp"
 #include "sim/commands/live.hpp"
+#include "sim/commands/options.hpp"
 #include "sim/commands/typed.hpp"
 #include "sim/live/churn.hpp"
 
@@ -18,9 +20,7 @@ constexpr std::chrono::seconds kTimeout{30};
 // Twelve hex digits of the current time: runs that begin in different microseconds have different names.
 std::string run_name(const Clock& clock) {
   const auto us = static_cast<unsigned long long>(to_ns(clock.wall()) / 1000);
-  char text[16];
-  std::snprintf(text, sizeof text, "%012llx", us & 0xffff'ffff'ffffULL);
-  return text;
+  return formatted("%012llx", us & 0xffff'ffff'ffffULL);
 }
 
 int create_and_delete(const ChurnOptions& options, const kube::ApiServer& server, bool sweep, bool as_json) {
@@ -64,21 +64,16 @@ int churn(int argc, char** argv) {
   app.add_option("--kube-ca", ca, "PEM file with the CA of the server's certificate");
   app.add_option("--namespace", options.pod_namespace, "namespace of the pods")->capture_default_str();
   app.add_option("--scheduler", options.scheduler, "schedulerName of the pods")->capture_default_str();
-  app.add_option("--pods", options.pods, "number of pods at a time")
-      ->check(CLI::Range(1, 10'000))
-      ->capture_default_str();
-  app.add_option("--turns", options.turns, "number of repetitions")
-      ->check(CLI::Range(1, 1'000'000))
-      ->capture_default_str();
+  add_checked(app, "--pods", options.pods, "number of pods at a time", CLI::Range(1, 10'000));
+  add_checked(app, "--turns", options.turns, "number of repetitions", CLI::Range(1, 1'000'000));
   app.add_option("--cpu", options.cpu, "CPU request of a pod")->capture_default_str();
   app.add_option("--memory", options.memory, "memory request of a pod")->capture_default_str();
   app.add_option("--image", options.image, "image of its container")->capture_default_str();
   const auto* const soft =
       app.add_option("--latency-soft-ms", soft_ms, "preferred limit of the round-trip time to users");
   const auto* const hard = app.add_option("--latency-hard-ms", hard_ms, "hard limit of the round-trip time to users");
-  app.add_option("--patience", options.patience_s, "seconds to wait for pods to be bound and to be deleted")
-      ->check(CLI::Range(1.0, 86'400.0))
-      ->capture_default_str();
+  add_checked(app, "--patience", options.patience_s, "seconds to wait for pods to be bound and to be deleted",
+              CLI::Range(1.0, 86'400.0));
   app.add_option("-o,--output", output, "output format: text or json")->check(CLI::IsMember({"text", "json"}));
   app.add_flag("--sweep", sweep, "delete pods of killed runs in the namespace, and exit");
   if (const auto code = parse(app, argc, argv)) return *code;

@@ -6,6 +6,7 @@
 #include "sim/commands/arguments.hpp"
 #include "sim/commands/commands.hpp"
 #include "sim/commands/model_file.hpp"
+#include "sim/commands/options.hpp"
 #include "sim/env/evaluate.hpp"
 
 namespace wattle::sim::commands {
@@ -64,16 +65,13 @@ int eval(int argc, char** argv) {
   add_world_options(app, arguments.world);
   add_look_ahead_option(app, arguments.world);
   add_scheduler_options(app, arguments.world.scheduler);
-  app.add_option("--seeds", arguments.seeds, "number of episodes for each")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
+  add_checked(app, "--seeds", arguments.seeds, "number of episodes for each", CLI::Range(1, 1000));
   app.add_flag("--warm", arguments.warm,
                "the controller first observes each cluster in mode shadow for one episode with other pods");
-  app.add_option(
-         "--odd-waiting", arguments.waiting_times,
-         "factor by which pods wait longer for CPU than in the scenario and during observation, unknown to policies")
-      ->check(CLI::Range(0.1, 20.0))
-      ->capture_default_str();
+  add_checked(
+      app, "--odd-waiting", arguments.waiting_times,
+      "factor by which pods wait longer for CPU than in the scenario and during observation, unknown to policies",
+      CLI::Range(0.1, 20.0));
   app.add_option("--late", arguments.late, "share of time that pods may exceed their soft latency limit; 1: no limit")
       ->check(CLI::Range(0.0001, 1.0));
   app.add_option("--policies", arguments.policies, "policies to compare with (docs/reference/policies.md)")

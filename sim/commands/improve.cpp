@@ -1,8 +1,9 @@
 #include "sim/improve/improve.hpp"
+#include "common/formatted.hpp"
+#include "sim/commands/options.hpp"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -84,18 +85,16 @@ struct Asked {
 
 Result<Asked> ask(const ImproveArguments& arguments) {
   Asked asked;
-  WATTLE_TRY(const std::string text, read_whole(arguments.record_file, kMostRecordBytes));
+  WATTLE_TRY(const std::string text, read_file(arguments.record_file, kMostRecordBytes));
   WATTLE_TRY(const auto record, consolidation::parse_cluster_record(text, arguments.record_file));
   WATTLE_TRY(asked.start, read_start(arguments.model_file));
   WATTLE_TRY(asked.days, consolidation::calibrated_days(record, arguments.improve, arguments.record_file));
   const consolidation::LabelOptions& labels = arguments.improve.hindsight.labels;
   const consolidation::DayOptions& days = arguments.improve.days;
-  std::array<char, 256> options{};
-  std::snprintf(options.data(), options.size(), "%zu %zu %zu %.17g %.17g %.17g %zu %.17g %d", labels.per_episode,
-                labels.likely, labels.others, labels.explore, labels.horizon_lives, labels.network.margin, days.most,
-                days.day_s, days.idle_nodes_sleep ? 1 : 0);
-  asked.question =
-      sha256_hex(sha256_hex(text) + asked.start.sha256 + placement::feature_schema_hash() + options.data());
+  const std::string options = formatted("%zu %zu %zu %.17g %.17g %.17g %zu %.17g %d", labels.per_episode, labels.likely,
+                                        labels.others, labels.explore, labels.horizon_lives, labels.network.margin,
+                                        days.most, days.day_s, days.idle_nodes_sleep ? 1 : 0);
+  asked.question = sha256_hex(sha256_hex(text) + asked.start.sha256 + placement::feature_schema_hash() + options);
   return asked;
 }
 
@@ -156,15 +155,12 @@ std::string percent(const Interval& interval) {
 
 // Returns the evidence for a network that has not served yet.
 std::string certificate(const consolidation::Improvement& found) {
-  std::array<char, 320> text{};
-  std::snprintf(
-      text.data(), text.size(),
+  return formatted(
       "on %zu recorded days of this cluster that it was not taught on, played %zu times on its model, it drew "
       "%.2f%% [%.2f, %.2f] less than the plan and %.2f%% [%.2f, %.2f] less than the network that it began with",
       found.judged_days, found.plays, -100 * found.learned_over_planner.mean, -100 * found.learned_over_planner.high,
       -100 * found.learned_over_planner.low, -100 * found.learned_over_start.mean, -100 * found.learned_over_start.high,
       -100 * found.learned_over_start.low);
-  return text.data();
 }
 
 // Empty if the days that judge are enough for a verdict.
@@ -292,35 +288,21 @@ int improve(int argc, char** argv) {
       ->needs(work)
       ->excludes(shard);
   app.add_option("--json", arguments.json_file, "write the verdict to this file");
-  app.add_option("--days", arguments.improve.days.most,
-                 "number of last days of the record; a quarter of them is for evaluation")
-      ->check(CLI::Range(2, 366))
-      ->capture_default_str();
-  app.add_option("--day-hours", arguments.day_h, "whole hours of a day")
-      ->check(CLI::Range(1.0, 24.0))
-      ->capture_default_str();
+  add_checked(app, "--days", arguments.improve.days.most,
+              "number of last days of the record; a quarter of them is for evaluation", CLI::Range(2, 366));
+  add_checked(app, "--day-hours", arguments.day_h, "whole hours of a day", CLI::Range(1.0, 24.0));
   app.add_flag("--sleep", arguments.improve.days.idle_nodes_sleep, "idle nodes are powered down");
-  app.add_option("--per-day", hindsight.labels.per_episode, "evaluated decisions of each day")
-      ->check(CLI::Range(1, 10'000))
-      ->capture_default_str();
-  app.add_option("--horizon", hindsight.labels.horizon_lives, "number of mean lifetimes that a choice is followed")
-      ->check(CLI::Range(0.1, 10.0))
-      ->capture_default_str();
-  app.add_option("--plays", hindsight.plays,
-                 "number of simulated days to choose a pass, and at least as many for the verdict; in other orders if "
-                 "fewer were recorded")
-      ->check(CLI::Range(2, 1000))
-      ->capture_default_str();
-  app.add_option("--epochs", hindsight.imitate.epochs, "passes over the labels")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  app.add_option("--anchor", hindsight.imitate.anchor_share,
-                 "share of the initial network's own choice in every target")
-      ->check(CLI::Range(0.0, 0.99))
-      ->capture_default_str();
-  app.add_option("--learning-rate", arguments.trainer.learning_rate, "learning rate of Adam")
-      ->check(CLI::Range(1e-7, 1.0))
-      ->capture_default_str();
+  add_checked(app, "--per-day", hindsight.labels.per_episode, "evaluated decisions of each day", CLI::Range(1, 10'000));
+  add_checked(app, "--horizon", hindsight.labels.horizon_lives, "number of mean lifetimes that a choice is followed",
+              CLI::Range(0.1, 10.0));
+  add_checked(app, "--plays", hindsight.plays,
+              "number of simulated days to choose a pass, and at least as many for the verdict; in other orders if "
+              "fewer were recorded",
+              CLI::Range(2, 1000));
+  add_checked(app, "--epochs", hindsight.imitate.epochs, "passes over the labels", CLI::Range(1, 1000));
+  add_checked(app, "--anchor", hindsight.imitate.anchor_share,
+              "share of the initial network's own choice in every target", CLI::Range(0.0, 0.99));
+  add_checked(app, "--learning-rate", arguments.trainer.learning_rate, "learning rate of Adam", CLI::Range(1e-7, 1.0));
   app.add_option("--seed", arguments.trainer.seed, "seed of the order of labels")->capture_default_str();
   app.callback([&] {
     if (arguments.shard.empty() && arguments.out_file.empty())

@@ -1,6 +1,5 @@
 #include "sim/commands/model_file.hpp"
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <iterator>
@@ -27,8 +26,6 @@ Result<models::Safetensors> read_model_of_these_features(const std::string& file
 }
 }  // namespace
 
-Result<std::string> read_whole(const std::string& file, std::size_t most_bytes) { return read_file(file, most_bytes); }
-
 Status write_whole(const std::string& file, const std::string& text) {
   struct Close {
     void operator()(std::FILE* open) const { std::fclose(open); }
@@ -41,7 +38,7 @@ Status write_whole(const std::string& file, const std::string& text) {
 }
 
 Result<models::Safetensors> read_model(const std::string& file) {
-  WATTLE_TRY(const auto bytes, read_whole(file, kMaxModelBytes));
+  WATTLE_TRY(const auto bytes, read_file(file, kMaxModelBytes));
   return models::parse_safetensors(bytes, file);
 }
 

@@ -12,8 +12,7 @@
 
 namespace wattle::sim::commands {
 
-// Reads any file named on a command line.
-Result<std::string> read_whole(const std::string& file, std::size_t most_bytes);
+// Writes any file named on a command line, also a device.
 Status write_whole(const std::string& file, const std::string& text);
 
 Result<models::Safetensors> read_model(const std::string& file);

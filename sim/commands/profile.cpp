@@ -7,6 +7,7 @@
 #include <memory>
 #include <set>
 
+#include "common/dir.hpp"
 #include "common/parse.hpp"
 #include "sim/commands/arguments.hpp"
 #include "sim/commands/commands.hpp"
@@ -60,7 +61,7 @@ Status run(ProfileArguments arguments) {
   if (std::filesystem::exists(arguments.out_file, problem)) {
     if (!arguments.resume)
       return fail(Errc::conflict, arguments.out_file, "already exists", "use --resume to continue it, or another file");
-    WATTLE_TRY(const std::string text, read_whole(arguments.out_file, kMostProfileBytes));
+    WATTLE_TRY(const std::string text, read_file(arguments.out_file, kMostProfileBytes));
     WATTLE_TRY(const auto from_before, profile::done_cells(text, cells, service));
     done.insert(from_before.cells.begin(), from_before.cells.end());
     std::filesystem::resize_file(arguments.out_file, from_before.bytes, problem);

@@ -4,6 +4,7 @@
 #include "sim/commands/arguments.hpp"
 #include "sim/commands/env_commands.hpp"
 #include "sim/commands/env_lines.hpp"
+#include "sim/commands/options.hpp"
 #include "sim/commands/provision_arguments.hpp"
 #include "sim/env/env_protocol.hpp"
 #include "sim/provision/limit_env.hpp"
@@ -97,9 +98,8 @@ int provision_env(int argc, char** argv) {
       "(lab/docs/provisioning-commands.md)",
       "wattle-sim provision-env"};
   add_provision_options(app, arguments);
-  app.add_option("--over-price", over_price, "cost of a minute over target, in seconds with all cores granted")
-      ->check(CLI::Range(0.0, 1e6))
-      ->capture_default_str();
+  add_checked(app, "--over-price", over_price, "cost of a minute over target, in seconds with all cores granted",
+              CLI::Range(0.0, 1e6));
   return run_command(app, argc, argv, [&] { return run(arguments, over_price); });
 }
 

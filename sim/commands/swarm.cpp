@@ -8,6 +8,7 @@
 #include "common/log.hpp"
 #include "common/stop_signal.hpp"
 #include "sim/commands/live.hpp"
+#include "sim/commands/options.hpp"
 #include "sim/commands/typed.hpp"
 #include "sim/live/swarm.hpp"
 
@@ -85,9 +86,8 @@ int swarm(int argc, char** argv) {
   auto* const services = app.add_option("--services", options.fleet.services_per_node,
                                         "number of services of each node, listed individually");
   app.add_option("--part", part, "I/N: simulate only the I-th of N equal shares of the nodes, from 1 (default 1/1)");
-  app.add_option("--outbox", options.outbox_records, "records that each node keeps while the controller is down")
-      ->check(CLI::Range(1, 100'000))
-      ->capture_default_str();
+  add_checked(app, "--outbox", options.outbox_records, "records that each node keeps while the controller is down",
+              CLI::Range(1, 100'000));
   app.add_option("--kube", api, "URL of a Kubernetes API server whose bindings the nodes follow");
   app.add_option("--kube-token", api_token, "file with the bearer token");
   app.add_option("--kube-ca", api_ca, "PEM file with the CA of the server's certificate");

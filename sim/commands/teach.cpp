@@ -8,6 +8,7 @@
 #include "sim/commands/arguments.hpp"
 #include "sim/commands/commands.hpp"
 #include "sim/commands/model_file.hpp"
+#include "sim/commands/options.hpp"
 #include "sim/commands/progress.hpp"
 #include "sim/commands/provision_arguments.hpp"
 #include "sim/provision/teacher_judge.hpp"
@@ -141,48 +142,32 @@ int teach(int argc, char** argv) {
   arguments.trainer.polyak = 0.01;
   CLI::App app{
       "Train a teacher for provisioning on synthetic rate traces, and a student with the inputs of a node; compare "
-      "both with "
-      "the integral rule on the traces given; everything simulated",
+      "both with the integral rule on the given traces; everything is simulated",
       "wattle-sim teach"};
   add_provision_options(app, arguments.world);
-  app.add_option("--hours", arguments.teach.hours, "hours of training of the teacher; 0: no teacher")
-      ->check(CLI::Range(0, 100'000))
-      ->capture_default_str();
-  app.add_option("--reward", arguments.reward, "reward of the teacher; the evaluation always uses the cost")
-      ->check(CLI::IsMember({"waste", "drpc"}))
-      ->capture_default_str();
+  add_checked(app, "--hours", arguments.teach.hours, "hours of training of the teacher; 0: no teacher",
+              CLI::Range(0, 100'000));
+  add_checked(app, "--reward", arguments.reward, "reward of the teacher; the evaluation always uses the cost",
+              CLI::IsMember({"waste", "drpc"}));
   app.add_option("--initial", arguments.initial_file, "safetensors file of a teacher to train further")
       ->check(CLI::ExistingFile);
   app.add_option("--seed", arguments.teach.seed, "seed of the training data and the network")->capture_default_str();
   app.add_option("--teacher", arguments.teacher_file, "safetensors file of a teacher, instead of training one");
   app.add_option("--out", arguments.out_file, "safetensors file for the teacher");
-  app.add_option("--rounds", arguments.teach.rounds, "number of rounds of the student; 0: no student")
-      ->check(CLI::Range(0, 100))
-      ->capture_default_str();
-  app.add_option("--labels", arguments.labels, "source of the student's labels")
-      ->check(CLI::IsMember({"teacher", "rule"}))
-      ->capture_default_str();
+  add_checked(app, "--rounds", arguments.teach.rounds, "number of rounds of the student; 0: no student",
+              CLI::Range(0, 100));
+  add_checked(app, "--labels", arguments.labels, "source of the student's labels", CLI::IsMember({"teacher", "rule"}));
   app.add_option("--student-out", arguments.student_file, "safetensors file for the student");
-  app.add_option("--learning-rate", arguments.trainer.learning_rate, "learning rate of Adam")
-      ->check(CLI::Range(1e-7, 1.0))
-      ->capture_default_str();
-  app.add_option("--discount", arguments.teach.discount, "discount of a minute")
-      ->check(CLI::Range(0.0, 0.999))
-      ->capture_default_str();
-  app.add_option("--over-price", arguments.teach.steer.price.over,
-                 "cost of all requests over target, relative to the need of the work; linear from 1% of a minute on")
-      ->check(CLI::Range(0.0, 1000.0))
-      ->capture_default_str();
-  app.add_option("--memory", arguments.memory_gib,
-                 "memory in GiB of a replica without requests; 0: no memory is simulated")
-      ->check(CLI::Range(0.0, 1000.0))
-      ->capture_default_str();
-  app.add_option("--memory-per-rate", arguments.memory_mib_per_rps, "additional memory in MiB per request/s")
-      ->check(CLI::Range(0.0, 1e6))
-      ->capture_default_str();
-  app.add_option("--seeds", arguments.seeds, "number of evaluation seeds")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
+  add_checked(app, "--learning-rate", arguments.trainer.learning_rate, "learning rate of Adam", CLI::Range(1e-7, 1.0));
+  add_checked(app, "--discount", arguments.teach.discount, "discount of a minute", CLI::Range(0.0, 0.999));
+  add_checked(app, "--over-price", arguments.teach.steer.price.over,
+              "cost of all requests over target, relative to the need of the work; linear from 1% of a minute on",
+              CLI::Range(0.0, 1000.0));
+  add_checked(app, "--memory", arguments.memory_gib,
+              "memory in GiB of a replica without requests; 0: no memory is simulated", CLI::Range(0.0, 1000.0));
+  add_checked(app, "--memory-per-rate", arguments.memory_mib_per_rps, "additional memory in MiB per request/s",
+              CLI::Range(0.0, 1e6));
+  add_checked(app, "--seeds", arguments.seeds, "number of evaluation seeds", CLI::Range(1, 1000));
   app.add_option("--first-seed", arguments.first_seed, "first evaluation seed")->capture_default_str();
   app.add_option("--json", arguments.json_file, "file for the results of all arms and seeds");
   return run_command(app, argc, argv, [&]() -> Status {

@@ -16,6 +16,7 @@
 #include "sim/commands/arguments.hpp"
 #include "sim/commands/commands.hpp"
 #include "sim/commands/model_file.hpp"
+#include "sim/commands/options.hpp"
 #include "sim/env/train.hpp"
 
 namespace wattle::sim::commands {
@@ -204,12 +205,10 @@ int train(int argc, char** argv) {
   TrainArguments arguments;
   CLI::App app{"Train a network online in the simulated loop, on seeds that eval never uses", "wattle-sim train"};
   app.add_option("--out", arguments.out_file, "safetensors file to write")->required();
-  app.add_option("--network", arguments.network, "deepsets, or tabular for the table of the policy tabular-q")
-      ->check(CLI::IsMember({"deepsets", "tabular"}))
-      ->capture_default_str();
-  app.add_option("--prior", arguments.prior, "prior that the network adds to: preset (that of the reward) or none")
-      ->check(CLI::IsMember({"preset", "none"}))
-      ->capture_default_str();
+  add_checked(app, "--network", arguments.network, "deepsets, or tabular for the table of the policy tabular-q",
+              CLI::IsMember({"deepsets", "tabular"}));
+  add_checked(app, "--prior", arguments.prior, "prior that the network adds to: preset (that of the reward) or none",
+              CLI::IsMember({"preset", "none"}));
   app.add_option("--keep", arguments.kept_in,
                  "directory for checkpoints in the controller's format, including the replay buffer");
   app.add_option("--name", arguments.name, "name of the checkpoint")->capture_default_str();
@@ -218,22 +217,15 @@ int train(int argc, char** argv) {
                  "write the learning curve to this file, for wattle-lab bench --curve");
   add_world_options(app, arguments.world);
   add_look_ahead_option(app, arguments.world);
-  app.add_option("--steps", arguments.steps, "decisions to learn from")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  app.add_option("--seed", arguments.seed, "seed of the first episode")
-      ->check(CLI::Range(1, 900'000))
-      ->capture_default_str();
+  add_checked(app, "--steps", arguments.steps, "decisions to learn from", CLI::PositiveNumber);
+  add_checked(app, "--seed", arguments.seed, "seed of the first episode", CLI::Range(1, 900'000));
   app.add_option("--restarts", arguments.restarts,
                  "trainings with other seeds; the best on validation seeds is written")
       ->check(CLI::Range(1, 20));
-  app.add_option("--learning-rate", arguments.trainer.learning_rate, "learning rate of Adam")
-      ->check(CLI::Range(1e-7, 1.0))
-      ->capture_default_str();
+  add_checked(app, "--learning-rate", arguments.trainer.learning_rate, "learning rate of Adam", CLI::Range(1e-7, 1.0));
   app.add_option("--reward-scale", arguments.reward_scale, "factor of rewards")->check(CLI::Range(1e-6, 1e3));
-  app.add_option("--huber-delta", arguments.trainer.huber_delta, "error above which the loss is linear")
-      ->check(CLI::Range(1e-3, 1e3))
-      ->capture_default_str();
+  add_checked(app, "--huber-delta", arguments.trainer.huber_delta, "error above which the loss is linear",
+              CLI::Range(1e-3, 1e3));
   app.add_option("--n-step", arguments.n_step, "decisions until bootstrapping (default: 10, tabular 1)")
       ->check(CLI::Range(1, 200));
   app.add_option("--horizon", arguments.horizon_decisions,

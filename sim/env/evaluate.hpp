@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "common/result.hpp"
-#include "models/frozen/q_network.hpp"
 #include "placement/decide/decide.hpp"
 #include "sim/env/env.hpp"
 #include "sim/env/statistics.hpp"

@@ -1,7 +1,7 @@
 // evaluate_report: formats evaluations for people (to_table) and programs (to_json).
 #include <array>
-#include <cstdio>
 
+#include "common/formatted.hpp"
 #include "common/json/value.hpp"
 #include "sim/env/evaluate.hpp"
 
@@ -30,16 +30,6 @@ constexpr std::array<Column, 12> kColumns{{
     {"turned_away", &EpisodeFigures::turned_away, 1, 1},
     {"pending_s", &EpisodeFigures::pending_s, 1, 1},
 }};
-
-std::string fixed(double value, int decimals) {
-  std::array<char, 64> text{};
-  std::snprintf(text.data(), text.size(), "%.*f", decimals, value);
-  return text.data();
-}
-
-std::string padded(const std::string& text, std::size_t width) {
-  return text.size() < width ? std::string(width - text.size(), ' ') + text : text;
-}
 
 std::vector<double> scaled(const ContestantFigures& figures, const Column& column) {
   std::vector<double> values = figures.column(column.what);

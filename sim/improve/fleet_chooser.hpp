@@ -1,4 +1,4 @@
-// fleet_chooser: the planner, or a network on the planner's view, choosing nodes of a replayed cluster.
+// fleet_chooser: chooses nodes of a replayed cluster by the planner, or by a network on the planner's view.
 // Method   the network's choice is the node of highest prior + residual; the plan's own choice stays unless another is
 //          better by at least the margin, as in a controller (placement/decide/policies/network)
 // Errors   none: no node fits -> no choice

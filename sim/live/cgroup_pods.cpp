@@ -13,11 +13,10 @@
 #include <cerrno>
 #include <cmath>
 #include <csignal>
-#include <cstdio>
 #include <cstdlib>
-#include <optional>
 
 #include "common/dir.hpp"
+#include "common/formatted.hpp"
 #include "common/parse.hpp"
 
 namespace wattle::sim::live {
@@ -97,11 +96,9 @@ std::string find_program(const std::string& name) {
 }  // namespace
 
 std::string marked_pod_uid(std::uint64_t run, pid_t process, std::uint32_t counter) {
-  std::array<char, 64> text{};
-  std::snprintf(text.data(), text.size(), "%s4%03x-8%03x-%08x%04x", std::string(kMarker).c_str(),
-                static_cast<unsigned>(run & 0xfff), static_cast<unsigned>((run >> 12) & 0xfff),
-                static_cast<unsigned>(process), static_cast<unsigned>(counter & 0xffff));
-  return text.data();
+  return formatted("%s4%03x-8%03x-%08x%04x", std::string(kMarker).c_str(), static_cast<unsigned>(run & 0xfff),
+                   static_cast<unsigned>((run >> 12) & 0xfff), static_cast<unsigned>(process),
+                   static_cast<unsigned>(counter & 0xffff));
 }
 
 pid_t process_of_marked_uid(std::string_view uid) {
@@ -251,15 +248,6 @@ Status CgroupPods::stop(const std::string& uid) {
     remove_if_ours(options_.cgroup_root + "/kubepods.slice");
   }
   return removed;
-}
-
-bool CgroupPods::alive(const std::string& uid) {
-  const auto found = pods_.find(uid);
-  if (found == pods_.end()) return false;
-  siginfo_t info{};
-  // WNOWAIT, because stop() reaps.
-  const int got = waitid(P_PID, static_cast<id_t>(found->second.process), &info, WEXITED | WNOHANG | WNOWAIT);
-  return got == 0 && info.si_pid == 0;
 }
 
 std::size_t CgroupPods::sweep() {

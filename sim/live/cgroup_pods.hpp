@@ -14,7 +14,6 @@
 #include <map>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "common/result.hpp"
 
@@ -51,8 +50,6 @@ class CgroupPods {
   std::size_t sweep();
   std::size_t size() const { return pods_.size(); }
   bool has(const std::string& uid) const { return pods_.contains(uid); }
-  // Returns whether the pod's load still runs.
-  bool alive(const std::string& uid);
 
  private:
   struct Pod {

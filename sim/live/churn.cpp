@@ -1,8 +1,8 @@
 #include "sim/live/churn.hpp"
 
-#include <cstdio>
 #include <utility>
 
+#include "common/formatted.hpp"
 #include "common/json/value.hpp"
 #include "common/kube/pod.hpp"
 #include "common/stats/quantile.hpp"
@@ -181,19 +181,12 @@ std::string churn_json(const ChurnOptions& options, const ChurnFigures& figures)
 
 std::string churn_text(const ChurnOptions& options, const ChurnFigures& figures) {
   const auto of = [&](double share) { return stats::quantile(figures.bound_after_s, share).value_or(0); };
-  std::string text(256, '\0');
-  const int length =
-      std::snprintf(text.data(), text.size(), "%s: %zu turns, %zu pods created, %zu bound, %zu without a node\n",
-                    options.driver == ChurnDriver::batch ? "test1" : "test2", figures.turns, figures.created,
-                    figures.bound, figures.unbound);
-  text.resize(static_cast<std::size_t>(length));
-  if (!figures.bound_after_s.empty()) {
-    std::string line(128, '\0');
-    line.resize(static_cast<std::size_t>(std::snprintf(
-        line.data(), line.size(), "bound after: median %.1f s, of 100 pods 99 within %.1f s, most %.1f s\n", of(0.5),
-        of(0.99), of(1))));
-    text += line;
-  }
+  std::string text = formatted("%s: %zu turns, %zu pods created, %zu bound, %zu without a node\n",
+                               options.driver == ChurnDriver::batch ? "test1" : "test2", figures.turns, figures.created,
+                               figures.bound, figures.unbound);
+  if (!figures.bound_after_s.empty())
+    text +=
+        formatted("bound after: median %.1f s, of 100 pods 99 within %.1f s, most %.1f s\n", of(0.5), of(0.99), of(1));
   for (const auto& [node, pods] : figures.pods_of_node) text += "  " + node + "  " + std::to_string(pods) + "\n";
   return text;
 }

@@ -1,11 +1,9 @@
 #include "sim/live/drive_report.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdarg>
-#include <cstdio>
 
+#include "common/formatted.hpp"
 #include "common/json/value.hpp"
 #include "placement/sleep/transition_cost.hpp"
 #include "sim/live/server_switch.hpp"
@@ -30,18 +28,7 @@ constexpr const char* kHow =
     "at the same moments for both. While the default scheduler decides, only its random ties differ; each phase begins "
     "with the pods of the one before. One run, no interval: a demonstration, not a measurement.";
 
-__attribute__((format(printf, 1, 2))) std::string text(const char* format, ...) {
-  std::array<char, 1024> buffer{};
-  va_list arguments;
-  va_start(arguments, format);
-  const int length = std::vsnprintf(buffer.data(), buffer.size(), format, arguments);
-  va_end(arguments);
-  return {buffer.data(), static_cast<std::size_t>(std::clamp(length, 0, static_cast<int>(buffer.size()) - 1))};
-}
-
-std::string number(const std::optional<double>& value, int digits) {
-  return value ? text("%.*f", digits, *value) : std::string("-");
-}
+std::string number(const std::optional<double>& value, int digits) { return value ? fixed(*value, digits) : "-"; }
 
 // Lines of at most 110 characters, broken at spaces.
 std::string wrapped(std::string_view words) {
@@ -75,8 +62,8 @@ std::optional<double> loss(const Driver& driver) {
 
 std::string answers(const Driver& driver) {
   const AnswerCounts& counts = driver.extender().counts();
-  return text("%llu advised, %llu neutral, %llu without an answer, %llu malformed", whole(counts.advised),
-              whole(counts.neutral), whole(counts.unanswered), whole(counts.malformed));
+  return formatted("%llu advised, %llu neutral, %llu without an answer, %llu malformed", whole(counts.advised),
+                   whole(counts.neutral), whole(counts.unanswered), whole(counts.malformed));
 }
 
 // Returns for example "network 97, plan 3 of the newest 100".
@@ -85,10 +72,10 @@ std::string decided_by(const Driver& driver) {
   std::string out;
   std::uint64_t all = 0;
   for (const auto& [who, decisions] : driver.observer().status->decided_by) {
-    out += text("%s%s %llu", out.empty() ? "" : ", ", who.c_str(), whole(decisions));
+    out += formatted("%s%s %llu", out.empty() ? "" : ", ", who.c_str(), whole(decisions));
     all += decisions;
   }
-  return out + text(" of the newest %llu", whole(all));
+  return out + formatted(" of the newest %llu", whole(all));
 }
 
 double rate(const Driver& driver) {
@@ -104,15 +91,15 @@ json costs_json(const Costs& costs) {
 
 // One row per phase that took place.
 std::string phases_text(const Driver& driver) {
-  std::string out = text("  %-20s %8s %12s %14s %9s %19s\n", "phase", "seconds", "watts", "by default, W", "change",
-                         "pod-s above soft");
+  std::string out = formatted("  %-20s %8s %12s %14s %9s %19s\n", "phase", "seconds", "watts", "by default, W",
+                              "change", "pod-s above soft");
   for (std::size_t i = 0; i < driver.phases().size(); ++i) {
     const Driver::PhaseCosts& phase = driver.phases()[i];
     if (!(phase.seconds > 0)) continue;
-    out += text("  %-20s %8.0f %12.1f %14.1f %+8.1f%% %10.0f, by default %.0f\n", Driver::kPhases[i], phase.seconds,
-                phase.energy_j / phase.seconds, phase.default_energy_j / phase.seconds,
-                change_percent(phase.energy_j, phase.default_energy_j), phase.soft_pod_seconds,
-                phase.default_soft_pod_seconds);
+    out += formatted("  %-20s %8.0f %12.1f %14.1f %+8.1f%% %10.0f, by default %.0f\n", Driver::kPhases[i],
+                     phase.seconds, phase.energy_j / phase.seconds, phase.default_energy_j / phase.seconds,
+                     change_percent(phase.energy_j, phase.default_energy_j), phase.soft_pod_seconds,
+                     phase.default_soft_pod_seconds);
   }
   return out;
 }
@@ -155,7 +142,7 @@ std::string learning_text(const Driver& driver) {
     without_j += phase.twin_energy_j;
   }
   if (!(acted_s > 0)) return {};
-  return wrapped(text(
+  return wrapped(formatted(
       "Learning. It changed the energy by %+.1f %% (%+.0f J in the %.0f s before nodes slept) against a Wattle without "
       "learning that placed the same pods on equal simulated nodes beside the demo; negative saves. A learned network "
       "served for %.0f s.",
@@ -179,7 +166,7 @@ std::string sleep_text(const Driver& driver) {
   const Driver::PhaseCosts& phase = driver.phases()[Driver::kSleeping];
   const Costs& costs = driver.wattle().costs();
   if (!(phase.seconds > 0)) return {};
-  return wrapped(text(
+  return wrapped(formatted(
       "Sleep. In the %.0f s in which idle nodes slept, the nodes drew %.0f W, and %.0f W by default with all nodes on "
       "(%+.1f %%). The published joules of transitions are included: %llu x %.0f J for shutdowns, %llu x %.0f J for "
       "boots. Simulated nodes shorten the time of a transition, not its joules: a shutdown and a boot pay after %.0f "
@@ -194,8 +181,8 @@ std::string phase_now(const Driver& driver) {
   const Driver::PhaseCosts& phase = driver.phases()[driver.phase()];
   std::string out = Driver::kPhases[driver.phase()];
   if (phase.seconds > 0)
-    out += text("; %.0f W so far, by default %.0f W (%+.1f %%)", phase.energy_j / phase.seconds,
-                phase.default_energy_j / phase.seconds, change_percent(phase.energy_j, phase.default_energy_j));
+    out += formatted("; %.0f W so far, by default %.0f W (%+.1f %%)", phase.energy_j / phase.seconds,
+                     phase.default_energy_j / phase.seconds, change_percent(phase.energy_j, phase.default_energy_j));
   return out;
 }
 
@@ -221,7 +208,7 @@ std::string in_short(const Driver& driver) {
   if (!(sum.seconds > 0)) return "In short. Wattle did not act in this run: the default scheduler placed all pods.";
   const double saved_j = sum.default_energy_j - sum.energy_j;
   const double late_s = sum.soft_pod_seconds - sum.default_soft_pod_seconds;
-  return text(
+  return formatted(
       "In short. In the %.0f s in which Wattle acted, the nodes drew %.0f J %s than where the default would have put "
       "the same pods (%+.1f %%). The pods were beyond their soft latency for %.0f seconds %s together.",
       sum.seconds, std::abs(saved_j), saved_j >= 0 ? "less" : "more",
@@ -231,32 +218,32 @@ std::string in_short(const Driver& driver) {
 }  // namespace
 
 std::string live_table(const Driver& driver) {
-  std::string out = text("wattle-sim drive   %.0f s, %.0f s left   controller %s\n\n", driver.elapsed_s(),
-                         std::max(0.0, driver.left_s()), driver.observer().controller_away ? "away" : "up");
-  out += text("%-16s %10s %-10s %5s %13s %11s\n", "NODE", "WATTS", "SOURCE", "PODS", "CPU cores", "LATENCY ms");
+  std::string out = formatted("wattle-sim drive   %.0f s, %.0f s left   controller %s\n\n", driver.elapsed_s(),
+                              std::max(0.0, driver.left_s()), driver.observer().controller_away ? "away" : "up");
+  out += formatted("%-16s %10s %-10s %5s %13s %11s\n", "NODE", "WATTS", "SOURCE", "PODS", "CPU cores", "LATENCY ms");
   for (std::size_t i = 0; i < driver.nodes().size(); ++i) {
     const DriveNode& node = driver.nodes()[i];
     const ControllerNode* const row = seen(driver, node.server.name);
     const std::string cpu = row != nullptr && row->cpu_used_cores
-                                ? text("%.2f / %.0f", *row->cpu_used_cores, node.server.cores)
-                                : text("- / %.0f", node.server.cores);
-    out += text("%-16s %10s %-10s %5zu %13s %11s%s\n", node.server.name.c_str(),
-                number(row != nullptr ? row->power_w : std::nullopt, 1).c_str(),
-                row != nullptr ? row->energy_source.c_str() : "-", driver.wattle().pods_on(i), cpu.c_str(),
-                number(row != nullptr ? row->latency_ms : std::nullopt, 1).c_str(), remark(node, row).c_str());
+                                ? formatted("%.2f / %.0f", *row->cpu_used_cores, node.server.cores)
+                                : formatted("- / %.0f", node.server.cores);
+    out += formatted("%-16s %10s %-10s %5zu %13s %11s%s\n", node.server.name.c_str(),
+                     number(row != nullptr ? row->power_w : std::nullopt, 1).c_str(),
+                     row != nullptr ? row->energy_source.c_str() : "-", driver.wattle().pods_on(i), cpu.c_str(),
+                     number(row != nullptr ? row->latency_ms : std::nullopt, 1).c_str(), remark(node, row).c_str());
   }
   const Costs& wattle = driver.wattle().costs();
   const Costs& other = driver.by_default().costs();
-  out += text("\npods %zu   placed %zu   %s\n", driver.running(), wattle.placements, answers(driver).c_str());
-  out += text("answer p50 %.2f ms, p99 %.2f ms   reward %s   loss %s   gradient steps %llu\n",
-              driver.extender().answer_ms(0.5), driver.extender().answer_ms(0.99), number(reward(driver), 3).c_str(),
-              number(loss(driver), 4).c_str(),
-              driver.observer().status ? whole(driver.observer().status->gradient_steps) : 0ULL);
+  out += formatted("\npods %zu   placed %zu   %s\n", driver.running(), wattle.placements, answers(driver).c_str());
+  out += formatted("answer p50 %.2f ms, p99 %.2f ms   reward %s   loss %s   gradient steps %llu\n",
+                   driver.extender().answer_ms(0.5), driver.extender().answer_ms(0.99),
+                   number(reward(driver), 3).c_str(), number(loss(driver), 4).c_str(),
+                   driver.observer().status ? whole(driver.observer().status->gradient_steps) : 0ULL);
   out += "phase: " + phase_now(driver) + "\n";
   out += "decided by " + decided_by(driver) + notices(driver, "\n") + "\n";
-  out += text("joules: %.0f, by default scoring %.0f (%+.1f %%)   above hard latency: %zu, by default %zu\n",
-              wattle.energy_j, other.energy_j, change_percent(wattle.energy_j, other.energy_j), wattle.above_hard,
-              other.above_hard);
+  out += formatted("joules: %.0f, by default scoring %.0f (%+.1f %%)   above hard latency: %zu, by default %zu\n",
+                   wattle.energy_j, other.energy_j, change_percent(wattle.energy_j, other.energy_j), wattle.above_hard,
+                   other.above_hard);
   return out;
 }
 
@@ -265,7 +252,7 @@ std::string live_line(const Driver& driver) {
   for (const ControllerNode& row : driver.observer().nodes)
     if (row.connected && row.power_w) power_w = power_w.value_or(0) + *row.power_w;
   const Costs& wattle = driver.wattle().costs();
-  return text(
+  return formatted(
              "t=%.0fs controller=%s pods=%zu placed=%zu asleep=%zu watts=%s answer_p99_ms=%.2f reward=%s loss=%s "
              "gradient_steps=%llu above_hard=%zu unanswered=%llu; phase: ",
              driver.elapsed_s(), driver.observer().controller_away ? "away" : "up", driver.running(), wattle.placements,
@@ -284,28 +271,28 @@ std::string summary_text(const Driver& driver) {
   const double other_above = other.energy_j - other.idle_energy_j;
   std::string sources;
   for (const auto& [source, counter] : driver.observer().answers_by_source)
-    sources += text("%s%s %.0f", sources.empty() ? "" : ", ", source.c_str(), counter.sum());
+    sources += formatted("%s%s %.0f", sources.empty() ? "" : ", ", source.c_str(), counter.sum());
 
   std::string out =
-      text("Summary: %.0f s, a window of %zu pods (250m CPU, 64 MiB, soft 20 ms, hard 30 ms), %zu nodes\n",
-           wattle.seconds, driver.options().pods, driver.nodes().size());
+      formatted("Summary: %.0f s, a window of %zu pods (250m CPU, 64 MiB, soft 20 ms, hard 30 ms), %zu nodes\n",
+                wattle.seconds, driver.options().pods, driver.nodes().size());
   out += wrapped(in_short(driver)) + sleep_text(driver) + learning_text(driver);
   out += phases_text(driver);
-  out += text(
+  out += formatted(
       "  placements           %zu (%llu on this machine, %llu of them by node selector), %llu removed, "
       "%llu waited for a node\n",
       wattle.placements, whole(counts.on_real), whole(counts.pinned), whole(counts.removed),
       whole(counts.unschedulable));
-  out += text("  answers              %s\n", answers(driver).c_str());
-  out += text("  answers by source    %s\n", sources.empty() ? "not reported by the shim" : sources.c_str());
-  out += text("  answer time          p50 %.2f ms, p99 %.2f ms\n", driver.extender().answer_ms(0.5),
-              driver.extender().answer_ms(0.99));
-  out += text("  decisions            %.2f per second\n", rate(driver));
-  out += text("  decided by           %s\n", decided_by(driver).c_str());
-  out += text("  %-20s %14s %14s %9s\n", "whole run", "Wattle", "default", "change");
+  out += formatted("  answers              %s\n", answers(driver).c_str());
+  out += formatted("  answers by source    %s\n", sources.empty() ? "not reported by the shim" : sources.c_str());
+  out += formatted("  answer time          p50 %.2f ms, p99 %.2f ms\n", driver.extender().answer_ms(0.5),
+                   driver.extender().answer_ms(0.99));
+  out += formatted("  decisions            %.2f per second\n", rate(driver));
+  out += formatted("  decided by           %s\n", decided_by(driver).c_str());
+  out += formatted("  %-20s %14s %14s %9s\n", "whole run", "Wattle", "default", "change");
   const auto row = [&](const char* name, double mine, double theirs, int digits) {
-    const std::string change = theirs > 0 ? text("%+.1f %%", change_percent(mine, theirs)) : std::string("-");
-    out += text("  %-20s %14.*f %14.*f %9s\n", name, digits, mine, digits, theirs, change.c_str());
+    const std::string change = theirs > 0 ? formatted("%+.1f %%", change_percent(mine, theirs)) : std::string("-");
+    out += formatted("  %-20s %14.*f %14.*f %9s\n", name, digits, mine, digits, theirs, change.c_str());
   };
   row("energy, J", wattle.energy_j, other.energy_j, 0);
   if (wattle.shutdowns == 0) row("  above idle, J", wattle_above, other_above, 0);
@@ -315,15 +302,15 @@ std::string summary_text(const Driver& driver) {
   row("pod-s above hard", wattle.hard_pod_seconds, other.hard_pod_seconds, 0);
   if (driver.observer().status) {
     const ControllerStatus& status = *driver.observer().status;
-    out +=
-        text("  learning             %llu gradient steps, %llu outcomes of %llu placements, mean reward %s, loss %s\n",
-             whole(status.gradient_steps), whole(status.outcomes), whole(status.placements),
-             number(status.mean_reward, 3).c_str(), number(status.loss, 4).c_str());
+    out += formatted(
+        "  learning             %llu gradient steps, %llu outcomes of %llu placements, mean reward %s, loss %s\n",
+        whole(status.gradient_steps), whole(status.outcomes), whole(status.placements),
+        number(status.mean_reward, 3).c_str(), number(status.loss, 4).c_str());
   } else {
     out += "  learning             the controller was never reached\n";
   }
   if (counts.swarm_restarts + counts.swarm_retries + driver.observer().controller_misses + counts.real_failures > 0)
-    out += text(
+    out += formatted(
         "  interruptions        swarm restarted %llu times, %llu pods reported again; controller away at %llu looks; "
         "%llu pods refused by this machine\n",
         whole(counts.swarm_restarts), whole(counts.swarm_retries), whole(driver.observer().controller_misses),

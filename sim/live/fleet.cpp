@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "common/stats/exact_split.hpp"
 #include "common/stats/quantile.hpp"

@@ -33,7 +33,7 @@ struct LatencyShift {
 
 struct FleetOptions {
   std::uint64_t seed = 1;
-  std::size_t probe_window = 20;    // round trips behind a probe's quantiles
+  std::size_t probe_window = 20;    // number of round trips from which a probe's quantiles follow
   double power_noise_ratio = 0.01;  // standard deviation of a power reading
   double latency_low_ms = 4, latency_high_ms = 38;
   std::vector<LatencyShift> shifts;

@@ -6,7 +6,6 @@
 // Threads  apply() belongs to one thread; has one more of its own
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "common/kube/copy.hpp"

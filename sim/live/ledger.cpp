@@ -2,7 +2,6 @@
 
 #include <cassert>
 #include <limits>
-#include <utility>
 
 #include "sim/live/server_switch.hpp"
 

@@ -17,7 +17,7 @@ namespace wattle::sim::live {
 
 struct SwarmOptions {
   std::size_t nodes = 7;            // of all parts
-  std::size_t part = 1, parts = 1;  // this process plays part `part` of `parts` equal shares, from 1
+  std::size_t part = 1, parts = 1;  // this process simulates share `part` of `parts` equal ones; the first is 1
   std::string endpoint = "tcp://127.0.0.1:7460";
   std::string keys_dir;    // <node>.key each
   std::string server_key;  // file with the controller's public key

@@ -10,7 +10,6 @@
 
 #include <functional>
 #include <memory>
-#include <span>
 
 #include "models/frozen/safetensors.hpp"
 #include "models/frozen/trainer.hpp"
@@ -46,7 +45,7 @@ WorldOptions learning_world(const TeachOptions& options, std::size_t hour);
 struct Taught {
   models::Weights weights;
   std::size_t minutes = 0, steps = 0;
-  double first_cost = 0, last_cost = 0;  // per minute, means of the first and last tenth, including exploration
+  double first_cost = 0, last_cost = 0;  // mean per minute of the first and last tenth, with exploration
 };
 Result<Taught> teach(const TeachOptions& options, models::QTrainer& trainer, const Progress& progress);
 

@@ -7,7 +7,6 @@
 // Threads  pure except for `progress`
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>

@@ -1,6 +1,6 @@
 // teacher_report: formats a judgement of teacher and student for people and for programs.
-#include <cstdio>
 
+#include "common/formatted.hpp"
 #include "common/json/value.hpp"
 #include "common/stats/bootstrap.hpp"
 #include "sim/provision/teacher_judge.hpp"
@@ -9,13 +9,6 @@ namespace wattle::sim::provision {
 namespace {
 
 using json = SortedJson;
-
-template <class... Values>
-std::string row_of(const char* form, Values... values) {
-  char text[256];
-  const int length = std::snprintf(text, sizeof text, form, values...);
-  return {text, static_cast<std::size_t>(length) < sizeof text ? static_cast<std::size_t>(length) : sizeof text - 1};
-}
 
 json interval_json(const stats::Interval& interval) {
   return {{"mean", interval.mean}, {"low", interval.low}, {"high", interval.high}};
@@ -34,24 +27,24 @@ bool has(const TeacherEntry& entry, std::string_view name) {
 }  // namespace
 
 std::string teacher_text(const TeacherJudgeOptions& options, const TeacherJudgement& judgement) {
-  std::string text = row_of(
+  std::string text = formatted(
       "target %g ms; %zu service%s, %zu seed%s from %llu, simulated; cost: power of what is granted "
       "over that of what is used, and %g times the share of requests over target beyond 1%% of a minute\n",
       1000 * options.world.target_s, options.world.services, options.world.services == 1 ? "" : "s in a chain",
       options.seeds, options.seeds == 1 ? "" : "s", static_cast<unsigned long long>(options.first_seed),
       options.steer.price.over);
   for (const TeacherEntry& entry : judgement.entries) {
-    text += row_of("\n%s\n  %-20s %7s %7s %8s %7s %7s %7s %9s  %s\n", entry.trace.c_str(), "", "cost", "power",
-                   "granted", "GiB", "minutes", "over", "writes/m", "cost against the rule (95%)");
+    text += formatted("\n%s\n  %-20s %7s %7s %8s %7s %7s %7s %9s  %s\n", entry.trace.c_str(), "", "cost", "power",
+                      "granted", "GiB", "minutes", "over", "writes/m", "cost against the rule (95%)");
     for (const Arm& arm : entry.arms) {
-      text += row_of("  %-20s %7.3f %7.3f %8.3f %7.3f %6.1f%% %6.2f%% %9.1f", arm.name.c_str(), stats::mean(arm.cost),
-                     stats::mean(arm.power_ratio), arm.granted_cores, arm.memory_gib, 100 * arm.minutes_over_ratio,
-                     100 * arm.requests_over_ratio, arm.writes_per_minute);
+      text += formatted("  %-20s %7.3f %7.3f %8.3f %7.3f %6.1f%% %6.2f%% %9.1f", arm.name.c_str(),
+                        stats::mean(arm.cost), stats::mean(arm.power_ratio), arm.granted_cores, arm.memory_gib,
+                        100 * arm.minutes_over_ratio, 100 * arm.requests_over_ratio, arm.writes_per_minute);
       if (arm.name != kRuleArm) text += "  " + percent(against(entry, arm.name, kRuleArm));
       text += "\n";
     }
     const placement::ForecastScore& forecast = entry.forecast;
-    text += row_of(
+    text += formatted(
         "  forecast of the next minute: off by %.1f requests/s (the last minute again: %.1f) of %.1f; %.0f%% in "
         "range\n",
         forecast.error_rps, forecast.last_error_rps, forecast.rate_rps, 100 * forecast.within_ratio);

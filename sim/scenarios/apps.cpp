@@ -1,7 +1,5 @@
 #include "sim/scenarios/apps.hpp"
 
-#include <algorithm>
-
 #include "sim/scenarios/services.hpp"
 
 namespace wattle::sim {

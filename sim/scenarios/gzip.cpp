@@ -2,8 +2,6 @@
 
 #include <zlib.h>
 
-#include <algorithm>
-
 namespace wattle::sim::consolidation {
 
 namespace {

@@ -25,11 +25,6 @@ void RequestSetter::begin(WorldObserver* next) {
   figures_ = {};
 }
 
-std::optional<double> RequestSetter::suggested_cores(const std::string& app) const {
-  const auto rule = rules_.find(placement::app_key_of(app, {}).owner);
-  return rule != rules_.end() ? rule->second.cpu_cores() : std::nullopt;
-}
-
 void RequestSetter::placed(cluster::PodId id, const placement::PodSpec& pod, const std::string& node, std::size_t row,
                            MonoTime now) {
   if (next_ != nullptr) next_->placed(id, pod, node, row, now);

@@ -36,8 +36,6 @@ class RequestSetter final : public WorldObserver {
   // Closes a minute and sets pods, if due.
   void tick(World& world);
   const SetRequests& figures() const { return figures_; }
-  // Suggested request of the owner's pods; no value if unknown.
-  std::optional<double> suggested_cores(const std::string& app) const;
 
   void placed(cluster::PodId id, const placement::PodSpec& pod, const std::string& node, std::size_t row,
               MonoTime now) override;

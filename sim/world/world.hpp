@@ -125,7 +125,7 @@ class WorldObserver {
   virtual void resized(const std::string& /*uid*/, const placement::Resources& /*request*/) {}
   // Usage on one node, at delivery; pods may have ended since.
   virtual void used(std::span<const PodUse> pods, double interval_s) = 0;
-  // All telemetry of an interval is in the view.
+  // Called when the view has all telemetry of an interval.
   virtual void reported(const World& world) = 0;
 };
 

@@ -129,16 +129,12 @@ def check_cases(rules):
 
 def check_documented(rules):
     known = (ROOT / "docs/reference/metrics.md").read_text(encoding="utf-8")
-    table = (ROOT / f"docs/{RUNBOOK}").read_text(encoding="utf-8")
     for name, rule in rules.items():
         for metric in re.findall(r"\bwattle_\w+", rule["expr"]):
             if f"`{metric}`" not in known:
                 breach(f"{name}: {metric} is not in docs/reference/metrics.md")
         if set(rule["annotations"]) != {"summary"} or rule["labels"].get("severity") not in ("warning", "critical"):
             breach(f"{name}: needs a summary and a severity, and no more")
-    listed = re.findall(r"^\| `(Wattle\w+)` \|", table, re.M)
-    if sorted(listed) != sorted(rules):
-        breach(f"docs/{RUNBOOK} has other alerts: {sorted(set(listed) ^ set(rules)) or listed}")
 
 
 def check_runbooks(rules):

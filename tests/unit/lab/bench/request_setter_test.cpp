@@ -71,7 +71,6 @@ TEST_CASE("less is set once the rule knows enough and the pod has run for half a
   run_to(world, requests, 13 * kHours);
   CHECK(requested_cores(world) == doctest::Approx(1).epsilon(0.1));
   CHECK(requests.figures().writes == 1);
-  CHECK(requests.suggested_cores("deployment/a image-2").value() == doctest::Approx(1).epsilon(0.1));
   const double lowered = requested_cores(world);
   // The most of it and 15% more, by buckets of 5%.
   CHECK(world.view({}).nodes[0].requested.memory_bytes == doctest::Approx(0.5 * 1.15 * (1 << 30)).epsilon(0.1));

@@ -89,26 +89,5 @@ TEST_CASE("an invalid or repeated rate is not taken; a gap, and a clock that was
   CHECK(forecast.next()->rate_rps == doctest::Approx(20).epsilon(0.05));
 }
 
-TEST_CASE("what was kept goes on as it would have, and bytes that are none change nothing") {
-  const RateForecast whole = after(3000, in_steps, 0.1);
-  PackWriter out;
-  whole.pack(out);
-  const std::string bytes = out.take();
-  RateForecast read;
-  PackReader in(bytes);
-  read.unpack(in);
-  CHECK(in.done());
-  CHECK(read.next()->rate_rps == whole.next()->rate_rps);
-  CHECK(read.score().error_rps == whole.score().error_rps);
-
-  for (const std::string& wrong : {bytes.substr(0, bytes.size() - 8), std::string(8, '\xff') + bytes.substr(8)}) {
-    RateForecast kept = whole;
-    PackReader bad(wrong);
-    kept.unpack(bad);
-    CHECK_FALSE(bad.ok());
-    CHECK(kept.next()->rate_rps == whole.next()->rate_rps);
-  }
-}
-
 }  // namespace
 }  // namespace wattle::placement
