@@ -1,6 +1,7 @@
 #include "controller/power/sleep_facts.hpp"
 
 #include <array>
+#include <cmath>
 
 #include "controller/power/sleep_config.hpp"
 #include "placement/sleep/transition_cost.hpp"
@@ -67,7 +68,9 @@ NodeSleep shown_of(const core::NodePowerRecord& record, double idle_w) {
   shown.asleep = record.state == core::PowerState::asleep || record.state == core::PowerState::waking ||
                  (record.state == core::PowerState::suspending && record.goodbye);
   shown.closed = !takes_pods(record);
-  if (shown.asleep) shown.wake_cost_j = core::cost_of(record, record.depth, idle_w).wake_j;
+  // In steps, because a change of it is a change of the node, and the idle power is fitted again and again.
+  constexpr double kCostStep_j = 100;
+  shown.wake_cost_j = kCostStep_j * std::ceil(core::cost_of(record, record.depth, idle_w).wake_j / kCostStep_j);
   return shown;
 }
 

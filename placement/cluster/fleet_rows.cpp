@@ -76,7 +76,7 @@ void FleetRows::fill_row(const ClusterView& view, const RowValues& values, std::
   if (fleet_.idle_nodes_sleep) {
     out.sleeps = node.asleep || out.pods == 0;
     out.sleep_w = options_.sleep_w;
-    out.wake_j = sane(node.wake_cost_j, kMostJoules);
+    out.wake_j = node.asleep ? sane(node.wake_cost_j, kMostJoules) : 0;
   }
   if (!fleet_.edition_of.empty()) fleet_.edition_of[row] = ++fleet_.edition;
 }

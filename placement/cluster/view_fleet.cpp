@@ -28,7 +28,7 @@ Fleet fleet_of(const ClusterView& view) {
     out.watts = node.curve.points();
     out.curve_error_w = node.curve.residual_sd_w();
     out.sleeps = node.asleep;
-    out.wake_j = sane(node.wake_cost_j, kMostJoules);
+    out.wake_j = node.asleep ? sane(node.wake_cost_j, kMostJoules) : 0;
     fleet.idle_nodes_sleep = fleet.idle_nodes_sleep || node.asleep;
   }
   return fleet;

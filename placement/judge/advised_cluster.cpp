@@ -36,9 +36,17 @@ double error_of(const PowerCurve& curve, const Fleet& fleet, const FleetNode& no
   return curve.difference_sd_w(a.used_cores / cores, b.used_cores / cores);
 }
 
-void add_load(ClusterLoad& load, const Fleet& fleet, const FleetNode& node, const NodeLoad& on, bool woke) {
-  load.power_w += fleet.idle_nodes_sleep && on.pods == 0 ? node.sleep_w : node.watts_at(on.used_cores);
-  if (woke) load.wake_j += node.wake_j;
+// The power of a node while it sleeps: measured if it does, otherwise between the 1% and 10% of the idle power that a
+// suspended server and one that is off draw (placement/sleep/transition_cost).
+double asleep_w(const NodeView& view, const FleetNode& node) {
+  constexpr double kOfIdle = 0.05;
+  return view.asleep && view.power_w ? *view.power_w : std::max(node.sleep_w, kOfIdle * node.watts_at(0));
+}
+
+void add_load(ClusterLoad& load, const Fleet& fleet, const FleetNode& node, const NodeView& view, const NodeLoad& on,
+              bool woke) {
+  load.power_w += fleet.idle_nodes_sleep && on.pods == 0 ? asleep_w(view, node) : node.watts_at(on.used_cores);
+  if (woke) load.wake_j += std::max(node.wake_j, view.wake_cost_j);
   load.pods += on.pods;
   if (on.pods == 0) return;
   const double cores = node.allocatable.cpu_cores;
@@ -227,7 +235,9 @@ void AdvisedCluster::show_running(NodeView& seen, const Sum& running, bool sleep
 void AdvisedCluster::show(std::size_t row, const Difference& difference) {
   copy_.fleet.nodes[row] = changed(copy_.fleet, row, difference, true);
   NodeView& seen = copy_.view.nodes[row];
-  show_running(seen, difference.running, copy_.fleet.nodes[row].sleeps);
+  FleetNode& node = copy_.fleet.nodes[row];
+  show_running(seen, difference.running, node.sleeps);
+  if (node.sleeps) node.wake_j = std::max(node.wake_j, seen.wake_cost_j);  // also of one that sleeps in the copy alone
   seen.in_flight = moved_by(seen.in_flight, difference.expected.pods);
   seen.in_flight_request = sum_of(seen.in_flight_request, difference.expected.request);
   seen.starts = starts_.count(seen.name);
@@ -301,8 +311,8 @@ ComparedLoad AdvisedCluster::compare(const ClusterView& view, const Fleet& fleet
     const auto woke = [&](const NodeLoad& on, std::uint8_t empty) {
       return !first && fleet.idle_nodes_sleep && on.pods > 0 && (empty_[row] & empty) != 0;
     };
-    add_load(load.now, fleet, node, now, woke(now, kEmptyNow));
-    add_load(load.advised, fleet, node, advised, woke(advised, kEmptyAdvised));
+    add_load(load.now, fleet, node, view.nodes[row], now, woke(now, kEmptyNow));
+    add_load(load.advised, fleet, node, view.nodes[row], advised, woke(advised, kEmptyAdvised));
     load.error_w = std::sqrt(variance);
     empty_[row] = static_cast<std::uint8_t>((now.pods == 0 ? kEmptyNow : 0) | (advised.pods == 0 ? kEmptyAdvised : 0));
   }

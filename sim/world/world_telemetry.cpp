@@ -245,7 +245,7 @@ const placement::ClusterView& World::view(const placement::PodSpec& pod, std::ui
       seen.unsettled_cpu_cores += placement::demand_cores(node.pods[k].running->pod.spec);
     // The power manager knows which nodes sleep and the cost of waking.
     seen.asleep = kernel_.node(i).power == Power::asleep;
-    seen.wake_cost_j = seen.asleep ? node.spec.server.wake_energy_j : 0;
+    seen.wake_cost_j = options_.idle_nodes_sleep ? node.spec.server.wake_energy_j : 0;
   }
   return view_;
 }

@@ -127,6 +127,29 @@ TEST_CASE("where empty nodes sleep, each side pays for its own that are awake an
   CHECK_FALSE(both.copied(1).sleeps);
 }
 
+TEST_CASE("a node that sleeps on one side alone draws a part of its idle power there, and its wakes are charged") {
+  Beside both({node_of(200, 10), node_of(300, 5)});
+  both.fleet.idle_nodes_sleep = true;
+  for (std::size_t row = 0; row < 2; ++row) both.fleet.nodes[row].wake_j = 0;  // as of nodes that are awake
+  both.view.nodes[1].wake_cost_j = 700;
+  const PodEstimate ask = estimate_of(2);
+  both.run("here", 0, ask);
+  both.run("there", 1, ask);
+  both.run("b", 1, ask);
+  both.advise("a", 0, ask);
+  both.run("a", 1, ask);
+  CHECK(both.compare().now.power_w == doctest::Approx(220 + 330));
+  both.count(1, ask, -1);
+  both.count(1, ask, -1);
+  const ComparedLoad slept = both.compare();
+  CHECK(slept.advised.power_w == doctest::Approx(240 + 15));
+  CHECK(both.copied(1).wake_j == 700);
+  both.count(1, ask, 1);
+  const ComparedLoad woke = both.compare();
+  CHECK(woke.advised.wake_j == 700);
+  CHECK(woke.now.wake_j == 0);
+}
+
 TEST_CASE("waiting is that of the nodes as they would be filled, by pods") {
   Beside both({node_of(100, 10), node_of(100, 10)});
   for (FleetNode& node : both.fleet.nodes) node.waiting.slopes = {0, 0, 0.4, 0, 0, 0, 0, 0};  // from half of the cores
