@@ -36,7 +36,7 @@ class TrustedModel {
   bool chosen() const { return chosen_; }
   const models::Weights& weights() const { return weights_; }
   const NetworkOrigin& origin() const { return origin_; }
-  // Its entry in a manifest; no value if no one chose it.
+  // Returns the entry in a manifest; no value if no one chose it.
   std::optional<models::TrustedNetwork> described() const;
 
  private:

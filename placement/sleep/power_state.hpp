@@ -69,7 +69,7 @@ struct MeteredTransitions {
   bool operator==(const MeteredTransitions&) const = default;
 };
 
-// What was measured at one depth.
+// Measured values of one depth.
 struct DepthMeans {
   Transitions measured;
   MeteredTransitions sleeps, wakes;
