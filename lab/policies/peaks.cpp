@@ -53,7 +53,9 @@ class Peaks final : public CostPolicy {
   using CostPolicy::CostPolicy;
 
  private:
-  double cost(const Fleet& fleet, std::size_t i, const PodEstimate& ask) override {
+  double cost(PolicyContext& context, std::size_t row) override {
+    const Fleet& fleet = context.fleet();
+    const std::size_t i = context.node(row);
     if (fits_.size() != fleet.nodes.size() || revision_ != fleet.revision) {
       fits_.clear();
       for (const FleetNode& node : fleet.nodes) fits_.push_back(fit_exponential(node.watts));
@@ -61,7 +63,8 @@ class Peaks final : public CostPolicy {
     }
     const FleetNode& node = fleet.nodes[i];
     const double before = node.used_cores / node.allocatable.cpu_cores;
-    return fits_[i].watts_at(before + ask.demand_cores / node.allocatable.cpu_cores) - fits_[i].watts_at(before);
+    return fits_[i].watts_at(before + context.ask().demand_cores / node.allocatable.cpu_cores) -
+           fits_[i].watts_at(before);
   }
 
   std::vector<Exponential> fits_;
