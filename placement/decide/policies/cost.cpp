@@ -43,15 +43,15 @@ std::optional<std::size_t> CostPolicy::best(PolicyContext& context) {
 // The plan's preferences are in multiples of a pod's watts, as lateness is.
 std::optional<std::size_t> PlannerPolicy::best(PolicyContext& context) {
   const Fleet& fleet = context.fleet();
-  const bool in_time = std::ranges::all_of(context.feasible(), [&](std::size_t row) {
-    return context.late(row) == context.late(context.feasible().front());
-  });
-  if (in_time) return planner_.choose(fleet, context.ask());
+  const auto rows = context.feasible();
+  const double first = rows.empty() ? 0 : context.late(rows.front());
+  const bool late_alike = std::ranges::all_of(rows, [&](std::size_t row) { return context.late(row) == first; });
+  if (late_alike) return planner_.choose(fleet, context.ask());
   const PlanView view = planner_.view(fleet, context.ask(), context.row_nodes());
   if (view.nodes.empty()) return CostPolicy::best(context);
   std::optional<std::size_t> best;
   double most = 0;
-  for (const std::size_t row : context.feasible()) {
+  for (const std::size_t row : rows) {
     const std::size_t node = context.node(row);
     if (!fits(fleet.nodes[node], context.ask())) continue;
     const double here = view.nodes[row].preference - context.late(row);

@@ -214,7 +214,7 @@ TEST_CASE("curves have a point each 5 s of the fleet, at most 400 points of any 
   }
   CHECK((*rig.get("history"))["history"]["values"]["measured_w"].size() == 361);
   CHECK((*rig.get("history", {{"span", "24h"}}))["history"]["step_s"] == 60);
-  // Of a node and a pod: an hour in steps of 20 s, a day in steps of 10 minutes.
+  // A node or pod has an hour in steps of 20 s, and a day in steps of 10 minutes.
   for (const Arguments& of : {Arguments{{"node", "n3"}}, Arguments{{"pod", "b"}}}) {
     const auto spanning = [&](const char* span) {
       Arguments arguments = of;
