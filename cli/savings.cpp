@@ -83,8 +83,13 @@ std::string savings_table(const View& savings, bool colour) {
                           count(lever["nodes"]), Cell{state, known ? Tone::plain : Tone::faint}});
   }
   const View sum = savings["sum"];
-  std::string text = to_text(table, colour) + "available in all: " + watts(sum["saved_w"]);
+  std::string text = to_text(table, colour);
   const auto saved_w = sum["saved_w"].number(), power_w = savings["power_w"].number();
+  if (const double in_force_w = sum["in_force_w"].number().value_or(0); in_force_w > 0)
+    text += "in force: " + watts(in_force_w) +
+            (power_w ? " (" + percent(in_force_w / (*power_w + in_force_w)) + " of the power without it)" : "") +
+            ", modelled\n";
+  text += "available in all: " + watts(saved_w);
   if (saved_w && power_w && *power_w > 0) text += " of " + watts(power_w) + " (" + percent(*saved_w / *power_w) + ")";
   text += ", " + per_day(sum) + " per day, modelled";
   if (const double overlap_w = sum["overlap_w"].number().value_or(0); overlap_w > 0)

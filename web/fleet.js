@@ -87,7 +87,7 @@ export function fleet() {
     facts.set('saving', saved || sleepers ? watts((saved ? m.saved_w : 0) + m.asleep_saved_w) : ABSENT, m ? [sleepers && `${sleepers}; by placement: `, m.text, saved && `; ${daily(m)} per day`] : 'not modelled: mode is off');
     facts.set('idle', watts(idle.power_w), idle.power_w !== null && `${percent(idle.ratio)} of the power, ${daily(idle)} per day`);
     const { sleeping } = idle;
-    facts.set('sleep', sleeping.nodes > 0 ? watts(sleeping.power_w) : ABSENT, sleeping.nodes > 0 ? `${daily(sleeping)} per day, if ${sleeping.assumption}` : 'no node is without pods');
+    facts.set('sleep', sleeping.nodes > 0 ? watts(sleeping.power_w) : ABSENT, sleeping.nodes > 0 ? `${daily(sleeping)} per day, if ${sleeping.assumption}` : sleeping.assumption);
     const power = now.measured_w === null && now.estimated_w === null ? null : now.measured_w + now.estimated_w;
     facts.set('energy', power === null ? ABSENT : joules(power * 86_400), power !== null && [cost(now, '_per_day'), `at ${watts(power)} now`].filter(Boolean).join(', '));
     facts.set('measured', watts(now.measured_w), `${count(now.nodes_measured)} nodes with measured power`);

@@ -2,7 +2,7 @@
 import { get } from '/page/api.js';
 import { change } from '/page/change.js';
 import { timeline } from '/page/history.js';
-import { ABSENT, cost, count, fill, h, joules, moment, number, panel, percent, problem, span, tag, tiles, wide } from '/page/dom.js';
+import { ABSENT, cost, count, fill, h, joules, moment, number, panel, percent, problem, span, tag, tiles, watts, wide } from '/page/dom.js';
 
 function every(seconds, update) {
   const note = problem();
@@ -50,12 +50,20 @@ export function learning() {
 
 export function saving() {
   const summary = h('p', { class: 'sentence' });
+  const now = tiles([['all', 'Saving now', 'modelled'], ['asleep', 'By nodes asleep', 'modelled'], ['placement', 'By placement', 'modelled']]);
   const facts = tiles([['saving', 'Saving, measured', 'measured'], ['treated', 'With advice', 'measured'], ['control', 'Without', 'measured'], ['blocks', 'Blocks'], ['now', 'Now']]);
   const changes = h('div'), changer = change(() => loop.begin());
   const loop = every(5, async () => {
     const policy = await get('policy');
     const { saving: s, block, modelled } = policy;
     const core = (value) => (value === null ? ABSENT : joules(value));
+    const known = modelled && modelled.saved_w !== null, asleep = modelled && modelled.asleep_text;
+    now.element.hidden = !modelled;
+    if (modelled) {
+      now.set('all', known || asleep ? watts((known ? modelled.saved_w : 0) + modelled.asleep_saved_w) : ABSENT, known && !modelled.acting ? 'if Wattle acted' : '');
+      now.set('asleep', watts(modelled.asleep_saved_w), asleep || 'no node sleeps');
+      now.set('placement', known ? watts(modelled.saved_w) : ABSENT, modelled.text);
+    }
     facts.element.hidden = !block && s.saving_ratio === null;
     facts.set('saving', percent(s.saving_ratio, 1), s.saving_ratio !== null && `between ${percent(s.saving_low, 1)} and ${percent(s.saving_high, 1)}`);
     facts.set('treated', core(s.treated_j_per_core_hour), 'per core-hour');
@@ -63,8 +71,8 @@ export function saving() {
     facts.set('blocks', `${count(s.blocks_treated)} + ${count(s.blocks_control)}`, `with and without advice; ${count(s.blocks_unused)} unused`);
     facts.set('now', block ? (block.treated ? 'with advice' : 'without') : ABSENT, block && `block ${count(block.number)}, ${span(block.left_s)} left`);
     const daily = modelled && [joules(modelled.energy_j_per_day), cost(modelled, '_per_day')].filter(Boolean).join(', ');
-    const text = [modelled ? `In mode ${policy.mode}, ${modelled.saved_w === null ? 'the saving is' : 'Wattle'} ${modelled.text}` : `Wattle models no saving in mode ${policy.mode}`, '. '];
-    if (modelled && modelled.saved_w !== null) text[0] += `, over the last ${span(modelled.seconds)}; it decided on ${percent(modelled.advised_ratio)} of the pods, and a day of it is ${daily}`;
+    const text = [asleep && `${asleep}. `, modelled ? `In mode ${policy.mode}, ${modelled.saved_w === null ? 'the saving is' : 'Wattle'} ${modelled.text}` : `Wattle models no saving in mode ${policy.mode}`, '. '];
+    if (known) text[1] += `, over the last ${span(modelled.seconds)}; it decided on ${percent(modelled.advised_ratio)} of the pods, and a day of it is ${daily}`;
     if (s.saving_ratio !== null) text.push(`Blocks with advice used ${percent(Math.abs(s.saving_ratio), 1)} ${s.saving_ratio < 0 ? 'more' : 'less'} energy per core-hour than blocks without (95% interval of the saving: ${percent(s.saving_low, 1)} to ${percent(s.saving_high, 1)}).`);
     else if (!block) text.push('Only mode canary measures a saving, by blocks with and without advice (wattle policy set --mode canary:50%).');
     else {
@@ -76,5 +84,5 @@ export function saving() {
     fill(changes, wide(h('table', null, h('thead', null, h('tr', null, ['When', 'Who', 'What', 'Why'].map((each) => h('th', { scope: 'col' }, each)))),
       h('tbody', null, policy.changes.slice(0, 30).map((c) => h('tr', null, h('td', null, moment(c.at_s * 1e9)), h('td', null, c.who), h('td', { class: 'prose' }, c.what), h('td', null, c.why)))))));
   });
-  return { element: h('div', null, h('h1', null, 'Saving'), loop.note, panel('Summary', null, summary), facts.element, panel('Changes', changer.button, changer.element, changes)), begin: loop.begin, end: loop.end };
+  return { element: h('div', null, h('h1', null, 'Saving'), loop.note, panel('Summary', null, summary), now.element, facts.element, panel('Changes', changer.button, changer.element, changes)), begin: loop.begin, end: loop.end };
 }

@@ -16,6 +16,8 @@ void SleepTotals::pack(placement::PackWriter& out) const {
   }
   out.word(waited_pods);
   for (const double last : {waited_s, transitions_j, asleep_j}) out.real(last);
+  out.word(tests);
+  out.real(tests_j);
 }
 
 void SleepTotals::unpack(placement::PackReader& in) {
@@ -28,8 +30,13 @@ void SleepTotals::unpack(placement::PackReader& in) {
   }
   read.waited_pods = in.word();
   read.waited_s = in.real();
-  if (!in.done())  // sums of a version without these two end here
+  // Sums of older versions end earlier.
+  if (!in.done())
     for (double* joules : {&read.transitions_j, &read.asleep_j}) *joules = in.real();
+  if (!in.done()) {
+    read.tests = in.word();
+    read.tests_j = in.real();
+  }
   if (in.ok()) *this = std::move(read);
 }
 

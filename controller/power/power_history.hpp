@@ -33,6 +33,8 @@ struct SleepTotals {
   double transitions_j = 0, asleep_j = 0;         // used by them, in the transitions and asleep
   std::uint64_t cycles = 0;                       // round trips: asleep, woken, and ready again
   std::map<std::string, std::uint64_t> failures;  // by cause
+  std::uint64_t tests = 0;                        // of the round trips, those that only proved that a node wakes
+  double tests_j = 0;                             // that tests cost; part of saved_j, with the other sign
   std::uint64_t waited_pods = 0;                  // pods for which a node was woken and that then got a node
   double waited_s = 0;                            // sum of their waits, from the wake to the node
   bool operator==(const SleepTotals&) const = default;

@@ -33,11 +33,13 @@ void resume_meter(core::TransitionMeter& meter, const core::NodePowerRecord& rec
 void add_trip(SleepTotals& totals, const core::NodePowerRecord& before, const core::NodePowerRecord& after,
               double idle_w, WallTime at) {
   ++totals.cycles;
+  if (before.test) ++totals.tests;
   if (!after.last_slept) return;
   core::TransitionCost cost = core::cost_of(after, after.depth, idle_w);
   if (before.ordered) cost.wake_s = seconds(at - *before.ordered);  // of this wake
   const core::TripEnergy trip = core::trip_energy(cost, idle_w, seconds(at - *after.last_slept) + cost.sleep_s);
   totals.saved_j += trip.saved_j;
+  if (before.test) totals.tests_j -= trip.saved_j;
   totals.transitions_j += trip.transitions_j;
   totals.asleep_j += trip.asleep_j;
 }

@@ -68,6 +68,7 @@ Document savings_text(const Parts& from, const Arguments& arguments) {
     json levers = json::array();
     for (const SavingLever& lever : now->levers) levers.push_back(lever_json(lever, tariff, most));
     json sum{{"saved_w", now->sum.saved_w},
+             {"in_force_w", now->sum.in_force_w},
              {"overlap_w", now->sum.overlap_w},
              {"energy_j_per_day", or_null(per_day_j(now->sum.saved_w))}};
     tariff.add_to(sum, per_day_j(now->sum.saved_w), "_per_day");

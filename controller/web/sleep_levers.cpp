@@ -57,10 +57,26 @@ void add_kept(SavingLever& lever, const std::vector<core::KeptAwake>& kept) {
   }
 }
 
+// "7 nodes stay awake, 5 of them: excluded by an operator": the most frequent cause.
+std::string kept_words(const std::vector<core::KeptAwake>& kept) {
+  if (kept.empty()) return "no node is awake that may sleep";
+  std::array<std::size_t, core::kExclusions> counts{};
+  for (const core::KeptAwake& each : kept) ++counts[static_cast<std::size_t>(each.why.cause)];
+  const auto most = static_cast<std::size_t>(std::max_element(counts.begin(), counts.end()) - counts.begin());
+  const auto first = std::find_if(kept.begin(), kept.end(), [most](const core::KeptAwake& each) {
+    return static_cast<std::size_t>(each.why.cause) == most;
+  });
+  return counted(kept.size(), "node") + (kept.size() == 1 ? " stays" : " stay") + " awake" +
+         (counts[most] < kept.size() ? ", " + std::to_string(counts[most]) + " of them: " : ": ") + first->why.reason;
+}
+
 std::string measured_words(const power::SleepTotals& totals) {
   if (totals.cycles == 0) return {};
-  return counted(static_cast<std::size_t>(totals.cycles), "round trip") + " saved " +
-         core::joules_text(totals.saved_j) + " net of transitions, by their measured times and modelled watts";
+  std::string text = counted(totals.cycles - totals.tests, "round trip") + " saved " +
+                     core::joules_text(totals.saved_j + totals.tests_j) +
+                     " net of transitions, by their measured times and modelled watts";
+  if (totals.tests > 0) text += "; " + counted(totals.tests, "test") + " cost " + core::joules_text(totals.tests_j);
+  return text;
 }
 
 std::vector<SavingItem> items_asleep(const Parts& from) {
@@ -191,10 +207,12 @@ SavingLever drain_lever(const Parts& from) {
 CouldSleep could_sleep(const Parts& from, const FleetSums& sums) {
   if (!from.sleep.on())
     return {sums.could_sleep, sums.could_sleep_w,
-            "the " + counted(sums.could_sleep, "node") + " without pods stayed empty and slept" + projected_words() +
-                " (projection)"};
+            sums.could_sleep == 0 ? "no node is without pods"
+                                  : "the " + counted(sums.could_sleep, "node") +
+                                        " without pods stayed empty and slept" + projected_words() + " (projection)"};
   if (!from.sleep.plan()) return {0, 0, kNoPlan};
   const core::SleepPlan& plan = from.sleep.plan()->plan;
+  if (plan.sleeps.empty()) return {0, 0, kept_words(plan.kept)};
   std::size_t moves = 0;
   for (const core::SleepChoice& each : plan.sleeps) moves += each.moves.size();
   return {plan.sleeps.size(), core::saved_w(plan),

@@ -40,7 +40,7 @@ SavingLever drain_lever(const Parts& from);
 struct CouldSleep {
   std::size_t nodes = 0;
   double saved_w = 0;
-  std::string assumption;  // completes "so much less, if ..."
+  std::string assumption;  // completes "so much less, if ..."; without nodes, why none could sleep
 };
 CouldSleep could_sleep(const Parts& from, const FleetSums& sums);
 

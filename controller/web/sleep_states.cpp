@@ -96,8 +96,10 @@ json sleep_totals_json(const power::SleepControl& sleep) {
   const power::SleepTotals totals = sleep.totals();
   json failures = json::array();
   for (const auto& [cause, count] : totals.failures) failures.push_back({{"cause", cause}, {"count", count}});
-  return {{"saved_j", totals.saved_j},  {"transitions_j", totals.transitions_j}, {"asleep_j", totals.asleep_j},
-          {"cycles", totals.cycles},    {"failures", std::move(failures)},       {"waited_pods", totals.waited_pods},
+  return {{"saved_j", totals.saved_j},       {"transitions_j", totals.transitions_j},
+          {"asleep_j", totals.asleep_j},     {"cycles", totals.cycles},
+          {"tests", totals.tests},           {"tests_j", totals.tests_j},
+          {"failures", std::move(failures)}, {"waited_pods", totals.waited_pods},
           {"waited_s", totals.waited_s}};
 }
 

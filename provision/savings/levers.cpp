@@ -23,9 +23,8 @@ SavingsSum sum_of(std::span<const LeverSaving> levers, const Together& together,
       if (each.kind == kind && !each.in_force && each.saved_w) return each.saved_w;
     return std::nullopt;
   };
-  double all_w = 0;
-  for (const LeverSaving& each : levers)
-    if (!each.in_force) all_w += each.saved_w.value_or(0);
+  double all_w = 0, in_force_w = 0;
+  for (const LeverSaving& each : levers) (each.in_force ? in_force_w : all_w) += each.saved_w.value_or(0);
   const auto requests_w = available_w(LeverKind::requests), replicas_w = available_w(LeverKind::replicas);
   const double changes_w =
       requests_w && replicas_w ? together.requests_and_replicas_w : requests_w.value_or(0) + replicas_w.value_or(0);
@@ -36,7 +35,7 @@ SavingsSum sum_of(std::span<const LeverSaving> levers, const Together& together,
   double saved_w = empty_w + (drain_w > 0 ? std::max(drain_w, placement_w) : placement_w);
   if (together.placement_sleeps) saved_w = std::max(empty_w + drain_w, placement_w);
   if (fleet_w) saved_w = std::min(saved_w, std::max(0.0, *fleet_w));
-  return {saved_w, all_w - saved_w};
+  return {saved_w, in_force_w, all_w - saved_w};
 }
 
 }  // namespace wattle::placement

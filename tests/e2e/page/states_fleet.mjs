@@ -389,12 +389,14 @@ const power = (name, state, more) => ({ name, state, presumed: false, since_wall
 const sleeping = (more) => altered(page, 'sleep', (body) => Object.assign(body, {
   mode: 'auto', age_s: 1, saved_j_per_day: 2e6, sleep: [{ name: 'sim-00', moves: [{}, {}] }], awake: [{ name: 'sim-01' }],
   nodes: [power('sim-00', 'asleep', { presumed: true }), power('sim-01', 'suspending'), power('sim-02', 'waking'), power('sim-03', 'probation'), power('sim-04', 'failed'), power('sim-05', 'blocked')],
-  totals: { saved_j: 3e6, cycles: 4, failures: [{ cause: 'no_wake', count: 2 }], waited_pods: 2, waited_s: 6 },
+  totals: { saved_j: 3e6, cycles: 5, tests: 1, tests_j: 5e4, failures: [{ cause: 'no_wake', count: 2 }], waited_pods: 2, waited_s: 6 },
   transitions: [{ at_wall_s: 1e9, node: 'sim-00', from: 'idle', to: 'asleep', reason: 'observed off' }], ...more }));
 await sleeping({});
+await altered(page, 'savings', (body) => { body.sum.in_force_w = 188; return body; });
 await open(page, 'fleet');
+await reads('savings: what is in force', page, /In force: 188\.0 W \(\d+% of the power without it\), modelled\./);
 await reads('sleep: the plan', page, /By the plan, 1 nodes could sleep: sim-00 \(2 pods move\)\. It saves [\d.]+ MJ/);
-await reads('sleep: what was saved', page, /Saved [\d.]+ MJ \(modelled\) net of transitions in 4 round trips\. Failures: 2 no_wake\. 2 pods waited for a wake, 3.{0,3}s on average\./);
+await reads('sleep: what was saved', page, /Saved [\d.]+ MJ \(modelled\), net of transitions\. Round trips: 5, of them tests of nodes: 1, which cost [\d.]+ kJ\. Failures: 2 no_wake\. 2 pods waited for a wake, 3.{0,3}s on average\./);
 await reads('sleep: states', page, /asleep presumed .*1 of 3 1 of 6 reason of asleep.*suspending.*waking.*probation.*failed.*blocked/);
 await reads('sleep: transitions', page, /From To Reason .*sim-00 idle asleep observed off/);
 await unaltered(page);

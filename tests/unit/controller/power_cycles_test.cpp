@@ -65,6 +65,7 @@ TEST_CASE("cycles: a node sleeps and wakes, with its marks around it, and the to
   CHECK(states_of(rig) == kRoundTrip);
   CHECK(rig.record().round_trips == 1);
   CHECK(rig.cycles->records().totals().cycles == 1);
+  CHECK(rig.cycles->records().totals().tests == 0);
   CHECK(rig.cycles->records().totals().failures.empty());
   // Two hours at 95 W, less the power asleep and the published transitions.
   CHECK(rig.cycles->records().totals().saved_j > 0.8 * 7200 * (95 - 9.75) - 19'650);
@@ -73,25 +74,25 @@ TEST_CASE("cycles: a node sleeps and wakes, with its marks around it, and the to
   CHECK(rig.marks->events.back() == "n1 WattleAwake");
 }
 
-TEST_CASE("cycles: sums of a version that metered no transitions keep everything else after an upgrade") {
-  const SleepTotals totals{1e6, 2e4, 3e3, 7, {{"no_wake", 2}}, 5, 61.5};
+TEST_CASE("cycles: sums of a version that metered no transitions or no tests keep the rest after an upgrade") {
+  const SleepTotals totals{1e6, 2e4, 3e3, 7, {{"no_wake", 2}}, 3, 6e4, 5, 61.5};
   placement::PackWriter out;
   totals.pack(out);
   const std::string bytes = out.take();
-  SleepTotals whole, older, cut;
-  placement::PackReader all(bytes), before(std::string_view(bytes).substr(0, bytes.size() - 16));
-  placement::PackReader broken(std::string_view(bytes).substr(0, bytes.size() - 8));
-  whole.unpack(all);
-  older.unpack(before);
-  cut.unpack(broken);
-  CHECK(whole.asleep_j == 3e3);
-  CHECK(before.done());
-  CHECK(older.saved_j == 1e6);
-  CHECK(older.failures == totals.failures);
-  CHECK(older.waited_s == 61.5);
-  CHECK(older.transitions_j == 0);
-  CHECK_FALSE(broken.ok());
-  CHECK(cut.cycles == 0);
+  const auto cut = [&bytes](std::size_t less) {
+    SleepTotals read;
+    placement::PackReader in(std::string_view(bytes).substr(0, bytes.size() - less));
+    read.unpack(in);
+    return std::pair(in.ok() && in.done(), read);
+  };
+  CHECK(cut(0) == std::pair(true, totals));
+  SleepTotals older = totals;
+  older.tests = 0;
+  older.tests_j = 0;
+  CHECK(cut(16) == std::pair(true, older));
+  older.transitions_j = older.asleep_j = 0;
+  CHECK(cut(32) == std::pair(true, older));
+  for (const std::size_t broken : {8, 24, 40}) CHECK(cut(broken) == std::pair(false, SleepTotals{}));
 }
 
 TEST_CASE("cycles: an order to wake that had no effect is repeated with its number, also where no driver observes") {
@@ -168,6 +169,11 @@ TEST_CASE("cycles: a test ends with a wake, also after a restart of the controll
   rig.restart();
   REQUIRE(rig.until(State::awake, "n1", 60));
   CHECK(rig.record().round_trips == 1);
+  const SleepTotals& totals = rig.cycles->records().totals();
+  CHECK(totals.cycles == 1);
+  CHECK(totals.tests == 1);
+  CHECK(totals.tests_j > 0);
+  CHECK(totals.tests_j == -totals.saved_j);
   for (int i = 0; i < 20; ++i) rig.step();
   rig.choose();
   REQUIRE(rig.until(State::asleep));

@@ -36,6 +36,19 @@ TEST_CASE_FIXTURE(SleepRig, "savings and the idle line are those of the plan, wi
   CHECK(idle["assumption"].get<std::string>().find("of the sleep plan") != std::string::npos);
 }
 
+TEST_CASE_FIXTURE(SleepRig, "where no node could sleep, the idle line has the most frequent reason") {
+  const auto idle = [this] { return get("status").value()["idle"]["sleeping"]; };
+  CHECK(idle()["assumption"] == "unknown: no sleep plan has been made yet");
+  for (int i = 1; i <= 6; ++i) control->exclude("n" + std::to_string(i), "disk check", "operator/ann");
+  const std::size_t kept = plan().kept.size();
+  CHECK(kept == 6);
+  CHECK(idle()["nodes"] == 0);
+  const auto text = idle()["assumption"].get<std::string>();
+  CAPTURE(text);
+  CHECK(text.starts_with("6 nodes stay awake: "));
+  CHECK(text.find("disk check") != std::string::npos);
+}
+
 TEST_CASE_FIXTURE(SleepRig, "a node that the plan empties is a drain, with its moves and net of them") {
   for (int i = 1; i <= 6; ++i) {
     placement::PodSpec spec;

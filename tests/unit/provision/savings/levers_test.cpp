@@ -34,6 +34,7 @@ TEST_CASE("what requests and replicas have in common counts once, and what is in
   const SavingsSum sum = sum_of(levers, {35, false}, 500);
   CHECK(sum.saved_w == 35);
   CHECK(sum.overlap_w == 15);
+  CHECK(sum.in_force_w == 7);
   // Without the other, a lever counts in full.
   CHECK(sum_of(std::span(levers).first(1), {35, false}, 500).saved_w == 30);
 }
