@@ -28,13 +28,15 @@ import urllib.request
 import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests/e2e"))
+sys.path[:0] = [str(ROOT / "tests/e2e"), str(ROOT / "scripts/cluster")]
 from patience import AGES_S, LATE_S, SOON_S, pace  # noqa: E402
+from power import ASLEEP_W  # noqa: E402
 
 WORKLOADS = pathlib.Path(__file__).with_name("workloads")
 PODS = "/api/v1/namespaces/default/pods"
 SAMPLE_S = 1.0
 DEFAULT, MOST_ALLOCATED = "kube-default", "most-allocated"  # by kube-scheduler alone
+SLEEP = "+sleep"  # ends the name of a policy under which nodes without work sleep
 SCHEDULERS = {DEFAULT: "default-scheduler", MOST_ALLOCATED: "most-allocated"}
 RESOURCES = {"Deployment": "/apis/apps/v1/namespaces/default/deployments", "Service": "/api/v1/namespaces/default/services", "Pod": PODS}
 
@@ -89,11 +91,9 @@ class Recorder:
         while not self.stopped.wait(max(0.0, len(self.samples) * SAMPLE_S - self.now())):
             with contextlib.suppress(OSError, ValueError, KeyError):
                 with urllib.request.urlopen(self.page + "api/v1/nodes", timeout=SOON_S) as answer:
-                    found = {node["name"]: node for node in json.loads(answer.read())["nodes"]}
+                    found = {node["name"]: seen(node) for node in json.loads(answer.read())["nodes"]}
                 if all(found.get(name, {}).get("power_w") is not None for name in self.nodes):
-                    self.samples.append({"at_s": self.now(), "nodes": {name: {
-                        "age_s": (node["age_ms"] or 0) / 1000, "power_w": node["power_w"], "energy_j": node["energy_j"], "cpu_cores": node["cpu_used_cores"],
-                        "waiting_ratio": (node["psi"] or {}).get("cpu_some_ratio")} for name, node in found.items()}})
+                    self.samples.append({"at_s": self.now(), "nodes": found})
                     continue
             self.stopped.wait(0.2)
 
@@ -126,6 +126,14 @@ class Recorder:
         return {"samples": self.samples, "pods": list(self.lives.values())}
 
 
+def seen(node):
+    """What a sample keeps of a node of the page's list. A node that sleeps draws what its BMC draws."""
+    if (node["power"] or {}).get("state") == "asleep":
+        return {"asleep": True, "age_s": 0.0, "power_w": ASLEEP_W, "cpu_cores": 0.0, "waiting_ratio": None}
+    return {"asleep": False, "age_s": (node["age_ms"] or 0) / 1000, "power_w": node["power_w"], "cpu_cores": node["cpu_used_cores"],
+            "waiting_ratio": (node["psi"] or {}).get("cpu_some_ratio")}
+
+
 def is_ready(pod):
     return any(condition["type"] == "Ready" and condition["status"] == "True" for condition in pod["status"].get("conditions", []))
 
@@ -143,15 +151,15 @@ def manifests(name, scheduler, version):
 
 
 class Arena:
-    def __init__(self, binaries, nodes, log, values=""):
-        """values: file with further values of the chart."""
-        self.binaries, self.count, self.log, self.values = binaries, nodes, log, values
+    def __init__(self, binaries, nodes, log, values="", sleeps=False):
+        """values: file with further values of the chart. sleeps: nodes without work sleep before the run begins."""
+        self.binaries, self.count, self.log, self.values, self.sleeps = binaries, nodes, log, values, sleeps
 
     def __enter__(self):
         self.lines = []
         self.folder = tempfile.TemporaryDirectory(prefix="wattle-real-")
         cache = pathlib.Path(os.environ.get("WATTLE_CLUSTER_CACHE", pathlib.Path.home() / ".cache/wattle/real"))
-        env = os.environ | {"DEMO_BIN": str(self.binaries), "DEMO_BARE": "1", "DEMO_VALUES": str(self.values), "WATTLE_CLUSTER_CACHE": str(cache), "TMPDIR": self.folder.name}
+        env = os.environ | {"DEMO_BIN": str(self.binaries), "DEMO_BARE": "1", "DEMO_VALUES": str(self.values), "DEMO_SLEEP": str(int(self.sleeps)), "WATTLE_CLUSTER_CACHE": str(cache), "TMPDIR": self.folder.name}
         self.process = subprocess.Popen(["setpriv", "--pdeathsig", "TERM", str(ROOT / "scripts/demo"), "cluster", str(self.count)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                         stderr=subprocess.STDOUT, text=True, env=env, start_new_session=True)
         self.reader = threading.Thread(target=self.read, daemon=True)
@@ -218,10 +226,11 @@ class Arena:
             self.api.call("DELETE", f"{PODS}/{oldest['metadata']['name']}")
 
     def set_policy(self, policy):
-        """`policy`: dqn, or a policy and a reward preset as in dqn/ee; kube-scheduler's own leave the controller in mode shadow."""
+        """`policy`: dqn, or a policy and a reward preset as in dqn/ee, with or without SLEEP; kube-scheduler's own leave the
+        controller in mode shadow."""
         words = ["--mode", "shadow"]
         if policy not in SCHEDULERS:
-            name, _, preset = policy.partition("/")
+            name, _, preset = policy.removesuffix(SLEEP).partition("/")
             words = ["--mode", "live", "--force", "--policy", name, "--reward", preset or "weighted"]
         done = subprocess.run([self.binaries / "wattle", "--timeout", f"{SOON_S:.0f}s", "policy", "set", *words, "--why", "lab/real compares policies"],
                               capture_output=True, text=True, check=False, env=os.environ | {"WATTLE_CONFIG": self.config})

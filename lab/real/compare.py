@@ -3,9 +3,9 @@
 so that no policy profits from another's pods, caches or learned state. Needs root.
 
 Usage    compare.py FOLDER [--binaries DIR] [--workload test1|test2|apps] [--policies LIST] [--rounds N] [--seconds S] [--pods N]
-                    [--nodes N] [--seed N] [--settle S]
+                    [--nodes N] [--blocked N] [--seed N] [--settle S]
 Policies kube-default, most-allocated: kube-scheduler alone; else a policy of the controller, and a reward preset as in dqn/ee;
-         `presets`: dqn with each preset
+         `presets`: dqn with each preset; dqn+sleep: nodes without work sleep before the run begins
 Rounds   a round has one schedule, a function of its seed, for all policies, in random order. FOLDER keeps schedules and recordings;
          a run that is there is not repeated, so an interrupted comparison continues, and more rounds can be added
 Gives    FOLDER/results.json and FOLDER/report.html. Joules are estimates. Intervals need five rounds
@@ -50,7 +50,7 @@ def busy_s():
 def one_run(options, policy, number, plan):
     begun = time.monotonic()
     load = os.getloadavg()[0]
-    with arena.Arena(options.binaries, options.nodes, options.folder / "clusters.log") as cluster:
+    with arena.Arena(options.binaries, options.nodes, options.folder / "clusters.log", sleeps=policy.endswith(arena.SLEEP)) as cluster:
         names = cluster.nodes
         busy, at = busy_s(), time.monotonic()
         recording = cluster.run(policy, plan, options.settle)
@@ -83,7 +83,8 @@ def conditions(runs):
             "of them used by the nodes": span([run["node_cores"] for run in runs]),
             "oldest sample of a node": f"{max(ages):.0f} s" if ages else "not recorded",
             "latest event": f"{max(run['late_s'] for run in runs):.2f} s late",
-            "joules": "estimated: a server's curve at the node's own CPU use (scripts/cluster/values.yaml); nodes are always on"}
+            "joules": "estimated: a server's curve at the node's own CPU use (scripts/cluster/values.yaml); a node that sleeps draws "
+                      f"{arena.ASLEEP_W} W, and its transitions are not charged"}
 
 
 def report(options):
@@ -96,7 +97,7 @@ def report(options):
     (options.folder / "results.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     (options.folder / "report.html").write_text(page.html(result), encoding="utf-8")
     for entry in result["policies"]:
-        print(f"{entry['name']}: {len(entry['rounds'])} rounds; joules {figures.text(entry, 'energy_j')}, of nodes with pods "
+        print(f"{entry['name']}: {len(entry['rounds'])} rounds; joules {figures.text(entry, 'energy_j')} ({figures.text(entry, 'energy_j', True)}), of nodes with pods "
               f"{figures.text(entry, 'active_energy_j')} ({figures.text(entry, 'active_energy_j', True)}), active nodes {figures.text(entry, 'active_nodes')}, "
               f"p99 {figures.text(entry, 'latency_p99_ms')} ms, {figures.text(entry, 'by_wattle')} of {figures.text(entry, 'pods')} pods advised", flush=True)
 
@@ -111,15 +112,17 @@ def main():
     parser.add_argument("--seconds", type=int, default=90)
     parser.add_argument("--pods", type=int, default=12, help="placed pods of 250m CPU at a time")
     parser.add_argument("--nodes", type=int, default=3)
+    parser.add_argument("--blocked", type=int, help="nodes with a blocker, which keeps a node awake (default: all)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--settle", type=float, default=5, help="seconds between the service's start and the measurement")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("compare: ended by SIGTERM"))
+    options.blocked = options.nodes if options.blocked is None else options.blocked
     options.binaries, options.folder = options.binaries.resolve(), options.folder.resolve()
     options.folder.mkdir(parents=True, exist_ok=True)
     for number in range(1, options.rounds + 1):
         seed = options.seed + number - 1
-        plan = schedule.schedule(options.workload, seed, options.seconds, options.pods, [f"node-{i}" for i in range(1, options.nodes + 1)])
+        plan = schedule.schedule(options.workload, seed, options.seconds, options.pods, [f"node-{i}" for i in range(1, options.blocked + 1)])
         recorded = options.folder / f"schedule-{number}.json"
         if recorded.exists() and json.loads(recorded.read_text(encoding="utf-8")) != plan:
             sys.exit(f"compare: {recorded} is the schedule of other options (use another folder)")

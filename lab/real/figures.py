@@ -15,7 +15,7 @@ from seeds import LEAST_SEEDS  # noqa: E402
 RESAMPLES = 10_000
 # name, title, whether ratios to the default scheduler are stated
 COLUMNS = (("energy_j", "joules of all nodes, estimated", True), ("active_energy_j", "joules of nodes with placed pods, estimated", True),
-           ("active_nodes", "active nodes", True), ("latency_p50_ms", "users' latency p50, ms", True), ("latency_p99_ms", "users' latency p99, ms", True),
+           ("active_nodes", "active nodes", True), ("asleep_nodes", "nodes asleep", False), ("latency_p50_ms", "users' latency p50, ms", True), ("latency_p99_ms", "users' latency p99, ms", True),
            ("answered", "answered requests", False), ("failed", "failed requests", False), ("pending_s", "mean time to a node, s", False),
            ("start_s", "mean time to Ready, s", False), ("waiting_pct", "CPU pressure of nodes, %", False), ("pods", "placed pods", False),
            ("unplaced", "pods without a node", False), ("by_wattle", "pods advised by Wattle", False))
@@ -56,6 +56,7 @@ def of_run(run):
         "energy_j": sum(watt or 0 for row in watts[1:] for watt in row),
         "active_energy_j": sum(watt or 0 for row, on in zip(watts[1:], active[1:]) for watt, is_active in zip(row, on) if is_active),
         "active_nodes": mean([sum(row) for row in active[1:]]),
+        "asleep_nodes": mean([sum(node.get("asleep", False) for node in sample["nodes"].values()) for sample in run["samples"]]),
         "latency_p50_ms": users["latency_ms"]["p50"], "latency_p99_ms": users["latency_ms"]["p99"], "answered": users["answered"],
         "failed": sum(users["failed"].values()),
         "pending_s": mean([life["placed_s"] - life["created_s"] for life in lives if life["placed_s"] is not None]),

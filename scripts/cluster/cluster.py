@@ -80,7 +80,7 @@ class Cluster:
         self.nodes = {}
         self.plane = None
         self.controller = self.token = None
-        self.sleeps = not os.environ.get("DEMO_BARE") and os.environ.get("DEMO_SLEEP", "1") != "0" and len(self.names) > 2
+        self.sleeps = os.environ.get("DEMO_SLEEP", "0" if os.environ.get("DEMO_BARE") else "1") != "0" and len(self.names) > 2
         self.asleep = []  # nodes that slept when the workloads began
 
     def say(self, text):

@@ -7,7 +7,7 @@ Units    DEMO_BIN: folder with built programs; the demo then builds nothing
          DEMO_LOGS: folder that receives the logs
          DEMO_BARE=1: no services and jobs, but the images of lab/real; DEMO_VALUES: file with further values of the chart
          DEMO_PORT: port of the page (default 8050, or a free one if that is in use)
-         DEMO_SLEEP=0: no node sleeps
+         DEMO_SLEEP=0: no node sleeps (the default with DEMO_BARE); DEMO_SLEEP=1: nodes without work sleep
          DEMO_GRACE: silence after which a node is not Ready (default 15m)
          DEMO_IP: addresses of nodes, pods and Services: ipv4 (default), ipv6 or dual
          DEMO_GANGS=1: with the alpha API of gangs, scheduling.k8s.io/v1alpha1

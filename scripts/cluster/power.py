@@ -19,6 +19,7 @@ ROOT = "/redfish/v1/Systems"
 RESET = "/Actions/ComputerSystem.Reset"
 TYPES = {"On": True, "GracefulShutdown": False}
 MOST_BYTES = 4096
+ASLEEP_W = 6  # a server that is off still powers its BMC
 
 
 class Bmc(http.server.BaseHTTPRequestHandler):

@@ -21,7 +21,6 @@ VALUES = pathlib.Path(__file__).with_name("sleep.yaml")
 LABEL = "wattle.dev/sleep"
 PORT = 8443
 FOLDER = "/etc/wattle-power"  # in the controller's pod
-ASLEEP_W = 6  # a server that is off still powers its BMC
 
 
 class Switch:
@@ -50,7 +49,7 @@ def start_bmc(cluster):
     login = ("wattle", secrets.token_urlsafe(18))
     power.serve(host, PORT, certificate, key, ":".join(login), {name: Switch(cluster.run, name) for name in cluster.names})
     address = f"https://{network.bracketed(host)}:{PORT}"
-    drivers = {"nodes": [{"node": "*", "asleep_power_w": ASLEEP_W, "redfish": {
+    drivers = {"nodes": [{"node": "*", "asleep_power_w": power.ASLEEP_W, "redfish": {
         "address": address, "system": "/redfish/v1/Systems/{node}", "credentials_file": f"{FOLDER}/login", "ca_file": f"{FOLDER}/ca.pem"}}]}
     files = {"drivers.yaml": json.dumps(drivers), "login": "\n".join(login) + "\n", "ca.pem": cluster.plane.ca.read_text(encoding="utf-8")}
     cluster.apply({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "wattle-power", "namespace": "wattle"},
