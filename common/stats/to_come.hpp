@@ -1,18 +1,21 @@
-// to_come: widens the interval of a mean over past time to that of the mean over time to come.
-// Rule     both means vary alike, so that their difference has twice the variance of one. Holds for a time at least as
-//          long as the past
+// to_come: widens the interval of a mean over past time to that of the mean over the day to come.
+// Rule     the time to come varies like the past, so the difference of the two means has the variance of both: 1 + past
+//          time over the time to come, of the past's. A day, or as long as the past if that is shorter
 // Errors   none; an unknown range stays unknown
 // Threads  pure function
 #pragma once
 
-#include <numbers>
+#include <algorithm>
+#include <cmath>
 
 #include "common/stats/interval.hpp"
 
 namespace wattle::stats {
 
-inline Interval to_come(const Interval& past) {
-  const auto widened = [&](double bound) { return past.mean + std::numbers::sqrt2 * (bound - past.mean); };
+inline Interval to_come(const Interval& past, double past_s) {
+  constexpr double kDay_s = 86'400;
+  const double times = std::sqrt(1 + std::max(1.0, past_s / kDay_s));
+  const auto widened = [&](double bound) { return past.mean + times * (bound - past.mean); };
   return {past.mean, widened(past.low), widened(past.high)};
 }
 

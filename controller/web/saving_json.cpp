@@ -54,7 +54,7 @@ std::optional<ShownSaving> SavingNow::shown() const {
   const auto figure = modelled != nullptr && !needs_canary() ? modelled->figure() : std::nullopt;
   if (!figure) return std::nullopt;
   // The model's bias is the same in the time to come, so the interval of the calibration stays as it is.
-  const stats::Interval change = stats::to_come(figure->change);
+  const stats::Interval change = stats::to_come(figure->change, figure->seconds);
   return ShownSaving{saved(calibration ? calibrated(change, *calibration) : change), figure->now_w,
                      figure->now_wait_ratio, figure->advised_wait_ratio, calibration};
 }

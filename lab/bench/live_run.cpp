@@ -186,6 +186,7 @@ Result<LivePlayed> judge(const Episode& episode, const Contestant& contestant, s
 Result<LivePlayed> play_live(const Episode& episode, LivePlayer& player, const placement::RewardConfig& reward,
                              const LiveRunOptions& live, RequestSetter* requests) {
   WorldOptions options = world_of(episode, live);
+  options.kept_curve = [&](const std::string& node) { return player.engine().cluster_model().kept_curve(node); };
   options.settle_s = placement::times_of(reward.preset).settle_s.value_or(options.settle_s);
   if (requests != nullptr) requests->begin(player.observer());
   World world(std::move(options), requests != nullptr ? requests : player.observer());

@@ -1,5 +1,7 @@
 #include "lab/bench/shadow_run.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <string_view>
 #include <utility>
 
@@ -26,7 +28,7 @@ double day_j(const RunFigures& figures, double warm_s, std::size_t day) {
 
 std::optional<stats::Interval> expected_after(const PlayedShadow& played, std::size_t day) {
   const auto& figure = played.days.at(day);
-  return figure ? std::optional(stats::to_come(figure->change)) : std::nullopt;
+  return figure ? std::optional(stats::to_come(figure->change, figure->seconds)) : std::nullopt;
 }
 
 struct ShadowEpisodes {
@@ -73,23 +75,35 @@ bool holds(const stats::Interval& interval, double change) { return interval.low
 struct Tally {
   std::size_t shown = 0, held = 0, above = 0;  // above: more was saved than expected
   double too_much = 0;                         // sum of expected minus real saving
+  double halves = 0;                           // sum of half the intervals' widths
+  std::vector<double> errors;                  // by interval, without a sign
   void add(const std::optional<stats::Interval>& interval, double change) {
     if (!interval) return;
     ++shown;
     held += holds(*interval, change) ? 1 : 0;
     above += change < interval->low ? 1 : 0;
     too_much += change - interval->mean;
+    halves += (interval->high - interval->low) / 2;
+    errors.push_back(std::abs(change - interval->mean));
+  }
+  double mean_half() const { return shown > 0 ? halves / static_cast<double>(shown) : 0; }
+  // Intervals of one width, the mean one: the floor, which needs no estimate of each day's uncertainty.
+  std::size_t held_by_constant() const {
+    return static_cast<std::size_t>(
+        std::count_if(errors.begin(), errors.end(), [&](double error) { return error <= mean_half(); }));
   }
 };
 
 std::string tally_line(std::string_view what, const Tally& tally, std::size_t days) {
   return formatted(
       "%-18.*s the interval holds the day after in %zu of %zu, %s; saved more in %zu, less in %zu; no figure "
-      "in %zu; overstates by %.1f points on average\n",
+      "in %zu; overstates by %.1f points on average; half its width is %.1f points on average, and a constant interval "
+      "of that width holds in %zu\n",
       static_cast<int>(what.size()), what.data(), tally.held, tally.shown,
       interval_text(stats::share_interval(tally.held, tally.shown), {.decimals = 0, .scale = 100, .unit = "%"}).c_str(),
       tally.above, tally.shown - tally.held - tally.above, days - tally.shown,
-      tally.shown > 0 ? 100 * tally.too_much / static_cast<double>(tally.shown) : 0);
+      tally.shown > 0 ? 100 * tally.too_much / static_cast<double>(tally.shown) : 0, 100 * tally.mean_half(),
+      tally.held_by_constant());
 }
 
 }  // namespace

@@ -3,8 +3,9 @@
 // Measured a share of time is pod-seconds waited over pod-seconds lived: an hour of a hundred pods weighs as much as a
 // hundred hours of one
 // Price    rises while the measured value exceeds the budget, and falls more slowly below it (dual ascent in bounded
-//          multiplicative steps). Only values measured while a Wattle policy acted move it. It starts, with the first
-//          measurement, at the value of one unit: for waiting the fleet's watts per core, for lateness 1
+//          multiplicative steps), as far as the measured value responds to it (price_response). Only values measured
+//          while a Wattle policy acted move it. It starts, with the first measurement, at the value of one unit: for
+//          waiting the fleet's watts per core, for lateness 1
 // Budget   the operator's limit; otherwise the value measured under the default scheduler plus half a point, at least
 //          1%
 // Units    shares 0..1, seconds; the price has the unit that the caller passes to measure()
@@ -15,6 +16,7 @@
 #include <optional>
 
 #include "placement/cluster/packed.hpp"
+#include "placement/cluster/price_response.hpp"
 
 namespace wattle::placement {
 
@@ -81,6 +83,7 @@ class Budget {
   double price_ = 0;
   bool reported_ = false;
   PodTimeShare measured_, lately_, default_;
+  PriceResponse response_;
 };
 
 }  // namespace wattle::placement

@@ -7,9 +7,9 @@
 //          become longer than the autocorrelation
 // Figure   over the newer half of the blocks, because the copy starts as the cluster: power of both, and the ratio of
 //          their energies minus 1. Needs least_blocks
-// Interval 95%: the linearised ratio over blocks (Cochran 1977), Student's t, widened by the correlation of
-//          neighbouring blocks, and the error of the learned power curves, as their fit states it. It does not cover
-//          errors of the predicted demand
+// Interval 95% of the mean over the blocks: the linearised ratio over blocks (Cochran 1977), Student's t, widened by
+//          the correlation of neighbouring blocks, moderated towards the usual variance of a saving, and the error of
+//          the learned power curves, as their fit states it. It does not cover errors of the predicted demand
 // Errors   none; values that are not finite are ignored
 // Threads  value, single owner
 #pragma once

@@ -36,7 +36,9 @@ World::World(WorldOptions options, WorldObserver* observer)
     node.kube.allocatable_memory_bytes = static_cast<std::int64_t>(spec.server.memory_bytes);
     node.kube.allocatable_pods = options_.pod_capacity;
     node.kube.requested_milli_cpu = node.kube.nonzero_milli_cpu = kube_pod({spec.blocked_cores, 0}).milli_cpu;
+    const placement::PowerCurve* kept = options_.kept_curve ? options_.kept_curve(spec.server.name) : nullptr;
     node.curve = options_.curves_known ? placement::PowerCurve::known(spec.server.watts)
+                 : kept != nullptr     ? *kept
                                        : placement::PowerCurve::prior(spec.server.cores);
     nodes_.push_back(std::move(node));
     changed(nodes_.size() - 1);

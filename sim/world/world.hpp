@@ -71,6 +71,9 @@ struct WorldOptions {
   // node's real ones, and the estimates are scaled to the meter.
   std::vector<double> datasheet_times;
   bool curves_known = false;  // nodes report their real curves, for comparison with full knowledge
+  // Returns the curve that was fitted to a node in an earlier run, as a controller keeps it over a restart; null: none.
+  // Called by the constructor alone.
+  std::function<const placement::PowerCurve*(const std::string& node)> kept_curve;
 };
 
 // A placement whose outcome has been read from telemetry.

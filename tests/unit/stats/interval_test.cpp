@@ -71,10 +71,13 @@ TEST_CASE("the interval of a share solves its score equation, and is within [0, 
   CHECK(none.high == 1);
 }
 
-TEST_CASE("the interval of the time to come has twice the variance, and an unknown range stays unknown") {
-  const Interval to = to_come({-0.1, -0.13, -0.08});
-  CHECK(to.mean == -0.1);
-  CHECK((to.low - to.mean) * (to.low - to.mean) == doctest::Approx(2 * 0.03 * 0.03));
-  CHECK((to.high - to.mean) * (to.high - to.mean) == doctest::Approx(2 * 0.02 * 0.02));
-  CHECK_FALSE(to_come(without_range(0.2)).known());
+TEST_CASE("the interval of the day to come has at least twice the variance, more after a longer past") {
+  const Interval past{-0.1, -0.13, -0.08};
+  for (const auto& [past_s, times] : {std::pair(60.0, 2.0), std::pair(86'400.0, 2.0), std::pair(3 * 86'400.0, 4.0)}) {
+    const Interval to = to_come(past, past_s);
+    CHECK(to.mean == -0.1);
+    CHECK((to.low - to.mean) * (to.low - to.mean) == doctest::Approx(times * 0.03 * 0.03));
+    CHECK((to.high - to.mean) * (to.high - to.mean) == doctest::Approx(times * 0.02 * 0.02));
+  }
+  CHECK_FALSE(to_come(without_range(0.2), 60).known());
 }
