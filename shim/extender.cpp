@@ -50,23 +50,27 @@ constexpr std::size_t kBytesPerScore = 48;  // initial size of a reply
 // Returns whether JSON shows the character unescaped.
 bool is_plain(char letter) { return letter >= ' ' && letter <= '~' && letter != '"' && letter != '\\'; }
 
-// Reads a list of plain strings, as kube-scheduler writes names, without building values; no value if it has another
-// form.
-std::optional<std::vector<std::string>> plain_list(std::string_view list) {
-  if (list.size() < 2 || list.front() != '[' || list.back() != ']') return std::nullopt;
+// Reads the list of plain strings that begins at `at`, as kube-scheduler writes names, without building values, and
+// moves `at` behind it; no value if it has another form.
+std::optional<std::vector<std::string>> plain_list(std::string_view text, std::size_t& at) {
+  if (at >= text.size() || text[at] != '[') return std::nullopt;
   std::vector<std::string> texts;
-  std::size_t at = 1;
-  const std::size_t end = list.size() - 1;
-  if (at == end) return texts;
-  for (;;) {
-    if (list[at] != '"') return std::nullopt;
-    const std::size_t begin = ++at;
-    while (at < end && is_plain(list[at])) ++at;
-    if (at == end || list[at] != '"') return std::nullopt;
-    texts.emplace_back(list.substr(begin, at - begin));
-    if (++at == end) return texts;
-    if (list[at] != ',' || ++at == end) return std::nullopt;
+  if (++at < text.size() && text[at] == ']') {
+    ++at;
+    return texts;
   }
+  for (;;) {
+    if (at >= text.size() || text[at] != '"') return std::nullopt;
+    const std::size_t begin = ++at;
+    while (at < text.size() && is_plain(text[at])) ++at;
+    if (at >= text.size() || text[at] != '"') return std::nullopt;
+    texts.emplace_back(text.substr(begin, at - begin));
+    if (++at >= text.size()) return std::nullopt;
+    if (text[at] == ']') break;
+    if (text[at++] != ',') return std::nullopt;
+  }
+  ++at;
+  return texts;
 }
 
 // Keeps only the names of whole nodes, which have about 4 KB each.
@@ -102,44 +106,6 @@ Result<PodAsk> parse_all(std::string_view text) {
   return ask;
 }
 
-}  // namespace
-
-Result<PodAsk> parse_extender_args(std::string_view text) {
-  // Names are most of a request, and parsing them would be most of its cost.
-  const auto list = text.size() > kLargeBytes ? std::nullopt : raw_member(text, "NodeNames");
-  auto plain = list ? plain_list(*list) : std::nullopt;
-  if (plain && !plain->empty()) {
-    std::string rest(text.substr(0, static_cast<std::size_t>(list->data() - text.data())));
-    rest += "[]";
-    rest += text.substr(static_cast<std::size_t>(list->data() + list->size() - text.data()));
-    auto ask = parse_all(rest);
-    if (!ask) return parse_all(text);  // parses the original text, to which positions in the error refer
-    ask->candidates = std::move(*plain);
-    return ask;
-  }
-  return parse_all(text);
-}
-
-Result<PodAsk> parse_pod_ask(std::string_view text, std::vector<std::string> candidates) {
-  const auto pod = json::parse(text, kLimits, "pod");
-  if (!pod) return tl::unexpected<Error>(pod.error());
-  if (!pod->is_object()) return fail(Errc::malformed, "pod", "is not an object", "send the v1.Pod");
-  PodAsk ask;
-  ask.scheduler = read_pod(*pod, ask);
-  ask.candidates = std::move(candidates);
-  return ask;
-}
-
-std::vector<std::string> names_of(std::string_view text) {
-  std::vector<std::string> names;
-  const auto list = raw_member(text, "NodeNames");
-  const json parsed = list ? json::read(*list, kLimits) : json();
-  if (!parsed.is_array() || !read_node_names(parsed, names)) names.clear();
-  return names;
-}
-
-namespace {
-
 std::size_t past_space(std::string_view text, std::size_t at) {
   while (at < text.size() && (text[at] == ' ' || text[at] == '\t' || text[at] == '\n' || text[at] == '\r')) ++at;
   return at;
@@ -172,6 +138,76 @@ std::size_t past_value(std::string_view text, std::size_t at) {
   }
   return text.size();
 }
+
+// NodeNames of the outermost object if they are the only ones and a plain list; begin and end of the list.
+struct PlainNames {
+  std::vector<std::string> names;
+  std::size_t begin = 0, end = 0;
+};
+
+std::optional<PlainNames> plain_names(std::string_view text) {
+  constexpr std::string_view kKey = "\"NodeNames\"";
+  std::optional<PlainNames> found;
+  std::size_t at = past_space(text, 0);
+  if (at == text.size() || text[at] != '{') return std::nullopt;
+  for (++at;; ++at) {
+    at = past_space(text, at);
+    if (at >= text.size() || text[at] != '"') return std::nullopt;
+    const std::size_t begin = at;
+    at = past_text(text, at);
+    const std::string_view name = text.substr(begin, at - begin);
+    at = past_space(text, at);
+    if (at >= text.size() || text[at] != ':' || name.find('\\') != name.npos) return std::nullopt;
+    at = past_space(text, at + 1);
+    if (name == kKey) {
+      const std::size_t list = at;
+      auto names = found ? std::nullopt : plain_list(text, at);
+      if (!names) return std::nullopt;
+      found = PlainNames{std::move(*names), list, at};
+    } else {
+      at = past_value(text, at);
+    }
+    at = past_space(text, at);
+    if (at >= text.size() || text[at] != ',') return found;
+  }
+}
+
+}  // namespace
+
+Result<PodAsk> parse_extender_args(std::string_view text) {
+  // Names are most of a request, and parsing them would be most of its cost.
+  auto plain = text.size() > kLargeBytes ? std::nullopt : plain_names(text);
+  if (plain && !plain->names.empty()) {
+    std::string rest(text.substr(0, plain->begin));
+    rest += "[]";
+    rest += text.substr(plain->end);
+    auto ask = parse_all(rest);
+    if (!ask) return parse_all(text);  // parses the original text, to which positions in the error refer
+    ask->candidates = std::move(plain->names);
+    return ask;
+  }
+  return parse_all(text);
+}
+
+Result<PodAsk> parse_pod_ask(std::string_view text, std::vector<std::string> candidates) {
+  const auto pod = json::parse(text, kLimits, "pod");
+  if (!pod) return tl::unexpected<Error>(pod.error());
+  if (!pod->is_object()) return fail(Errc::malformed, "pod", "is not an object", "send the v1.Pod");
+  PodAsk ask;
+  ask.scheduler = read_pod(*pod, ask);
+  ask.candidates = std::move(candidates);
+  return ask;
+}
+
+std::vector<std::string> names_of(std::string_view text) {
+  std::vector<std::string> names;
+  const auto list = raw_member(text, "NodeNames");
+  const json parsed = list ? json::read(*list, kLimits) : json();
+  if (!parsed.is_array() || !read_node_names(parsed, names)) names.clear();
+  return names;
+}
+
+namespace {
 
 // Compares a quoted name, which may have escapes, with a key.
 bool is_name(std::string_view quoted, std::string_view key) {

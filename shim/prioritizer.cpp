@@ -54,32 +54,36 @@ void note(Breaker& breaker, const Error* error) {
     breaker.missed();
 }
 
-// Asks with each candidate once, and returns one valid score per candidate of `ask`.
-Result<wire::Suggestion> Prioritizer::ask_controller(const wire::Ask& ask) const {
-  wire::Ask once = ask;
-  once.deadline_ms = static_cast<double>(deadline_.count());
+// Asks with candidates that all differ, and returns one valid score per candidate.
+Result<wire::Suggestion> Prioritizer::ask_once(wire::Ask& ask) const {
   const bool bounded = bound_scores_ && !ask.prefers.empty();
-  if (bounded) once.score_limit = kBoundedScore;
-  const bool twins = !all_differ(ask.candidates);
-  std::unordered_map<std::string_view, std::size_t> place;
-  if (twins) {
-    once.candidates.clear();
-    for (const auto& node : ask.candidates)
-      if (place.emplace(node, once.candidates.size()).second) once.candidates.push_back(node);
-  }
-  const std::size_t asked = once.candidates.size();
-
-  WATTLE_TRY(wire::Suggestion suggestion, asker_(std::move(once), deadline_));
+  const std::int64_t limit = ask.score_limit;
+  ask.deadline_ms = static_cast<double>(deadline_.count());
+  if (bounded) ask.score_limit = kBoundedScore;
+  auto answer = asker_(ask, deadline_);
+  ask.score_limit = limit;
+  WATTLE_TRY(wire::Suggestion suggestion, std::move(answer));
   if (suggestion.neutral) {
     suggestion.scores.assign(ask.candidates.size(), 0);
     return suggestion;
   }
-  const bool valid =
-      suggestion.scores.size() == asked && std::all_of(suggestion.scores.begin(), suggestion.scores.end(),
-                                                       [](std::int64_t score) { return score >= 0 && score <= 10; });
+  const bool valid = suggestion.scores.size() == ask.candidates.size() &&
+                     std::all_of(suggestion.scores.begin(), suggestion.scores.end(),
+                                 [](std::int64_t score) { return score >= 0 && score <= 10; });
   if (!valid) return fail(Errc::malformed, "suggestion.scores", "are not one integer from 0 to 10 per candidate");
   if (bounded) bound_to(kBoundedScore, suggestion.scores);  // an older controller ignores the limit
-  if (!twins) return suggestion;
+  return suggestion;
+}
+
+// Asks with each candidate once, and returns one valid score per candidate of `ask`.
+Result<wire::Suggestion> Prioritizer::ask_controller(wire::Ask& ask) const {
+  if (all_differ(ask.candidates)) return ask_once(ask);
+  wire::Ask once = ask;
+  std::unordered_map<std::string_view, std::size_t> place;
+  once.candidates.clear();
+  for (const auto& node : ask.candidates)
+    if (place.emplace(node, once.candidates.size()).second) once.candidates.push_back(node);
+  WATTLE_TRY(wire::Suggestion suggestion, ask_once(once));
   std::vector<std::int64_t> scores;
   scores.reserve(ask.candidates.size());
   for (const auto& node : ask.candidates) scores.push_back(suggestion.scores[place.at(node)]);
@@ -87,7 +91,7 @@ Result<wire::Suggestion> Prioritizer::ask_controller(const wire::Ask& ask) const
   return suggestion;
 }
 
-Scores Prioritizer::scores(const wire::Ask& ask) {
+Scores Prioritizer::scores(wire::Ask& ask) {
   const auto neutral = [&](std::string_view reason) {
     return Scores{std::vector<std::int64_t>(ask.candidates.size(), 0), Source::neutral, reason, false, {}};
   };

@@ -47,7 +47,8 @@ void bound_to(std::int64_t limit, std::vector<std::int64_t>& scores);
 // Reports to the breaker whether the controller answered in time; a malformed answer counts as answered.
 void note(Breaker& breaker, const Error* error);
 
-using Asker = std::function<Result<wire::Suggestion>(wire::Ask, std::chrono::milliseconds deadline)>;
+// May change the ask's request_id and deadline_ms.
+using Asker = std::function<Result<wire::Suggestion>(wire::Ask&, std::chrono::milliseconds deadline)>;
 
 class Prioritizer {
  public:
@@ -60,10 +61,13 @@ class Prioritizer {
         clock_(clock),
         deadline_(deadline),
         bound_scores_(bound_scores) {}
-  Scores scores(const wire::Ask& ask);
+  // Lends the ask to the asker, because a copy of a thousand names would cost a seventh of the answer.
+  Scores scores(wire::Ask& ask);
+  Scores scores(wire::Ask&& ask) { return scores(ask); }
 
  private:
-  Result<wire::Suggestion> ask_controller(const wire::Ask& ask) const;
+  Result<wire::Suggestion> ask_controller(wire::Ask& ask) const;
+  Result<wire::Suggestion> ask_once(wire::Ask& ask) const;
   Asker asker_;
   BoardKeeper& board_;
   Breaker& breaker_;

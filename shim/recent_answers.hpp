@@ -29,8 +29,8 @@ class RecentAnswers {
  private:
   struct Answer {
     std::string pod_uid;
-    std::vector<std::string> candidates;  // same order as in the ask; a retry most likely has it, too
-    std::vector<std::int64_t> scores;     // a score per candidate
+    std::string candidates;            // joined; same order as in the ask, which a retry most likely has, too
+    std::vector<std::int64_t> scores;  // a score per candidate
     MonoTime until{};
   };
   void forget_old(MonoTime now);

@@ -66,8 +66,8 @@ struct Service::Impl {
         pool(context, ask, kThreads + 2),  // plus one for the beat and one for the plugin
         breaker(clock),
         answering(clock.mono()),
-        prioritizer([this](wire::Ask one, std::chrono::milliseconds wait) { return pool.ask(std::move(one), wait); },
-                    board, breaker, clock, config.deadline, config.bound_scores),
+        prioritizer([this](wire::Ask& one, std::chrono::milliseconds wait) { return pool.ask(one, wait); }, board,
+                    breaker, clock, config.deadline, config.bound_scores),
         beat([this](Facts facts) { return report(std::move(facts)); }, [this] { return facts(); }, breaker, clock, log),
         filter(config.filter),
         veto([this](const std::string& target, std::chrono::milliseconds wait) { return latency(target, wait); }, clock,
@@ -84,7 +84,7 @@ struct Service::Impl {
   http::Response filter_nodes(const http::Request& request);
   http::Response preempt(const http::Request& request);
   // Scores of a well-formed ask, counted for metrics, beat and log.
-  Scores scores(const PodAsk& ask, MonoTime start);
+  Scores scores(PodAsk& ask, MonoTime start);
   Result<std::string> answer_plugin(std::string_view message);
   Result<std::string> latency(const std::string& target, std::chrono::milliseconds wait);
   Status report(Facts facts);
@@ -119,7 +119,7 @@ struct Service::Impl {
   std::optional<http::Server> server, web;  // destroyed first: their handlers use all other members
 };
 
-Scores Service::Impl::scores(const PodAsk& ask, MonoTime start) {
+Scores Service::Impl::scores(PodAsk& ask, MonoTime start) {
   Scores answer = prioritizer.scores(ask);
   metrics.answer(answer, ask.problems.size());
   requests.note(ask.scheduler, answer.without_controller, start);
@@ -139,7 +139,7 @@ Result<std::string> Service::Impl::answer_plugin(std::string_view message) {
     return nodes;
   }
   auto& wanted = std::get<ScoresWanted>(*request);
-  const auto ask = parse_pod_ask(wanted.pod, std::move(wanted.candidates));
+  auto ask = parse_pod_ask(wanted.pod, std::move(wanted.candidates));
   if (!ask) metrics.request("plugin_scores", 400, clock.mono() - start);
   if (!ask) return tl::unexpected<Error>(ask.error());
   std::string reply = encode_scores(wanted.request_id, scores(*ask, start).scores);
@@ -150,9 +150,10 @@ Result<std::string> Service::Impl::answer_plugin(std::string_view message) {
 http::Response Service::Impl::prioritize(const http::Request& request) {
   const MonoTime start = clock.mono();
   http::Response response;
-  const auto ask = parse_extender_args(request.body);
+  auto ask = parse_extender_args(request.body);
   if (ask) {
-    response.body = format_scores(ask->candidates, scores(*ask, start).scores);
+    const Scores answer = scores(*ask, start);
+    response.body = format_scores(ask->candidates, answer.scores);
   } else {
     response = {400, std::string(kText), ask.error().message() + "\n"};
   }

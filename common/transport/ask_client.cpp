@@ -31,12 +31,15 @@ Result<AskClient> AskClient::connect(Context& context, ClientOptions options) {
   return AskClient(std::move(client), std::move(endpoint));
 }
 
-Result<wire::Suggestion> AskClient::ask(wire::Ask ask, milliseconds deadline) {
+Result<wire::Suggestion> AskClient::lend(wire::Ask& ask, milliseconds deadline) {
   ask.request_id = ++last_id_;
   if (ask.deadline_ms <= 0) ask.deadline_ms = static_cast<double>(deadline.count());
   const std::size_t candidates = ask.candidates.size();
   const std::uint64_t id = ask.request_id;
-  WATTLE_TRY(wire::Message answer, exchange(wire::Message(std::move(ask)), id, false, deadline));
+  wire::Message request(std::move(ask));
+  auto exchanged = exchange(request, id, false, deadline);
+  ask = std::move(std::get<wire::Ask>(request));
+  WATTLE_TRY(wire::Message answer, std::move(exchanged));
   auto* suggestion = std::get_if<wire::Suggestion>(&answer);
   if (suggestion == nullptr) {
     const auto* reply = std::get_if<wire::Reply>(&answer);
@@ -168,11 +171,11 @@ Result<AskPool::Lease> AskPool::lend(milliseconds wait) {
   return Lease(*this, std::make_unique<AskClient>(std::move(*made)));
 }
 
-Result<wire::Suggestion> AskPool::ask(wire::Ask ask, milliseconds deadline) {
+Result<wire::Suggestion> AskPool::ask(wire::Ask& ask, milliseconds deadline) {
   const MonoTime until = clock_.mono() + deadline;
   WATTLE_TRY(Lease client, lend(deadline));
   const auto left = std::chrono::ceil<milliseconds>(std::max(until - clock_.mono(), Duration(0)));
-  return client->ask(std::move(ask), left);
+  return client->lend(ask, left);
 }
 
 void AskPool::give_back(std::unique_ptr<AskClient> client) {

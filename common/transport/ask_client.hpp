@@ -26,7 +26,9 @@ class AskClient {
   // Does not wait for the link; the first ask does, within its deadline.
   static Result<AskClient> connect(Context& context, ClientOptions options);
   // Sets request_id, and deadline_ms if it is 0. Fails at once if the link to the controller is known to be down.
-  Result<wire::Suggestion> ask(wire::Ask ask, std::chrono::milliseconds deadline);
+  Result<wire::Suggestion> ask(wire::Ask ask, std::chrono::milliseconds deadline) { return lend(ask, deadline); }
+  // The same without a copy: the ask is moved away and back.
+  Result<wire::Suggestion> lend(wire::Ask& ask, std::chrono::milliseconds deadline);
   // Makes queries fail at once if the first attempt to connect is refused, for interactive use. Queries still wait for
   // a link that was up once.
   void give_up_when_refused() { gives_up_ = true; }
@@ -73,8 +75,8 @@ class AskPool {
 
   // Fails with exhausted if all clients are lent for longer than `wait`.
   Result<Lease> lend(std::chrono::milliseconds wait);
-  // The deadline covers the wait for a client and for the answer.
-  Result<wire::Suggestion> ask(wire::Ask ask, std::chrono::milliseconds deadline);
+  // The deadline covers the wait for a client and for the answer. The ask is as AskClient::lend() leaves it.
+  Result<wire::Suggestion> ask(wire::Ask& ask, std::chrono::milliseconds deadline);
 
  private:
   void give_back(std::unique_ptr<AskClient> client);

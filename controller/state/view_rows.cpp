@@ -19,7 +19,7 @@ std::size_t ViewRows::add(const std::string& node, MonoTime now) {
     sampled_at_.emplace_back();
     view_.edition_of.emplace_back();
   }
-  view_.nodes[row] = {};
+  change(row) = {};
   view_.nodes[row].name = node;
   sampled_at_[row].reset();
   return row;

@@ -10,6 +10,7 @@
 
 #include "models/frozen/frozen_network.hpp"
 #include "models/frozen/layout.hpp"
+#include "placement/cluster/cluster_model.hpp"
 #include "placement/decide/decide.hpp"
 #include "placement/decide/policies/registry.hpp"
 #include "tests/unit/placement/views.hpp"
@@ -26,6 +27,7 @@ struct Setting {
   std::shared_ptr<const models::FrozenNetwork> network;
   std::unique_ptr<Policy> policy;
   RowIndex index;
+  FactsOfNodes facts;
   ClusterModel cluster_model;
   std::mt19937_64 random{1};
   DecideOptions options;
@@ -50,7 +52,11 @@ struct Setting {
     view.edition_of.assign(view.nodes.size(), ++view.edition);
     cluster_model.refresh(view);
   }
-  PolicyInputs mind(bool known = false) { return {*policy, network.get(), known ? &cluster_model : nullptr, &index}; }
+  PolicyInputs mind(bool known = false) {
+    PolicyInputs inputs{*policy, network.get(), known ? &cluster_model : nullptr, &index};
+    inputs.facts = &facts;
+    return inputs;
+  }
 };
 
 void decision(benchmark::State& state, const char* policy) {
@@ -76,6 +82,33 @@ void known(benchmark::State& state, const char* policy) {
 }
 BENCHMARK_CAPTURE(known, dqn, "dqn")->Arg(100)->Arg(1000)->Arg(5000)->Unit(benchmark::kMicrosecond);
 BENCHMARK_CAPTURE(known, planner, "planner")->Arg(100)->Arg(1000)->Arg(5000)->Unit(benchmark::kMicrosecond);
+
+// Decides as a live controller does on a cluster of its own: the rule ranks, waiting has a price, names come in any
+// order, the telemetry of 2% of the nodes is new, and other memory traffic evicted the cluster from the near caches.
+void live(benchmark::State& state) {
+  Setting setting(static_cast<std::size_t>(state.range(0)), "dqn");
+  setting.policy->prepare(setting.cluster_model.fleet(setting.view));
+  const auto floor = *make_policy("node-order-costs");
+  std::vector<std::uint8_t> else_where(4 << 20);
+  std::size_t at = 0;
+  for (auto _ : state) {
+    for (std::size_t i = 0; i < setting.names.size() / 50; ++i) {
+      const std::size_t row = at++ % setting.view.nodes.size();
+      setting.view.edition_of[row] = ++setting.view.edition;
+      setting.view.nodes[row].values.cpu_used_cores = 0.5 * setting.view.nodes[row].allocatable.cpu_cores;
+    }
+    for (std::size_t i = 0; i < else_where.size(); i += 64) ++else_where[i];
+    const auto before = std::chrono::steady_clock::now();
+    PolicyInputs mind = setting.mind(true);
+    mind.network = nullptr;
+    mind.chooser = floor.get();
+    PlacementDecision advice =
+        decide(setting.view, setting.pod, setting.names, mind, setting.options, 0, setting.random);
+    state.SetIterationTime(std::chrono::duration<double>(std::chrono::steady_clock::now() - before).count());
+    benchmark::DoNotOptimize(advice);
+  }
+}
+BENCHMARK(live)->Arg(100)->Arg(1000)->Arg(5000)->UseManualTime()->Unit(benchmark::kMicrosecond);
 
 // Decides on a subset of many nodes, as for kube-scheduler's sample of a large cluster. Between two asks, telemetry of
 // 200 nodes arrives and other memory traffic evicts most of the cluster from the processor's caches.

@@ -10,10 +10,12 @@
 #include <cmath>
 #include <span>
 
+#include "placement/cluster/curve_points.hpp"
+
 namespace wattle::placement {
 namespace {
 
-using Points = std::array<double, kCurvePoints>;
+using Points = CurvePoints;
 
 // Typical watts at full load: exp(kScaleOffset) * cores^kScaleExponent.
 constexpr double kScaleOffset = 4.07063;
@@ -34,13 +36,6 @@ constexpr double kSurpriseLimit = 1.5;  // mean error over its predicted spread;
 constexpr double kOutlier = 3.0;        // spreads beyond which one reading counts less
 constexpr double kShiftForget = 0.5;    // step towards the prior covariance after a shift, once
 constexpr double kMaxPowerW = 20'000;
-
-double at(const Points& points, double utilisation) {
-  const double place = std::clamp(utilisation, 0.0, 1.0) * static_cast<double>(kCurvePoints - 1);
-  const std::size_t below = std::min(static_cast<std::size_t>(place), kCurvePoints - 2);
-  const double share = place - static_cast<double>(below);
-  return points[below] * (1 - share) + points[below + 1] * share;
-}
 
 }  // namespace
 
@@ -89,9 +84,9 @@ bool PowerCurve::observe(double utilisation, double power_w) {
 
   std::array<double, kBasis> basis{};
   std::array<double, kBasis> gain{};
-  double error = power_w / scale_w_ - at(kMeanShape, utilisation);
+  double error = power_w / scale_w_ - between_points(kMeanShape, utilisation);
   for (std::size_t i = 0; i < kBasis; ++i) {
-    basis[i] = at(kComponents[i], utilisation);
+    basis[i] = between_points(kComponents[i], utilisation);
     error -= mean_[i] * basis[i];
   }
   double variance = 0;
@@ -145,32 +140,30 @@ double PowerCurve::sd_w(const std::array<double, kBasis>& components) const {
 
 double PowerCurve::watts_sd_w(double utilisation) const {
   std::array<double, kBasis> components{};
-  for (std::size_t i = 0; i < kBasis; ++i) components[i] = at(kComponents[i], utilisation);
+  for (std::size_t i = 0; i < kBasis; ++i) components[i] = between_points(kComponents[i], utilisation);
   return sd_w(components);
 }
 
 double PowerCurve::difference_sd_w(double from, double to) const {
   std::array<double, kBasis> components{};
-  for (std::size_t i = 0; i < kBasis; ++i) components[i] = at(kComponents[i], to) - at(kComponents[i], from);
+  for (std::size_t i = 0; i < kBasis; ++i)
+    components[i] = between_points(kComponents[i], to) - between_points(kComponents[i], from);
   return sd_w(components);
 }
 
 double PowerCurve::watts(double utilisation) const {
-  return at(points_, std::isfinite(utilisation) ? utilisation : 0.0);
+  return between_points(points_, std::isfinite(utilisation) ? utilisation : 0.0);
 }
 
 double PowerCurve::marginal_w(double from, double by) const {
   if (!std::isfinite(from) || !std::isfinite(by)) return 0;
-  // Beyond full load the last tenth's slope continues, or the mean one if that is steeper: an overfull node is not
-  // free.
-  const double slope_w = std::max(max_w() - idle_w(), 10 * (points_[kCurvePoints - 1] - points_[kCurvePoints - 2]));
-  const auto extended_w = [&](double u) { return watts(u) + std::max(0.0, u - 1.0) * slope_w; };
-  return extended_w(from + by) - extended_w(from);
+  const double slope_w = slope_beyond_w(points_);
+  return extended_w(points_, slope_w, from + by) - extended_w(points_, slope_w, from);
 }
 
 double PowerCurve::residual_sd_w() const {
   if (fixed_) return 0;
-  return scale_w_ * (samples_ == 0 ? at(kComponents[0], 0.5) : std::sqrt(residual_var_));
+  return scale_w_ * (samples_ == 0 ? between_points(kComponents[0], 0.5) : std::sqrt(residual_var_));
 }
 
 void PowerCurve::pack(PackWriter& out) const {

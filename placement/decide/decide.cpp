@@ -242,12 +242,18 @@ PlacementDecision decide(const ClusterView& view, const PodSpec& pod, std::vecto
   context.copy = mind.copy;
   std::optional<PlanView> plan;
   if (reward.preset == Preset::weighted && !rows.feasible.empty()) plan = mind.policy.plan_view(context);
+  context.plan = plan ? &*plan : nullptr;
+  FactsOfNodes own;
+  FactsOfNodes& known = mind.facts != nullptr ? *mind.facts : own;
+  known.look(view, rows.node, mind.facts != nullptr && mind.copy == nullptr);
   std::vector<Prediction> predictions =
-      predict(reward, view, rows.node, asked, plan ? plan->demand_cores : demand_cores(asked));
+      predict_watts(reward, view, rows.node, known, asked, plan ? plan->demand_cores : demand_cores(asked));
   if (mind.cluster_model != nullptr && mind.cluster_model->pod_time().cpu_wait().price() > 0)
-    price_waiting(reward, view, context.fleet(), rows.node, asked, context.ask(), predictions);
+    for (std::size_t row = 0; row < predictions.size(); ++row)
+      predictions[row].amortised_w += context.added_wait_w(row);
+  judge(reward, view, rows.node, asked, predictions);
   if (mind.cluster_model != nullptr) price_latency(mind.cluster_model->pod_time().latency_price(), predictions);
-  advice.observation = observe(view, rows.node, asked, rows.masked, predictions, reward, plan ? &*plan : nullptr);
+  advice.observation = observe(view, rows.node, known, asked, rows.masked, predictions, reward, context.plan);
   std::vector<double> residual(rows.node.size(), 0.0);
   record.next_pods = std::min(mind.ahead.next.size(), kMaxAhead);
   RankedBy by{.policy = policy,
@@ -285,7 +291,6 @@ PlacementDecision decide(const ClusterView& view, const PodSpec& pod, std::vecto
   values.assign(rows.node.size(), 0.0);
   context.q = q;
   context.silent = !with_network || by.silent;
-  context.plan = plan ? &*plan : nullptr;
   (mind.chooser != nullptr ? *mind.chooser : mind.policy).score(context, values);
   // Values that are not finite, from bad telemetry, rank last.
   for (double& value : values) value = std::isfinite(value) ? std::clamp(value, -kBound, kBound) : -kBound;

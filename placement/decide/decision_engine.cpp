@@ -90,6 +90,7 @@ PlacementDecision DecisionEngine::decide_on(const ClusterView& view, Fleet* copy
   inputs.rows = question.rows;
   inputs.ahead = question.ahead;
   inputs.copy = copy;
+  if (copy != nullptr) inputs.facts = &copy_facts_;
   if (!(options.reward == options_.decide.reward)) {  // candidates were measured under the reward in force
     inputs.chooser = nullptr;
     inputs.gate = {};

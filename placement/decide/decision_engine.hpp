@@ -87,8 +87,8 @@ class DecisionEngine {
                              std::span<const KubeNode> scheduler, std::uint64_t turn);
   // Inputs for scores that belong to no pod.
   PolicyInputs inputs(const models::QNetwork* network) {
-    return {*policy_, usable(network), &model_,  &index_, {}, options_.network.shortlist, nullptr,
-            {},       gated_why(),     chooser()};
+    return {*policy_, usable(network), &model_,   &index_, {}, options_.network.shortlist, nullptr,
+            {},       gated_why(),     chooser(), &facts_};
   }
 
   // The pod runs on the node in that row of the view. DaemonSet pods are not learned from.
@@ -129,6 +129,7 @@ class DecisionEngine {
   EngineOptions options_;
   ClusterModel model_;
   RowIndex index_;
+  FactsOfNodes facts_, copy_facts_;  // of the cluster, and of its copies
   PlanMaker* maker_ = nullptr;
   std::unique_ptr<Policy> policy_, floor_, planner_;
   CandidateTrials trials_;

@@ -44,6 +44,7 @@ std::optional<std::size_t> default_choice(const ClusterView& view, const PodSpec
   std::vector<bool> open(view.nodes.size(), false);
   for (const std::size_t row : offered) open[row] = true;
   const KubePod ask = kube_pod(pod.request);
+  const std::vector<AdvisedCluster::Added> added = copy.added(view.nodes.size());
   std::optional<std::size_t> best;
   std::int64_t best_score = 0;
   std::size_t ties = 0;
@@ -55,8 +56,7 @@ std::optional<std::size_t> default_choice(const ClusterView& view, const PodSpec
           fits(node_with(seen, seen.in_flight_request, in_flight), ask))
         continue;
     }
-    const AdvisedCluster::Added added = copy.added(row);
-    const KubeNode node = node_with(seen, added.request, added.pods);
+    const KubeNode node = node_with(seen, added[row].request, added[row].pods);
     if (!fits(node, ask)) continue;
     const std::int64_t score = default_score(node, ask);
     if (!best || score > best_score) ties = 0;

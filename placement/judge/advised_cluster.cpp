@@ -167,13 +167,16 @@ void AdvisedCluster::ended(const std::string& uid) {
   pods_.erase(found);
 }
 
-AdvisedCluster::Added AdvisedCluster::added(std::size_t row) const {
-  const auto found = differences_.find(row);
-  if (found == differences_.end()) return {};
-  const Sum &running = found->second.running, &expected = found->second.expected;
-  return {{running.request.cpu_cores + expected.request.cpu_cores,
-           running.request.memory_bytes + expected.request.memory_bytes},
-          running.pods + expected.pods};
+std::vector<AdvisedCluster::Added> AdvisedCluster::added(std::size_t rows) const {
+  std::vector<Added> all(rows);
+  for (const auto& [row, difference] : differences_) {
+    const Sum &running = difference.running, &expected = difference.expected;
+    if (row < rows)
+      all[row] = {{running.request.cpu_cores + expected.request.cpu_cores,
+                   running.request.memory_bytes + expected.request.memory_bytes},
+                  running.pods + expected.pods};
+  }
+  return all;
 }
 
 bool AdvisedCluster::displaced(const std::string& uid) const {

@@ -79,12 +79,13 @@ class AdvisedCluster {
   // Updates the estimate of the pod.
   void learned(const std::string& uid, const PodEstimate& ask);
   void ended(const std::string& uid);
-  // Returns what the copy's row has in addition to the cluster's: pods that run or are expected.
+  // What the copy's row has in addition to the cluster's: pods that run or are expected.
   struct Added {
     Resources request;
     std::int64_t pods = 0;
   };
-  Added added(std::size_t row) const;
+  // Returns it for each row of a view.
+  std::vector<Added> added(std::size_t rows) const;
   // Returns whether the pod runs on another node than advised. The estimate of such a pod matters for the difference.
   bool displaced(const std::string& uid) const;
   // Drops expired pods and rows that have another node now. Call about once a second.

@@ -7,6 +7,7 @@
 
 #include "placement/plan/pair_cost.hpp"
 #include "placement/worth/objective.hpp"
+#include "placement/worth/ranks.hpp"
 
 namespace wattle::placement {
 
@@ -72,6 +73,7 @@ void Planner::follow(const Fleet& fleet) {
   progress_.plan = plan_;
   progress_.done.resize(n);
   progress_.expected.resize(n);
+  progress_.closed.resize(n);
   moved_.clear();
   for (std::size_t i = 0; i < n; ++i) {
     if (reported && fleet.edition_of[i] <= progress_.edition) continue;
@@ -87,11 +89,17 @@ void Planner::follow(const Fleet& fleet) {
     progress_.present =
         std::max(kTail, plan_->survival(static_cast<std::size_t>(std::lround(std::min(placed, kMostPods)))));
   }
-  if (followed && progress_.present == was_present) {
-    for (const std::size_t i : moved_) progress_.expected[i] = still_expected(i);
-  } else {
-    for (std::size_t i = 0; i < n; ++i) progress_.expected[i] = still_expected(i);
-  }
+  const bool some = followed && progress_.present == was_present;
+  if (some && moved_.empty()) return;
+  const auto expect = [&](std::size_t i) {
+    progress_.expected[i] = still_expected(i);
+    progress_.closed[i] = closed_preference(i);
+  };
+  if (some)
+    for (const std::size_t i : moved_) expect(i);
+  else
+    for (std::size_t i = 0; i < n; ++i) expect(i);
+  progress_.expected_pods = std::accumulate(progress_.expected.begin(), progress_.expected.end(), 0.0);
 }
 
 double Planner::still_expected(std::size_t node) const {
@@ -180,6 +188,7 @@ void Planner::mind_costs(const Fleet& fleet, const PodEstimate& ask, std::span<c
                          PlanView& view) const {
   const double trust = std::clamp(fleet.trust, 0.0, 1.0);
   std::vector<double> own_w(nodes.size(), 0.0), ascending;
+  ascending.reserve(nodes.size());
   for (std::size_t k = 0; k < nodes.size(); ++k) {
     if (!fits(fleet.nodes[nodes[k]], ask)) continue;
     own_w[k] = this->own_w(fleet, nodes[k], ask);
@@ -187,7 +196,7 @@ void Planner::mind_costs(const Fleet& fleet, const PodEstimate& ask, std::span<c
   }
   if (ascending.empty()) return;
   // Sorted, because the sum must not depend on the order of the nodes.
-  std::sort(ascending.begin(), ascending.end());
+  sort_ascending(ascending);
   const double least_w = ascending.front();
   const double mean_w = std::max(
       std::accumulate(ascending.begin(), ascending.end(), 0.0) / static_cast<double>(ascending.size()), kLeastMean_w);
@@ -231,7 +240,7 @@ PlanView Planner::view(const Fleet& fleet, const PodEstimate& ask, std::optional
   out.forecast_error_ratio = fleet.forecast_error_ratio;
   out.life_s = fleet.pods_stay ? std::numeric_limits<double>::infinity() : ask.life_s;
   if (!planned) return out;
-  out.expected_pods = std::accumulate(progress_.expected.begin(), progress_.expected.end(), 0.0);
+  out.expected_pods = progress_.expected_pods;
 
   const std::size_t n = fleet.nodes.size();
   const std::size_t count = rows ? rows->size() : n;
@@ -263,7 +272,7 @@ PlanView Planner::view(const Fleet& fleet, const PodEstimate& ask, std::optional
   return out;
 }
 
-// Returns the view of a closed node. Its preference falls with the probability that its next place is filled.
+// Returns the view of a closed node.
 PlanView::Node Planner::view_node(const Fleet& fleet, std::size_t i) const {
   PlanView::Node node;
   node.expected = progress_.expected[i];
@@ -273,6 +282,12 @@ PlanView::Node Planner::view_node(const Fleet& fleet, std::size_t i) const {
   node.empties_s = fleet.nodes[i].pods == 0 ? 0.0
                    : fleet.pods_stay        ? std::numeric_limits<double>::infinity()
                                             : std::max(0.0, fleet.nodes[i].empties_at_s - fleet.now_s);
+  node.preference = progress_.closed[i];
+  return node;
+}
+
+// Falls with the probability that the node's next place is filled.
+double Planner::closed_preference(std::size_t i) const {
   const auto blocks = plan_->blocks_of(i);
   const auto next = std::find_if(blocks.begin(), blocks.end(), [&](const Plan::Placed& placed) {
     return static_cast<double>(placed.block.to) - progress_.done[i] >= 0.5;
@@ -281,8 +296,7 @@ PlanView::Node Planner::view_node(const Fleet& fleet, std::size_t i) const {
       next == blocks.end()
           ? 0.0
           : std::min(1.0, plan_->survival(next->end() - 1) / progress_.present / std::max(plan_->settled(), kTail));
-  node.preference = -(kOutOfBand + kOutOfOpen + (1 - likely) * kNotPlanned);
-  return node;
+  return -(kOutOfBand + kOutOfOpen + (1 - likely) * kNotPlanned);
 }
 
 }  // namespace wattle::placement

@@ -56,6 +56,8 @@ class Planner {
     std::uint64_t edition = 0;     // of the fleet
     std::vector<double> done;      // pods of the plan that are there
     std::vector<double> expected;  // pods that are still likely to come
+    std::vector<double> closed;    // preference of each node while it is closed
+    double expected_pods = 0;      // sum of `expected`
     double present = 1;            // survival at the plan's current position
   };
   struct Open {
@@ -68,6 +70,7 @@ class Planner {
   bool ready(const Fleet& fleet);
   void follow(const Fleet& fleet);
   double still_expected(std::size_t node) const;
+  double closed_preference(std::size_t node) const;
   std::vector<Plan::Placed> blocks_in_order(const Fleet& fleet) const;
   Open open_places(const Fleet& fleet, const PodEstimate& ask) const;
   std::optional<std::size_t> pick(const Fleet& fleet, const PodEstimate& ask, const Open& open) const;

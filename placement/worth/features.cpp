@@ -1,4 +1,5 @@
-// features: one pass over the nodes for values, two sorts for ranks. All outputs are finite for any telemetry.
+// features: a pass over the nodes for sums, one for values, two sorts for ranks. All outputs are finite for any
+// telemetry.
 #include "placement/worth/features.hpp"
 
 #include <algorithm>
@@ -6,41 +7,19 @@
 #include <cmath>
 #include <numeric>
 
-#include "placement/cluster/waiting.hpp"
+#include "placement/worth/feature_scale.hpp"
+#include "placement/worth/node_facts.hpp"
 #include "placement/worth/ranks.hpp"
 
 namespace wattle::placement {
 namespace {
 
-constexpr double kMaxRatio = 4;
-constexpr double kMaxRelative = 20;
+using namespace feature;
+
 constexpr double kReferenceLatencyMs = 100;
-constexpr double kInFlightReference = 8;
 constexpr double kAgeReferenceS = 10;
 
-double within(double value, double limit) {
-  if (std::isnan(value)) return 0;
-  return std::clamp(value, -limit, limit);
-}
-float ratio(double value) { return static_cast<float>(within(value, kMaxRatio)); }
-float relative(double value) { return static_cast<float>(within(value, kMaxRelative)); }
-float flag(bool value) { return value ? 1.0F : 0.0F; }
-float logarithm(double value, double divisor) {
-  const double inside = std::isfinite(value) ? std::max(value, 0.0) : 0.0;
-  return static_cast<float>(within(std::log2(1 + inside) / divisor, kMaxRatio));
-}
-double part(double of, double whole) { return whole > 0 ? of / whole : 0.0; }
-double cores_of(const NodeView& node) {
-  const double cores = node.values.cpu_cores.value_or(node.allocatable.cpu_cores);
-  return cores > 0 && std::isfinite(cores) ? cores : 0.0;
-}
-
-// Columns that are accessed individually.
-constexpr std::size_t kCpuUsed = 1, kMemoryUsed = 3, kCpuComing = 5, kPlanPreference = 6, kPods = 7, kCores = 9,
-                      kPsiCpu = 10, kPlanLeft = 12, kIdlePerSlot = 13, kMarginal = 14, kMarginalWithWake = 15,
-                      kPlanExpected = 16, kAmortised = 17, kAmortisedRank = 18, kHalfPerSlot = 21, kFullPerSlot = 22,
-                      kSlope = 23, kSlopeRank = 24, kLatencySoft = 25, kLatencyKnown = 27, kIoUsed = 29, kTcpShare = 30,
-                      kOutlives = 31, kCurveError = 32, kUseUnsure = 33, kWaitAdded = 34, kWaitError = 35;
+// Columns of the pod that are accessed individually.
 constexpr std::size_t kPodRequest = 0, kPodDemand = 2, kPodMemoryOfNode = 4, kPodSoft = 5, kPodHard = 7,
                       kPodPlanKnown = 10, kPodW0 = 12, kPodPlan = 13, kPodLife = 14, kPodDemandError = 16;
 constexpr std::size_t kForecastError = 8;  // in the context
@@ -50,17 +29,18 @@ struct Means {
   double tcp = 0, same_app = 0;
 };
 
-Means sum_up(const ClusterView& view, std::span<const std::size_t> rows, std::span<const Prediction> predictions) {
+Means sum_up(const ClusterView& view, std::span<const std::size_t> rows, const FactsOfNodes& known,
+             std::span<const Prediction> predictions) {
   Means fleet;
   for (std::size_t row = 0; row < rows.size(); ++row) {
-    const NodeView& node = view.nodes[rows[row]];
+    const NodeFacts& facts = known[rows[row]];
     fleet.amortised_w += predictions[row].amortised_w;
-    fleet.cores += cores_of(node);
-    fleet.memory_bytes += within(node.allocatable.memory_bytes, 1e18);
-    fleet.requested_cores += within(node.requested.cpu_cores + node.in_flight_request.cpu_cores, 1e9);
-    fleet.allocatable_cores += within(node.allocatable.cpu_cores, 1e9);
-    fleet.tcp += static_cast<double>(node.values.tcp_established.value_or(0));
-    fleet.same_app += static_cast<double>(node.same_app_pods);
+    fleet.cores += facts.cores;
+    fleet.memory_bytes += facts.memory_bytes;
+    fleet.requested_cores += facts.requested_cores;
+    fleet.allocatable_cores += facts.capacity_cores;
+    fleet.tcp += facts.tcp_established;
+    fleet.same_app += static_cast<double>(view.nodes[rows[row]].same_app_pods);
   }
   const double count = std::max<double>(1, static_cast<double>(rows.size()));
   fleet.amortised_w = std::isfinite(fleet.amortised_w) ? std::max(fleet.amortised_w / count, 1e-3) : 1.0;
@@ -69,55 +49,24 @@ Means sum_up(const ClusterView& view, std::span<const std::size_t> rows, std::sp
   return fleet;
 }
 
-double io_used(const NodeView& node) {
-  const NodeValues& values = node.values;
-  const double net = std::max(values.net_rx_bytes_per_s.value_or(0), values.net_tx_bytes_per_s.value_or(0));
-  const double disk = values.disk_read_bytes_per_s.value_or(0) + values.disk_write_bytes_per_s.value_or(0);
-  return std::max(part(net, node.link_bytes_per_s), part(disk, node.disk_bytes_per_s));
-}
-
-void write_node(float* out, const NodeView& node, const PodSpec& pod, const Prediction& prediction,
-                const Means& fleet) {
-  const double cores = cores_of(node);
+// Writes the columns that depend on the pod or on other nodes.
+void write_pair(float* out, const NodeView& node, const NodeFacts& facts, const PodSpec& pod,
+                const Prediction& prediction, const Means& fleet) {
   const double w0 = fleet.amortised_w;
   const double slots = prediction.slots;
-  const double coming_cores = expected_cpu_cores(node) - node.values.cpu_used_cores.value_or(0);
   const std::optional<double> latency_ms = prediction.latency_ms;
-  const Pressure& pressure = node.values.pressure;
-  std::size_t at = 0;
-  const auto put = [&](float value) { out[at++] = value; };
-  put(ratio(part(node.requested.cpu_cores, node.allocatable.cpu_cores)));
-  put(ratio(cpu_utilisation(node).value_or(0)));
-  put(ratio(part(node.requested.memory_bytes, node.allocatable.memory_bytes)));
-  put(ratio(part(static_cast<double>(node.values.memory_used_bytes.value_or(0)),
-                 static_cast<double>(node.values.memory_total_bytes.value_or(0)))));
-  put(ratio(static_cast<double>(node.in_flight + node.unsettled) / kInFlightReference));
-  put(ratio(part(coming_cores, cores)));
-  put(0);  // plan_preference
-  put(ratio(part(static_cast<double>(node.pods), static_cast<double>(node.pod_capacity))));
-  put(ratio(part(static_cast<double>(node.same_app_pods), fleet.same_app)));
-  put(logarithm(cores - 1, 8));
-  put(ratio(stalled_ratio(node).value_or(0)));
-  put(ratio(std::max(pressure.memory_some_ratio.value_or(0), pressure.io_some_ratio.value_or(0))));
-  put(0);  // plan_left
-  put(relative(node.curve.idle_w() / slots / w0));
-  put(relative(prediction.marginal_w / w0));
-  put(ratio(std::log1p(std::max(0.0, prediction.marginal_with_wake_w) / w0) / 4));
-  put(0);  // plan_expected
-  put(relative(prediction.amortised_w / w0));
-  put(0);  // amortised_rank
-  put(flag(node.pods + node.in_flight + node.unsettled > 0));
-  put(flag(node.asleep));
-  put(relative(node.curve.watts(0.5) / slots / w0));
-  put(relative(node.curve.max_w() / slots / w0));
-  put(0);  // curve_slope
-  put(0);  // slope_rank
-  put(relative(latency_ms ? part(*latency_ms, pod.latency_soft_ms.value_or(kReferenceLatencyMs)) : 0));
-  put(relative(latency_ms && pod.latency_hard_ms ? part(*latency_ms, *pod.latency_hard_ms) : 0));
-  put(flag(latency_ms.has_value()));
-  put(ratio(node.telemetry_age ? seconds(*node.telemetry_age) / kAgeReferenceS : kMaxRatio));
-  put(ratio(io_used(node)));
-  put(ratio(part(static_cast<double>(node.values.tcp_established.value_or(0)), fleet.tcp)));
+  out[kSameApp] = ratio(part(static_cast<double>(node.same_app_pods), fleet.same_app));
+  out[kIdlePerSlot] = relative(facts.idle_w() / slots / w0);
+  out[kMarginal] = relative(prediction.marginal_w / w0);
+  out[kMarginalWithWake] = ratio(std::log1p(std::max(0.0, prediction.marginal_with_wake_w) / w0) / 4);
+  out[kAmortised] = relative(prediction.amortised_w / w0);
+  out[kHalfPerSlot] = relative(facts.half_w / slots / w0);
+  out[kFullPerSlot] = relative(facts.watts.back() / slots / w0);
+  out[kLatencySoft] = relative(latency_ms ? part(*latency_ms, pod.latency_soft_ms.value_or(kReferenceLatencyMs)) : 0);
+  out[kLatencyHard] = relative(latency_ms && pod.latency_hard_ms ? part(*latency_ms, *pod.latency_hard_ms) : 0);
+  out[kLatencyKnown] = flag(latency_ms.has_value());
+  out[kAge] = ratio(node.telemetry_age ? seconds(*node.telemetry_age) / kAgeReferenceS : kMaxRatio);
+  out[kTcpShare] = ratio(part(facts.tcp_established, fleet.tcp));
 }
 
 void write_weights(models::Observation& observation, const RewardConfig& reward) {
@@ -241,33 +190,40 @@ models::Observation observe(const ClusterView& view, const PodSpec& pod, std::sp
 models::Observation observe(const ClusterView& view, std::span<const std::size_t> rows, const PodSpec& pod,
                             std::span<const std::string_view> masked, std::span<const Prediction> predictions,
                             const RewardConfig& reward, const PlanView* plan) {
+  FactsOfNodes known;
+  known.look(view, rows, false);
+  return observe(view, rows, known, pod, masked, predictions, reward, plan);
+}
+
+models::Observation observe(const ClusterView& view, std::span<const std::size_t> rows, const FactsOfNodes& known,
+                            const PodSpec& pod, std::span<const std::string_view> masked,
+                            std::span<const Prediction> predictions, const RewardConfig& reward, const PlanView* plan) {
   const bool planned = plan && !plan->nodes.empty();
   assert(!planned || plan->nodes.size() == rows.size());
   const std::size_t count = rows.size();
   const double demand = plan ? plan->demand_cores : demand_cores(pod);
-  const Means fleet = sum_up(view, rows, predictions);
+  const Means fleet = sum_up(view, rows, known, predictions);
   models::Observation observation;
   observation.nodes = count;
-  observation.node.assign(count * models::kNodeFeatures, 0.0F);
-  observation.prior.assign(count, 0.0F);
-  observation.valid.assign(count, 0);
+  observation.node.reserve(count * models::kNodeFeatures);
+  observation.prior.reserve(count);
+  observation.valid.reserve(count);
   std::vector<double> amortised(count), slope(count), slots(count), sizes(count);
   for (std::size_t row = 0; row < count; ++row) {
-    const NodeView& node = view.nodes[rows[row]];
+    const NodeFacts& facts = known[rows[row]];
+    observation.node.insert(observation.node.end(), facts.features.begin(), facts.features.end());
     float* out = &observation.node[row * models::kNodeFeatures];
-    write_node(out, node, pod, predictions[row], fleet);
-    const double cores = cores_of(node);
-    const double from = cores > 0 ? expected_cpu_cores(node) / cores : 0;
+    write_pair(out, view.nodes[rows[row]], facts, pod, predictions[row], fleet);
     amortised[row] = within(predictions[row].amortised_w, 1e9);
-    slope[row] = within(node.curve.marginal_w(from, 0.1) * 10 * (cores > 0 ? demand / cores : 0), 1e9);
+    slope[row] = within(facts.curve_slope_w * (facts.cores > 0 ? demand / facts.cores : 0), 1e9);
     slots[row] = predictions[row].slots;
-    sizes[row] = cores;
+    sizes[row] = facts.cores;
     out[kSlope] = relative(slope[row] / fleet.amortised_w);
     const auto preference = planned ? std::optional(plan->nodes[row].preference) : std::nullopt;
     const double prior =
         prior_of(reward, predictions[row].priced_value(), predictions[row].priced_latency(), preference);
-    observation.prior[row] = static_cast<float>(within(prior, 1e6));
-    observation.valid[row] = row >= masked.size() || masked[row].empty() ? 1 : 0;
+    observation.prior.push_back(static_cast<float>(within(prior, 1e6)));
+    observation.valid.push_back(row >= masked.size() || masked[row].empty() ? 1 : 0);
   }
   const std::vector<float> amortised_ranks = mean_ranks(amortised), slope_ranks = mean_ranks(slope);
   for (std::size_t row = 0; row < count; ++row) {

@@ -58,6 +58,10 @@ models::Observation observe(const ClusterView& view, const PodSpec& pod, std::sp
 models::Observation observe(const ClusterView& view, std::span<const std::size_t> rows, const PodSpec& pod,
                             std::span<const std::string_view> masked, std::span<const Prediction> predictions,
                             const RewardConfig& reward, const PlanView* plan = nullptr);
+// The same from facts that were looked at for these rows.
+models::Observation observe(const ClusterView& view, std::span<const std::size_t> rows, const FactsOfNodes& known,
+                            const PodSpec& pod, std::span<const std::string_view> masked,
+                            std::span<const Prediction> predictions, const RewardConfig& reward, const PlanView* plan);
 
 // Relabels an old observation for another reward: recomputes context weights and prior from its features.
 void relabel(models::Observation& observation, const RewardConfig& reward);

@@ -30,15 +30,6 @@ double amortised_cost_w(const Fleet& fleet, std::size_t i, const PodEstimate& as
   return amortised_w(fleet.nodes[i], ask) + added_wait_w(fleet, i, ask);
 }
 
-void price_waiting(const RewardConfig& config, const ClusterView& view, const Fleet& fleet,
-                   std::span<const std::size_t> rows, const PodSpec& pod, const PodEstimate& ask,
-                   std::span<Prediction> predictions) {
-  if (!(fleet.cpu_wait_price_w > 0)) return;
-  for (std::size_t row = 0; row < rows.size(); ++row)
-    predictions[row].amortised_w += added_wait_w(fleet, rows[row], ask);
-  judge(config, view, rows, pod, predictions);
-}
-
 double late_cost(double latency_price, const PodSpec& pod, std::optional<double> latency_ms) {
   if (!pod.latency_soft_ms && !pod.latency_hard_ms) return 0;
   return std::max(1.0, latency_price) * (1 - latency_term(latency_ms, pod.latency_soft_ms, pod.latency_hard_ms));

@@ -34,10 +34,6 @@ double added_wait_w(const Fleet& fleet, std::size_t node, const PodEstimate& ask
 // Like added_w and amortised_w (placement/cluster/fleet), including waiting.
 double added_cost_w(const Fleet& fleet, std::size_t node, const PodEstimate& ask);
 double amortised_cost_w(const Fleet& fleet, std::size_t node, const PodEstimate& ask);
-// Adds waiting at its price to the prior of Q. One prediction per row; rows are indices into the nodes of both.
-void price_waiting(const RewardConfig& config, const ClusterView& view, const Fleet& fleet,
-                   std::span<const std::size_t> rows, const PodSpec& pod, const PodEstimate& ask,
-                   std::span<Prediction> predictions);
 
 // Distance of the pod from its users, in multiples of the pod's watts: the part of the latency term that is lost on a
 // node with this latency, at its price. 0 for a pod without a latency limit. For policies without the prior of Q.

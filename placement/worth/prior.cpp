@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "placement/cluster/waiting.hpp"
-#include "placement/worth/features.hpp"
+#include "placement/worth/node_facts.hpp"
 #include "placement/worth/outcome.hpp"
 
 namespace wattle::placement {
@@ -120,6 +120,15 @@ PredictedTerms weighted(const RewardConfig& config, const PodOutlook& pod, doubl
           config.weights.latency * latency_term(latency_ms, pod.latency_soft_ms, pod.latency_hard_ms)};
 }
 
+double slots_of(double capacity, const Resources& allocatable, const Resources& request) {
+  double slots = capacity;
+  if (request.cpu_cores > 0 && allocatable.cpu_cores > 0)
+    slots = std::min(slots, allocatable.cpu_cores / request.cpu_cores);
+  if (request.memory_bytes > 0 && allocatable.memory_bytes > 0)
+    slots = std::min(slots, allocatable.memory_bytes / request.memory_bytes);
+  return std::max(1.0, std::floor(slots));
+}
+
 double marginal_w(const NodeView& node, double demand_cores) {
   const double cores = node.values.cpu_cores.value_or(node.allocatable.cpu_cores);
   const double per_core = cores > 0 && std::isfinite(cores) ? 1 / cores : 1.0 / 16;
@@ -127,9 +136,9 @@ double marginal_w(const NodeView& node, double demand_cores) {
   return node.curve.marginal_w(from, std::max(0.0, demand_cores) * per_core);
 }
 
-double wake_w(const RewardConfig& config, const NodeView& node) {
-  if (!node.asleep || node.in_flight > 0 || node.unsettled > 0) return 0;
-  return node.curve.idle_w() + node.wake_cost_j / std::max(config.horizon_s, 1.0);
+double wake_w(const RewardConfig& config, const NodeFacts& facts) {
+  if (!facts.wakes) return 0;
+  return facts.idle_w() + facts.wake_cost_j / std::max(config.horizon_s, 1.0);
 }
 
 Outlook outlook(const NodeView& node, const PodSpec& pod, double demand_cores, const Prediction& prediction) {
@@ -164,12 +173,7 @@ std::vector<PredictedTerms> predicted_terms(const RewardConfig& config, const Po
 }
 
 double slots_for(const NodeView& node, const PodSpec& pod) {
-  double slots = static_cast<double>(node.pod_capacity);
-  if (pod.request.cpu_cores > 0 && node.allocatable.cpu_cores > 0)
-    slots = std::min(slots, node.allocatable.cpu_cores / pod.request.cpu_cores);
-  if (pod.request.memory_bytes > 0 && node.allocatable.memory_bytes > 0)
-    slots = std::min(slots, node.allocatable.memory_bytes / pod.request.memory_bytes);
-  return std::max(1.0, std::floor(slots));
+  return slots_of(static_cast<double>(node.pod_capacity), node.allocatable, pod.request);
 }
 
 double amortised_w(const NodeView& node, const PodSpec& pod, double demand_cores) {
@@ -178,17 +182,30 @@ double amortised_w(const NodeView& node, const PodSpec& pod, double demand_cores
 
 std::vector<Prediction> predict(const RewardConfig& config, const ClusterView& view, std::span<const std::size_t> rows,
                                 const PodSpec& pod, double demand_cores) {
+  FactsOfNodes known;
+  known.look(view, rows, false);
+  std::vector<Prediction> predictions = predict_watts(config, view, rows, known, pod, demand_cores);
+  judge(config, view, rows, pod, predictions);
+  return predictions;
+}
+
+std::vector<Prediction> predict_watts(const RewardConfig& config, const ClusterView& view,
+                                      std::span<const std::size_t> rows, const FactsOfNodes& known, const PodSpec& pod,
+                                      double demand_cores) {
+  const bool other_target = !pod.latency_target.empty() && pod.latency_target != "default";
   std::vector<Prediction> predictions(rows.size());
   for (std::size_t row = 0; row < rows.size(); ++row) {
-    const NodeView& node = view.nodes[rows[row]];
+    const NodeFacts& facts = known[rows[row]];
     Prediction& prediction = predictions[row];
-    prediction.marginal_w = marginal_w(node, demand_cores);
-    prediction.marginal_with_wake_w = prediction.marginal_w + wake_w(config, node);
-    prediction.slots = slots_for(node, pod);
-    prediction.latency_ms = latency_for(node, pod);
-    prediction.amortised_w = node.curve.idle_w() / prediction.slots + prediction.marginal_w;
+    prediction.marginal_w = facts.marginal_w(demand_cores);
+    prediction.marginal_with_wake_w = prediction.marginal_w + wake_w(config, facts);
+    prediction.slots = slots_of(facts.pod_capacity, facts.allocatable, pod.request);
+    if (other_target)
+      prediction.latency_ms = latency_for(view.nodes[rows[row]], pod);
+    else if (!std::isnan(facts.latency_ms))
+      prediction.latency_ms = facts.latency_ms;
+    prediction.amortised_w = facts.idle_w() / prediction.slots + prediction.marginal_w;
   }
-  judge(config, view, rows, pod, predictions);
   return predictions;
 }
 
@@ -198,9 +215,10 @@ void judge(const RewardConfig& config, const ClusterView& view, std::span<const 
   for (const Prediction& prediction : predictions) mean_w += prediction.amortised_w;
   mean_w /= std::max<double>(1, static_cast<double>(predictions.size()));
   if (config.preset == Preset::weighted) {  // depends on each node alone, so thousands of nodes are cheap
+    const PodOutlook asked = outlook(pod);
     for (Prediction& prediction : predictions)
       prediction.terms = config.with_prior
-                             ? weighted(config, outlook(pod), mean_w - prediction.amortised_w, prediction.latency_ms)
+                             ? weighted(config, asked, mean_w - prediction.amortised_w, prediction.latency_ms)
                              : PredictedTerms{};
     return;
   }

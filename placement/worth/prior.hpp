@@ -16,6 +16,8 @@
 
 namespace wattle::placement {
 
+class FactsOfNodes;  // placement/worth/node_facts.hpp
+
 // Number of pods of this request that fit an empty node, at least 1.
 double slots_for(const NodeView& node, const PodSpec& pod);
 // Idle watts of a pod's share of the node plus the watts that its demand adds: its long-run cost there.
@@ -64,6 +66,10 @@ struct Prediction {
 };
 std::vector<Prediction> predict(const RewardConfig& config, const ClusterView& view, std::span<const std::size_t> rows,
                                 const PodSpec& pod, double demand_cores);
+// The same without the terms, from facts that were looked at for these rows.
+std::vector<Prediction> predict_watts(const RewardConfig& config, const ClusterView& view,
+                                      std::span<const std::size_t> rows, const FactsOfNodes& known, const PodSpec& pod,
+                                      double demand_cores);
 // Computes the terms from the predictions' relative watts. One prediction per row; rows are indices into the view's
 // nodes.
 void judge(const RewardConfig& config, const ClusterView& view, std::span<const std::size_t> rows, const PodSpec& pod,

@@ -49,14 +49,19 @@ void radix_sort(std::vector<Keyed>& items) {
   }
 }
 
+std::vector<Keyed> keyed(std::span<const double> values) {
+  std::vector<Keyed> items(values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) items[i] = {key_of(values[i]), static_cast<std::uint32_t>(i)};
+  return items;
+}
+
 }  // namespace
 
 std::vector<float> mean_ranks(std::span<const double> values) {
   const std::size_t count = values.size();
   std::vector<float> ranks(count, 0.0F);
   if (count < 2) return ranks;
-  std::vector<Keyed> items(count);
-  for (std::size_t i = 0; i < count; ++i) items[i] = {key_of(values[i]), static_cast<std::uint32_t>(i)};
+  std::vector<Keyed> items = keyed(values);
   if (count <= kComparedAtMost) {
     std::sort(items.begin(), items.end(), below);
   } else {
@@ -70,6 +75,23 @@ std::vector<float> mean_ranks(std::span<const double> values) {
     first = last;
   }
   return ranks;
+}
+
+// Rounding to floats keeps the order, so that only neighbours of equal keys are left to sort.
+void sort_ascending(std::vector<double>& values) {
+  if (values.size() <= kComparedAtMost) return std::sort(values.begin(), values.end());
+  std::vector<Keyed> items = keyed(values);
+  radix_sort(items);
+  std::vector<double> sorted;
+  sorted.reserve(values.size());
+  for (std::size_t first = 0; first < items.size();) {
+    std::size_t last = first;
+    for (; last < items.size() && items[last].key == items[first].key; ++last)
+      sorted.push_back(values[items[last].index]);
+    if (last > first + 1) std::sort(sorted.begin() + static_cast<std::ptrdiff_t>(first), sorted.end());
+    first = last;
+  }
+  values.swap(sorted);
 }
 
 }  // namespace wattle::placement

@@ -14,4 +14,7 @@ namespace wattle::placement {
 // Returns one rank per value; all 0 if there are fewer than two.
 std::vector<float> mean_ranks(std::span<const double> values);
 
+// Sorts as std::sort does.
+void sort_ascending(std::vector<double>& values);
+
 }  // namespace wattle::placement

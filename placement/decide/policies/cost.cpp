@@ -10,10 +10,12 @@
 namespace wattle::placement {
 
 void CostPolicy::score(PolicyContext& context, std::span<double> values) {
+  costs_.resize(values.size());
+  for (const std::size_t row : context.feasible()) costs_[row] = cost(context, row);
   const auto chosen = best(context);
   double most = -INFINITY, worst = INFINITY;
   for (const std::size_t row : context.feasible()) {
-    const double here = cost(context, row);
+    const double here = known_cost(row);
     values[row] = std::isfinite(here) ? -here : -1e9;
     most = std::max(most, values[row]);
     worst = std::min(worst, values[row]);
@@ -32,7 +34,7 @@ std::optional<std::size_t> CostPolicy::best(PolicyContext& context) {
   for (const std::size_t row : context.feasible()) {
     const std::size_t node = context.node(row);
     if (!fits(fleet.nodes[node], context.ask())) continue;
-    const double here = cost(context, row);
+    const double here = known_cost(row);
     if (best && !(here < least_cost || (here == least_cost && node < *best))) continue;
     best = node;
     least_cost = here;
@@ -78,7 +80,7 @@ class NodeOrder : public CostPolicy {
     for (const std::size_t row : context.feasible()) {
       const std::size_t node = context.node(row);
       if (!fits(fleet.nodes[node], context.ask())) continue;
-      const double here_w = cost(context, row);
+      const double here_w = known_cost(row);
       if (best && (here_w > least_w || (here_w == least_w && nodes[*best].name <= nodes[node].name))) continue;
       best = node;
       least_w = here_w;
@@ -104,7 +106,7 @@ class NodeOrderWithCosts final : public NodeOrder {
     const std::size_t node = context.node(row);
     const double pod_w =
         places_taken(ask.request, fleet.usual_request) * packing_w(fleet.nodes[node], fleet.usual_request);
-    return pod_w * (1 + context.late(row)) + added_wait_w(fleet, node, ask) + added_pair_w(fleet, node, ask);
+    return pod_w * (1 + context.late(row)) + context.added_wait_w(row) + added_pair_w(fleet, node, ask);
   }
 };
 

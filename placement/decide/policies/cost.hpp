@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "placement/decide/policies/policy.hpp"
 #include "placement/plan/planner.hpp"
@@ -26,12 +27,17 @@ class CostPolicy : public Policy {
  protected:
   // Returns the node's index of least cost; no value if none is feasible.
   virtual std::optional<std::size_t> best(PolicyContext& context);
+  // The cost of a feasible row, computed once per decision.
+  double known_cost(std::size_t row) const { return costs_[row]; }
   // Returns whether the choice among nodes of equal cost is deliberate.
   virtual bool plans() const { return false; }
   // Cost of the row's node, where the pod fits. Default: amortised cost.
   virtual double cost(PolicyContext& context, std::size_t row) {
     return amortised_cost_w(context.fleet(), context.node(row), context.ask());
   }
+
+ private:
+  std::vector<double> costs_;  // by row; set for feasible rows
 };
 
 class PlannerPolicy final : public CostPolicy {

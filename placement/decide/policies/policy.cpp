@@ -50,6 +50,12 @@ double PolicyContext::late(std::size_t row) {
   return late_cost(fleet().latency_price, pod_, latency_for(node_view(row), pod_));
 }
 
+double PolicyContext::added_wait_w(std::size_t row) {
+  const Fleet& all = fleet();
+  const bool planned = plan != nullptr && row < plan->nodes.size() && fits(all.nodes[node(row)], ask());
+  return planned ? plan->nodes[row].wait_w : placement::added_wait_w(all, node(row), ask());
+}
+
 // A view has only requests: a pod without requests adds nothing to its node, where the scheduler would count 100m and
 // 200 MiB.
 KubeNode PolicyContext::kube_node(std::size_t row) const {

@@ -74,6 +74,8 @@ class PolicyContext {
   const Resources& request() const { return pod_.request; }
   // Returns how late the pod would be on the row's node (placement/worth/objective, late_cost).
   double late(std::size_t row);
+  // Waiting that the pod adds on the row's node, at its price; as the plan has it, if there is one.
+  double added_wait_w(std::size_t row);
   // The row as in kube-scheduler's cache, and the pod. Values of the view are checked for sanity.
   KubeNode kube_node(std::size_t row) const;
   KubePod kube_pod() const;

@@ -216,8 +216,9 @@ TEST_CASE("a pool serves more threads than it has clients, each with its own ans
     threads.emplace_back([&pool, &right, t] {
       for (int i = 0; i < 10; ++i) {
         const std::string pod = std::to_string(t) + "/" + std::to_string(i);
-        const auto answer = pool.ask(ask_for(pod, {"a"}), kPatience);
-        if (answer && answer->reason == pod) ++right;
+        wire::Ask ask = ask_for(pod, {"a"});
+        const auto answer = pool.ask(ask, kPatience);
+        if (answer && answer->reason == pod && ask.candidates == std::vector<std::string>{"a"}) ++right;
       }
     });
   for (auto& thread : threads) thread.join();
