@@ -224,6 +224,7 @@ void AgentSession::on_welcome(const wire::Welcome& welcome) {
   allowance_ = pace_.at_once;
   allowed_at_ = now;
   pinged_at_ = now - kPingEveryAtMost;
+  peer_clock_.reset();
   phase_ = Phase::welcomed;
   status_.welcomed = true;
   status_.key_refused = false;
@@ -268,6 +269,9 @@ void AgentSession::on_pong(const wire::Pong& pong) {
   failures_ = 0;
   // Messages arrive in order, so everything sent before this Ping has arrived.
   while (!reports_.empty() && reports_.front().sent && reports_.front().answered_by <= pong.nonce) reports_.pop_front();
+  if (const auto stood = peer_clock_.see(pong.mono_ns, pong.peer_mono_ns, clock_.mono()))
+    lose("this node's clock stood still for " +
+         std::to_string(std::chrono::round<std::chrono::seconds>(*stood).count()) + " s: it was suspended or paused");
 }
 
 // Sent last, so that its answer confirms everything before it.

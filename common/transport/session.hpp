@@ -5,6 +5,7 @@
 // Overload an Ack may ask for a longer interval of records, which the owner follows; pings are then rarer, too
 // Backlog  while older records wait, the newest interval is sent first as Live. The backlog starts after a random
 //          pause, so that a fleet does not return all at once, and is sent at most at Pace::per_s records per second
+// Clock    a new conversation begins when our clock has stood still: the peer maps our times from its Hello on
 // Sleep    the owner takes the controller's sleep orders and decides. hold() and flushed() empty the outbox before a
 //          goodbye; fall_silent() ends the conversation until wake(), without a loss
 // Errors   none returned: failures are states in status()
@@ -24,6 +25,7 @@
 #include "common/clock.hpp"
 #include "common/log.hpp"
 #include "common/outbox.hpp"
+#include "common/transport/peer_clock.hpp"
 #include "common/transport/sleep_hold.hpp"
 #include "common/transport/sockets.hpp"
 #include "common/wire/messages.hpp"
@@ -146,6 +148,7 @@ class AgentSession {
   int failures_ = 0;  // losses since the last conversation that succeeded
   MonoTime received_at_{};
   MonoTime pinged_at_{};
+  PeerClock peer_clock_;
   std::uint64_t next_nonce_ = 1;
   bool unknown_kind_reported_ = false;
   bool blocked_ = false;  // a send failed; tries again soon

@@ -30,7 +30,7 @@ void ClusterState::greet(const wire::Hello& hello) {
   node.hello = hello;
   node.connected = true;
   node.incarnation = hello.incarnation;
-  if (node.sleep.asleep) node.clock.reset();  // its monotonic clock stood still while it was suspended
+  node.clock.reset();  // its monotonic clock may have stood still: a suspend, a virtual machine that was paused
   judge(node);
 }
 

@@ -98,6 +98,15 @@ TEST_CASE("node clocks map by the sample that waited least, never into the futur
   CHECK(clock.map(3 * kSecondNs, at_s(110)) == at_s(103));  // came late: belongs to its own time
 }
 
+TEST_CASE("a node that was suspended by others, or paused, is as fresh as its records once it greets again") {
+  StateRig rig;
+  rig.state.apply("n1", record_at(1), at_s(1000));
+  // An hour later, of which the node's clock has counted two seconds.
+  rig.state.greet(hello_of("n1"));
+  rig.state.apply("n1", record_at(3), at_s(4600));
+  CHECK(seconds(*rig.state.view(spec("p"), at_s(4600)).nodes[0].telemetry_age) == doctest::Approx(0));
+}
+
 TEST_CASE("pods that asked of late and were advised nowhere are pending") {
   StateRig rig;
   rig.state.pods().ask(spec("advised"), 1, true, at_s(0));

@@ -156,3 +156,20 @@ TEST_CASE("a running agent reads its file of server keys again when its key is r
   REQUIRE(write_file_atomically(file, options.server_key + "\n" + next.public_key + "\n"));
   CHECK(comes_back(rig));
 }
+
+TEST_CASE("an agent whose clock stood still begins a new conversation, however short the pause was") {
+  Rig rig;
+  rig.greet(welcome(100, 100));
+  const auto answer = [&](Duration peer_ahead) {
+    const wire::Ping ping = rig.settle();
+    rig.say(wire::Pong{ping.nonce, ping.mono_ns, ping.mono_ns + peer_ahead.count(), 8});
+  };
+  answer(1h);
+  answer(1h + 100ms);
+  rig.settle();
+  CHECK(rig.session->status().welcomed);
+  answer(1h + 4s);
+  REQUIRE(rig.until_lost());
+  CHECK(rig.session->status().problem == "this node's clock stood still for 4 s: it was suspended or paused");
+  REQUIRE(comes_back(rig));
+}
