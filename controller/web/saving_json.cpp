@@ -1,5 +1,6 @@
 #include "controller/web/saving_json.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
@@ -24,9 +25,9 @@ json calibration_json(const std::optional<Calibration>& calibration) {
           {"ratio_high", calibration->ratio.high}};
 }
 
-// A change of joules to the share that is saved.
+// A change of joules to the share that is saved, which is at most all.
 stats::Interval saved(const stats::Interval& change) {
-  return {0.0 - change.mean, 0.0 - change.high, 0.0 - change.low};
+  return {0.0 - std::max(change.mean, -1.0), 0.0 - std::max(change.high, -1.0), 0.0 - std::max(change.low, -1.0)};
 }
 
 std::string fixed(double value, int digits) {

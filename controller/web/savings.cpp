@@ -60,6 +60,7 @@ struct Picture {
   std::vector<PossibleChange> changes, fewer;
   std::map<std::string, std::size_t> change_of;  // by workload
   std::map<std::string, std::size_t> spare;      // by workload: replicas to count as spare, as pods are found
+  std::size_t young = 0;                         // workloads with too little telemetry for a lower request
   bool some_sleep = false;
   FleetSums sums;
   std::unique_ptr<placement::FreedNodes> freed;
@@ -79,6 +80,7 @@ void find_changes(const Parts& from, Picture& picture) {
   if (!from.requests.on()) return;
   for (const auto& [key, of] : from.requests.workloads()) {
     if (of.pods == 0 || level_apart(of) != kube::PodProvision::unsaid) continue;
+    if (of.rule.lower_needs_s() > 0) ++picture.young;
     const PossibleChange change{&key, &of, right_size_of(of), 0};
     if (is_apart(change.right.cpu_cores, of.request.cpu_cores) ||
         is_apart(change.right.memory_bytes, of.request.memory_bytes)) {
@@ -150,8 +152,11 @@ SavingLever requests_lever(const Parts& from, const Picture& picture) {
     lever.text = "unknown: provisioning.level is off";
     return lever;
   }
+  if (from.requests.workloads().empty()) {
+    lever.text = "unknown: no workload is known (an API server names them: kubernetes.watch)";
+    return lever;
+  }
   lever.measured = given_up_words(from.requests.totals().resizes);
-  lever.command = "wattle provision set --namespace NAMESPACE, or wattle savings --patch WORKLOAD";
   lever.nodes = picture.freed->requests().nodes;
   lever.saved_w = picture.freed->requests().saved_w;
   std::size_t held = 0;
@@ -173,9 +178,13 @@ SavingLever requests_lever(const Parts& from, const Picture& picture) {
     }
     lever.items.push_back(std::move(item));
   }
+  if (!lever.items.empty())
+    lever.command = "wattle provision set --namespace NAMESPACE, or wattle savings --patch WORKLOAD";
   lever.text = lever.items.empty() ? "no workload has a suggested change"
                                    : "with changes to " + workloads_words(lever.items.size()) + ", " +
                                          nodes_words(*lever.nodes) + " can sleep once pods are packed again";
+  if (picture.young > 0)
+    lever.text += "; " + workloads_words(picture.young) + " with less than half a day of telemetry cannot fall yet";
   if (held > 0) lever.text += "; `wattle provision set` may not shrink " + workloads_words(held);
   return lever;
 }
@@ -211,7 +220,7 @@ SavingLever placement_lever(const Parts& from) {
   const SavingNow saving = saving_now(from);
   lever.text = saving.text();
   lever.in_force = saving.acting;
-  lever.command = "wattle policy promote";
+  if (from.decider.spec().mode.mode != Mode::live) lever.command = "wattle policy promote";
   if (const auto shown = saving.shown()) {
     lever.saved_w = shown->default_w * shown->ratio.mean;
     if (shown->ratio.known()) {

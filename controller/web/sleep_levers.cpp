@@ -103,8 +103,8 @@ SavingLever of_plan(const Parts& from, placement::LeverKind kind) {
 SavingLever planned_sleep(const Parts& from) {
   SavingLever lever = of_plan(from, placement::LeverKind::sleep);
   lever.measured = measured_words(from.sleep.totals());
-  lever.command =
-      lever.in_force ? "label wattle.dev/sleep=auto of the node, then wattle sleep test NODE" : "sleep.mode: auto";
+  lever.command = lever.in_force ? "kubectl label node NODE wattle.dev/sleep=auto, then wattle sleep test NODE"
+                                 : "sleep.mode: auto";
   if (!from.sleep.plan()) return lever;
   lever.items = items_asleep(from);
   const std::size_t asleep = lever.items.size();

@@ -2,9 +2,10 @@
 """requests_vpa: compares the controller's request rule with the Vertical Pod Autoscaler's own recommender and updater
 on the same histories.
 
-Usage    requests_vpa.py BIN_DIR --trace DIR [--sets planetlab,services,memory] [--machines 1000] [--seeds 200]
+Usage    requests_vpa.py BIN_DIR --trace DIR [--sets planetlab,services,memory,openb] [--machines 1000] [--seeds 200]
                          [--first 1001] [--every 1] [--share 0.93] [--half-life 8] [--daily-after 3] [--json FILE]
-Source   DIR with planetlab_*.csv[.gz] (measured) and rate_diurnal_rps.txt (daily pattern); VPA from the Go module
+Source   DIR with planetlab_*.csv[.gz] (measured), openb_pods.csv (requests of a production cluster) and
+         rate_diurnal_rps.txt (daily pattern); VPA from the Go module
          k8s.io/autoscaler/vertical-pod-autoscaler at version VPA, built into the cache (see assets.py)
 Plays    planetlab: each machine of a day may use 4 cores; the rules learn from 13 hours and are judged on the last 11
          services, seeded: 14 days of CPU with the trace's daily pattern; days differ by 10% (sd, log), days 6 and 7 of
@@ -12,10 +13,12 @@ Plays    planetlab: each machine of a day may use 4 cores; the rules learn from 
          memory, seeded: 14 days of a working set with steps (every 2 days on average, by 0.85 to 1.25), a share that
          follows the day, spikes, 1% noise, and in a third of workloads a leak that lasts until the next deployment
          (every 3 days on average); judged on the last 6 days
+         openb: as memory, of pods that request what a pod of openb requests, with a base of 70% of it
 Gives    per set and rule: slack, share of minutes above the request, the missing amount in those, changes and kills per
          day; ratio of the slack of `wattle` to that of each other rule, with 95% intervals by resampling histories
 """
 import argparse
+import csv
 import gzip
 import itertools
 import json
@@ -37,6 +40,7 @@ VPA = "v1.8.1"
 MODULE = "k8s.io/autoscaler/vertical-pod-autoscaler"
 DAY = 288  # values of five minutes
 DAYS, LEARNED_DAYS = 14, 8
+OPENB_USED = 0.7  # of the request; the trace has no use of memory
 RULES = ("wattle", "vpa", "tenth", "updater")
 FIGURES = ("requested", "slack", "short", "under_ratio", "changes_per_day", "kills_per_day")
 RESAMPLES = 2000
@@ -95,10 +99,11 @@ def until(rng, values):
     return 1 + int(rng.expovariate(1 / values))
 
 
-def memory_of(seed, shape):
+def memory_of(seed, shape, base=None):
     """Returns the base, the MiB needed in each five minutes, and the same without spikes and noise."""
     rng = random.Random(seed)
-    base = math.exp(rng.uniform(math.log(300), math.log(4000)))
+    drawn = math.exp(rng.uniform(math.log(300), math.log(4000)))
+    base = base or drawn
     daily, phase, leak = rng.uniform(0, 0.2), rng.randrange(DAY), rng.uniform(0.01, 0.08) / DAY if rng.random() < 1 / 3 else 0
     level, leaked, spike, values, calm = 1.0, 0.0, 0.0, [], []
     step, deploy, burst, burst_left = until(rng, 2 * DAY), until(rng, 3 * DAY), until(rng, DAY), 0
@@ -121,6 +126,14 @@ def working_set(seed, shape):
     return line_of("memory", f"memory-{seed}", LEARNED_DAYS * 1440, 2 * base, values)
 
 
+def openb(folder, seeds, shape):
+    with open(pathlib.Path(folder) / "openb_pods.csv", encoding="utf-8") as pods:
+        requests = [float(pod["memory_mib"]) for pod in csv.DictReader(pods) if float(pod["memory_mib"]) > 0]
+    for seed in seeds:
+        request = random.Random(seed).choice(requests)
+        yield line_of("memory", f"openb-{seed}", LEARNED_DAYS * 1440, request, memory_of(seed, shape, OPENB_USED * request)[1])
+
+
 def sets_of(options):
     chosen = options.sets.split(",")
     if "planetlab" in chosen:
@@ -130,6 +143,8 @@ def sets_of(options):
         if name in chosen:
             shape = shape_of_day(options.trace)
             yield name, [make(seed, shape) for seed in seeds]
+    if "openb" in chosen:
+        yield "openb", list(openb(options.trace, seeds, shape_of_day(options.trace)))
 
 
 def play(options, program, lines):

@@ -10,7 +10,8 @@ namespace {
 constexpr double kSpan_s = 600, kLatestSpan_s = 1e12, kMostNeeded = 1e18;
 constexpr std::int64_t kSpansOfDay = 144, kSpansBack = 6;  // tolerance for a clock that is set back
 constexpr std::size_t kLeastSpans = 3;                     // per hour, for a comparison
-constexpr double kLeastRise = 0.05, kNeedStep = 1.03;
+constexpr double kLeastRise = 0.05, kNeedStep = 1.025;
+constexpr double kMostMargin = 0.25;
 
 // Returns the known values.
 std::vector<double> known_of(std::span<const double> spans) {
@@ -19,13 +20,12 @@ std::vector<double> known_of(std::span<const double> spans) {
   return known;
 }
 
-double middle_of(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
+double level_of(std::vector<double> values) {
+  const auto third = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 3);
+  std::nth_element(values.begin(), third, values.end());
+  return *third;
 }
 
-// Rounds up in steps, so that a request does not follow every small change.
 double in_steps(double bytes) { return std::pow(kNeedStep, std::ceil(std::log(bytes) / std::log(kNeedStep) - 1e-9)); }
 
 }  // namespace
@@ -51,10 +51,10 @@ void MemoryNeed::add(double needed, double at_s) {
   if (today.day != day) today = {day, 0, 0};
   today.most = std::max(today.most, needed);
   const auto before = known_of(hour_before());
-  if (before.size() >= kLeastSpans) today.rise = std::max(today.rise, needed - middle_of(before));
+  if (before.size() >= kLeastSpans) today.rise = std::max(today.rise, needed - level_of(before));
 }
 
-std::optional<double> MemoryNeed::wanted(double days, const MemoryMargins& margins) const {
+std::optional<double> MemoryNeed::wanted(double days) const {
   const auto hour = known_of(last_hour());
   if (hour.empty()) return std::nullopt;
   double most = 0, rise = 0, known = 0;
@@ -66,9 +66,9 @@ std::optional<double> MemoryNeed::wanted(double days, const MemoryMargins& margi
     rise = std::max(rise, each.rise);
   }
   if (known < days) return std::nullopt;
-  const double level = middle_of(hour);
-  const double risen = level + std::max(rise, kLeastRise * level) * (1 + margins.rise_ratio);
-  return in_steps(std::max(std::min(risen, most * (1 + margins.most_ratio)), spans_.back()));
+  const double level = level_of(hour);
+  const double risen = level + std::max(rise, kLeastRise * level);
+  return in_steps(std::max(std::min(risen, most * (1 + kMostMargin)), spans_.back()));
 }
 
 void MemoryNeed::pack(PackWriter& out) const {

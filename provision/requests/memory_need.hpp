@@ -1,9 +1,11 @@
 // memory_need: the memory that a workload's pods need now, and how much their need rises before a resize can follow.
+// Level    of an hour: the lower third of the maxima of its ten minutes
 // Keeps    the maximum of each ten minutes of the last seventy; for each of 14 days the maximum and the greatest rise,
-//          which is a ten-minute maximum minus the median of the hour before. A recurring rise (a spike, a nightly job,
+//          which is a ten-minute maximum minus the level of the hour before. A recurring rise (a spike, a nightly job,
 //          a start) is included at any level. A level that is no longer needed is dropped within the hour
-// Returns  the median of the last hour plus the greatest rise (at least a twentieth of the median) and its margin; at
-//          most the 14-day maximum plus its margin, at least the current ten minutes; rounded up in steps of 3%
+// Returns  the level of the last hour plus the greatest rise (at least a twentieth of the level); at most the 14-day
+//          maximum and a quarter of it, at least the current ten minutes; rounded up in steps of 2.5%, so that a
+//          request does not follow every small change
 // Units    bytes; seconds of the wall clock; a day is a UTC day
 // Errors   unpack: the reader's. A clock that is set back by an hour or more resets the state
 // Threads  values
@@ -19,17 +21,12 @@
 
 namespace wattle::placement {
 
-struct MemoryMargins {
-  double rise_ratio = 0.1;   // on the greatest rise
-  double most_ratio = 0.15;  // on the maximum
-};
-
 class MemoryNeed {
  public:
   // Adds one pod's maximum of the ten minutes before `at_s`; may be called more than once for them.
   void add(double needed, double at_s);
   // No value if fewer than `days` days before today are known.
-  std::optional<double> wanted(double days, const MemoryMargins& margins) const;
+  std::optional<double> wanted(double days) const;
   void pack(PackWriter& out) const;
   void unpack(PackReader& in);
 

@@ -144,9 +144,7 @@ void RequestRule::add_memory(double needed, double now_s, bool killed) {
   looked_s_ = 0;  // repeated OOM kills trigger an immediate evaluation
 }
 
-std::optional<double> RequestRule::risen_bytes() const {
-  return rises_.wanted(options_.rises_after_days, {options_.memory_rise_ratio, options_.memory_margin_ratio});
-}
+std::optional<double> RequestRule::risen_bytes() const { return rises_.wanted(options_.rises_after_days); }
 
 // Ignores a kill in the future, after a clock was set back.
 bool RequestRule::is_held(double now_s) const {
@@ -188,8 +186,7 @@ bool RequestRule::look(const Resources& original, double now_s) {
   if (const auto wanted = wanted_cores())
     cpu_track_.look(*wanted, original.cpu_cores, now_s, may_raise, may_lower, options_.hold_s, options_.dead_ratio);
   if (const auto wanted = wanted_bytes())
-    memory_track_.look(*wanted, original.memory_bytes, now_s, may_raise, may_lower, options_.hold_s,
-                       options_.memory_dead_ratio);
+    memory_track_.look(*wanted, original.memory_bytes, now_s, may_raise, may_lower, options_.hold_s, 0);
   if (may_raise) lasting_.add_wanted({wanted_cores().value_or(0), wanted_bytes().value_or(0)}, now_s);
   return true;
 }

@@ -4,8 +4,8 @@
 //          memory.high. After an OOM kill a fifth more, which is evaluated at once and is the minimum for
 //          `kill_hold_s`, or for a day where rises are known
 // Rule     a quantile of a histogram with decaying weights, evaluated each `every_s`: up at once; down if it was lower
-//          by `dead_ratio` for all of `hold_s`, and then to the maximum of that time. Two changes down, or one after
-//          one up, are that far apart. Once three days are known: for CPU the need of those days at this time of day
+//          by `dead_ratio` (memory: by a step) for all of `hold_s`, and then to the maximum of that time. Two changes
+//          down, or one after one up, are that far apart. Once three days are known: for CPU the need of those days at this time of day
 //          (daily_need), for memory the current need plus its known rise (memory_need)
 // Lasting  a suggestion that covers the last one to two days, for requests that do not follow the rule (lasting_need)
 // Evidence enough to raise after `raise_after_s` of readings, enough to lower after `lower_after_s`
@@ -29,14 +29,13 @@ struct RequestOptions {
   double cpu_half_life_s = 8 * 3600, memory_half_life_s = 86'400;
   double cpu_share = 0.93, memory_share = 0.99;  // of the weight that is covered
   double memory_margin_ratio = 0.15;
-  double memory_rise_ratio = 0.1;  // on the greatest rise
   double kill_hold_s = 8 * 86'400, risen_kill_hold_s = 86'400;
   double daily_after_days = 3;  // known days for the next hour; 8: never
   double rises_after_days = 3;  // known days beside today; 14: never
   double load_exponent = 0;     // a minute weighs as its need to that power: 0 time, 1 load
   double raise_after_s = 3600, lower_after_s = 12 * 3600;
   double every_s = 600, hold_s = 1800;
-  double dead_ratio = 0.1, memory_dead_ratio = 0.05;
+  double dead_ratio = 0.1;  // of CPU; memory moves in steps
   double least_cores = 0.025, least_bytes = 32 << 20;
 };
 

@@ -109,6 +109,9 @@ TEST_CASE("a saving that is not known has a reason, no sample, and comes last") 
   CHECK(document.at("levers").size() == 5);
   CHECK(document.at("levers")[4].at("saved_w").is_null());
   CHECK(SavingsRig::lever(document, "drain").at("text") == "unknown: sleep.mode is off");
+  const auto requests = SavingsRig::lever(document, "requests");
+  CHECK(requests.at("saved_w").is_null());
+  CHECK(requests.at("text").get<std::string>().find("kubernetes.watch") != std::string::npos);
   const auto replicas = SavingsRig::lever(document, "replicas");
   CHECK(replicas.at("text").get<std::string>().find("provisioning.replicas") != std::string::npos);
   const std::string metrics =
@@ -126,6 +129,16 @@ TEST_CASE("the list of savings and the idle line project the same nodes and the 
   CHECK(idle.at("nodes") == sleep.at("nodes"));
   CHECK(idle.at("power_w") == sleep.at("saved_w"));
   CHECK(idle.at("assumption").get<std::string>().find("(projection)") != std::string::npos);
+}
+
+TEST_CASE("workloads whose requests cannot fall yet are counted, and no command is named before there is a change") {
+  SavingsRig rig;
+  rig.run("a", "n1", 6);
+  rig.report_both();
+  const auto requests = SavingsRig::lever(rig.savings(), "requests");
+  CHECK(requests.at("text") ==
+        "no workload has a suggested change; 1 workload with less than half a day of telemetry cannot fall yet");
+  CHECK(requests.at("command").is_null());
 }
 
 TEST_CASE("the limit of items is checked, and what it leaves out is counted") {
