@@ -8,7 +8,7 @@ namespace wattle::placement {
 
 namespace {
 
-constexpr std::uint8_t kEmptyNow = 1, kEmptyAdvised = 2;
+constexpr std::uint8_t kAsleepNow = 1, kAsleepAdvised = 2;
 
 std::uint64_t moved_by(std::uint64_t pods, std::int64_t by) {
   if (by >= 0) return pods + static_cast<std::uint64_t>(by);
@@ -23,16 +23,15 @@ Resources sum_of(const Resources& a, const Resources& b) {
 struct NodeLoad {
   std::uint64_t pods = 0;
   double used_cores = 0, used_cores2 = 0;
+  bool asleep = false;
 };
 
 // Standard deviation of the error of the curve in the difference of power. A sleeping node's power is known.
-double error_of(const PowerCurve& curve, const Fleet& fleet, const FleetNode& node, const NodeLoad& a,
-                const NodeLoad& b) {
+double error_of(const PowerCurve& curve, const FleetNode& node, const NodeLoad& a, const NodeLoad& b) {
   const double cores = node.allocatable.cpu_cores;
   if (!(cores > 0)) return 0;
-  const bool a_sleeps = fleet.idle_nodes_sleep && a.pods == 0, b_sleeps = fleet.idle_nodes_sleep && b.pods == 0;
-  if (a_sleeps && b_sleeps) return 0;
-  if (a_sleeps || b_sleeps) return curve.watts_sd_w((a_sleeps ? b : a).used_cores / cores);
+  if (a.asleep && b.asleep) return 0;
+  if (a.asleep || b.asleep) return curve.watts_sd_w((a.asleep ? b : a).used_cores / cores);
   return curve.difference_sd_w(a.used_cores / cores, b.used_cores / cores);
 }
 
@@ -43,9 +42,8 @@ double asleep_w(const NodeView& view, const FleetNode& node) {
   return view.asleep && view.power_w ? *view.power_w : std::max(node.sleep_w, kOfIdle * node.watts_at(0));
 }
 
-void add_load(ClusterLoad& load, const Fleet& fleet, const FleetNode& node, const NodeView& view, const NodeLoad& on,
-              bool woke) {
-  load.power_w += fleet.idle_nodes_sleep && on.pods == 0 ? asleep_w(view, node) : node.watts_at(on.used_cores);
+void add_load(ClusterLoad& load, const FleetNode& node, const NodeView& view, const NodeLoad& on, bool woke) {
+  load.power_w += on.asleep ? asleep_w(view, node) : node.watts_at(on.used_cores);
   if (woke) load.wake_j += std::max(node.wake_j, view.wake_cost_j);
   load.pods += on.pods;
   if (on.pods == 0) return;
@@ -293,8 +291,10 @@ AdvisedCluster::Copy& AdvisedCluster::copy(const ClusterView& view, const Fleet&
 
 ComparedLoad AdvisedCluster::compare(const ClusterView& view, const Fleet& fleet) {
   const std::size_t n = fleet.nodes.size();
-  const bool first = empty_.size() != n;
-  empty_.resize(n);
+  const bool first = asleep_.size() != n;
+  asleep_.resize(n);
+  const bool some_sleep =
+      std::any_of(view.nodes.begin(), view.nodes.end(), [](const auto& each) { return each.asleep; });
   ComparedLoad load;
   load.advised_pods = pods_.size() - expected_.size();
   load.displaced_pods = displaced_;
@@ -302,22 +302,23 @@ ComparedLoad AdvisedCluster::compare(const ClusterView& view, const Fleet& fleet
   for (std::size_t row = 0; row < n; ++row) {
     const auto difference = differences_.find(row);
     const FleetNode& node = fleet.nodes[row];
-    const NodeLoad now{node.pods, node.used_cores, node.used_cores2};
+    const NodeLoad now{node.pods, node.used_cores, node.used_cores2, view.nodes[row].asleep && node.pods == 0};
     NodeLoad advised = now;
     if (difference != differences_.end()) {
       const Sum& moved = difference->second.running;
       advised = {moved_by(now.pods, moved.pods), std::max(0.0, now.used_cores + moved.cores),
                  std::max(0.0, now.used_cores2 + moved.cores2)};
-      const double error_w = error_of(view.nodes[row].curve, fleet, node, now, advised);
+      advised.asleep = advised.pods == 0 && (now.pods == 0 ? now.asleep : some_sleep);
+      const double error_w = error_of(view.nodes[row].curve, node, now, advised);
       variance += error_w * error_w;
     }
-    const auto woke = [&](const NodeLoad& on, std::uint8_t empty) {
-      return !first && fleet.idle_nodes_sleep && on.pods > 0 && (empty_[row] & empty) != 0;
+    const auto woke = [&](const NodeLoad& on, std::uint8_t asleep) {
+      return !first && !on.asleep && (asleep_[row] & asleep) != 0;
     };
-    add_load(load.now, fleet, node, view.nodes[row], now, woke(now, kEmptyNow));
-    add_load(load.advised, fleet, node, view.nodes[row], advised, woke(advised, kEmptyAdvised));
+    add_load(load.now, node, view.nodes[row], now, woke(now, kAsleepNow));
+    add_load(load.advised, node, view.nodes[row], advised, woke(advised, kAsleepAdvised));
     load.error_w = std::sqrt(variance);
-    empty_[row] = static_cast<std::uint8_t>((now.pods == 0 ? kEmptyNow : 0) | (advised.pods == 0 ? kEmptyAdvised : 0));
+    asleep_[row] = static_cast<std::uint8_t>((now.asleep ? kAsleepNow : 0) | (advised.asleep ? kAsleepAdvised : 0));
   }
   return load;
 }

@@ -8,8 +8,9 @@
 // start until its end on the advised node. A pod that is not kept and does not start within `unseen` is dropped; if it
 // starts later, it runs on the same node in both
 // Compare  compare() returns the power that both draw and how much their running pods wait. Both have the same pods. It
-//          uses the curves, demand and waiting models of the planner and the features, counts an empty sleeping node at
-//          its sleep power, and charges the wake energy when such a node takes a pod
+//          uses the curves, demand and waiting models of the planner and the features, counts a node that sleeps at its
+//          sleep power, and charges the energy of each wake. A node that is empty in the copy alone sleeps there while
+//          any node of the cluster sleeps, because the plan then lets empty nodes sleep
 // Nodes    rows are those of a view. If a row gets another node, the pods that were advised to the old node count where
 //          they run
 // Bounds   max_pods; advice for further pods is not kept
@@ -146,7 +147,7 @@ class AdvisedCluster {
   Copy copy_;
   std::uint64_t copied_ = 0;         // edition of the view
   std::vector<std::size_t> shown_;   // rows of the copy that differ from the view
-  std::vector<std::uint8_t> empty_;  // by row, at the last comparison: empty in the real cluster, empty in the copy
+  std::vector<std::uint8_t> asleep_;  // by row, at the last comparison: in the real cluster, in the copy
 };
 
 }  // namespace wattle::placement

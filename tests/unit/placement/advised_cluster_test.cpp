@@ -42,6 +42,14 @@ struct Beside {
       view.nodes.back().values.cpu_used_cores = 0;
     }
   }
+  // Empty nodes sleep from now on.
+  void sleep_when_empty() {
+    fleet.idle_nodes_sleep = true;
+    for (std::size_t row = 0; row < fleet.nodes.size(); ++row) sleep_if_empty(row);
+  }
+  void sleep_if_empty(std::size_t row) {
+    fleet.nodes[row].sleeps = view.nodes[row].asleep = fleet.idle_nodes_sleep && fleet.nodes[row].pods == 0;
+  }
   AdvisedCluster::Place place(std::size_t row) const { return {row, view.nodes[row].name}; }
   void advise(const std::string& uid, std::size_t row, const PodEstimate& ask) {
     advised.advise(uid, place(row), ask, now);
@@ -56,6 +64,7 @@ struct Beside {
     node.used_cores += sign * ask.demand_cores;
     node.used_cores2 += sign * ask.demand_cores2;
     *seen.values.cpu_used_cores += sign * ask.demand_cores;
+    sleep_if_empty(row);
   }
   void run(const std::string& uid, std::size_t row, const PodEstimate& ask) {
     count(row, ask, 1);
@@ -105,7 +114,7 @@ TEST_CASE("what acting would draw is the sum of the curves with the pods where t
 
 TEST_CASE("where empty nodes sleep, each side pays for its own that are awake and that wake") {
   Beside both({node_of(100, 10), node_of(50, 5)});
-  both.fleet.idle_nodes_sleep = true;
+  both.sleep_when_empty();
   const PodEstimate ask = estimate_of(2);
   CHECK(both.compare().now.power_w == doctest::Approx(5 + 5));
   both.advise("a", 1, ask);
@@ -128,8 +137,8 @@ TEST_CASE("where empty nodes sleep, each side pays for its own that are awake an
 }
 
 TEST_CASE("a node that sleeps on one side alone draws a part of its idle power there, and its wakes are charged") {
-  Beside both({node_of(200, 10), node_of(300, 5)});
-  both.fleet.idle_nodes_sleep = true;
+  Beside both({node_of(200, 10), node_of(300, 5), node_of(10, 1)});
+  both.sleep_when_empty();
   for (std::size_t row = 0; row < 2; ++row) both.fleet.nodes[row].wake_j = 0;  // as of nodes that are awake
   both.view.nodes[1].wake_cost_j = 700;
   const PodEstimate ask = estimate_of(2);
@@ -138,11 +147,11 @@ TEST_CASE("a node that sleeps on one side alone draws a part of its idle power t
   both.run("b", 1, ask);
   both.advise("a", 0, ask);
   both.run("a", 1, ask);
-  CHECK(both.compare().now.power_w == doctest::Approx(220 + 330));
+  CHECK(both.compare().now.power_w == doctest::Approx(220 + 330 + 5));
   both.count(1, ask, -1);
   both.count(1, ask, -1);
   const ComparedLoad slept = both.compare();
-  CHECK(slept.advised.power_w == doctest::Approx(240 + 15));
+  CHECK(slept.advised.power_w == doctest::Approx(240 + 15 + 5));
   CHECK(both.copied(1).wake_j == 700);
   both.count(1, ask, 1);
   const ComparedLoad woke = both.compare();
@@ -309,13 +318,29 @@ TEST_CASE("the same pods run on both sides at every moment, and nothing is left 
 TEST_CASE("where pods go where they are advised both sides are one, to the last bit") {
   CHECK(rc::check([] {
     Beside both(four_nodes());
-    both.fleet.idle_nodes_sleep = *rc::gen::arbitrary<bool>();
+    if (*rc::gen::arbitrary<bool>()) both.sleep_when_empty();
     play(both, true, [&] {
       const ComparedLoad load = both.compare();
       RC_ASSERT(load.displaced_pods == 0);
       RC_ASSERT(load.now.power_w == load.advised.power_w);
       RC_ASSERT(load.now.waited_pods == load.advised.waited_pods);
       RC_ASSERT(load.now.wake_j == load.advised.wake_j);
+    });
+  }));
+}
+
+TEST_CASE("while no node of the cluster sleeps, none sleeps in the copy, and no wake is charged") {
+  CHECK(rc::check([] {
+    Beside both(four_nodes());
+    both.fleet.idle_nodes_sleep = true;  // nodes slept before
+    double idle_w = 0;
+    for (const FleetNode& node : both.fleet.nodes) idle_w += node.watts[0];
+    play(both, *rc::gen::arbitrary<bool>(), [&] {
+      for (NodeView& node : both.view.nodes) node.asleep = false;  // empty and awake, as the spares of a plan
+      const ComparedLoad load = both.compare();
+      RC_ASSERT(load.now.wake_j == 0);
+      RC_ASSERT(load.advised.wake_j == 0);
+      for (const ClusterLoad& side : {load.now, load.advised}) RC_ASSERT(side.power_w > idle_w - 1e-9);
     });
   }));
 }
