@@ -292,6 +292,7 @@ Result<LivePlayed> play_live(const Episode& episode, LivePlayer& player, const p
   figures.wait_limit = player.engine().cluster_model().pod_time().cpu_wait().limit();
   if (requests != nullptr) {
     const SetRequests& set = requests->figures();
+    figures.projected_w = requests->projected_w();
     figures.requests_set = set.writes - set_before.writes;
     const double measured_s = episode.end_s - episode.measure_from_s;
     figures.given_up_cores = (set.given_up_core_s - set_before.given_up_core_s) / measured_s;
@@ -323,6 +324,7 @@ Result<RunFigures> run_live(const Episode& episode, const Episode* before, const
                             const LiveRunOptions& options) {
   if (before == nullptr) return run_known(episode, {}, contestant, options);
   RequestSetter requests(options.set_requests == SetWhat::cpu_and_memory);
+  if (options.set_requests == SetWhat::projected) requests.only_project();
   WATTLE_TRY(LivePlayed taught, judge(*before, contestant, {}, {}, options, requests));
   WATTLE_TRY(const LivePlayed played,
              judge(episode, contestant, std::move(taught.known), std::move(taught.candidates), options, requests));

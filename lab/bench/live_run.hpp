@@ -18,7 +18,7 @@
 
 namespace wattle::sim::consolidation {
 
-enum class SetWhat { nothing, cpu, cpu_and_memory };
+enum class SetWhat { nothing, cpu, cpu_and_memory, projected };  // projected: sets nothing
 
 struct LiveRunOptions {
   double telemetry_period_s = 5;

@@ -12,6 +12,7 @@ constexpr std::array kLabSubcommands {
              "full knowledge",
              commands::bench, "consolidation_fill"},
       Subcommand{"shadow", "compare the saving modelled by mode shadow with the saving of live mode", commands::shadow},
+      Subcommand{"savings", "compare what right sizes are projected to save with what they save", commands::savings},
       Subcommand{"sleep", "compare rules that put nodes to sleep", commands::sleep},
       Subcommand{"provision", "evaluate rules that set CPU limits on rate traces", commands::provision},
       Subcommand{"requests", "play the rule for requests on histories of use", commands::requests},

@@ -15,6 +15,7 @@ int imitate(int argc, char** argv);      // from labels
 int labels(int argc, char** argv);
 int provision(int argc, char** argv);
 int requests(int argc, char** argv);
+int savings(int argc, char** argv);
 int shadow(int argc, char** argv);
 int sleep(int argc, char** argv);
 

@@ -3,13 +3,15 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <utility>
 
 #include "placement/cluster/demand.hpp"
+#include "provision/savings/freed_nodes.hpp"
 
 namespace wattle::sim {
 
 namespace {
-constexpr double kMinute_s = 60;
+constexpr double kMinute_s = 60, kProjectedDay_s = 86'400;
 constexpr double kMemorySpan_s = 600;
 constexpr double kSameRatio = 0.01;  // as in `wattle provision set`
 
@@ -23,6 +25,7 @@ void RequestSetter::begin(WorldObserver* next) {
   pods_.clear();
   pod_of_id_.clear();
   figures_ = {};
+  projected_w_.clear();
 }
 
 void RequestSetter::placed(cluster::PodId id, const placement::PodSpec& pod, const std::string& node, std::size_t row,
@@ -71,7 +74,36 @@ void RequestSetter::tick(World& world) {
     originals[pod.owner] = pod.original;
   }
   for (const auto& [owner, original] : originals) rules_.at(owner).look(original, now_s);
-  for (auto& [uid, pod] : pods_) set(world, uid, pod);
+  if (!projects_) {
+    for (auto& [uid, pod] : pods_) set(world, uid, pod);
+  } else if (world.now_s() >= kProjectedDay_s * static_cast<double>(projected_w_.size())) {
+    projected_w_.push_back(project(world));
+  }
+}
+
+double RequestSetter::project(const World& world) const {
+  std::vector<placement::PackedNode> nodes;
+  for (const placement::NodeView& view : world.view({}).nodes) {
+    placement::PackedNode node;
+    node.allocatable = view.allocatable;
+    node.pod_capacity = view.pod_capacity;
+    node.idle_w = view.curve.idle_w();
+    node.open = !view.asleep;
+    nodes.push_back(node);
+  }
+  std::vector<placement::SavingsPod> pods;
+  std::map<std::string, std::size_t> change_of;  // by owner
+  for (const auto& [uid, pod] : pods_) {
+    const placement::RequestRule& rule = rules_.at(pod.owner);
+    const placement::Resources right{rule.lasting_cores().value_or(pod.request.cpu_cores),
+                                     rule.lasting_bytes().value_or(pod.request.memory_bytes)};
+    const std::size_t change = change_of.try_emplace(pod.owner, change_of.size()).first->second;
+    pods.push_back({pod.row, pod.request, right, change, false});
+  }
+  placement::FreedNodes freed(std::move(nodes), std::move(pods), change_of.size());
+  while (freed.step()) {
+  }
+  return freed.requests().saved_w;
 }
 
 void RequestSetter::close(Pod& pod, double now_s) {

@@ -4,6 +4,8 @@
 //          telemetry
 // Sets     CPU and memory, or CPU alone, each minute: up at once, down once the pod has run for hold_s. New pods come
 //          with their template's requests. All owners allow lower requests; a request never exceeds the machine
+// Projects a setter that only projects sets nothing, and packs the fleet each day as `wattle savings` does
+//          (provision/savings/freed_nodes), with requests that last for days
 // Restart  rules continue from one world to the next, as in a restarted controller
 // Units    cores, bytes; seconds
 // Errors   none
@@ -14,6 +16,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "provision/requests/request_rule.hpp"
 #include "sim/world/world.hpp"
@@ -32,6 +35,9 @@ class RequestSetter final : public WorldObserver {
 
   // Attaches to the next world, which `next` follows, too.
   void begin(WorldObserver* next);
+  void only_project() { projects_ = true; }
+  // Watts that right sizes would save, by day of this world, the first at its start.
+  const std::vector<double>& projected_w() const { return projected_w_; }
   double due_s() const { return due_s_; }
   // Closes a minute and sets pods, if due.
   void tick(World& world);
@@ -56,6 +62,7 @@ class RequestSetter final : public WorldObserver {
   };
   void close(Pod& pod, double now_s);
   void set(World& world, const std::string& uid, Pod& pod);
+  double project(const World& world) const;
 
   bool memory_;
   placement::RequestOptions options_;
@@ -66,6 +73,8 @@ class RequestSetter final : public WorldObserver {
   // Start of this world on the rules' clock; next tick on the world's clock.
   double before_s_ = 0, due_s_ = 0;
   SetRequests figures_;
+  bool projects_ = false;
+  std::vector<double> projected_w_;
 };
 
 }  // namespace wattle::sim

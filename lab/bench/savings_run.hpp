@@ -1,0 +1,34 @@
+// savings_run: compares the saving of right sizes that `wattle savings` projects with what they save in the week after.
+// Plays    per fleet, the same weeks of pods twice: requests stay, and the fleet is packed each day for the projection
+//          (sim/world/request_setter); then the controller's rule sets requests
+// Truth    watts of the two runs, as the world knows them, week by week
+// Errors   those of contestants
+// Threads  single owner; the same options give the same bytes
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/result.hpp"
+#include "lab/bench/bench.hpp"
+
+namespace wattle::sim::consolidation {
+
+struct SavingsWeek {
+  double projected_w = 0;  // at its beginning
+  double saved_w = 0, fleet_w = 0;
+};
+
+struct SavingsRun {
+  std::uint64_t seed = 0;
+  std::vector<SavingsWeek> weeks;
+};
+
+// One run per seed. Uses only these of the bench's options: the episode's, the first number of nodes, the seeds and the
+// first rule.
+Result<std::vector<SavingsRun>> run_savings(const Dataset& data, const BenchOptions& options, std::size_t weeks);
+// Fewer than five fleets: figures without a share.
+std::string savings_table(const std::vector<SavingsRun>& runs);
+
+}  // namespace wattle::sim::consolidation
