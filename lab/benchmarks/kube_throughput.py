@@ -237,6 +237,8 @@ def main():
     unknown = [arm for arm in options.arms if arm not in ARMS]
     if unknown:
         parser.error(f"no arm {', '.join(unknown)}; there are {', '.join(ARMS)}")
+    if any(arm.startswith("plugin") for arm in options.arms):
+        assets.scheduler(assets.VERSION)  # builds it now if it is not there: its compiler must not run beside an arm
     print(f"load of the machine before: {os.getloadavg()[0]:.2f}", flush=True)
     results = []
     with tempfile.TemporaryDirectory() as folder:
