@@ -89,7 +89,8 @@ void Budget::measure(double waiting_pods, double pods, double dt_s, bool acting,
   const double over = std::clamp((lately_.ratio() - limit()) / std::min(limit(), kLeastLimit), -1.0, kMostOver);
   price_ *= std::exp(over * (over > 0 ? 1.0 : kFall) * dt_s / kStep_s);
   response_.add(waiting_pods / pods, limit(), price_ / unit, dt_s);
-  price_ = std::clamp(price_, rule_.least * unit, std::min(rule_.most, response_.highest()) * unit);
+  const double most = rule_.by_response ? std::min(rule_.most, response_.highest()) : rule_.most;
+  price_ = std::clamp(price_, rule_.least * unit, most * unit);
 }
 
 void Budget::pack(PackWriter& out) const {

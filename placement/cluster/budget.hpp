@@ -3,9 +3,9 @@
 // Measured a share of time is pod-seconds waited over pod-seconds lived: an hour of a hundred pods weighs as much as a
 // hundred hours of one
 // Price    rises while the measured value exceeds the budget, and falls more slowly below it (dual ascent in bounded
-//          multiplicative steps), as far as the measured value responds to it (price_response). Only values measured
-//          while a Wattle policy acted move it. It starts, with the first measurement, at the value of one unit: for
-//          waiting the fleet's watts per core, for lateness 1
+//          multiplicative steps), that of waiting as far as waiting responds to it (price_response). Only values
+//          measured while a Wattle policy acted move it. It starts, with the first measurement, at the value of one
+//          unit: for waiting the fleet's watts per core, for lateness 1
 // Budget   the operator's limit; otherwise the value measured under the default scheduler plus half a point, at least
 //          1%
 // Units    shares 0..1, seconds; the price has the unit that the caller passes to measure()
@@ -42,11 +42,11 @@ class PodTimeShare {
   double seconds_ = 0;
 };
 
-// Range of a price, in multiples of one unit's value, and whether a limit that is neither set nor based on the default
-// scheduler's history may move it.
+// Range of a price, in multiples of one unit's value; whether a limit that is neither set nor based on the default
+// scheduler's history may move it; whether the measured value has to respond to it (price_response).
 struct PriceRule {
   double least = 0.01, most = 100;
-  bool by_guess = true;
+  bool by_guess = true, by_response = true;
 };
 
 // A budget, its measured value and its price.

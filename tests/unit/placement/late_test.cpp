@@ -130,8 +130,7 @@ TEST_CASE(
   CHECK(again.pod_time().latency_price() == price);
   CHECK(again.pod_time().late().measured() == world.model.pod_time().late().measured());
   world.pass(7200);
-  // No placement changes that lateness, so the price stops.
-  CHECK(world.model.pod_time().latency_price() == doctest::Approx(100.0 / 27));
+  CHECK(world.model.pod_time().latency_price() == 100);
   world.model.gone("far", world.view.now);
   world.pass(36'000);
   CHECK(world.model.pod_time().latency_price() == 1);
