@@ -33,6 +33,7 @@ BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 GRACE = "50s"  # Kubernetes' default
 PROVEN = 1  # round trips before a node sleeps by itself
+UNPROVEN = 100  # during the cycles, so that no plan puts a node to sleep between two orders
 # A day has at most six sleeps by the plan, and the plan counts the highest demand of the last 40 minutes: orders and
 # large pods come last.
 PARTS = ("switch", "drain", "dead", "pending", "cycles")
@@ -218,6 +219,9 @@ class Sleepers:
     def check_cycles(self, count, seed):
         """Round trips by order, each with a fault, on all nodes at the same time."""
         guarded = {pod["metadata"]["uid"] for pod in self.cluster.pods("guarded")}
+        self.cluster.upgrade("--set", f"controller.config.sleep.proven_trips={UNPROVEN}")
+        for node in self.names:
+            wait_until(f"{node} is awake", lambda node=node: self.cluster.wattle("sleep", "wake", "--all") is not None and self.is_back(node))
         self.check_round_trip(self.names[0])
         faults = [FAULTS[number % len(FAULTS)] for number in range(count - 1)]
         random.Random(seed).shuffle(faults)
