@@ -52,7 +52,7 @@ SavingNow saving_now(const Parts& from) {
 }
 
 std::optional<ShownSaving> SavingNow::shown() const {
-  const auto figure = modelled != nullptr && !needs_canary() ? modelled->figure() : std::nullopt;
+  const auto figure = modelled != nullptr ? modelled->figure() : std::nullopt;
   if (!figure) return std::nullopt;
   // The model's bias is the same in the time to come, so the interval of the calibration stays as it is.
   const stats::Interval change = stats::to_come(figure->change, figure->seconds);
@@ -62,7 +62,6 @@ std::optional<ShownSaving> SavingNow::shown() const {
 
 std::string SavingNow::text() const {
   if (modelled == nullptr) return "not modelled: mode is off";
-  if (needs_canary()) return "not known yet: needs a canary to calibrate the model";
   const auto now = shown();
   if (!now)
     return "not known yet: needs " + duration(modelled->first_in_s()) + " more with pods that Wattle decided on";
@@ -72,7 +71,9 @@ std::string SavingNow::text() const {
   const auto percent = [digits](double ratio) { return fixed(100 * ratio, digits); };
   return std::string(acting ? "saves " : "would save ") + fixed(saved_w, std::abs(saved_w) < kSmallW ? 1 : 0) + " W (" +
          percent(now->ratio.mean) + "%) [" + percent(now->ratio.low) + ", " + percent(now->ratio.high) + "], modelled" +
-         (calibration ? ", calibrated by " + std::to_string(calibration->blocks) + " canary blocks" : "") +
+         (calibration ? ", calibrated by " + std::to_string(calibration->blocks) + " canary blocks"
+          : acting    ? ", not calibrated"
+                      : "") +
          (acting ? "; pods wait " : "; pods would wait ") + fixed(100 * now->acting_wait_ratio, 1) + "% instead of " +
          fixed(100 * now->default_wait_ratio, 1) + "%";
 }

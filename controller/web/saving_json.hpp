@@ -35,12 +35,9 @@ struct SavingNow {
   bool acting = false;                                  // Wattle's choices are followed now
   std::optional<Calibration> calibration;
   Asleep asleep{};  // their saving comes on top of that by placement
-  // While Wattle acts, nodes that it avoids have curves near the prior, so the model overstates: the figure then needs
-  // a calibration.
-  bool needs_canary() const { return acting && !calibration; }
-  // No value until there is a figure, or while it needs a canary.
+  // No value until there is a figure.
   std::optional<ShownSaving> shown() const;
-  // "saves 20 W (5%) [3, 7], modelled; pods wait 0.4% instead of 0.3%"
+  // "saves 20 W (5%) [3, 7], modelled, not calibrated; pods wait 0.4% instead of 0.3%"
   std::string text() const;
 };
 

@@ -97,7 +97,6 @@ std::optional<double> FleetSums::power_w() const {
 }
 
 std::optional<double> default_w(const Parts& from, const FleetSums& sums) {
-  if (saving_now(from).needs_canary()) return std::nullopt;
   const auto ratio = from.decider.engine().shadow().default_power_ratio(), power_w = sums.power_w();
   return ratio && power_w ? std::optional(*ratio * *power_w) : std::nullopt;
 }

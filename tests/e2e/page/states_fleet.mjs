@@ -336,7 +336,7 @@ await world('policy', 'set', '--mode', 'live', '--force', '--why', 'to see that 
 await open(page, 'fleet');
 await reads('live', page, /Mode live /);
 await open(page, 'saving');
-await reads('live: what acting saves', page, /In mode live, (the saving is not known yet: needs a canary to calibrate the model|the saving is not known yet: needs .* more with pods that Wattle decided on|Wattle saves -?[\d.]+ W .*modelled.*; pods wait )/);
+await reads('live: what acting saves', page, /In mode live, (the saving is not known yet: needs .* more with pods that Wattle decided on|Wattle saves -?[\d.]+ W .*modelled.*; pods wait )/);
 await reads('live: the change', page, /to see that too/);
 await page.click('#change');
 await changeTo('shadow', '', 'to be safe', operators);
