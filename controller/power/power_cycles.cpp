@@ -81,10 +81,7 @@ void PowerCycles::look(NodeNow now) {
   Lane& lane = lane_of(node);
   const MonoTime at = around_.clock.mono();
   if (now.fresh) lane.times.contact = at;
-  if (now.reading)
-    lane.meter.add(*now.reading);
-  else
-    lane.meter.gap();
+  now.reading ? lane.meter.add(*now.reading) : lane.meter.gap();
   lane.now = std::move(now);
   lane.looked = true;
   if (!lane.recovering) {
@@ -108,6 +105,7 @@ bool PowerCycles::reports(const std::string& node) {
 }
 
 void PowerCycles::turn(std::size_t pods) {
+  follow_clock();
   records_.turn();
   for (const PowerOutcome& outcome : actions_.done()) take(outcome);
   for (const EvictOutcome& outcome : actions_.evicted()) drain_.take(outcome);
@@ -137,6 +135,7 @@ void PowerCycles::goodbye(const std::string& node, const wire::Goodbye& message)
 void PowerCycles::choose(const core::SleepChoice& choice, bool observable) {
   const Record* found = records_.find(choice.node);
   if (found == nullptr || found->state != State::awake || found->marked) return;
+  follow_clock();
   Lane& lane = lane_of(choice.node);
   if (!lane.now.fresh || (choice.moves.empty() && !lane.now.pod.empty())) return;
   Record record = *found;
@@ -192,6 +191,7 @@ void PowerCycles::event(const std::string& node, const core::PowerEvent& event) 
   if (record == nullptr) return;
   Lane& lane = lane_of(node);
   if (lane.recovering) return;
+  follow_clock();
   core::PowerStep step = core::step(*record, event, around_.clock.wall(), around_.limits);
   if (step.changed) apply(node, lane, std::move(step));
 }
@@ -366,6 +366,7 @@ void PowerCycles::observed(const PowerOutcome& outcome, Lane& lane) {
 void PowerCycles::recover(const PowerOutcome& outcome, Lane& lane) {
   lane.recovering = false;
   lane.not_before = {};
+  follow_clock();
   const Record& record = *records_.find(outcome.node);
   core::PowerStep step = core::recover(record, outcome.observed(), around_.clock.wall(), around_.limits);
   if (step.changed) apply(outcome.node, lane, std::move(step));

@@ -66,6 +66,7 @@ class PowerCycles {
   void greeted(const std::string& node, std::string hello) { records_.greeted(node, std::move(hello)); }
   void goodbye(const std::string& node, const wire::Goodbye& message);
   void bound(const std::string& uid, const std::string& name, const std::string& owner, const std::string& node) {
+    follow_clock();
     drain_.bound(uid, name, owner, node);
   }
   void gone(const std::string& uid) { drain_.gone(uid); }
@@ -77,6 +78,13 @@ class PowerCycles {
   // Wakes the node or stops its sleep; returns false if it runs or has no record.
   bool wake(const std::string& node, const std::string& reason, bool planned);
   void allow(const std::string& node);
+  // Moves all times with a step of the wall clock. Every call that uses them does so first.
+  void follow_clock() {
+    const auto step = steps_.take(around_.clock);
+    if (!step) return;
+    records_.move(*step);
+    drain_.move(*step);
+  }
   SleepTotals& totals() { return records_.change_totals(); }
 
  private:
@@ -114,6 +122,7 @@ class PowerCycles {
   PowerActions actions_;
   PowerDrain drain_;
   std::map<std::string, Lane> lanes_;
+  placement::sleep::WallSteps steps_;
   LogThrottle failures_logged_{std::chrono::minutes(1)};
 };
 

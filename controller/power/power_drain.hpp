@@ -29,6 +29,9 @@ class PowerDrain {
     drain_.reset();
     chosen_.clear();
   }
+  void move(const placement::sleep::WallStep& step) {
+    if (drain_) drain_->move(step);
+  }
   // Empty: none is under way.
   std::string node() const { return drain_ ? drain_->node() : std::string(); }
   bool done() const { return drain_ && drain_->done(); }

@@ -63,6 +63,15 @@ core::SleepLedger& PowerRecords::change_ledger() {
   return ledger_;
 }
 
+void PowerRecords::move(const core::WallStep& step) {
+  for (auto& [node, record] : records_) {
+    step.move(record);
+    changed_[node] = ++changes_;
+  }
+  ledger_.move(step);
+  sums_changed_ = ++changes_;
+}
+
 bool PowerRecords::stored(const std::string& node) const { return !changed_.contains(node); }
 
 std::string PowerRecords::pack_sums() const {

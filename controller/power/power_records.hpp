@@ -51,6 +51,9 @@ class PowerRecords {
   SleepTotals& change_totals();
   placement::sleep::SleepLedger& change_ledger();
 
+  // Moves all times but those of the history.
+  void move(const placement::sleep::WallStep& step);
+
   bool stored(const std::string& node) const;
   // The last write failed.
   bool failing() const { return failing_; }

@@ -261,6 +261,8 @@ Steps SleepControl::make(ClusterState& state) {
   planned_ = around_.clock.mono();
   planned_pending_ = state.pods().pending();
   const auto snapshot = std::make_shared<SleepSnapshot>();
+  if (cycles_) cycles_->follow_clock();
+  if (const auto step = steps_.take(around_.clock)) outlook_.move(*step);
   snapshot->now = around_.clock.wall();
   snapshot->config = around_.settings.plan;
   snapshot->acts = acts();

@@ -146,6 +146,7 @@ class SleepControl {
   std::map<std::string, std::string> exclusions_;
   ExclusionWriter exclusion_writer_;
   placement::sleep::DemandOutlook outlook_;
+  placement::sleep::WallSteps steps_;
   WakeWaits waits_;
   RefusedPods refused_;
   ShallowOrders shallow_;

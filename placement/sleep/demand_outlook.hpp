@@ -19,6 +19,7 @@
 
 #include "common/clock.hpp"
 #include "placement/cluster/packed.hpp"
+#include "placement/sleep/wall_step.hpp"
 
 namespace wattle::placement::sleep {
 
@@ -27,6 +28,10 @@ class DemandOutlook {
   static constexpr std::size_t kDays = 7, kSlots = 288;
 
   void observe(double requested_cores, WallTime now);
+  // Moves the recent past. Values of the day stay at the time that was known then.
+  void move(const WallStep& step) {
+    for (Reading& each : recent_) each.at = step.moved(each.at);
+  }
 
   // Cores of the last `past`, up to `now`; 0 without a value.
   double highest(WallTime now, Duration past) const;

@@ -45,6 +45,10 @@ class Drain {
   // A pod that is not among the moves was bound to the node.
   void arrived(std::string_view name);
 
+  void move(const WallStep& step) {
+    for (Pod& each : pods_) each.evicted = step.moved(each.evicted);
+  }
+
   const std::string& node() const { return node_; }
   bool done() const;  // all pods have left the node and landed, or ended
   std::vector<Move> reserved() const;

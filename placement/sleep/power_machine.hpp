@@ -13,7 +13,8 @@
 //          recover(), and carries out its action
 // Goodbye  agents say goodbye only to a controller that acknowledges it, so that no node goes to sleep without a
 //          controller
-// Clock    wall time. If it steps back behind the start of a state, the limit counts from then on
+// Clock    wall time; the caller moves a record's times with a step of the clock (wall_step). If the clock stepped back
+//          behind the start of a state while the program did not run, the limit counts from then on
 // Errors   none: an event that does not apply in a state is ignored
 // Threads  pure functions
 #pragma once

@@ -79,6 +79,13 @@ void SleepLedger::forget_before(WallTime when) {
   for (auto* named : {&pods_, &owners_}) std::erase_if(*named, [&](const auto& each) { return each.second < when; });
 }
 
+void SleepLedger::move(const WallStep& step) {
+  for (Times* times : {&sleeps_, &wakes_, &moves_})
+    for (WallTime& each : *times) each = step.moved(each);
+  for (auto* named : {&pods_, &owners_})
+    for (auto& [name, when] : *named) when = step.moved(when);
+}
+
 void SleepLedger::pack(PackWriter& out) const {
   for (const Times* times : {&sleeps_, &wakes_, &moves_}) pack_times(out, *times);
   pack_named(out, pods_);

@@ -3,7 +3,7 @@
 // Moves    a pod moves at most once in `pod_rest`, an owner has at most one move in `owner_rest`, and all together at
 //          most `moves_ratio` of the pods an hour (at least one)
 // Bounds   entries older than the longest limit are dropped
-// Units    wall time. An entry from the future, after the clock stepped back, counts until it is past
+// Units    wall time. An entry from the future, after the clock stepped back between two runs, counts until it is past
 // Errors   unpack: the reader's
 // Threads  values; single owner
 #pragma once
@@ -17,6 +17,7 @@
 #include "common/clock.hpp"
 #include "placement/cluster/packed.hpp"
 #include "placement/sleep/sleep_rules.hpp"
+#include "placement/sleep/wall_step.hpp"
 
 namespace wattle::placement::sleep {
 
@@ -48,6 +49,7 @@ class SleepLedger {
   Exclusion rests(std::string_view pod, std::string_view owner, WallTime now, const MoveLimits& limits) const;
 
   void forget_before(WallTime when);
+  void move(const WallStep& step);
   void pack(PackWriter& out) const;
   void unpack(PackReader& in);
 

@@ -21,6 +21,7 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 import real_cluster  # noqa: E402
+import sleep_empty  # noqa: E402
 from demo_run import Claims  # noqa: E402
 from house import HouseError, SKIPPED, wait_until  # noqa: E402
 from objects import milli, template  # noqa: E402
@@ -36,7 +37,7 @@ PROVEN = 1  # round trips before a node sleeps by itself
 UNPROVEN = 100  # during the cycles, so that no plan puts a node to sleep between two orders
 # A day has at most six sleeps by the plan, and the plan counts the highest demand of the last 40 minutes: orders and
 # large pods come last.
-PARTS = ("switch", "drain", "dead", "pending", "cycles")
+PARTS = ("switch", "drain", "empty", "dead", "pending", "cycles")
 
 
 class Watch:
@@ -321,19 +322,24 @@ class Sleepers:
                 room -= sum(milli(main["resources"].get("requests", {}).get("cpu", "0")) for main in pod["spec"]["containers"])
         return room
 
+    def one_on_each(self, name, node, least=1):
+        """Two pods with a budget: on the node, and on the one that does not sleep; {uid: node}."""
+        self.cluster.kubectl("cordon", *self.names)
+        self.deploy(name, 1)
+        self.cluster.kubectl("uncordon", node)
+        self.cluster.kubectl("cordon", self.home)
+        self.cluster.kubectl("scale", "deployment", name, "--replicas=2")
+        pods = {pod["metadata"]["uid"]: pod["spec"]["nodeName"] for pod in self.runs(name, 2)}
+        self.budget(name, least)
+        self.cluster.kubectl("uncordon", *self.cluster.names)
+        self.claims.check(f"one of two pods of {name} with a budget is on {node}", sorted(pods.values()) == [self.home, node], pods)
+        return pods
+
     def check_drain(self):
         """A node with pods stays awake while their budget allows no eviction; then it is emptied, and sleeps."""
         self.prove()
         node = self.names[-1]
-        self.cluster.kubectl("cordon", *self.names)
-        self.deploy("moving", 1)
-        self.cluster.kubectl("uncordon", node)
-        self.cluster.kubectl("cordon", self.home)
-        self.cluster.kubectl("scale", "deployment", "moving", "--replicas=2")
-        before = {pod["metadata"]["uid"]: pod["spec"]["nodeName"] for pod in self.runs("moving", 2)}
-        self.budget("moving", 2)
-        self.cluster.kubectl("uncordon", *self.cluster.names)
-        self.claims.check("one of two pods with a budget is on the node", sorted(before.values()) == [self.home, node], before)
+        before = self.one_on_each("moving", node, least=2)
         kept = wait_until("the plan keeps it awake", lambda: next((each for each in self.cluster.wattle("sleep", "plan")["awake"] if each["name"] == node and each["cause"] == "budget"), None))
         self.claims.check("a node with a pod that a budget keeps there stays awake", "moving" in kept["why"] and self.state(node) == "awake", kept)
         self.cluster.plane.call("PATCH", f"{BUDGETS}/moving", {"spec": {"minAvailable": 1}})
@@ -392,7 +398,7 @@ def check(claims, cluster, cycles, seed, parts):
     with PowerSwitch(cluster) as power:
         sleepers = Sleepers(claims, cluster, power)
         run = {"switch": sleepers.check_switch, "cycles": lambda: sleepers.check_cycles(cycles, seed), "pending": sleepers.check_pending,
-               "drain": sleepers.check_drain, "dead": sleepers.check_dead}
+               "drain": sleepers.check_drain, "dead": sleepers.check_dead, "empty": lambda: sleep_empty.check(sleepers)}
 
         def check_part(name):
             begun = time.monotonic()
