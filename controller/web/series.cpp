@@ -11,7 +11,6 @@
 #include "controller/state/cluster_state.hpp"
 #include "controller/trainer/learning.hpp"
 #include "controller/web/each_workload.hpp"
-#include "controller/web/saving_json.hpp"
 #include "controller/web/sleep_levers.hpp"
 #include "controller/web/sleep_states.hpp"
 #include "placement/worth/features.hpp"
