@@ -25,8 +25,8 @@ struct SavingsRun {
   std::vector<SavingsWeek> weeks;
 };
 
-// One run per seed. Uses only these of the bench's options: the episode's, the first number of nodes, the seeds and the
-// first rule.
+// Runs once per seed. Uses only these of the bench's options: the episode's, the first number of nodes, the seeds and
+// the first rule.
 Result<std::vector<SavingsRun>> run_savings(const Dataset& data, const BenchOptions& options, std::size_t weeks);
 // Fewer than five fleets: figures without a share.
 std::string savings_table(const std::vector<SavingsRun>& runs);

@@ -80,7 +80,7 @@ class AdvisedCluster {
   // Updates the estimate of the pod.
   void learned(const std::string& uid, const PodEstimate& ask);
   void ended(const std::string& uid);
-  // What the copy's row has in addition to the cluster's: pods that run or are expected.
+  // Pods that the copy's row has in addition to the cluster's, running or expected.
   struct Added {
     Resources request;
     std::int64_t pods = 0;
@@ -145,8 +145,8 @@ class AdvisedCluster {
   StartWindow starts_;
   std::size_t displaced_ = 0;
   Copy copy_;
-  std::uint64_t copied_ = 0;         // edition of the view
-  std::vector<std::size_t> shown_;   // rows of the copy that differ from the view
+  std::uint64_t copied_ = 0;          // edition of the view
+  std::vector<std::size_t> shown_;    // rows of the copy that differ from the view
   std::vector<std::uint8_t> asleep_;  // by row, at the last comparison: in the real cluster, in the copy
 };
 

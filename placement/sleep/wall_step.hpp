@@ -1,6 +1,6 @@
 // wall_step: steps of the wall clock (NTP, an operator, a machine that was suspended), and the times that move with
 // them: limits and rests then last as long as without the step, and no measured duration contains it.
-// Restart  a step while the program does not run cannot be told from time that passed
+// Restart  a step while the program does not run looks like time that passed
 // Units    wall time
 // Errors   none
 // Threads  single owner
