@@ -293,8 +293,9 @@ ComparedLoad AdvisedCluster::compare(const ClusterView& view, const Fleet& fleet
   const std::size_t n = fleet.nodes.size();
   const bool first = asleep_.size() != n;
   asleep_.resize(n);
-  const bool some_sleep =
-      std::any_of(view.nodes.begin(), view.nodes.end(), [](const auto& each) { return each.asleep; });
+  bool empties_sleep = fleet.idle_nodes_sleep;
+  for (std::size_t row = 0; row < n && empties_sleep; ++row)
+    empties_sleep = fleet.nodes[row].pods > 0 || view.nodes[row].asleep;
   ComparedLoad load;
   load.advised_pods = pods_.size() - expected_.size();
   load.displaced_pods = displaced_;
@@ -308,12 +309,12 @@ ComparedLoad AdvisedCluster::compare(const ClusterView& view, const Fleet& fleet
       const Sum& moved = difference->second.running;
       advised = {moved_by(now.pods, moved.pods), std::max(0.0, now.used_cores + moved.cores),
                  std::max(0.0, now.used_cores2 + moved.cores2)};
-      advised.asleep = advised.pods == 0 && (now.pods == 0 ? now.asleep : some_sleep);
+      advised.asleep = advised.pods == 0 && (now.pods == 0 ? now.asleep : empties_sleep);
       const double error_w = error_of(view.nodes[row].curve, node, now, advised);
       variance += error_w * error_w;
     }
     const auto woke = [&](const NodeLoad& on, std::uint8_t asleep) {
-      return !first && !on.asleep && (asleep_[row] & asleep) != 0;
+      return !first && on.pods > 0 && (asleep_[row] & asleep) != 0;
     };
     add_load(load.now, node, view.nodes[row], now, woke(now, kAsleepNow));
     add_load(load.advised, node, view.nodes[row], advised, woke(advised, kAsleepAdvised));

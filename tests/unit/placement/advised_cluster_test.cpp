@@ -329,20 +329,22 @@ TEST_CASE("where pods go where they are advised both sides are one, to the last 
   }));
 }
 
-TEST_CASE("while no node of the cluster sleeps, none sleeps in the copy, and no wake is charged") {
-  CHECK(rc::check([] {
-    Beside both(four_nodes());
-    both.fleet.idle_nodes_sleep = true;  // nodes slept before
-    double idle_w = 0;
-    for (const FleetNode& node : both.fleet.nodes) idle_w += node.watts[0];
-    play(both, *rc::gen::arbitrary<bool>(), [&] {
-      for (NodeView& node : both.view.nodes) node.asleep = false;  // empty and awake, as the spares of a plan
-      const ComparedLoad load = both.compare();
-      RC_ASSERT(load.now.wake_j == 0);
-      RC_ASSERT(load.advised.wake_j == 0);
-      for (const ClusterLoad& side : {load.now, load.advised}) RC_ASSERT(side.power_w > idle_w - 1e-9);
-    });
-  }));
+TEST_CASE("while an empty node of the cluster stays awake, none sleeps in the copy alone, and no wake is charged") {
+  Beside both({node_of(200, 10), node_of(300, 5), node_of(10, 1)});
+  both.fleet.idle_nodes_sleep = true;  // nodes slept before; the third is a spare
+  const PodEstimate ask = estimate_of(2);
+  both.run("here", 0, ask);
+  both.advise("a", 0, ask);
+  both.run("a", 1, ask);
+  for (NodeView& node : both.view.nodes) node.asleep = false;
+  CHECK(both.compare().now.power_w == doctest::Approx(220 + 310 + 10));
+  CHECK(both.compare().advised.power_w == doctest::Approx(240 + 300 + 10));
+  both.view.nodes[2].asleep = true;
+  CHECK(both.compare().advised.power_w == doctest::Approx(240 + 15 + 5));
+  both.view.nodes[2].asleep = false;
+  const ComparedLoad awake = both.compare();
+  CHECK(awake.advised.power_w == doctest::Approx(240 + 300 + 10));
+  CHECK(awake.advised.wake_j == 0);
 }
 
 }  // namespace
