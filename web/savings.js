@@ -18,7 +18,7 @@ export function savings() {
     note.report(null);
     const { sum } = now;
     const without = now.power_w + sum.in_force_w;
-    fill(reported, sum.in_force_w > 0 && `In force: ${watts(sum.in_force_w)} (${percent(sum.in_force_w / without)} of the power without it), modelled. `, `Available in all: ${watts(sum.saved_w)}${now.power_w > 0 ? ` of ${watts(now.power_w)} (${percent(sum.saved_w / now.power_w)})` : ''}, ${daily(sum)} per day, modelled.`, ' ', h('span', { class: 'dim' }, now.assumes));
+    fill(reported, sum.in_force_w > 0 && `In force: ${watts(sum.in_force_w)} (${percent(sum.in_force_w / without)} of the power without it), modelled.`, ' ', `Available in all: ${watts(sum.saved_w)}${now.power_w > 0 ? ` of ${watts(now.power_w)} (${percent(sum.saved_w / now.power_w)})` : ''}, ${daily(sum)} per day, modelled.`, ' ', h('span', { class: 'dim' }, now.assumes));
     return fill(body, now.levers.map(row));
   };
   const timer = setInterval(() => { if (!document.hidden) load(); }, EVERY);
