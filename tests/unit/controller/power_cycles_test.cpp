@@ -92,7 +92,7 @@ TEST_CASE("cycles: sums of a version that metered no transitions or no tests kee
   CHECK(cut(16) == std::pair(true, older));
   older.transitions_j = older.asleep_j = 0;
   CHECK(cut(32) == std::pair(true, older));
-  for (const std::size_t broken : {8, 24, 40}) CHECK(cut(broken) == std::pair(false, SleepTotals{}));
+  for (const std::size_t broken : {8U, 24U, 40U}) CHECK(cut(broken) == std::pair(false, SleepTotals{}));
 }
 
 TEST_CASE("cycles: an order to wake that had no effect is repeated with its number, also where no driver observes") {
