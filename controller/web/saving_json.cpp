@@ -37,6 +37,12 @@ std::string fixed(double value, int digits) {
   return number.find_first_not_of("-0.") == std::string::npos && number.front() == '-' ? number.substr(1) : number;
 }
 
+// As wide as twice the power: a few blocks with wakes of the copy, whose mean can be beyond what the fleet draws.
+bool says_nothing(const stats::Interval& change) {
+  constexpr double kWidest = 2;
+  return !(change.high - change.low <= kWidest);
+}
+
 std::string duration(double seconds) {
   constexpr double kMinute = 60;
   return seconds < 2 * kMinute ? fixed(std::ceil(seconds), 0) + " s" : fixed(std::ceil(seconds / kMinute), 0) + " min";
@@ -56,6 +62,7 @@ std::optional<ShownSaving> SavingNow::shown() const {
   if (!figure) return std::nullopt;
   // The model's bias is the same in the time to come, so the interval of the calibration stays as it is.
   const stats::Interval change = stats::to_come(figure->change, figure->seconds);
+  if (says_nothing(change)) return std::nullopt;
   return ShownSaving{saved(calibration ? calibrated(change, *calibration) : change), figure->now_w,
                      figure->now_wait_ratio, figure->advised_wait_ratio, calibration};
 }
@@ -63,6 +70,7 @@ std::optional<ShownSaving> SavingNow::shown() const {
 std::string SavingNow::text() const {
   if (modelled == nullptr) return "not modelled: mode is off";
   const auto now = shown();
+  if (!now && modelled->figure()) return "not known yet: the modelled power varies too much";
   if (!now)
     return "not known yet: needs " + duration(modelled->first_in_s()) + " more with pods that Wattle decided on";
   constexpr double kSmallW = 10, kSmallRatio = 0.095;

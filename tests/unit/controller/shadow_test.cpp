@@ -184,6 +184,24 @@ TEST_CASE("what acting would save is modelled in shadow, and goes on over a rest
   CHECK_FALSE(rig.decider->engine().shadow().saving()->figure());
 }
 
+TEST_CASE("a modelled saving whose interval is wider than twice the power is not shown") {
+  for (const double wake_j : {0.0, 19'000.0}) {
+    placement::ModelledSaving modelled({2, placement::ModelledOptions{}.least_blocks, 48, 10});
+    for (int i = 0; i < 20; ++i) {
+      placement::ComparedLoad load;
+      load.now = {400, 0, 0, 10};
+      load.advised = {360, 0, i % 5 == 0 ? wake_j : 0, 10};
+      load.advised_pods = 10;
+      modelled.add(load, 2);
+    }
+    REQUIRE(modelled.figure());
+    const SavingNow now{&modelled, false, {}};
+    CAPTURE(now.text());
+    CHECK(now.shown().has_value() == (wake_j == 0));
+    CHECK(now.text().starts_with(wake_j == 0 ? "would save 40 W (10%)" : "not known yet: the modelled power varies"));
+  }
+}
+
 TEST_CASE("in mode live the default scheduler's choices are modelled beside what Wattle does") {
   ShadowRig rig(3, Mode::live);
   RolloutSpec spec = rig.decider->spec();
