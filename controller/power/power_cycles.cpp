@@ -81,7 +81,7 @@ void PowerCycles::look(NodeNow now) {
   Lane& lane = lane_of(node);
   const MonoTime at = around_.clock.mono();
   if (now.fresh) lane.times.contact = at;
-  now.reading ? lane.meter.add(*now.reading) : lane.meter.gap();
+  lane.meter.look(now.reading);
   lane.now = std::move(now);
   lane.looked = true;
   if (!lane.recovering) {

@@ -37,8 +37,9 @@ std::string fixed(double value, int digits) {
   return number.find_first_not_of("-0.") == std::string::npos && number.front() == '-' ? number.substr(1) : number;
 }
 
-// As wide as twice the power: a few blocks with wakes of the copy, whose mean can be beyond what the fleet draws.
-bool says_nothing(const stats::Interval& change) {
+// A few blocks in which nodes of the copy woke give an interval wider than twice the power. Their mean can exceed what
+// the fleet draws.
+bool too_wide(const stats::Interval& change) {
   constexpr double kWidest = 2;
   return !(change.high - change.low <= kWidest);
 }
@@ -62,7 +63,7 @@ std::optional<ShownSaving> SavingNow::shown() const {
   if (!figure) return std::nullopt;
   // The model's bias is the same in the time to come, so the interval of the calibration stays as it is.
   const stats::Interval change = stats::to_come(figure->change, figure->seconds);
-  if (says_nothing(change)) return std::nullopt;
+  if (too_wide(change)) return std::nullopt;
   return ShownSaving{saved(calibration ? calibrated(change, *calibration) : change), figure->now_w,
                      figure->now_wait_ratio, figure->advised_wait_ratio, calibration};
 }

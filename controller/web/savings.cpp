@@ -184,7 +184,7 @@ SavingLever requests_lever(const Parts& from, const Picture& picture) {
                                    : "with changes to " + workloads_words(lever.items.size()) + ", " +
                                          nodes_words(*lever.nodes) + " can sleep once pods are packed again";
   if (picture.young > 0)
-    lever.text += "; " + workloads_words(picture.young) + " with less than half a day of telemetry cannot fall yet";
+    lever.text += "; " + workloads_words(picture.young) + " too new to lower: less than half a day of telemetry";
   if (held > 0) lever.text += "; `wattle provision set` may not shrink " + workloads_words(held);
   return lever;
 }

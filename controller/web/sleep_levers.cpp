@@ -57,9 +57,9 @@ void add_kept(SavingLever& lever, const std::vector<core::KeptAwake>& kept) {
   }
 }
 
-// "7 nodes stay awake, 5 of them: excluded by an operator": the most frequent cause.
+// "7 nodes stay awake, 5 of them: an operator excluded it", with the reason of the most frequent cause.
 std::string kept_words(const std::vector<core::KeptAwake>& kept) {
-  if (kept.empty()) return "no node is awake that may sleep";
+  if (kept.empty()) return "every node that may sleep is asleep";
   std::array<std::size_t, core::kExclusions> counts{};
   for (const core::KeptAwake& each : kept) ++counts[static_cast<std::size_t>(each.why.cause)];
   const auto most = static_cast<std::size_t>(std::max_element(counts.begin(), counts.end()) - counts.begin());

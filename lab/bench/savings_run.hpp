@@ -28,7 +28,7 @@ struct SavingsRun {
 // Runs once per seed. Uses only these of the bench's options: the episode's, the first number of nodes, the seeds and
 // the first rule.
 Result<std::vector<SavingsRun>> run_savings(const Dataset& data, const BenchOptions& options, std::size_t weeks);
-// Fewer than five fleets: figures without a share.
+// A row for each week of each fleet.
 std::string savings_table(const std::vector<SavingsRun>& runs);
 
 }  // namespace wattle::sim::consolidation

@@ -89,7 +89,7 @@ void live(benchmark::State& state) {
   Setting setting(static_cast<std::size_t>(state.range(0)), "dqn");
   setting.policy->prepare(setting.cluster_model.fleet(setting.view));
   const auto floor = *make_policy("node-order-costs");
-  std::vector<std::uint8_t> else_where(4 << 20);
+  std::vector<std::uint8_t> other_memory(4 << 20);
   std::size_t at = 0;
   for (auto _ : state) {
     for (std::size_t i = 0; i < setting.names.size() / 50; ++i) {
@@ -97,7 +97,7 @@ void live(benchmark::State& state) {
       setting.view.edition_of[row] = ++setting.view.edition;
       setting.view.nodes[row].values.cpu_used_cores = 0.5 * setting.view.nodes[row].allocatable.cpu_cores;
     }
-    for (std::size_t i = 0; i < else_where.size(); i += 64) ++else_where[i];
+    for (std::size_t i = 0; i < other_memory.size(); i += 64) ++other_memory[i];
     const auto before = std::chrono::steady_clock::now();
     PolicyInputs mind = setting.mind(true);
     mind.network = nullptr;
@@ -115,7 +115,7 @@ BENCHMARK(live)->Arg(100)->Arg(1000)->Arg(5000)->UseManualTime()->Unit(benchmark
 void sample(benchmark::State& state, const char* policy) {
   Setting setting(static_cast<std::size_t>(state.range(0)), policy);
   setting.policy->prepare(setting.cluster_model.fleet(setting.view));
-  std::vector<std::uint8_t> else_where(8 << 20);
+  std::vector<std::uint8_t> other_memory(8 << 20);
   std::size_t at = 0;
   const auto count = static_cast<std::size_t>(state.range(1));
   for (auto _ : state) {
@@ -125,7 +125,7 @@ void sample(benchmark::State& state, const char* policy) {
       NodeView& node = setting.view.nodes[row];
       node.values.cpu_used_cores = 0.5 * node.allocatable.cpu_cores;
     }
-    for (std::size_t i = 0; i < else_where.size(); i += 64) ++else_where[i];
+    for (std::size_t i = 0; i < other_memory.size(); i += 64) ++other_memory[i];
     const std::size_t from = at % (setting.names.size() - count + 1);
     const auto first = setting.names.begin() + static_cast<std::ptrdiff_t>(from);
     const std::vector<std::string> names(first, first + static_cast<std::ptrdiff_t>(count));

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "lab/bench/bench.hpp"
 #include "lab/report/suite.hpp"
 #include "sim/commands/options.hpp"
 
@@ -45,6 +46,14 @@ void add_consolidation_options(CLI::App& app, ConsolidationArguments& arguments)
   }
   app.add_option("--trace", arguments.trace_dir,
                  "directory with server_power_curves.csv and planetlab_*.csv[.gz]; default: synthetic");
+}
+
+void add_fleet_options(CLI::App& app, consolidation::BenchOptions& bench) {
+  bench.first_seed = kFirstHeldOutSeed;
+  bench.seeds = 6;
+  add_checked(app, "--seeds", bench.seeds, "number of fleets", CLI::Range(1, 1000));
+  app.add_option("--first-seed", bench.first_seed, "seed of the first fleet")->capture_default_str();
+  add_checked(app, "--nodes", bench.nodes.front(), "of a fleet", CLI::Range(2, 1000));
 }
 
 Status apply(ConsolidationArguments& arguments) {

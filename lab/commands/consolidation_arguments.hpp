@@ -14,6 +14,10 @@ namespace CLI {
 class App;
 }
 
+namespace wattle::sim::consolidation {
+struct BenchOptions;
+}
+
 namespace wattle::sim::commands {
 
 struct ConsolidationArguments {
@@ -24,6 +28,8 @@ struct ConsolidationArguments {
 // Returns true for either name, and for consolidation, which covers both if labels decide.
 bool is_consolidation(std::string_view name);
 void add_consolidation_options(CLI::App& app, ConsolidationArguments& arguments);
+// Adds --seeds, --first-seed and --nodes of a command that plays fleets of one size.
+void add_fleet_options(CLI::App& app, consolidation::BenchOptions& bench);
 // Converts the typed values into arguments.options.
 Status apply(ConsolidationArguments& arguments);
 // Loads the data of a directory; empty: synthetic.

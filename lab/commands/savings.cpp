@@ -36,15 +36,11 @@ Status run_savings_weeks(SavingsArguments arguments) {
 int savings(int argc, char** argv) {
   SavingsArguments arguments;
   arguments.scenario.cluster_model = "production";
-  arguments.bench.first_seed = kFirstHeldOutSeed;
-  arguments.bench.seeds = 6;
   arguments.bench.rules = {"planner"};
   CLI::App app{"Compare the saving of right sizes that wattle savings projects with what they save in the week after",
                "wattle-lab savings"};
   add_consolidation_options(app, arguments.scenario);
-  add_checked(app, "--seeds", arguments.bench.seeds, "number of fleets", CLI::Range(1, 1000));
-  app.add_option("--first-seed", arguments.bench.first_seed, "seed of the first fleet")->capture_default_str();
-  add_checked(app, "--nodes", arguments.bench.nodes.front(), "of a fleet", CLI::Range(2, 1000));
+  add_fleet_options(app, arguments.bench);
   add_checked(app, "--weeks", arguments.weeks, "weeks of a fleet, each compared with the projection at its beginning",
               CLI::Range(1, 52));
   add_checked(app, "--side", arguments.side, "servers and days: for reporting, or for training and tuning",

@@ -41,14 +41,10 @@ Status run(ShadowArguments arguments) {
 int shadow(int argc, char** argv) {
   ShadowArguments arguments;
   arguments.scenario.cluster_model = "production";
-  arguments.bench.first_seed = kFirstHeldOutSeed;
-  arguments.bench.seeds = 6;
   CLI::App app{"Compare the modelled saving of shadow and live mode with the real saving of the day after",
                "wattle-lab shadow"};
   add_consolidation_options(app, arguments.scenario);
-  add_checked(app, "--seeds", arguments.bench.seeds, "number of fleets", CLI::Range(1, 1000));
-  app.add_option("--first-seed", arguments.bench.first_seed, "seed of the first fleet")->capture_default_str();
-  add_checked(app, "--nodes", arguments.bench.nodes.front(), "of a fleet", CLI::Range(2, 1000));
+  add_fleet_options(app, arguments.bench);
   add_checked(app, "--days", arguments.shadow.days, "days of a fleet, each compared with the figures at its beginning",
               CLI::Range(1, 100));
   app.add_option("--policy", arguments.shadow.policy, "policy that advises, and decides in live mode")

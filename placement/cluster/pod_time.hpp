@@ -55,7 +55,7 @@ class PodTime {
   Round round_;
   WaitingModel fleet_waiting_;
   Budget cpu_wait_;
-  Budget late_{PriceRule{1, 100, false, false}};
+  Budget late_{PriceRule{.least = 1, .most = 100, .by_guess = false, .by_response = false}};
   bool acting_ = false;
 };
 

@@ -50,7 +50,7 @@ void PriceResponse::judge(double limit) {
     const double fell = below_.mean() - here_.mean();
     const double by_chance = std::sqrt(below_.variance_of_mean() + here_.variance_of_mean());
     if (fell < std::max(kLeastFall * (below_.mean() - limit), kErrors * by_chance)) {
-      // A rung that no longer passes says that the world has changed, so the one below is tested again as well.
+      // A rung that no longer passes shows that the cluster has changed, so the one below is tested again as well.
       if (tested_again_) passed_at_s_ = now_s_ - kProof_s;
       again_at_s_ = now_s_ + kRest_s;
       go_to(rung_ / kStep, false);

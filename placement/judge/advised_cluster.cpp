@@ -314,10 +314,12 @@ ComparedLoad AdvisedCluster::compare(const ClusterView& view, const Fleet& fleet
       variance += error_w * error_w;
     }
     const auto woke = [&](const NodeLoad& on, std::uint8_t asleep) {
-      return !first && on.pods > 0 && (asleep_[row] & asleep) != 0;
+      return !first && !on.asleep && (asleep_[row] & asleep) != 0;
     };
+    // A node that is empty in the copy alone has not woken if it no longer sleeps there: empty nodes now stay awake.
+    const bool stays_empty = advised.pods == 0 && now.pods > 0;
     add_load(load.now, node, view.nodes[row], now, woke(now, kAsleepNow));
-    add_load(load.advised, node, view.nodes[row], advised, woke(advised, kAsleepAdvised));
+    add_load(load.advised, node, view.nodes[row], advised, !stays_empty && woke(advised, kAsleepAdvised));
     load.error_w = std::sqrt(variance);
     asleep_[row] = static_cast<std::uint8_t>((now.asleep ? kAsleepNow : 0) | (advised.asleep ? kAsleepAdvised : 0));
   }

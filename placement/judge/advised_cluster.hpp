@@ -9,8 +9,8 @@
 // starts later, it runs on the same node in both
 // Compare  compare() returns the power that both draw and how much their running pods wait. Both have the same pods. It
 //          uses the curves, demand and waiting models of the planner and the features, counts a node that sleeps at its
-//          sleep power, and charges the energy of a wake when such a node takes a pod. A node that is empty in the copy
-//          alone sleeps there, unless an empty node of the cluster stays awake: a spare, or one that may not sleep
+//          sleep power, and charges the energy of each wake, also of one ahead of its pods. A node that is empty in the
+//          copy alone sleeps there, unless an empty node of the cluster stays awake: a spare, or one that may not sleep
 // Nodes    rows are those of a view. If a row gets another node, the pods that were advised to the old node count where
 //          they run
 // Bounds   max_pods; advice for further pods is not kept

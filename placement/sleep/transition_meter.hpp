@@ -1,5 +1,5 @@
 // transition_meter: joules of one sleep or wake of a node, from the readings of its own agent and of its driver.
-// Use      add() readings at any time; sleeps() and wakes() at the order; end() once the node is off, or ready
+// Use      look() or add() at any time; sleeps() and wakes() at the order; end() once the node is off, or ready
 // Unseen   the agent is silent from its goodbye on, and until it runs again. That time counts with the mean power that
 //          a driver observed on it meanwhile, or else with the mean power of the agent's readings in this transition
 // Gap      the readings before a sleep do not count for the wake after it
@@ -26,6 +26,13 @@ class TransitionMeter {
   void add(const PowerReading& reading);
   // The agent has no reading of its power: the energy until the next one is unknown.
   void gap() { last_.reset(); }
+  // Takes a reading, or notes that there is none.
+  void look(const std::optional<PowerReading>& reading) {
+    if (reading)
+      add(*reading);
+    else
+      gap();
+  }
   // Power of the running node, as a driver observed it.
   void observe(double power_w);
 

@@ -1,4 +1,5 @@
-// feature_scale: scales values to features, and names the columns of features that are accessed individually.
+// feature_scale: scales values to features, reads sizes of nodes for them, and names the columns that are accessed
+// individually.
 // Errors   none: all outputs are finite
 // Threads  pure functions
 #pragma once
@@ -31,6 +32,13 @@ inline double part(double of, double whole) { return whole > 0 ? of / whole : 0.
 inline double cores_of(const NodeView& node) {
   const double cores = node.values.cpu_cores.value_or(node.allocatable.cpu_cores);
   return cores > 0 && std::isfinite(cores) ? cores : 0.0;
+}
+
+// Utilisation of one core; a node of unknown size counts as one of 16 cores.
+inline double utilisation_per_core(const NodeView& node) {
+  constexpr double kUnknownCores = 16;
+  const double cores = cores_of(node);
+  return 1 / (cores > 0 ? cores : kUnknownCores);
 }
 
 // Columns of a node.

@@ -14,7 +14,6 @@ namespace {
 using namespace feature;
 
 constexpr double kInFlightReference = 8;
-constexpr double kUnknownCoresInverse = 1.0 / 16;
 
 double io_used(const NodeView& node) {
   const NodeValues& values = node.values;
@@ -54,12 +53,11 @@ double NodeFacts::marginal_w(double demand_cores) const {
 NodeFacts node_facts(const NodeView& node) {
   NodeFacts facts;
   const double expected_cores = expected_cpu_cores(node);
-  const double cores = node.values.cpu_cores.value_or(node.allocatable.cpu_cores);
   facts.cores = cores_of(node);
   facts.watts = node.curve.points();
   facts.half_w = node.curve.watts(0.5);
   facts.slope_beyond_w = slope_beyond_w(facts.watts);
-  facts.per_core = cores > 0 && std::isfinite(cores) ? 1 / cores : kUnknownCoresInverse;
+  facts.per_core = utilisation_per_core(node);
   facts.expected_ratio = std::max(0.0, expected_cores * facts.per_core);
   facts.expected_w = extended_w(facts.watts, facts.slope_beyond_w, facts.expected_ratio);
   facts.curve_slope_w = node.curve.marginal_w(facts.cores > 0 ? expected_cores / facts.cores : 0, 0.1) * 10;

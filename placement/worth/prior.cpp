@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "placement/cluster/waiting.hpp"
+#include "placement/worth/feature_scale.hpp"
 #include "placement/worth/node_facts.hpp"
 #include "placement/worth/outcome.hpp"
 
@@ -130,8 +131,7 @@ double slots_of(double capacity, const Resources& allocatable, const Resources& 
 }
 
 double marginal_w(const NodeView& node, double demand_cores) {
-  const double cores = node.values.cpu_cores.value_or(node.allocatable.cpu_cores);
-  const double per_core = cores > 0 && std::isfinite(cores) ? 1 / cores : 1.0 / 16;
+  const double per_core = feature::utilisation_per_core(node);
   const double from = std::max(0.0, expected_cpu_cores(node) * per_core);
   return node.curve.marginal_w(from, std::max(0.0, demand_cores) * per_core);
 }

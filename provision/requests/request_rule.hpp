@@ -5,8 +5,8 @@
 //          `kill_hold_s`, or for a day where rises are known
 // Rule     a quantile of a histogram with decaying weights, evaluated each `every_s`: up at once; down if it was lower
 //          by `dead_ratio` (memory: by a step) for all of `hold_s`, and then to the maximum of that time. Two changes
-//          down, or one after one up, are that far apart. Once three days are known: for CPU the need of those days at this time of day
-//          (daily_need), for memory the current need plus its known rise (memory_need)
+//          down, or one after one up, are that far apart. Once three days are known: for CPU the need of those days at
+//          this time of day (daily_need), for memory the current need plus its known rise (memory_need)
 // Lasting  a suggestion that covers the last one to two days, for requests that do not follow the rule (lasting_need)
 // Evidence enough to raise after `raise_after_s` of readings, enough to lower after `lower_after_s`
 // Units    cores, bytes, seconds of the wall clock, because state continues after a restart

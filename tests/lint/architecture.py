@@ -37,7 +37,7 @@ MAY_INCLUDE = {
     "actuator": {"common", "models/frozen", "provision/minute", "provision/student"},
     "controller": {"common", "models/frozen", "models/torch", "placement", "provision"},
     "sim/cluster": {"common"},
-    "sim/world": {"common", "placement", "provision"},
+    "sim/world": {"common", "placement", "provision/requests", "provision/savings"},
     "sim/policies": {"common", "models/frozen", "placement"},
     "sim/scenarios": {"common", "placement"},
     "sim/env": {"common", "models/frozen", "placement"},

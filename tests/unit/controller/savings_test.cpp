@@ -131,13 +131,13 @@ TEST_CASE("the list of savings and the idle line project the same nodes and the 
   CHECK(idle.at("assumption").get<std::string>().find("(projection)") != std::string::npos);
 }
 
-TEST_CASE("workloads whose requests cannot fall yet are counted, and no command is named before there is a change") {
+TEST_CASE("workloads that are too new to lower are counted, and no command is named before there is a change") {
   SavingsRig rig;
   rig.run("a", "n1", 6);
   rig.report_both();
   const auto requests = SavingsRig::lever(rig.savings(), "requests");
   CHECK(requests.at("text") ==
-        "no workload has a suggested change; 1 workload with less than half a day of telemetry cannot fall yet");
+        "no workload has a suggested change; 1 workload too new to lower: less than half a day of telemetry");
   CHECK(requests.at("command").is_null());
 }
 

@@ -329,7 +329,22 @@ TEST_CASE("where pods go where they are advised both sides are one, to the last 
   }));
 }
 
-TEST_CASE("while an empty node of the cluster stays awake, none sleeps in the copy alone, and no wake is charged") {
+TEST_CASE("a node that wakes ahead of its pods is charged once, on both sides") {
+  Beside both({node_of(100, 10), node_of(50, 5)});
+  both.sleep_when_empty();
+  both.compare();
+  both.view.nodes[0].asleep = both.fleet.nodes[0].sleeps = false;  // the plan expects pods
+  const ComparedLoad woke = both.compare();
+  CHECK(woke.now.wake_j == 1000);
+  CHECK(woke.advised.wake_j == 1000);
+  both.advise("a", 0, estimate_of(2));
+  both.run("a", 0, estimate_of(2));
+  const ComparedLoad next = both.compare();
+  CHECK(next.now.wake_j == 0);
+  CHECK(next.advised.wake_j == 0);
+}
+
+TEST_CASE("while an empty node of the cluster stays awake, none sleeps in the copy alone, nor wakes there") {
   Beside both({node_of(200, 10), node_of(300, 5), node_of(10, 1)});
   both.fleet.idle_nodes_sleep = true;  // nodes slept before; the third is a spare
   const PodEstimate ask = estimate_of(2);
@@ -344,7 +359,8 @@ TEST_CASE("while an empty node of the cluster stays awake, none sleeps in the co
   both.view.nodes[2].asleep = false;
   const ComparedLoad awake = both.compare();
   CHECK(awake.advised.power_w == doctest::Approx(240 + 300 + 10));
-  CHECK(awake.advised.wake_j == 0);
+  CHECK(awake.now.wake_j == 1000);      // the spare
+  CHECK(awake.advised.wake_j == 1000);  // the same: the node that is empty in the copy alone has not woken
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What is kept of nodes between decisions gives the decisions that reading every node anew gives, bit for bit.
+// node_facts: decisions from kept facts are those from facts that are read for each decision, bit for bit.
 #include "placement/worth/node_facts.hpp"
 
 #include <doctest/doctest.h>
@@ -29,7 +29,7 @@ PodSpec random_pod(std::mt19937_64& random) {
 
 std::string record_of(PlacementDecision advice) { return wire::encode(wire::Message(std::move(advice.record))); }
 
-TEST_CASE("decisions from kept facts are those of facts read anew, whatever nodes change in between") {
+TEST_CASE("decisions from kept facts are those from fresh facts, whichever nodes change in between") {
   REQUIRE(rc::check([](std::uint64_t seed) {
     std::mt19937_64 random(seed);
     ClusterView view = testing::random_view(seed, 1 + random() % 40);
@@ -57,11 +57,11 @@ TEST_CASE("decisions from kept facts are those of facts read anew, whatever node
       const PodSpec pod = random_pod(random);
       std::mt19937_64 one(seed), same(seed);
       const PlacementDecision by_kept = decide(view, pod, names, {.policy = *policy, .facts = &kept}, options, 0, one);
-      const PlacementDecision anew = decide(view, pod, names, {.policy = *policy}, options, 0, same);
-      RC_ASSERT(by_kept.observation.node == anew.observation.node);
-      RC_ASSERT(by_kept.observation.prior == anew.observation.prior);
-      RC_ASSERT(by_kept.scores == anew.scores);
-      RC_ASSERT(record_of(by_kept) == record_of(anew));
+      const PlacementDecision by_fresh = decide(view, pod, names, {.policy = *policy}, options, 0, same);
+      RC_ASSERT(by_kept.observation.node == by_fresh.observation.node);
+      RC_ASSERT(by_kept.observation.prior == by_fresh.observation.prior);
+      RC_ASSERT(by_kept.scores == by_fresh.scores);
+      RC_ASSERT(record_of(by_kept) == record_of(by_fresh));
     }
   }));
 }
