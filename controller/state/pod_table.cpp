@@ -104,6 +104,7 @@ bool PodTable::bind(const std::string& uid, const std::string& name, bool by_ope
     Pod& here = pods_[uid];
     here.spec = std::move(moved.spec);
     here.watched = moved.watched;
+    here.leaving = moved.leaving;
   }
   Pod& bound = pods_[uid];
   unlist(bound);
@@ -136,14 +137,14 @@ void PodTable::list(const Pod& pod) {
     if (!pod.in_flight_to.empty()) {
       Node& node = *nodes_.find(pod.in_flight_to);
       node.sums.in_flight.add(pod.spec.request, 1);
-      if (!pod.spec.daemonset) nodes_.rows.count_replica(pod.spec.owner, node.row);
+      if (is_replica(pod)) nodes_.rows.count_replica(pod.spec.owner, node.row);
       report_sums(node);
     }
     return;
   }
   Node& node = *nodes_.find(pod.node);
   nodes_.rows.count(app_in_namespace(pod.spec), node.row);
-  if (!pod.spec.daemonset) nodes_.rows.count_replica(pod.spec.owner, node.row);
+  if (is_replica(pod)) nodes_.rows.count_replica(pod.spec.owner, node.row);
   node.sums.bound.add(pod.spec.request, 1);
   node.sums.daemonsets += pod.spec.daemonset ? 1 : 0;
   if (node.unsettled.contains(pod.spec.uid)) node.sums.unsettled.add({placement::demand_cores(pod.spec), 0}, 1);
@@ -158,7 +159,7 @@ void PodTable::unlist(const Pod& pod) {
     if (!pod.in_flight_to.empty()) {
       Node& node = *nodes_.find(pod.in_flight_to);
       node.sums.in_flight.add(pod.spec.request, -1);
-      if (!pod.spec.daemonset) nodes_.rows.uncount_replica(pod.spec.owner, node.row);
+      if (is_replica(pod)) nodes_.rows.uncount_replica(pod.spec.owner, node.row);
       report_sums(node);
     }
     return;
@@ -169,7 +170,7 @@ void PodTable::unlist(const Pod& pod) {
   if (node.unsettled.contains(pod.spec.uid)) node.sums.unsettled.add({placement::demand_cores(pod.spec), 0}, -1);
   report_sums(node);
   nodes_.rows.uncount(app_in_namespace(pod.spec), node.row);
-  if (!pod.spec.daemonset) nodes_.rows.uncount_replica(pod.spec.owner, node.row);
+  if (is_replica(pod)) nodes_.rows.uncount_replica(pod.spec.owner, node.row);
 }
 
 void PodTable::report_sums(const Node& node) {
@@ -190,7 +191,7 @@ void PodTable::report_for(const placement::PodSpec& asked, MonoTime now) {
   const bool counted = itself != nullptr && !itself->node.empty() && app_in_namespace(itself->spec) == app;
   nodes_.rows.report_same_app(app, counted ? std::optional(nodes_.find(itself->node)->row) : std::nullopt);
   const std::string at = itself == nullptr ? std::string() : itself->node.empty() ? itself->in_flight_to : itself->node;
-  const bool replica = !at.empty() && !itself->spec.daemonset && itself->spec.owner == asked.owner;
+  const bool replica = !at.empty() && is_replica(*itself) && itself->spec.owner == asked.owner;
   nodes_.rows.report_replicas(asked.owner,
                               replica && !asked.owner.empty() ? std::optional(nodes_.find(at)->row) : std::nullopt);
   waiting_.expire_pending(now);
@@ -254,6 +255,14 @@ void PodTable::name_containers(const std::string& uid, std::string_view containe
 void PodTable::decided(const std::string& uid, std::uint64_t decision_id) {
   const auto found = pods_.find(uid);
   if (found != pods_.end()) found->second.decision_id = decision_id;
+}
+
+void PodTable::leave(const std::string& uid) {
+  const auto found = pods_.find(uid);
+  if (found == pods_.end() || found->second.leaving) return;
+  unlist(found->second);
+  found->second.leaving = true;
+  list(found->second);
 }
 
 void PodTable::forget(const std::string& uid) {

@@ -40,6 +40,7 @@ struct Pod {
   bool by_operator = false;    // confirmed by hand, and no agent has seen it since
   bool unschedulable = false;  // its scheduler found no node for it
   bool watched = false;        // an API server has it and decides where it is and when it ends
+  bool leaving = false;        // an API server deletes it: its owner has already replaced it, or does so now
   std::string container_ids;   // as it names them (common/kube/pod.hpp)
   std::string unit;            // unit of a confirmed workload on its node; empty: unknown
 };
@@ -71,6 +72,9 @@ class PodTable {
   void name_containers(const std::string& uid, std::string_view container_ids);
   // Sets the observed decision that the pod's placement joins.
   void decided(const std::string& uid, std::uint64_t decision_id);
+  // The API server deletes the pod. It runs for its grace period and no longer counts as a replica of its owner, as in
+  // kube-scheduler's topology spread: its successor may take the same node.
+  void leave(const std::string& uid);
   // An unbound pod ended, or runs on a node without an agent.
   void forget(const std::string& uid);
   // The API server has deleted the pod: its cgroup may still be seen for a while and does not count as a placement.
@@ -106,6 +110,7 @@ class PodTable {
   // Updates the counts of pods. Around each change of a pod: unlist(), change, list().
   void list(const Pod& pod);
   void unlist(const Pod& pod);
+  static bool is_replica(const Pod& pod) { return !pod.spec.daemonset && !pod.leaving; }
   void end_flight(Pod& pod);
   void expire_starts(MonoTime now);
 

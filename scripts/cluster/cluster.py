@@ -124,7 +124,14 @@ class Cluster:
                             "TREE": self.settings["tree"], "KUBE": str(self.kube), "PAUSE": images.TOOLS,
                             "CGROUP": f"{guard.PREFIX}{self.run.name[4:]}/{name}", "HIERARCHIES": str(self.run / "hierarchies")}
         with open(folder / "node.log", "ab") as log:
-            self.nodes[name] = subprocess.Popen(["bash", str(HERE / "node.sh"), "enter"], env=env, stdout=log, stderr=log)
+            self.nodes[name] = subprocess.Popen([*self.pinned(number), "bash", str(HERE / "node.sh"), "enter"], env=env, stdout=log, stderr=log)
+
+    @staticmethod
+    def pinned(number):
+        """Restricts a node to its processors of DEMO_CPUS. Not by cpuset: a kubelet gives its pods all processors of the
+        machine, and its cgroup would refuse that."""
+        cpus = os.environ.get("DEMO_CPUS", "").split()[number - 1:number]
+        return ["taskset", "--cpu-list", *cpus] if cpus else []
 
     def switch_nodes(self):
         """The nodes' power switch: a node is off while its folder has the file `off`."""

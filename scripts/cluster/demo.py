@@ -9,6 +9,7 @@ Units    DEMO_BIN: folder with built programs; the demo then builds nothing
          DEMO_PORT: port of the page (default 8050, or a free one if that is in use)
          DEMO_SLEEP=0: no node sleeps (the default with DEMO_BARE); DEMO_SLEEP=1: nodes without work sleep
          DEMO_GRACE: silence after which a node is not Ready (default 15m)
+         DEMO_CPUS: processors of each node in order, as "0-1 0 1" (default: each node uses all)
          DEMO_IP: addresses of nodes, pods and Services: ipv4 (default), ipv6 or dual
          DEMO_GANGS=1: with the alpha API of gangs, scheduling.k8s.io/v1alpha1
          WATTLE_CLUSTER_CACHE (default ~/.cache/wattle/cluster): unpacked packages, images and the state of running nodes

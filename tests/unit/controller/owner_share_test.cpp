@@ -51,7 +51,7 @@ struct OwnerRig : DeciderRig {
     return names[static_cast<std::size_t>(std::max_element(answer.scores.begin(), answer.scores.end()) -
                                           answer.scores.begin())];
   }
-  void bind(const std::string& uid, const std::string& node) {
+  void bind(const std::string& uid, const std::string& node, bool leaving = false) {
     kube::Pod pod;
     pod.uid = pod.name = uid;
     pod.pod_namespace = "default";
@@ -59,6 +59,7 @@ struct OwnerRig : DeciderRig {
     pod.replica_of = kOwner;
     pod.cpu_request_cores = 0.01;
     pod.node_name = node;
+    pod.leaving = leaving;
     join->take({}, {{uid, std::make_shared<const kube::Pod>(pod), true}});
   }
   std::uint64_t replicas(const std::string& node, const std::string& uid = "asking") {
@@ -105,6 +106,33 @@ TEST_CASE("replicas count once, in flight or bound, until they go; other owners'
   rig.decider->placements().deleted("p1");
   rig.decider->placements().deleted("p3");
   CHECK(rig.replicas(first) == 0);
+}
+
+TEST_CASE("a replica that is being deleted does not count, and its successor may take its node") {
+  OwnerRig rig;
+  const std::string first = rig.ask("p1");
+  rig.bind("p1", first);
+  CHECK(rig.ask("p2") != first);
+  rig.decider->placements().deleted("p2");
+  rig.bind("p1", first, true);
+  CHECK(rig.replicas(first) == 0);
+  CHECK(rig.state.node_view(first)->pods == 1);  // it still occupies its place
+  CHECK(rig.ask("p3") == first);
+  CHECK(rig.replicas(first) == 1);
+  CHECK(rig.replicas(first, "p1") == 1);
+  rig.decider->placements().deleted("p1");
+  CHECK(rig.replicas(first) == 1);
+}
+
+TEST_CASE("a replica counts no longer if the controller first sees it while it is being deleted, or it has moved") {
+  OwnerRig rig;
+  rig.bind("p1", "n1", true);
+  CHECK(rig.replicas("n1") == 0);
+  rig.bind("p1", "n2", true);  // another list of the API server
+  CHECK(rig.replicas("n1") == 0);
+  CHECK(rig.replicas("n2") == 0);
+  rig.decider->placements().deleted("p1");
+  CHECK(rig.replicas("n2") == 0);
 }
 
 TEST_CASE("explain shows that a node has its share") {
