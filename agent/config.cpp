@@ -12,6 +12,7 @@
 #include "common/config.hpp"
 #include "common/http/access.hpp"
 #include "common/http/url.hpp"
+#include "common/tcp_endpoint.hpp"
 
 namespace wattle::agent {
 
@@ -244,6 +245,9 @@ Result<AgentConfig> read(config::Document document) {
 
   config::Section controller = root.section("controller");
   controller.read("endpoint", out.controller.endpoint);
+  if (!out.controller.endpoint.empty() && !can_connect_to(out.controller.endpoint))
+    controller.mistake("endpoint", "'" + out.controller.endpoint + "' is not an endpoint",
+                       "use tcp://HOST:PORT, for example tcp://controller:7460");
   const bool enrols = controller.has("enrol");
   if (enrols) read_enrol(controller.section("enrol"), out);
   controller.read("server_key", out.controller.server_key_file, !out.controller.endpoint.empty() && !enrols);

@@ -97,15 +97,20 @@ int run_app(const std::vector<std::string>& words, Surroundings& around) {
   declare(app, common, output, chosen);
   auto page = cmdline::asked_man_page(app, words);
   if (!page) page = cmdline::asked_completions(app, words, known_names(around));
+  const auto flushed = [&](int code) {
+    if (around.out.flush()) return code;
+    complain({common, around, ""}, {Errc::io, "stdout", "cannot be written", ""});
+    return kProblem;
+  };
   if (page) {
     around.out << *page;
-    return around.out.flush() ? kOk : kProblem;
+    return flushed(kOk);
   }
   const auto done = [&]() -> Outcome {
     try {
       app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
     } catch (const CLI::ParseError& error) {
-      if (!cmdline::is_misuse(app, error)) return app.exit(error, around.out, around.err);
+      if (!cmdline::is_misuse(app, error)) return flushed(app.exit(error, around.out, around.err));
       return misuse(cmdline::usage_error(app, error, around.name));
     }
     const std::string command = cmdline::typed_command(app);

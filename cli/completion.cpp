@@ -15,7 +15,8 @@ void declare_completion(CLI::App& command, Run& chosen) {
   };
   auto& options = runs<Options>(command, chosen, [](const Invocation& invocation, const Options& given) -> Outcome {
     invocation.around.out << cmdline::completion_script(given.shell, "wattle");
-    return invocation.around.out.flush() ? kOk : kProblem;
+    if (!invocation.around.out.flush()) return fail(Errc::io, "stdout", "cannot be written");
+    return kOk;
   });
   cmdline::declare_shell(command, options.shell);
 }

@@ -30,7 +30,8 @@ Outcome run_help(const Invocation& invocation, const CLI::App& program, const He
   }
   invocation.around.out << at->get_formatter()->make_help(
       at, before.empty() ? at->get_name() : before + " " + at->get_name(), CLI::AppFormatMode::Normal);
-  return invocation.around.out.flush() ? kOk : kProblem;
+  if (!invocation.around.out.flush()) return fail(Errc::io, "stdout", "cannot be written");
+  return kOk;
 }
 }  // namespace
 

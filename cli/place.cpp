@@ -86,6 +86,7 @@ Status add_next(const PlaceOptions& said, wire::Ask& ask) {
 }
 
 Result<wire::Ask> ask_of(const PlaceOptions& said) {
+  if (parse::trim(said.name).empty()) return fail(Errc::malformed, "NAME", "is empty", "name the workload");
   wire::Ask ask;
   ask.pod_uid = said.uid.empty() ? new_uid() : said.uid;
   ask.pod_name = said.name;
@@ -95,6 +96,9 @@ Result<wire::Ask> ask_of(const PlaceOptions& said) {
   WATTLE_TRY(ask.memory_request_bytes, quantity_of("--memory", said.memory));
   WATTLE_TRY(ask.latency_soft_ms, limit_ms("--latency-soft", said.latency_soft));
   WATTLE_TRY(ask.latency_hard_ms, limit_ms("--latency-hard", said.latency_hard));
+  if (ask.latency_soft_ms && ask.latency_hard_ms && *ask.latency_soft_ms > *ask.latency_hard_ms)
+    return fail(Errc::malformed, "--latency-soft", "is more than --latency-hard",
+                "use a soft limit below the hard one");
   ask.latency_target = said.latency_target;
   ask.candidates = said.nodes;
   WATTLE_TRY(const auto defer_ms, limit_ms("--defer", said.defer));

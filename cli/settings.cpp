@@ -1,9 +1,11 @@
 #include "cli/settings.hpp"
 
 #include <filesystem>
+#include <utility>
 
 #include "common/config.hpp"
 #include "common/parse.hpp"
+#include "common/tcp_endpoint.hpp"
 
 namespace wattle::cli {
 
@@ -23,8 +25,11 @@ std::chrono::milliseconds milliseconds_of(double seconds) {
 Status read_document(config::Document document, const std::string& home, Settings& out) {
   config::Section root = document.root();
   double timeout_s = static_cast<double>(out.timeout.count()) / 1000;
-  root.read("server", out.server);
-  root.read("feed", out.feed);
+  for (const auto& [key, endpoint] : {std::pair{"server", &out.server}, {"feed", &out.feed}}) {
+    root.read(key, *endpoint);
+    if (root.has(key) && !can_connect_to(*endpoint))
+      root.mistake(key, "'" + *endpoint + "' is not an endpoint", kEndpointFix);
+  }
   root.read("key", out.key_file);
   root.read("server_key", out.server_key_file);
   root.read("allow_list", out.allow_list_file);
@@ -82,6 +87,9 @@ Result<Settings> read_settings(const Invocation& invocation) {
   out.by_cluster =
       said.server.empty() && (!said.cluster.context.empty() ||
                               (!out.found && (said.cluster.given() || invocation.around.name == kKubectlPlugin)));
+  for (const auto& [option, endpoint] : {std::pair{"--server", &said.server}, {"--feed", &said.feed}})
+    if (!endpoint->empty() && !can_connect_to(*endpoint))
+      return fail(Errc::malformed, option, "'" + *endpoint + "' is not an endpoint", kEndpointFix);
   if (!said.server.empty()) out.server = said.server;
   if (!said.feed.empty()) out.feed = said.feed;
   if (out.feed.empty()) out.feed = feed_beside(out.server);

@@ -70,12 +70,45 @@ class Twice final : public YAML::EventHandler {
   std::vector<Level> open_;
 };
 
+// Finds the first value of a document.
+class FirstValue final : public YAML::EventHandler {
+ public:
+  void OnDocumentStart(const YAML::Mark&) override {}
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override { note(mark); }
+  void OnScalar(const YAML::Mark& mark, const std::string&, YAML::anchor_t, const std::string&) override { note(mark); }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {
+    note(mark);
+  }
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {
+    note(mark);
+  }
+  void OnMapEnd() override {}
+  int line = 0;  // 0: none
+
+ private:
+  void note(const YAML::Mark& mark) {
+    if (line == 0) line = mark.line + 1;
+  }
+};
+
 }  // namespace
 
 void find_twice(const std::string& text, const std::string& name, std::vector<std::pair<int, std::string>>& into) {
   std::istringstream again(text);
   Twice twice(name, into);
-  YAML::Parser(again).HandleNextDocument(twice);
+  YAML::Parser parser(again);
+  parser.HandleNextDocument(twice);
+  // yaml-cpp reads some malformed texts as an endless list of empty documents.
+  constexpr int kMostDocuments = 16;
+  FirstValue later;
+  for (int i = 0; i < kMostDocuments && later.line == 0 && parser.HandleNextDocument(later); ++i) {
+  }
+  if (later.line != 0)
+    into.emplace_back(later.line, name + ":" + std::to_string(later.line) +
+                                      ": a second document, which would be ignored (remove the line '---' above)");
 }
 
 }  // namespace wattle::config

@@ -1,4 +1,5 @@
-// config_twice: finds duplicate keys in the maps of a YAML text. yaml-cpp keeps both and returns the first.
+// config_twice: finds duplicate keys in the maps of a YAML text, and further documents. yaml-cpp keeps both keys and
+//          returns the first; of several documents it loads the first.
 // Errors   text that is not YAML throws as in yaml-cpp; only config.cpp calls this
 // Threads  any
 #pragma once

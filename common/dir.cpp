@@ -121,6 +121,7 @@ Result<std::string> File::read_all(std::size_t max_bytes) const {
 }
 
 Result<File> open_file(const std::string& path) {
+  if (path.empty()) return fail(Errc::not_found, "file name", "is empty");
   WATTLE_TRY(Fd fd, open_regular(AT_FDCWD, path.c_str(), [&] { return path; }));
   return File(std::move(fd), path);
 }
@@ -224,6 +225,7 @@ Result<std::uint64_t> Dir::link_count() const {
 }
 
 Status write_file_atomically(const std::string& path, std::string_view content, unsigned mode) {
+  if (path.empty()) return fail(Errc::not_found, "file name", "is empty");
   const std::string temporary = path + ".tmp." + std::to_string(::getpid());
   const auto give_up = [&](int error_number) {
     ::unlink(temporary.c_str());

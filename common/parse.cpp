@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 namespace wattle::parse {
@@ -55,23 +56,37 @@ std::optional<std::uint64_t> keyed_u64(std::string_view text, std::string_view k
 }
 
 namespace {
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
+
+// Like real(), but a number that is too large for a double is infinite.
+std::optional<double> maybe_infinite(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (end != text.data() + text.size() || error != std::errc::result_out_of_range) return real(text);
+  if (text.find("e-") != text.npos || text.find("E-") != text.npos) return 0;
+  return text.starts_with('-') ? -kInfinite : kInfinite;
+}
+
 template <std::size_t N>
 std::optional<double> with_suffix(std::string_view text,
                                   const std::array<std::pair<std::string_view, double>, N>& units) {
   std::size_t digits = 0;
   while (digits < text.size() && (text[digits] == '.' || (text[digits] >= '0' && text[digits] <= '9'))) ++digits;
-  const auto number = real(text.substr(0, digits));
+  const auto number = maybe_infinite(text.substr(0, digits));
   if (!number) return std::nullopt;
   const auto suffix = text.substr(digits);
   for (const auto& [name, factor] : units)
-    if (suffix == name && std::isfinite(*number * factor)) return *number * factor;
+    if (suffix == name) return *number * factor;
   return std::nullopt;
 }
 }  // namespace
 
 std::optional<double> quantity(std::string_view text) {
-  if (const auto plain = real(text); plain && *plain >= 0) return plain;  // accepts 1e3, too
-  static constexpr std::array<std::pair<std::string_view, double>, 14> kUnits{{{"", 1},
+  constexpr double kMost = 9223372036854775807.0;  // Kubernetes caps quantities at 2^63-1
+  if (text.size() > 1 && text.front() == '+' && text[1] != '-') text.remove_prefix(1);
+  // Decimal exponents are accepted, too: 1e3 and, unlike the unit E, 1E3.
+  if (const auto plain = maybe_infinite(text); plain && *plain >= 0) return std::min(*plain, kMost);
+  static constexpr std::array<std::pair<std::string_view, double>, 16> kUnits{{{"", 1},
                                                                                {"n", 1e-9},
                                                                                {"u", 1e-6},
                                                                                {"m", 1e-3},
@@ -80,19 +95,23 @@ std::optional<double> quantity(std::string_view text) {
                                                                                {"G", 1e9},
                                                                                {"T", 1e12},
                                                                                {"P", 1e15},
+                                                                               {"E", 1e18},
                                                                                {"Ki", 1024.0},
                                                                                {"Mi", 1048576.0},
                                                                                {"Gi", 1073741824.0},
                                                                                {"Ti", 1099511627776.0},
-                                                                               {"Pi", 1125899906842624.0}}};
-  return with_suffix(text, kUnits);
+                                                                               {"Pi", 1125899906842624.0},
+                                                                               {"Ei", 1152921504606846976.0}}};
+  const auto amount = with_suffix(text, kUnits);
+  return amount ? std::optional(std::min(*amount, kMost)) : std::nullopt;
 }
 
 std::optional<double> duration_s(std::string_view text) {
   if (const auto plain = real(text); plain && *plain == 0) return 0.0;
   static constexpr std::array<std::pair<std::string_view, double>, 6> kUnits{
       {{"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86'400}}};
-  return with_suffix(text, kUnits);
+  const auto span_s = with_suffix(text, kUnits);
+  return span_s && std::isfinite(*span_s) ? span_s : std::nullopt;
 }
 
 bool is_utf8(std::string_view text) {

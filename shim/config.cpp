@@ -1,14 +1,14 @@
 #include "shim/config.hpp"
 
 #include "common/config.hpp"
+#include "common/tcp_endpoint.hpp"
 
 namespace wattle::shim {
 namespace {
 
 void read_endpoint(config::Section& section, std::string_view key, std::string& out) {
   section.read(key, out);
-  if (!out.starts_with("tcp://") && !out.starts_with("ipc://"))
-    section.mistake(key, "'" + out + "' is not an endpoint", "for example tcp://controller:7462");
+  if (!can_connect_to(out)) section.mistake(key, "'" + out + "' is not an endpoint", kEndpointFix);
 }
 
 Result<ShimConfig> read(config::Document document) {

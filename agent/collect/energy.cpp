@@ -93,6 +93,7 @@ void EnergyMeter::open_sources(const AgentConfig& config, const std::optional<Pe
   };
   auto rapl = Rapl::open_(config.roots);
   note_source("rapl", rapl, [&] { return std::to_string(rapl->zone_count()) + " zones: " + rapl->zone_labels(); });
+  if (rapl && rapl->uncounted()) findings_.back() = lost("rapl", *rapl->uncounted());
   if (rapl) rapl_.emplace(std::move(*rapl));
   auto counters = PerfEnergy::open_(config.roots, perf);
   note_source("perf-power", counters,

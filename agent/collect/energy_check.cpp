@@ -62,6 +62,7 @@ void EnergyCheck::judge_counter(EnergySource source, DomainEnergy& domain, Durat
     return withhold(source, domain, domain.fault, "runs backwards: the value has decreased without a wrap");
   if (domain.fault == EnergyFault::jump)
     return withhold(source, domain, domain.fault, "jumps: it rose by more than the hardware can draw");
+  if (domain.fault == EnergyFault::uncounted) return withhold(source, domain, domain.fault, std::string(kUncounted));
   if (!domain.energy_uj) return;
   const double most_w = max_power_w(source, domain.kind);
   const double power_w = static_cast<double>(*domain.energy_uj) / (std::max(seconds(interval), 1e-9) * 1e6);

@@ -29,6 +29,9 @@
 
 namespace wattle::agent {
 
+inline constexpr std::string_view kUncounted =
+    "cannot be counted: its energy_uj or max_energy_range_uj is missing or unreadable";
+
 // Report about a counter that stands still, runs backwards, jumps or disagrees.
 struct EnergyDoubt {
   EnergySource source = EnergySource::none;

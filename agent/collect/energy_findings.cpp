@@ -41,8 +41,8 @@ void EnergyMeter::note_findings() {
     const auto found = std::ranges::find(findings_, name, &Finding::source);
     if (found == findings_.end()) continue;
     found->why = (found->ok ? "" : found->why + "; ") + doubt.label + " " + doubt.why;
+    if (found->ok) found->fix = "";
     found->ok = false;
-    found->fix = "";
   }
   const std::string measured = measured_by(noted_), model = "estimated from utilisation, " + model_.origin;
   if (measured.empty()) interval_.source = EnergySource::estimated;
@@ -77,7 +77,9 @@ void EnergyMeter::look_for_still_counters() {
         if (domain.energy_uj.value_or(0) > 0) moved.emplace(i, domain.label);
         if (counts && !moved.contains({i, domain.label}))
           noted_.push_back({kOrder[i], domain.kind, domain.label,
-                            "does not advance while the machine runs; the agent estimates its energy instead"});
+                            domain.fault == EnergyFault::uncounted
+                                ? std::string(kUncounted)
+                                : "does not advance while the machine runs; the agent estimates its energy instead"});
       }
     if (!noted_.empty()) std::this_thread::sleep_for(std::chrono::milliseconds(50));
   } while (!noted_.empty() && clock.mono() - began < kStandsStill);

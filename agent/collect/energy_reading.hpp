@@ -20,7 +20,8 @@ namespace wattle::agent {
 enum class EnergyKind : std::uint8_t { package, core, uncore, dram, psys, other };
 
 // Why a counter's difference is not energy; the source finds the first two, because it knows the counter's range.
-enum class EnergyFault : std::uint8_t { none, backwards, jump, still, disagrees };
+// `uncounted`: the hardware has the domain, but its counter cannot be read or has no range.
+enum class EnergyFault : std::uint8_t { none, backwards, jump, still, disagrees, uncounted };
 
 struct DomainEnergy {
   std::string label;  // "package-0", "dram-0", "psys"

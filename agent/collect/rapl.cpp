@@ -47,6 +47,7 @@ std::string RaplDomain::label() const {
   else if (!parent.empty())
     text += "@" + parent;
   if (die) text += "-die-" + std::to_string(*die);
+  if (!zone.empty()) text += "@" + zone;
   return text;
 }
 
@@ -111,10 +112,13 @@ Result<Rapl> Rapl::open_(const Roots& roots) {
                 "virtual machines have no RAPL; on hardware load intel_rapl_msr, in a container mount the host's /sys");
   Rapl rapl(std::move(*powercap), agent::dies_show_socket(roots));
   WATTLE_TRY(rapl.listed_, rapl.list());
-  const auto denied = rapl.take_up(rapl.listed_, false);
-  if (!rapl.zones_.empty()) return rapl;
-  if (denied) return fail(Errc::denied, denied->subject, denied->what, "run as root or with CAP_DAC_READ_SEARCH");
-  return fail(Errc::not_found, path, "no zone counts energy",
+  rapl.take_up(rapl.listed_);
+  if (std::ranges::any_of(rapl.zones_, [](const Zone& zone) { return zone.energy.has_value(); })) return rapl;
+  const auto& why = rapl.uncounted_;
+  if (why && why->code == Errc::denied)
+    return fail(Errc::denied, why->subject, why->what, "run as root or with CAP_DAC_READ_SEARCH");
+  return fail(Errc::not_found, path,
+              "no zone counts energy" + (why ? " (" + why->subject + ": " + why->what + ")" : ""),
               "virtual machines have no RAPL; on hardware load intel_rapl_msr");
 }
 
@@ -127,14 +131,31 @@ Result<std::vector<std::string>> Rapl::list() const {
   return ids;
 }
 
-std::optional<Error> Rapl::take_up(const std::vector<std::string>& ids, bool keep_denied) {
+void Rapl::open_counter(Zone& zone) {
+  const auto note = [&](Error why) {
+    if (!uncounted_) uncounted_ = std::move(why);
+  };
+  const auto range_text = powercap_.read_file(zone.id + "/max_energy_range_uj", 64);
+  const auto range = range_text ? parse::u64(parse::trim(*range_text)) : std::nullopt;
+  if (!range || *range == 0)
+    return note(range_text ? Error{Errc::malformed, powercap_.path() + "/" + zone.id + "/max_energy_range_uj",
+                                   "is not a positive number", ""}
+                           : range_text.error());
+  auto counter = HeldFile::open_(powercap_, zone.id + "/energy_uj");
+  if (!counter) return note(counter.error());
+  zone.max_energy_uj = *range;
+  zone.max_power_w = max_power_w(powercap_, zone.id, zone.domain.kind);
+  zone.energy.emplace(std::move(*counter));
+}
+
+void Rapl::take_up(const std::vector<std::string>& ids) {
   std::map<std::string, RaplDomain, std::less<>> named;  // zone id -> domain
   for (const auto& id : ids) {
     const auto name = powercap_.read_file(id + "/name", 256);
     if (!name) continue;  // zones without a name exist
     if (auto domain = parse_zone_name(*name)) named.emplace(id, std::move(*domain));
   }
-  std::optional<Error> denied;
+  uncounted_.reset();
   for (const bool mmio : {false, true}) {  // MSR first: their MMIO twins count the same energy
     for (auto& entry : named) {
       const std::string& id = entry.first;
@@ -151,26 +172,28 @@ std::optional<Error> Rapl::take_up(const std::vector<std::string>& ids, bool kee
       if (dies_show_socket_) domain.die.reset();
       if (mmio && domain.parent.starts_with("intel-rapl-mmio"))  // its twin's parent has the same form of name
         domain.parent = "intel-rapl" + domain.parent.substr(15);
-      const auto twin =
-          std::find_if(zones_.begin(), zones_.end(), [&](const Zone& zone) { return zone.domain == domain; });
-      if (twin != zones_.end() && (twin->energy || twin->id != id)) continue;
-      const auto range_text = powercap_.read_file(id + "/max_energy_range_uj", 64);
-      const auto range = range_text ? parse::u64(parse::trim(*range_text)) : std::nullopt;
-      if (!range || *range == 0) continue;  // a zone that limits power without counting energy
-      auto counter = HeldFile::open_(powercap_, id + "/energy_uj");
-      if (!counter && counter.error().code == Errc::denied) denied = counter.error();
-      if (twin != zones_.end()) {
-        if (counter) twin->energy.emplace(std::move(*counter));
+      const auto held = std::ranges::find(zones_, id, &Zone::id);
+      if (held != zones_.end()) {
+        if (!held->energy) open_counter(*held);
         continue;
       }
-      if (!counter && !(keep_denied && counter.error().code == Errc::denied)) continue;
-      Zone zone{id,           domain,      domain.label(), *range, max_power_w(powercap_, id, domain.kind),
-                std::nullopt, std::nullopt};
-      if (counter) zone.energy.emplace(std::move(*counter));
-      zones_.push_back(std::move(zone));
+      const auto twin = std::ranges::find(zones_, domain, &Zone::domain);
+      // A control type has one zone for each counter, so a second zone of the same name is another counter.
+      const bool namesake = twin != zones_.end() && is_mmio(twin->id) == mmio && !dies_show_socket_;
+      if (twin != zones_.end() && twin->energy && !namesake) continue;
+      if (namesake) domain.zone = id;
+      Zone zone{id, domain, domain.label(), 0, 0, std::nullopt, std::nullopt};
+      open_counter(zone);
+      const bool part_of_sum =
+          domain.kind == EnergyKind::package || domain.kind == EnergyKind::dram || domain.kind == EnergyKind::psys;
+      if (twin != zones_.end() && !namesake) {
+        if (zone.energy) *twin = std::move(zone);
+      } else if (zone.energy || part_of_sum) {
+        zones_.push_back(std::move(zone));
+      }
     }
   }
-  return denied;
+  if (std::ranges::all_of(zones_, [](const Zone& zone) { return zone.energy.has_value(); })) uncounted_.reset();
 }
 
 void Rapl::look_again(MonoTime now, CollectErrors& errors) {
@@ -183,7 +206,8 @@ void Rapl::look_again(MonoTime now, CollectErrors& errors) {
   if (!ids || (*ids == listed_ && all_open)) return;
   listed_ = std::move(*ids);
   std::erase_if(zones_, [&](const Zone& zone) { return !std::binary_search(listed_.begin(), listed_.end(), zone.id); });
-  if (const auto denied = take_up(listed_, true)) errors.emplace_back("rapl", *denied);
+  take_up(listed_);
+  if (uncounted_) errors.emplace_back("rapl", *uncounted_);
 }
 
 std::string Rapl::zone_labels() const {
@@ -208,7 +232,10 @@ void Rapl::read(EnergyReadings& out, std::vector<std::pair<std::string, std::uin
     reading.gap = false;
     reading.fault = EnergyFault::none;
 
-    if (!zone.energy) continue;
+    if (!zone.energy) {
+      reading.fault = EnergyFault::uncounted;
+      continue;
+    }
     const auto text = zone.energy->read_from(powercap_, scratch);
     const auto counter = text ? parse::u64(parse::trim(*text)) : std::nullopt;
     if (!counter) {

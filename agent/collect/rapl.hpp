@@ -4,7 +4,8 @@
 // Units    uJ
 // Errors   open_: not_found (no zone), denied (energy_uj is for root since CVE-2020-8694). After a failed read a zone
 //          has no value for that interval and the next. Every kLookAgain, new zones are added and removed ones are
-//          dropped; a new one that cannot be opened is reported as a domain without a reading
+//          dropped. A package, dram or psys whose counter or range is missing is a domain with the fault `uncounted`,
+//          so that the other zones are not taken for the whole machine
 // Cost     1 pread per zone; a listing per kLookAgain;  Threads  single owner
 //
 // psys contains package, package contains core and uncore, dram is separate from the package. A second platform zone is
@@ -35,6 +36,7 @@ struct RaplDomain {
   std::optional<unsigned> socket;
   std::optional<unsigned> die;
   std::string parent;
+  std::string zone;  // id of a zone that has the same name as an earlier one of its control type
 
   bool operator==(const RaplDomain&) const = default;
   // "package-0", "package-0-die-1", "dram-0", "psys"
@@ -79,6 +81,8 @@ class Rapl {
   std::size_t zone_count() const { return zones_.size(); }
   // "package-0, core-0, dram-0"
   std::string zone_labels() const;
+  // Returns why the first uncounted zone is not counted.
+  const std::optional<Error>& uncounted() const { return uncounted_; }
 
  private:
   struct Zone {
@@ -87,12 +91,13 @@ class Rapl {
     std::string label;
     std::uint64_t max_energy_uj = 0;
     double max_power_w = 0;
-    std::optional<HeldFile> energy;  // no value: added later, and cannot be opened
+    std::optional<HeldFile> energy;  // no value: cannot be counted
     std::optional<ZoneSample> prev;
   };
   Rapl(Dir powercap, bool dies_show_socket) : powercap_(std::move(powercap)), dies_show_socket_(dies_show_socket) {}
-  // Adds new zones. Returns why one could not be opened.
-  std::optional<Error> take_up(const std::vector<std::string>& ids, bool keep_denied);
+  // Adds new zones.
+  void take_up(const std::vector<std::string>& ids);
+  void open_counter(Zone& zone);
   Result<std::vector<std::string>> list() const;
   void look_again(MonoTime now, CollectErrors& errors);
 
@@ -101,6 +106,7 @@ class Rapl {
   std::vector<Zone> zones_;
   std::vector<std::string> listed_;  // ids at the last look, sorted
   std::optional<MonoTime> looked_at_;
+  std::optional<Error> uncounted_;
 };
 
 }  // namespace wattle::agent

@@ -1,5 +1,6 @@
 #include "cli/requests/record.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -64,8 +65,10 @@ std::optional<double> amount_of(const std::map<std::string, std::string>& sizes,
 }
 
 std::string quantity_text(const std::string& resource, double amount) {
-  return resource == "cpu" ? std::to_string(static_cast<long long>(std::ceil(amount * kMilliPerUnit - 1e-6))) + "m"
-                           : std::to_string(static_cast<long long>(std::ceil(amount / kBytesPerMiB - 1e-6))) + "Mi";
+  constexpr double kMost = 9e18;  // in the range of the integer
+  const double units = resource == "cpu" ? amount * kMilliPerUnit : amount / kBytesPerMiB;
+  return std::to_string(static_cast<long long>(std::ceil(std::min(units, kMost) - 1e-6))) +
+         (resource == "cpu" ? "m" : "Mi");
 }
 
 Sizes Sizes::of(const View& resources) {

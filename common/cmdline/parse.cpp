@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <iostream>
 
 #include "common/cmdline/completion.hpp"
 #include "common/cmdline/usage.hpp"
@@ -10,17 +11,25 @@
 namespace wattle::cmdline {
 
 std::optional<int> parse(CLI::App& app, int argc, const char* const* argv, AskedPage asked) {
+  const auto flushed = [&](int code) {
+    if (std::cout.flush() && std::fflush(stdout) == 0) return code;
+    std::fprintf(stderr, "%s\n",
+                 error_line(app.get_name().substr(0, app.get_name().find(' ')), "",
+                            {Errc::io, "stdout", "cannot be written", ""})
+                     .c_str());
+    return 1;
+  };
   const std::vector<std::string> words(argv + 1, argv + argc);
   auto page = asked(app, words);
   if (!page) page = asked_completions(app, words);
   if (page) {
     std::fputs(page->c_str(), stdout);
-    return 0;
+    return flushed(0);
   }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (!is_misuse(app, error)) return app.exit(error);
+    if (!is_misuse(app, error)) return flushed(app.exit(error));
     // A command with its own parser has a name such as "wattle-sim train".
     const std::string called = app.get_name();
     const auto blank = called.find(' ');

@@ -39,7 +39,7 @@ Result<LabelSelector::Requirement> LabelSelector::requirement_of(std::string_vie
   };
   Requirement out;
   std::string_view key = whole, values;
-  const auto open = whole.find('('), sign = whole.find('=');
+  const auto open = whole.find('('), sign = whole.find('='), order = whole.find_first_of("<>");
   if (whole.starts_with('!')) {
     out.kind = Kind::absent;
     key = parse::trim(key.substr(1));
@@ -56,10 +56,15 @@ Result<LabelSelector::Requirement> LabelSelector::requirement_of(std::string_vie
     key = parse::trim(std::string_view(whole).substr(0, unequal ? sign - 1 : sign));
     const bool twice = !unequal && whole.substr(sign + 1).starts_with('=');
     values = std::string_view(whole).substr(sign + (twice ? 2 : 1));
+  } else if (order != std::string::npos) {
+    out.kind = whole[order] == '>' ? Kind::above : Kind::below;
+    key = parse::trim(std::string_view(whole).substr(0, order));
+    values = parse::trim(std::string_view(whole).substr(order + 1));
+    if (!wattle::parse::integer<std::int64_t>(values)) return wrong("compares with something that is no whole number");
   }
   if (!is_word(key, false)) return wrong("has no valid key");
   out.key = key;
-  if (out.kind != Kind::in && out.kind != Kind::not_in) return out;
+  if (out.kind == Kind::exists || out.kind == Kind::absent) return out;
   for (const std::string_view value : split(values)) {
     out.values.emplace_back(parse::trim(value));
     if (!is_word(out.values.back(), true)) return wrong("has an invalid value");
@@ -82,6 +87,11 @@ bool LabelSelector::matches(const std::map<std::string, std::string>& labels) co
     const auto found = labels.find(one.key);
     if (one.kind == Kind::exists || one.kind == Kind::absent)
       return (found != labels.end()) == (one.kind == Kind::exists);
+    if (one.kind == Kind::above || one.kind == Kind::below) {
+      const auto label = found == labels.end() ? std::nullopt : wattle::parse::integer<std::int64_t>(found->second);
+      const auto limit = wattle::parse::integer<std::int64_t>(one.values.front());
+      return label && limit && (one.kind == Kind::above ? *label > *limit : *label < *limit);
+    }
     const bool is_in = found != labels.end() && std::ranges::find(one.values, found->second) != one.values.end();
     return is_in == (one.kind == Kind::in);
   });

@@ -1,7 +1,7 @@
 // label_selector: parses a label selector in kubectl's notation, and matches labels against it.
 // Source   https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors
 // Accepts  requirements separated by commas: key=value, key==value, key!=value, key, !key, key in (a, b),
-//          key notin (a, b). != and notin also match labels without the key
+//          key notin (a, b), key>8, key<8. != and notin also match labels without the key; > and < match whole numbers
 // Errors   malformed, naming the requirement and a fix
 // Threads  values
 #pragma once
@@ -24,7 +24,7 @@ class LabelSelector {
   bool empty() const { return requirements_.empty(); }
 
  private:
-  enum class Kind : std::uint8_t { exists, absent, in, not_in };
+  enum class Kind : std::uint8_t { exists, absent, in, not_in, above, below };
   struct Requirement {
     Kind kind = Kind::exists;
     std::string key;

@@ -14,6 +14,9 @@ void add(std::string& selector, const std::string& requirement) {
   selector += requirement;
 }
 
+// A node never matches both.
+constexpr const char* kNoNode = "none,!none";
+
 // Empty if it cannot be said as a requirement.
 std::string requirement_of(const json& expression) {
   const std::string key = text_of(expression, "key"), how = text_of(expression, "operator");
@@ -21,11 +24,22 @@ std::string requirement_of(const json& expression) {
   if (how == "Exists") return key;
   if (how == "DoesNotExist") return "!" + key;
   const json& values = member(expression, "values");
-  if ((how != "In" && how != "NotIn") || !values.is_array()) return {};
+  if (!values.is_array()) return {};
+  if (how == "Gt" || how == "Lt")
+    return values.size() == 1 && values.front().is_string() ? key + (how == "Gt" ? ">" : "<") + values.front().string()
+                                                            : std::string();
+  if (how != "In" && how != "NotIn") return {};
   std::string list;
   for (const json& value : values)
     if (value.is_string()) add(list, value.string());
   return key + (how == "In" ? " in (" : " notin (") + list + ")";
+}
+
+// A term without requirements matches no node.
+bool is_empty(const json& term) {
+  for (const char* kind : {"matchExpressions", "matchFields"})
+    if (const json& list = member(term, kind); list.is_array() && !list.empty()) return false;
+  return true;
 }
 
 std::string selector_of(const json& term, std::string selector) {
@@ -50,7 +64,9 @@ std::vector<std::string> read_node_terms(const json& spec) {
   const json& affinity = member(member(spec, "affinity"), "nodeAffinity");
   const json& terms = member(member(affinity, "requiredDuringSchedulingIgnoredDuringExecution"), "nodeSelectorTerms");
   if (terms.is_array())
-    for (const json& term : terms) out.push_back(selector_of(term, all));
+    for (const json& term : terms)
+      if (!is_empty(term)) out.push_back(selector_of(term, all));
+  if (out.empty() && terms.is_array() && !terms.empty()) return {kNoNode};
   if (out.empty()) out.push_back(all);
   std::size_t bytes = 0;
   for (const std::string& one : out) {

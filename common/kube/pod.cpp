@@ -19,7 +19,7 @@ constexpr std::size_t kMaxLabelsBytes = 4096;
 constexpr std::size_t kMaxShownBytes = 64;  // for a value shown in a problem
 constexpr std::size_t kMaxIdsBytes = 4096;
 constexpr std::size_t kIdDigits = 12;
-constexpr double kMaxQuantity = 1e18;  // an exabyte; sums of much larger values may not be finite
+constexpr double kMaxQuantity = 1e18;  // an exabyte; more fits nowhere either, and sums stay finite
 
 void problem(Pod& pod, const std::string& what) { pod.problems.push_back(what); }
 
@@ -29,7 +29,7 @@ double quantity_of(const json& resources, const char* resource, const std::strin
   std::optional<double> amount;
   if (value.is_string()) amount = parse::quantity(value.string());
   if (value.is_number() && value.get<double>() >= 0) amount = value.get<double>();
-  if (amount && *amount <= kMaxQuantity) return *amount;
+  if (amount) return std::min(*amount, kMaxQuantity);
   problem(pod, where + "." + resource + ": " + shortened(value.dump(), kMaxShownBytes) +
                    " is not a quantity; counted as 0 (for example 250m or 64Mi)");
   return 0;
@@ -48,17 +48,17 @@ Request most_of(const Request& a, const Request& b) {
   return {std::max(a.cpu_cores, b.cpu_cores), std::max(a.memory_bytes, b.memory_bytes)};
 }
 
-// Requested, allocated and actual resources differ while requests change; a scheduler counts the largest, without
-// infeasible requests.
+// Requested, allocated and actual resources differ while requests change; a scheduler counts the largest that can be.
 Request request_of(const json& container, const json& statuses, const std::string& where, Pod& pod) {
   const Request asked =
       resources_of(member(member(container, "resources"), "requests"), where + ".resources.requests", pod);
-  if (pod.resize == PodResize::none || !statuses.is_array()) return asked;
+  if (!statuses.is_array()) return asked;
   for (const json& status : statuses) {
     const json& allocated = member(status, "allocatedResources");
-    if (allocated.is_null() || text_of(status, "name") != text_of(container, "name")) continue;
-    const Request has = most_of(resources_of(allocated, where + " allocated", pod),
-                                resources_of(member(member(status, "resources"), "requests"), where + " has", pod));
+    const json& actual = member(member(status, "resources"), "requests");
+    if ((allocated.is_null() && actual.is_null()) || text_of(status, "name") != text_of(container, "name")) continue;
+    const Request has =
+        most_of(resources_of(allocated, where + " allocated", pod), resources_of(actual, where + " has", pod));
     return pod.resize == PodResize::infeasible ? has : most_of(asked, has);
   }
   return asked;

@@ -129,6 +129,8 @@ COMMANDS = {
         ("too big", "fleet", ("batch", "--cpu", "4000"), 1, r"^no node for batch: no candidate is feasible: cpu does not fit"),
         ("no amount", "fleet", ("batch", "--cpu", "much"), 2, r"--cpu: 'much' is not a quantity \(for example 250m, 1\.5, 64Mi or 2Gi\)"),
         ("no time", "fleet", ("batch", "--cpu", "1", "--latency-soft", "quick"), 2, r"--latency-soft: 'quick' is not a duration \(for example 20ms or 1s\)"),
+        ("limits that contradict", "fleet", ("batch", "--cpu", "1", "--latency-soft", "30ms", "--latency-hard", "10ms"), 2, r"--latency-soft: is more than --latency-hard \(use a soft limit below the hard one\)"),
+        ("no name", "fleet", ("", "--cpu", "1"), 2, r"NAME: is empty \(name the workload\)"),
         ("with what comes next", "fleet", ("batch", "--cpu", "100m", "--nodes", "{node}", "--next", "1,1Gi", "--next", "2,1Gi,big"), 0, r"^{node}\n"),
         ("no next", "fleet", ("batch", "--cpu", "1", "--next", "4"), 2, r"--next: '4' is not CPU,MEMORY \(for example 4,8Gi or 4,8Gi,APP\)"),
         ("no time to wait", "fleet", ("batch", "--cpu", "1", "--defer", "later"), 2, r"--defer: 'later' is not a duration"),

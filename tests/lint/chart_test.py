@@ -103,6 +103,9 @@ REFUSED = {
     "days learned by no shard": ({"improve": {"claim": "mine", "shards": 0}}, "shards"),
     "no way out to the API server": ({"networkPolicy": {"egress": {"enabled": True}}}, "networkPolicy.egress.apiServer"),
 }
+# A section whose lines are all comments is null, and Helm then removes its defaults.
+REFUSED |= {f"nothing below {name}": ({name: None}, f"missing property '{name}'") for name in ("sleep", "agent", "scheduler", "networkPolicy")}
+REFUSED |= {f"nothing below {part}.config": ({part: {"config": None}}, "missing property 'config'") for part in ("agent", "controller", "shim")}
 
 
 def check_schema(schema, values, at=""):

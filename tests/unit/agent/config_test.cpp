@@ -87,7 +87,7 @@ TEST_CASE("every mistake is named at once") {
   const auto config = parse_config(R"(
 tick: 50ms
 nodes: x
-controller: {endpoint: "tcp://c:1"}
+controller: {endpoint: "tcp://c:70000"}
 probes: [{name: a, url: "tcp://h:0"}, {name: a, url: "tcp://h:1"}]
 estimate: {idle_w: 5}
 echo: {address: 0.0.0.0}
@@ -97,8 +97,8 @@ pod_parents: [jobs]
   REQUIRE_FALSE(config.has_value());
   const std::string message = config.error().message();
   CAPTURE(message);
-  for (const char* part : {"tick", "nodes", "controller.server_key", "controller.key", "probes[0].url", "echo.port",
-                           "'a' is a duplicate", "max_w", "'jobs'"})
+  for (const char* part : {"tick", "nodes", "'tcp://c:70000' is not an endpoint", "controller.server_key",
+                           "controller.key", "probes[0].url", "echo.port", "'a' is a duplicate", "max_w", "'jobs'"})
     CHECK_MESSAGE(message.find(part) != std::string::npos, part);
 }
 

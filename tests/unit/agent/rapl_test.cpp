@@ -257,6 +257,72 @@ TEST_CASE("a machine without powercap, or with zones that count nothing, is not 
   CHECK_FALSE(Rapl::open_(Roots::below(limits.path())));
 }
 
+TEST_CASE("a zone that cannot be counted is a domain without a value, so that the others are not the whole") {
+  for (const char* how : {"no range", "range 0", "range text", "no counter"}) {
+    CAPTURE(how);
+    const Tree tree;
+    const std::string at = "sys/class/powercap/intel-rapl:1/";
+    zone(tree, "intel-rapl:0", "package-0", 100);
+    zone(tree, "intel-rapl:1", "package-1", 100);
+    if (how == std::string("no range")) tree.remove(at + "max_energy_range_uj");
+    if (how == std::string("range 0")) tree.put(at + "max_energy_range_uj", "0\n");
+    if (how == std::string("range text")) tree.put(at + "max_energy_range_uj", "much\n");
+    if (how == std::string("no counter")) tree.remove(at + "energy_uj");
+    RaplReader reader(tree);
+    REQUIRE(reader.rapl->uncounted());
+    CHECK(reader.rapl->uncounted()->subject.find(at + (how[0] == 'r' || how[3] == 'r' ? "max_energy" : "energy_uj")) !=
+          std::string::npos);
+    reader.read(0s);
+    zone(tree, "intel-rapl:0", "package-0", 103);
+    reader.read(1s);
+    CHECK(reader.energy_uj("package-0") == 3);
+    REQUIRE(reader.readings.size() == 2);
+    CHECK(reader.readings[1].label == "package-1");
+    CHECK_FALSE(reader.readings[1].energy_uj);
+    CHECK(reader.readings[1].fault == EnergyFault::uncounted);
+
+    zone(tree, "intel-rapl:1", "package-1", 500);  // the kernel has got it
+    reader.read(kLookAgain);
+    CHECK_FALSE(reader.rapl->uncounted());
+    zone(tree, "intel-rapl:1", "package-1", 507);
+    reader.read(1s);
+    CHECK(reader.energy_uj("package-1") == 7);
+  }
+}
+
+TEST_CASE("a twin counts for a zone that cannot be counted") {
+  const Tree tree;
+  zone(tree, "intel-rapl:0", "package-0", 100);
+  tree.remove("sys/class/powercap/intel-rapl:0/max_energy_range_uj");
+  zone(tree, "intel-rapl-mmio:0", "package-0", 100);
+  RaplReader reader(tree);
+  CHECK_FALSE(reader.rapl->uncounted());
+  reader.read(0s);
+  zone(tree, "intel-rapl-mmio:0", "package-0", 109);
+  reader.read(1s);
+  CHECK(reader.readings.size() == 1);
+  CHECK(reader.energy_uj("package-0") == 9);
+}
+
+TEST_CASE("zones of one control type with the same name are counters of their own, and each is counted once") {
+  const Tree tree;
+  zone(tree, "intel-rapl:0", "package-0", 100);
+  zone(tree, "intel-rapl:0:0", "dram", 10);
+  zone(tree, "intel-rapl:1", "package-0", 200);
+  zone(tree, "intel-rapl:1:0", "dram", 20);
+  zone(tree, "intel-rapl-mmio:0", "package-0", 100);
+  RaplReader reader(tree);
+  CHECK(reader.rapl->zone_labels() == "package-0, dram-0, package-0@intel-rapl:1, dram-0@intel-rapl:1:0");
+  reader.read(0s);
+  reader.read(kLookAgain);
+  CHECK(reader.rapl->zone_count() == 4);
+  zone(tree, "intel-rapl:0", "package-0", 105);
+  zone(tree, "intel-rapl:1", "package-0", 207);
+  reader.read(1s);
+  CHECK(reader.energy_uj("package-0") == 5);
+  CHECK(reader.energy_uj("package-0@intel-rapl:1") == 7);
+}
+
 TEST_CASE("zone names that are not known stay themselves, and garbage is none") {
   CHECK(parse_zone_name("psys\n")->kind == EnergyKind::psys);
   CHECK(parse_zone_name("package-1-die-3")->label() == "package-1-die-3");

@@ -20,6 +20,18 @@ Result<Settings> settings_of(Outside& outside, const CommonOptions& common) {
 }
 }  // namespace
 
+TEST_CASE("an endpoint that nothing can connect to is refused by its option or key") {
+  const Folder folder;
+  Outside outside;
+  CommonOptions said;
+  said.server = "tcp://a:99999";
+  CHECK(settings_of(outside, said).error().message().find("--server: 'tcp://a:99999' is not an endpoint") !=
+        std::string::npos);
+  outside.variables["WATTLE_CONFIG"] = folder / "cli.yaml";
+  std::ofstream(folder / "cli.yaml") << "feed: tcp://a\n";
+  CHECK(settings_of(outside, {}).error().message().find("feed: 'tcp://a' is not an endpoint") != std::string::npos);
+}
+
 TEST_CASE("the command line goes before the file, and the file before the defaults") {
   const Folder folder;
   Outside outside;

@@ -102,6 +102,20 @@ TEST_CASE("a key that is there twice is a mistake, wherever it stands") {
   CHECK(read("targets: [count, count]\ncontroller:\n  endpoint: count\ncount: 4\n", out));
 }
 
+TEST_CASE("a second document is a mistake, and markers around a single one are none") {
+  const std::string what = "a second document, which would be ignored (remove the line '---' above)";
+  check_mistake("count: 3\n---\non: true\n", "agent.yaml:3: " + what);
+  check_mistake("count: 3\n...\n---\n# c\n\non: true\n", "agent.yaml:6: " + what);
+  check_mistake("---\n---\ncount: 3\n", "agent.yaml:3: " + what);
+  check_mistake("count: 3\n--- [a]\n", "agent.yaml:2: " + what);
+  for (const char* text :
+       {"---\ncount: 4\n", "count: 4\n---\n", "--- # a\ncount: 4\n...\n", "count: 4\n---\n---\n# c\n"}) {
+    Options out;
+    CHECK_MESSAGE(read(text, out), text);
+    CHECK(out.count == 4);
+  }
+}
+
 TEST_CASE("aliases that would be followed for ever, or very often, are words to the search for what is there twice") {
   std::string text = "a0: &a0 [x, x]\n";
   for (int i = 1; i < 40; ++i)

@@ -140,6 +140,8 @@ TEST_CASE("a path that is no file is reported at once, and nothing waits for it"
     }
   }
   CHECK(read_file("/dev/null").error().what == "is a device, not a file");
+  for (const Error& error : {read_file("").error(), write_file_atomically("", "a").error()})
+    CHECK(error.message().find("file name: is empty") != std::string::npos);
   CHECK(check_regular(temp.file("none")));
   CHECK(read_file(temp.file("none")).error().code == Errc::not_found);
   REQUIRE(write_file_atomically(temp.file("fifo"), "now a file\n"));

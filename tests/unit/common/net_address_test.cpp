@@ -1,4 +1,5 @@
 #include "common/net_address.hpp"
+#include "common/tcp_endpoint.hpp"
 
 #include <doctest/doctest.h>
 
@@ -32,6 +33,16 @@ TEST_CASE("a host's addresses are each there once; a name without any is an erro
   const auto none = resolve_host("no such host", 7);
   REQUIRE_FALSE(none);
   CHECK(none.error().subject == "no such host");
+}
+
+TEST_CASE("an address that no program can connect to is refused where it is configured") {
+  for (const char* good : {"tcp://controller:7460", "tcp://10.0.0.1:1", "tcp://[2001:db8::1]:65535",
+                           "tcp://[fe80::1%eth0]:7460", "tcp://10.0.0.2:0;10.0.0.1:7460", "ipc:///run/socket"})
+    CHECK_MESSAGE(can_connect_to(good), good);
+  for (const char* bad :
+       {"", "tcp://", "tcp://a", "tcp://a:0", "tcp://a:-1", "tcp://a:+5", "tcp://a: 5", "tcp://a:65536", "tcp://*:7460",
+        "tcp://a b:1", "tcp://a:1/path", "tcp://a/b:1", "tcp://[::1:1", "udp://a:1", "TCP://a:1", "a:1", "ipc://"})
+    CHECK_FALSE_MESSAGE(can_connect_to(bad), bad);
 }
 
 TEST_CASE("an endpoint is taken apart, with and without brackets, and anything else is none") {

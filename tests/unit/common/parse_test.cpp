@@ -51,14 +51,23 @@ TEST_CASE("a quantity reads as Kubernetes means it") {
   CHECK(parse::quantity("1G") == 1e9);
   CHECK(parse::quantity("100n").value() == doctest::Approx(1e-7));
   CHECK(parse::quantity("0") == 0.0);
-  for (const char* text : {"", "-1", "-1m", "1x", "m", "1 Gi", "1GiB", "nan", "1..5", "1m5"})
+  CHECK(parse::quantity("2E") == 2e18);
+  CHECK(parse::quantity("1E3") == 1000.0);
+  CHECK(parse::quantity("1Ei") == 1152921504606846976.0);
+  CHECK(parse::quantity("+2") == 2.0);
+  CHECK(parse::quantity("+.5Ki") == 512.0);
+  CHECK(parse::quantity("500e-3") == 0.5);
+  CHECK(parse::quantity("1e-400") == 0.0);
+  for (const char* text : {"", "-1", "-1m", "1x", "m", "1 Gi", "1GiB", "nan", "inf", "1..5", "1m5", "+", "+-1", "++1",
+                           "1e3Ki", "1Zi", "E", "-1e400"})
     CHECK_FALSE(parse::quantity(text));
 }
 
-TEST_CASE("a number that its unit makes infinite is refused") {
+TEST_CASE("a quantity beyond 2^63-1 is capped as Kubernetes caps it, and a span of time beyond a double is refused") {
   const std::string huge(308, '9');
-  CHECK(parse::quantity(huge));
-  CHECK_FALSE(parse::quantity(huge + "Pi"));
+  for (const auto& text :
+       {huge, huge + "Pi", huge + "0", std::string("1e30"), std::string("1e999"), std::string("99Ei")})
+    CHECK(parse::quantity(text) == 9223372036854775807.0);
   CHECK_FALSE(parse::duration_s(huge + "h"));
 }
 

@@ -39,6 +39,16 @@ TEST_CASE("a mistake names the requirement") {
   }
 }
 
+TEST_CASE("greater and less compare whole numbers, and hold for no other label") {
+  const std::map<std::string, std::string> labels{{"cores", "16"}, {"rank", "-3"}, {"zone", "a"}};
+  for (const char* text : {"cores>8", "cores > 15", "cores<17", "rank<-2", "rank>-4,cores>0"})
+    CHECK(selects(text, labels));
+  for (const char* text : {"cores>16", "cores<16", "zone>1", "zone<1", "none>1", "none<1", "rank>0"})
+    CHECK_FALSE(selects(text, labels));
+  for (const char* text : {"cores>", "cores>a", ">8", "cores>1.5", "cores<8<9"})
+    CHECK_FALSE(LabelSelector::parse(text, "argument selector"));
+}
+
 TEST_CASE("in and notin, and = and !=, are opposites for any labels") {
   rc::check([](const std::map<std::uint8_t, std::uint8_t>& pairs, std::uint8_t key, std::uint8_t value) {
     std::map<std::string, std::string> labels;

@@ -57,9 +57,27 @@ TEST_CASE("node terms: each operator that labels can answer, and every node for 
   CHECK_FALSE(allows(one(expression("gpu", "Exists", nullptr)), {}));
   CHECK(allows(one(expression("gpu", "DoesNotExist", nullptr)), {}));
   CHECK_FALSE(allows(one(expression("zone", "NotIn", {"a"})), {{"zone", "a"}}));
-  CHECK(allows(one(expression("cores", "Gt", {"8"})), {}));
+  CHECK(allows(one(expression("cores", "Gt", {"8"})), {{"cores", "9"}}));
+  CHECK(allows(one(expression("cores", "Lt", {"8"})), {{"cores", "-7"}}));
+  for (const char* label : {"8", "7", "many", "", "9.5"})
+    CHECK_FALSE(allows(one(expression("cores", "Gt", {"8"})), {{"cores", label}}));
+  CHECK_FALSE(allows(one(expression("cores", "Lt", {"8"})), {{"cores", "8"}}));
+  CHECK_FALSE(allows(one(expression("cores", "Gt", {"8"})), {}));
+  CHECK(allows(one(expression("cores", "Near", {"8"})), {}));
   CHECK(allows({{"affinity", required(json::array())}}, {}));
   CHECK(read_node_terms({{"nodeSelector", {{"k", std::string(5000, 'v')}}}}).empty());
+}
+
+TEST_CASE("node terms: a term without requirements matches no node, and others beside it still count") {
+  const json none = json::object();
+  CHECK_FALSE(allows({{"affinity", required(json::array({none}))}}, {{"zone", "a"}}));
+  CHECK_FALSE(
+      allows({{"affinity", required(json::array({json(), json{{"matchExpressions", nullptr}}}))}}, {{"none", ""}}));
+  const json mixed = {
+      {"affinity",
+       required(json::array({none, json{{"matchExpressions", json::array({expression("zone", "In", {"a"})})}}}))}};
+  CHECK(allows(mixed, {{"zone", "a"}}));
+  CHECK_FALSE(allows(mixed, {{"zone", "b"}}));
 }
 
 }  // namespace wattle::kube

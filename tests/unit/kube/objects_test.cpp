@@ -190,12 +190,23 @@ TEST_CASE("a pod that could not run, or stay, where it is bound says how; one th
       "initContainerStatuses": [{"state": {"terminated": {"exitCode": 143}}}]})") == PodFailure::none);
 }
 
+TEST_CASE("a request that no machine can hold counts as more than any has, never as nothing") {
+  json object = some_pod();
+  for (const char* huge : {"1E", "1Ei", "8E", "1e30", "1e999", "9999999999999999999999"}) {
+    object["spec"]["containers"][0]["resources"]["requests"] = {{"cpu", huge}, {"memory", huge}};
+    const Pod pod = read_pod(object);
+    CHECK(pod.cpu_request_cores >= 1e18);
+    CHECK(pod.memory_request_bytes >= 1e18);
+    CHECK(pod.problems.empty());
+  }
+}
+
 TEST_CASE("while requests change a pod holds the most of before and after, but what can never be") {
   json object = some_pod();
   object["spec"]["containers"][0]["name"] = "web";
   object["status"]["containerStatuses"] = json::parse(
       R"([{"name":"web","allocatedResources":{"cpu":"1","memory":"32Mi"},"resources":{"requests":{"cpu":"100m"}}}])");
-  CHECK(read_pod(object).cpu_request_cores == 0.25);  // no resize is under way
+  CHECK(read_pod(object).cpu_request_cores == 1);  // the kubelet has not yet reported the change
   const auto report = [&](const char* type, const char* reason) {
     object["status"]["conditions"] = {{{"type", type}, {"status", "True"}, {"reason", reason}, {"message", "so"}}};
     return read_pod(object);
@@ -210,6 +221,10 @@ TEST_CASE("while requests change a pod holds the most of before and after, but w
   const Pod never = report("PodResizePending", "Infeasible");
   CHECK(never.resize == PodResize::infeasible);
   CHECK(never.memory_request_bytes == 32 << 20);
+  // An API server without allocatedResources still has the actual requests.
+  object["status"]["containerStatuses"][0].erase("allocatedResources");
+  CHECK(read_pod(object).cpu_request_cores == 0.1);
+  CHECK(report("PodResizePending", "Deferred").cpu_request_cores == 0.25);
   object["status"]["conditions"][0]["status"] = "False";
   CHECK(read_pod(object).resize == PodResize::none);
   CHECK_FALSE(read_pod(object).requests_set);

@@ -26,6 +26,17 @@ TEST_CASE("every mistake is reported at once, with its key") {
     CHECK_MESSAGE(config.error().what.find(part) != std::string::npos, part);
 }
 
+TEST_CASE("an endpoint that nothing can connect to is a mistake, not something to retry") {
+  for (const char* wrong : {"tcp://c:99999", "tcp://c", "tcp://c:0", "tcp://*:7462", "http://c:7462"}) {
+    const auto config = parse_config(
+        std::string("controller: {ask: '") + wrong + "', feed: '" + wrong + "', key: /k, server_key: /s}\n",
+        "shim.yaml");
+    REQUIRE_FALSE(config);
+    for (const char* key : {"controller.ask", "controller.feed"})
+      CHECK(config.error().what.find(std::string(key) + ": '" + wrong + "' is not an endpoint") != std::string::npos);
+  }
+}
+
 TEST_CASE("a shim that others reach asks for TLS, since kube-scheduler shows no token") {
   const std::string keys = "controller: {key: /k, server_key: /s}\n";
   CHECK_FALSE(parse_config(keys + "listen: {address: 0.0.0.0}\n", "shim.yaml"));
