@@ -199,7 +199,7 @@ TEST_CASE("auto: pods of an API server wake nodes, whether they wait or kube-sch
     pod.uid = pod.name = unschedulable ? "refused" : "waits";
     rig.state.pods().describe(pod, unschedulable);
   }
-  SleepSnapshot snapshot;
+  power::SleepSnapshot snapshot;
   power::RefusedPods refused;
   add_pending(snapshot, rig.state, true, refused);
   CHECK(snapshot.pending.size() == 2);
