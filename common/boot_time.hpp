@@ -13,4 +13,12 @@ namespace wattle {
 double boot_wall_s();
 Duration suspended();
 
+// A system clock whose monotonic time includes the time for which the machine was suspended: ages and validities count
+// it. Its times must not be mixed with those of a SystemClock.
+class BootClock final : public Clock {
+ public:
+  MonoTime mono() const override;
+  WallTime wall() const override;
+};
+
 }  // namespace wattle

@@ -17,6 +17,9 @@ Duration read_clock(clockid_t id) {
 MonoTime SystemClock::mono() const { return MonoTime(read_clock(CLOCK_MONOTONIC)); }
 WallTime SystemClock::wall() const { return WallTime(read_clock(CLOCK_REALTIME)); }
 
+MonoTime BootClock::mono() const { return MonoTime(read_clock(CLOCK_BOOTTIME)); }
+WallTime BootClock::wall() const { return WallTime(read_clock(CLOCK_REALTIME)); }
+
 Duration suspended() { return read_clock(CLOCK_BOOTTIME) - read_clock(CLOCK_MONOTONIC); }
 double boot_wall_s() { return seconds(read_clock(CLOCK_REALTIME) - read_clock(CLOCK_BOOTTIME)); }
 

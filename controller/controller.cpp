@@ -69,9 +69,9 @@ Status Controller::start_parts(const Clock& clock, const Log& log, ServiceNotify
   WATTLE_CHECK(start_watch(clock, log));
   std::shared_ptr<power::NodeMarks> marks;
   if (api_) marks = std::make_shared<power::KubeMarks>(*api_, power::host_name(), clock, log);
-  sleep_ = std::make_unique<power::SleepControl>(
-      power::SleepControl::Around{config_.sleep, *store_, *rollout_, clock, log, power::host_name(), api_,
-                                  config_.decide.mask.stale_after_s, nullptr, std::move(marks)});
+  sleep_ = std::make_unique<power::SleepControl>(power::SleepControl::Around{
+      config_.sleep, *store_, *rollout_, clock, log, power::host_name(), api_, config_.decide.mask.stale_after_s,
+      nullptr, std::move(marks), [this] { return !watch_.on() || watch_.health().pods.synced; }});
   provisioning_ = std::make_unique<Provisioning>(config_, *store_, *traffic_, watch_, margin_learner_.get(), clock, log,
                                                  [this](const auto&... entry) { rollout_->audit(entry...); });
   WATTLE_TRY(loop_,

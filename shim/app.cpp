@@ -8,6 +8,7 @@
 #include <memory>
 #include <utility>
 
+#include "common/boot_time.hpp"
 #include "common/cmdline/parse.hpp"
 #include "common/descriptor_limit.hpp"
 #include "common/error_line.hpp"
@@ -61,7 +62,7 @@ int run_app(int argc, char** argv) {
   sigaddset(&ending, SIGINT);
   pthread_sigmask(SIG_BLOCK, &ending, nullptr);
 
-  const SystemClock clock;
+  const BootClock clock;  // no answer from before a suspend is used after it
   ServiceNotify notify;
   const auto service = Service::start(*config, clock, log, notify, std::move(standby));
   if (!service) return complain(service.error());

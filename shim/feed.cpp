@@ -31,8 +31,15 @@ void Feed::listen() {
   wire::Limits limits;
   limits.message_bytes = kMaxBoardBytes;
   while (!stopping_) {
-    pulse_.beat(clock_.mono());
+    const MonoTime before = clock_.mono();
+    pulse_.beat(before);
     const auto published = subscriber_.receive(kLookForStop);
+    if (const Duration stood = clock_.mono() - before; stood >= kStoodStill) {
+      log_.info("feed.stood_still", "the subscription of the feed is rebuilt, because its boards may be old",
+                {{"stood_s", seconds(stood)}});
+      rebuild();
+      continue;
+    }
     if (!published) {
       rebuild_when_refused();
       continue;
@@ -51,8 +58,12 @@ void Feed::listen() {
 
 void Feed::rebuild_when_refused() {
   if (subscriber_.link() != transport::Link::refused || clock_.mono() - rebuilt_ < kRebuildEvery) return;
-  rebuilt_ = clock_.mono();
   log_.warn("feed.refused", "the feed rejected the connection", {{"why", subscriber_.link_problem()}});
+  rebuild();
+}
+
+void Feed::rebuild() {
+  rebuilt_ = clock_.mono();
   if (const auto built = subscriber_.rebuild(); !built)
     log_.warn("feed.rebuild_failed", "the subscription of the feed cannot be rebuilt", {{"why", built.error()}});
 }

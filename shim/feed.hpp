@@ -1,4 +1,6 @@
 // feed: follows the controller's feed on its own thread and keeps the board up to date.
+// Suspend  a subscription that this thread could not read for kStoodStill is rebuilt, because the boards that wait
+//          there may be older than they look; then the board is fresh again once the controller publishes the next
 // Errors   at start: malformed endpoint or key; later the subscriber reconnects forever, and a refused one is rebuilt
 // Threads  its own, joined by the destructor
 #pragma once
@@ -17,6 +19,7 @@ namespace wattle::shim {
 
 class Feed {
  public:
+  static constexpr Duration kStoodStill = std::chrono::seconds(5);
   // The referenced objects must outlive it.
   static Result<std::unique_ptr<Feed>> start(transport::Context& context, const transport::ClientOptions& options,
                                              BoardKeeper& board, const Clock& clock, const Log& log);
@@ -28,6 +31,7 @@ class Feed {
       : subscriber_(std::move(subscriber)), board_(board), clock_(clock), log_(log), pulse_(clock.mono()) {}
   void listen();
   void rebuild_when_refused();
+  void rebuild();
 
   transport::Subscriber subscriber_;  // belongs to the thread
   BoardKeeper& board_;

@@ -36,6 +36,10 @@ bool is_own_taint(const json& taint) {
   return text_at(&taint, "key") == kSleepTaint && text_at(&taint, "effect") == kNoSchedule;
 }
 
+bool is_cordon_taint(const json& taint) {
+  return text_at(&taint, "key") == kCordonTaint && text_at(&taint, "effect") == kNoSchedule;
+}
+
 bool is_autoscaler_taint(const json& taint) { return text_at(&taint, "key") == kAutoscalerTaint; }
 
 bool lists(std::string_view marks, std::string_view name) {
@@ -132,16 +136,18 @@ Result<std::optional<json>> patch_to_unmark(const json& node) {
   WATTLE_TRY(Marked marked, read_marked(node));
   json patch = precondition(marked);
   bool changed = false;
+  const std::size_t others = marked.taints.size();
   if (marked.own_cordon && marked.cordoned) {
     patch["spec"]["unschedulable"] = nullptr;
+    std::erase_if(marked.taints, is_cordon_taint);
     changed = true;
   }
   if (marked.own_label && text_at(marked.labels, kExcludeLabel) == kLabelValue) {
     patch["metadata"]["labels"][kExcludeLabel] = nullptr;
     changed = true;
   }
-  if (marked.tainted) {
-    std::erase_if(marked.taints, is_autoscaler_taint);
+  if (marked.tainted) std::erase_if(marked.taints, is_autoscaler_taint);
+  if (marked.tainted || marked.taints.size() != others) {
     set_taints(patch, std::move(marked.taints));
     changed = true;
   }

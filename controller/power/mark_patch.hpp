@@ -6,6 +6,8 @@
 // Owners   kMarksAnnotation lists the cordon and the label if Wattle has added them. A cordon or label that was there
 //          before is an operator's, and stays. The taint's key is Wattle's own. With it goes kAutoscalerTaint, which
 //          Cluster Autoscaler leaves on a node that it has handed over to sleep: it expects that node to be deleted
+// Once     the cordon goes together with the taint that Kubernetes' node controller derives from it: the scheduler
+//          tries a waiting pod as soon as the cordon is gone. A taint that is still there costs the pod a pause
 // Precondition  the patches carry metadata.resourceVersion: the list of taints is replaced as a whole
 // Errors   malformed: not a Node
 // Threads  pure functions
@@ -21,6 +23,7 @@
 namespace wattle::controller::power {
 
 inline constexpr std::string_view kSleepTaint = "wattle.dev/sleep";
+inline constexpr std::string_view kCordonTaint = "node.kubernetes.io/unschedulable";
 inline constexpr std::string_view kAutoscalerTaint = "ToBeDeletedByClusterAutoscaler";
 inline constexpr std::string_view kExcludeLabel = "node.kubernetes.io/exclude-disruption";
 inline constexpr std::string_view kMarksAnnotation = "wattle.dev/power-marks";

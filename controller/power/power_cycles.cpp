@@ -137,7 +137,7 @@ void PowerCycles::choose(const core::SleepChoice& choice, bool observable) {
   if (found == nullptr || found->state != State::awake || found->marked) return;
   follow_clock();
   Lane& lane = lane_of(choice.node);
-  if (!lane.now.fresh || (choice.moves.empty() && !lane.now.pod.empty())) return;
+  if (!lane.now.fresh || !lane.now.pods_read || (choice.moves.empty() && !lane.now.pod.empty())) return;
   Record record = *found;
   record.observable = observable;
   core::PowerEvent chosen = event_of(choice.moves.empty() ? Kind::chosen : Kind::chosen_drain, 0, choice.reason);

@@ -122,7 +122,7 @@ class PowerCycles {
   PowerActions actions_;
   PowerDrain drain_;
   std::map<std::string, Lane> lanes_;
-  placement::sleep::WallSteps steps_;
+  WallSteps steps_;
   LogThrottle failures_logged_{std::chrono::minutes(1)};
 };
 

@@ -29,7 +29,7 @@ class PowerDrain {
     drain_.reset();
     chosen_.clear();
   }
-  void move(const placement::sleep::WallStep& step) {
+  void move(const WallStep& step) {
     if (drain_) drain_->move(step);
   }
   // Empty: none is under way.

@@ -63,9 +63,11 @@ core::SleepLedger& PowerRecords::change_ledger() {
   return ledger_;
 }
 
-void PowerRecords::move(const core::WallStep& step) {
+void PowerRecords::move(const WallStep& step) {
   for (auto& [node, record] : records_) {
-    step.move(record);
+    record.since = step.moved(record.since);
+    for (std::optional<WallTime>* each : {&record.ordered, &record.last_slept, &record.last_woken})
+      if (*each) *each = step.moved(**each);
     changed_[node] = ++changes_;
   }
   ledger_.move(step);

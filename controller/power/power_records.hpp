@@ -19,6 +19,7 @@
 #include "common/clock.hpp"
 #include "common/log.hpp"
 #include "common/log_throttle.hpp"
+#include "common/wall_step.hpp"
 #include "controller/power/power_store.hpp"
 #include "placement/sleep/sleep_ledger.hpp"
 
@@ -52,7 +53,7 @@ class PowerRecords {
   placement::sleep::SleepLedger& change_ledger();
 
   // Moves all times but those of the history.
-  void move(const placement::sleep::WallStep& step);
+  void move(const WallStep& step);
 
   bool stored(const std::string& node) const;
   // The last write failed.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 namespace wattle::controller::power {
 
@@ -10,6 +11,38 @@ void RefusedPods::begin(WallTime now, WallTime changed_at) {
   std::erase_if(owners_, [&](const auto& item) { return now - item.second.last >= kForgotten; });
   now_ = now;
   changed_at_ = changed_at;
+}
+
+void RefusedPods::move(const WallStep& step) {
+  now_ = step.moved(now_);
+  changed_at_ = step.moved(changed_at_);
+  for (auto& [uid, pod] : pods_) {
+    pod.since = step.moved(pod.since);
+    pod.seen = step.moved(pod.seen);
+  }
+  for (auto& [name, owner] : owners_) owner.last = step.moved(owner.last);
+}
+
+void RefusedPods::pack(placement::PackWriter& out) const {
+  out.word(owners_.size());
+  for (const auto& [name, owner] : owners_) {
+    out.text(name);
+    out.word(owner.tries);
+    out.word(static_cast<std::uint64_t>(to_ns(owner.last)));
+  }
+}
+
+void RefusedPods::unpack(placement::PackReader& in) {
+  constexpr std::size_t kLeastBytes = 24;
+  std::map<std::string, Owner> read;
+  for (std::size_t left = in.count(kLeastBytes); left > 0 && in.ok(); --left) {
+    std::string name = in.text();
+    Owner owner;
+    owner.tries = static_cast<std::size_t>(in.word());
+    owner.last = wall_from_ns(static_cast<std::int64_t>(in.word()));
+    read.emplace(std::move(name), owner);
+  }
+  if (in.ok()) owners_ = std::move(read);
 }
 
 bool RefusedPods::refused(const std::string& uid, const std::string& owner) {

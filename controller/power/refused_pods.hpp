@@ -3,7 +3,7 @@
 // plan does not know. Only a node that sleeps can take such a pod.
 // Limits   a pod counts kSettled after it became unschedulable, and after the last node became awake. One owner's pods
 //          wake kTries nodes, and no more until kForgotten after the last: a pod may fit on no node at all
-// Errors   none
+// Errors   unpack: the reader's
 // Threads  single owner
 #pragma once
 
@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "common/clock.hpp"
+#include "common/wall_step.hpp"
+#include "placement/cluster/packed.hpp"
 
 namespace wattle::controller::power {
 
@@ -21,8 +23,13 @@ class RefusedPods {
   static constexpr Duration kSettled = std::chrono::seconds(30), kForgotten = std::chrono::hours(1);
   static constexpr std::size_t kTries = 3;
 
+  // Packs the tries of owners, which a restart must not allow again.
+  void pack(placement::PackWriter& out) const;
+  void unpack(placement::PackReader& in);
   // Call before each plan. `changed_at`: when the last node became awake.
   void begin(WallTime now, WallTime changed_at);
+  // Moves all times with a step of the wall clock. Call before begin().
+  void move(const WallStep& step);
   // Call once for each unschedulable pod of that plan. An empty owner: the pod has none.
   bool refused(const std::string& uid, const std::string& owner);
   // The plan wakes a node for these pods.

@@ -46,15 +46,14 @@ SleepControl::SleepControl(Around around)
   std::shared_ptr<NodePower> power = around_.power;
   if (const auto& drivers = around_.settings.drivers; drivers && !power)
     power = std::make_shared<ConfiguredPower>(*drivers, around_.clock);
-  if (around_.store.on()) begin_cycles(power);
+  if (around_.store.on()) {
+    if (on()) memory_ = read_memory(around_.store, around_.clock, around_.log);
+    begin_cycles(power);
+  }
   if (!on()) return;
   if (around_.api || around_.settings.drivers)
     asker_ = std::make_unique<SleepAsker>(around_.api, around_.settings.drivers, power, around_.clock, around_.log);
   planner_ = std::make_unique<TaskThread>([] {});
-  if (!around_.store.on()) return;
-  SleepMemory memory = read_memory(around_.store, around_.log);
-  exclusions_ = std::move(memory.exclusions);
-  outlook_ = std::move(memory.outlook);
 }
 
 // In another mode than auto the cycles go on only if a node is not back yet.
@@ -67,10 +66,14 @@ void SleepControl::begin_cycles(std::shared_ptr<NodePower> power) {
     cycles_.reset();
     return;
   }
-  if (around_.settings.mode == core::SleepMode::automatic) return;
-  if (!cycles_->any_sleeps()) return cycles_.reset();
-  if (on()) return;
-  for (const auto& [node, record] : records()) cycles_->wake(node, "sleep.mode is off", false);
+  const bool automatic = around_.settings.mode == core::SleepMode::automatic;
+  if (!automatic && !cycles_->any_sleeps()) return cycles_.reset();
+  const std::string mode = "sleep.mode is " + std::string(to_string(around_.settings.mode));
+  for (const auto& [node, record] : records()) {
+    const bool begins = record.state == core::PowerState::idle;  // a test
+    if (!on() || (begins && (!automatic || memory_.exclusions.contains(node))))
+      cycles_->wake(node, automatic ? "an operator excluded it" : mode, false);
+  }
 }
 
 bool SleepControl::acts() const {
@@ -120,14 +123,6 @@ const std::map<std::string, core::NodePowerRecord>& SleepControl::records() cons
   return cycles_ ? cycles_->records().all() : no_records_;
 }
 
-const std::deque<SleepTransition>& SleepControl::history() const {
-  return cycles_ ? cycles_->records().history() : no_history_;
-}
-
-SleepTotals SleepControl::totals() const { return cycles_ ? cycles_->records().totals() : SleepTotals(); }
-
-std::string SleepControl::problem() const { return asker_ ? asker_->problem() : std::string(); }
-
 const core::NodePowerRecord* SleepControl::record_of(const std::string& node) const {
   return cycles_ ? cycles_->records().find(node) : nullptr;
 }
@@ -141,7 +136,8 @@ core::SleepFacts SleepControl::facts_of(const std::string& name, const controlle
   // A node that sleeps was proven to wake.
   const core::NodePowerRecord* record = record_of(name);
   if (record != nullptr && !takes_pods(*record)) facts.can_wake = true;
-  if (const auto found = exclusions_.find(name); found != exclusions_.end()) facts.excluded_by = found->second;
+  if (const auto found = memory_.exclusions.find(name); found != memory_.exclusions.end())
+    facts.excluded_by = found->second;
   return facts;
 }
 
@@ -162,6 +158,7 @@ void SleepControl::look(ClusterState& state, const ClockOffsets* clocks, const s
     now.ready = (node->kube == nullptr ? !around_.api : node->kube->ready && !node->deleted) &&
                 std::abs(ahead_s) <= kClockInSync_s;
     now.pod = pod_on(state, *node);
+    now.pods_read = pods_read();
     now.idle_w = state.view_of(*node).curve.idle_w();
     if (node->sampled_at && node->energy_j && node->power_w)
       now.reading = core::PowerReading{*node->sampled_at, *node->energy_j, *node->power_w};
@@ -190,8 +187,8 @@ Steps SleepControl::look_at_all(ClusterState& state, const ClockOffsets* clocks)
     for (const auto& [name, record] : records())
       if (state.node(name) == nullptr) look(state, clocks, name, nullptr);
     shallow_.turn(state);
-    if (!waits_.empty())
-      waits_.look(
+    if (!memory_.waits.empty() && pods_read())
+      memory_.waits.look(
           [&state](const std::string& uid) -> std::optional<bool> {
             const Pod* pod = state.pod(uid);
             return pod == nullptr ? std::nullopt : std::optional(!pod->node.empty());
@@ -262,7 +259,10 @@ Steps SleepControl::make(ClusterState& state) {
   planned_pending_ = state.pods().pending();
   const auto snapshot = std::make_shared<SleepSnapshot>();
   if (cycles_) cycles_->follow_clock();
-  if (const auto step = steps_.take(around_.clock)) outlook_.move(*step);
+  if (const auto step = steps_.take(around_.clock)) {
+    memory_.outlook.move(*step);
+    memory_.refused.move(*step);
+  }
   snapshot->now = around_.clock.wall();
   snapshot->config = around_.settings.plan;
   snapshot->acts = acts();
@@ -279,16 +279,16 @@ Steps SleepControl::make(ClusterState& state) {
   });
   return then(std::move(nodes), [this, snapshot, &state] {
     if (cycles_) reserve(*snapshot, cycles_->reserved());
-    add_pending(*snapshot, state, around_.api.has_value(), refused_);
+    add_pending(*snapshot, state, around_.api.has_value(), memory_.refused);
     plan(snapshot);
     return no_steps();
   });
 }
 
 void SleepControl::plan(const std::shared_ptr<SleepSnapshot>& snapshot) {
-  outlook_.observe(requested_cores(*snapshot), snapshot->now);
-  snapshot->outlook = outlook_;
-  if (around_.store.on()) keep_outlook(around_.store, outlook_, snapshot->now);
+  memory_.outlook.observe(requested_cores(*snapshot), snapshot->now);
+  snapshot->outlook = memory_.outlook;
+  if (around_.store.on()) keep_memory(around_.store, memory_, around_.clock);
   const auto made = std::make_shared<MadePlan>();
   if (asker_) made->probed = asker_->probed();
   planner_->post([this, snapshot, made]() -> TaskThread::Then {
@@ -314,14 +314,14 @@ bool SleepControl::observable(const std::string& node) const {
 void SleepControl::act() {
   for (const core::WakeChoice& choice : plan_->plan.wakes) {
     if (!cycles_->wake(choice.node, choice.reason, true)) continue;
-    waits_.wake_for(choice.pods, around_.clock.mono());
-    refused_.woke_for(choice.pods);
+    memory_.waits.wake_for(choice.pods, around_.clock.mono());
+    memory_.refused.woke_for(choice.pods);
   }
   if (!acts() || !look_now_) return;
   shallow_.choose(plan_->shallow);
   for (const core::SleepChoice& choice : plan_->plan.sleeps) {
     look_now_(choice.node);
-    if (!exclusions_.contains(choice.node)) cycles_->choose(choice, observable(choice.node));
+    if (!memory_.exclusions.contains(choice.node)) cycles_->choose(choice, observable(choice.node));
   }
 }
 
@@ -332,10 +332,10 @@ Result<std::string> SleepControl::order(const std::string& what, const std::map<
 
 void SleepControl::exclude(const std::string& node, const std::string& why, const std::string& who) {
   if (why.empty()) {
-    exclusions_.erase(node);
+    memory_.exclusions.erase(node);
     asked_.reset();  // the next plan is made soon, with the node
   } else {
-    exclusions_[node] = why;
+    memory_.exclusions[node] = why;
     shallow_.end(node);
   }
   if (around_.store.on()) {

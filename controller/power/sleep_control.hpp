@@ -11,7 +11,8 @@
 // Shallow  idle nodes that the plan keeps awake (shallow_orders.hpp)
 // Back     after a restart in another mode no node is put to sleep. In mode recommend sleepers still wake when they are
 //          needed, and in mode off they all wake at once
-// Keeps    exclusions and the outlook of demand, in the store; records as power_cycles does
+// Keeps    what sleep_memory.hpp names, in the store; records as power_cycles does
+// Begin    no node goes to sleep before the pods of the API server are known
 // Errors   none are fatal: what cannot be read or asked is logged
 // Threads  the loop's
 #pragma once
@@ -42,7 +43,6 @@
 #include "controller/power/sleep_pods.hpp"
 #include "controller/power/sleep_snapshot.hpp"
 #include "controller/power/task_thread.hpp"
-#include "controller/power/wake_waits.hpp"
 #include "controller/steps.hpp"
 
 namespace wattle::controller {
@@ -83,6 +83,8 @@ class SleepControl {
     double stale_after_s = 5;              // decide.stale_after
     std::shared_ptr<NodePower> power{};    // unset: the drivers of the settings
     std::shared_ptr<NodeMarks> marks{};    // with an API server, no node sleeps without it
+    // Returns whether the pods of the API server are known; unset: always.
+    std::function<bool()> pods_read{};
   };
   explicit SleepControl(Around around);
   bool on() const { return around_.settings.on(); }
@@ -115,16 +117,19 @@ class SleepControl {
   const std::optional<MadePlan>& plan() const { return plan_; }
   std::size_t plans() const { return plans_; }
   // The reasons by node.
-  const std::map<std::string, std::string>& exclusions() const { return exclusions_; }
+  const std::map<std::string, std::string>& exclusions() const { return memory_.exclusions; }
   // The records of nodes that may sleep by themselves; empty in mode recommend, unless a node does not run.
   const std::map<std::string, placement::sleep::NodePowerRecord>& records() const;
-  const std::deque<SleepTransition>& history() const;  // oldest first
-  SleepTotals totals() const;
-  std::string problem() const;  // why budgets are unknown; empty: they are known
+  // Oldest first.
+  const std::deque<SleepTransition>& history() const { return cycles_ ? cycles_->records().history() : no_history_; }
+  SleepTotals totals() const { return cycles_ ? cycles_->records().totals() : SleepTotals(); }
+  // Why budgets are unknown; empty: they are known.
+  std::string problem() const { return asker_ ? asker_->problem() : std::string(); }
 
  private:
   void begin_cycles(std::shared_ptr<NodePower> power);
   bool acts() const;
+  bool pods_read() const { return !around_.pods_read || around_.pods_read(); }
   const placement::sleep::NodePowerRecord* record_of(const std::string& node) const;
   placement::sleep::SleepFacts facts_of(const std::string& name, const controller::Node& node) const;
   void look(ClusterState& state, const ClockOffsets* clocks, const std::string& name, const controller::Node* node);
@@ -143,12 +148,9 @@ class SleepControl {
   const std::deque<SleepTransition> no_history_;
   const std::vector<DisruptionBudget> no_budgets_;
   SleepPods pods_;
-  std::map<std::string, std::string> exclusions_;
+  SleepMemory memory_;
   ExclusionWriter exclusion_writer_;
-  placement::sleep::DemandOutlook outlook_;
-  placement::sleep::WallSteps steps_;
-  WakeWaits waits_;
-  RefusedPods refused_;
+  WallSteps steps_;
   ShallowOrders shallow_;
   EmptyOrders empty_orders_;
   std::optional<MadePlan> plan_;

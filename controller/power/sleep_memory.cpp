@@ -11,7 +11,7 @@ constexpr Duration kWriteAgain = std::chrono::minutes(1);
 std::int64_t unix_s(WallTime at) { return to_ns(at) / 1'000'000'000; }
 }  // namespace
 
-SleepMemory read_memory(Store& store, const Log& log) {
+SleepMemory read_memory(Store& store, const Clock& clock, const Log& log) {
   SleepMemory memory;
   const Result<std::string> plan = store
                                        .read([&memory](StoreFile& file) -> Result<std::string> {
@@ -25,16 +25,23 @@ SleepMemory read_memory(Store& store, const Log& log) {
     return memory;
   }
   placement::PackReader in(*plan);
-  placement::sleep::DemandOutlook outlook;
-  outlook.unpack(in);
-  if (in.done()) memory.outlook = std::move(outlook);
-  return memory;
+  SleepMemory read;
+  read.outlook.unpack(in);
+  if (!in.done()) {  // the body of a version that kept the outlook alone ends here
+    read.refused.unpack(in);
+    read.waits.unpack(in, clock);
+  }
+  if (!in.done()) return memory;
+  read.exclusions = std::move(memory.exclusions);
+  return read;
 }
 
-void keep_outlook(Store& store, const placement::sleep::DemandOutlook& outlook, WallTime now) {
+void keep_memory(Store& store, const SleepMemory& memory, const Clock& clock) {
   placement::PackWriter out;
-  outlook.pack(out);
-  store.read([body = out.take(), at_s = unix_s(now)](StoreFile& file) -> Result<std::string> {
+  memory.outlook.pack(out);
+  memory.refused.pack(out);
+  memory.waits.pack(out, clock);
+  store.read([body = out.take(), at_s = unix_s(clock.wall())](StoreFile& file) -> Result<std::string> {
     WATTLE_CHECK(file.sleeps().keep_plan(body, at_s));
     return std::string();
   });

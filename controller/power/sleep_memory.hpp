@@ -1,7 +1,7 @@
-// sleep_memory: what sleep_control keeps over a restart, in the store: the nodes that operators exclude and the outlook
-// of demand.
-// Errors   logged: a failed read starts empty. A failed write of an exclusion is tried again each minute; the outlook
-//          is written with each plan
+// sleep_memory: what sleep_control keeps over a restart, in the store: the nodes that operators exclude, the outlook of
+// demand, the pods that wait for a wake, and how often refused pods have woken nodes.
+// Errors   logged: a failed read starts empty. A failed write of an exclusion is tried again each minute; the others
+//          are written with each plan
 // Threads  the loop's; reads and writes run on the store's
 #pragma once
 
@@ -13,6 +13,8 @@
 #include "common/clock.hpp"
 #include "common/log.hpp"
 #include "common/result.hpp"
+#include "controller/power/refused_pods.hpp"
+#include "controller/power/wake_waits.hpp"
 #include "placement/sleep/demand_outlook.hpp"
 
 namespace wattle::controller {
@@ -24,11 +26,14 @@ namespace wattle::controller::power {
 struct SleepMemory {
   std::map<std::string, std::string> exclusions;  // reason by node
   placement::sleep::DemandOutlook outlook;
+  RefusedPods refused;
+  WakeWaits waits;
 };
 
 // Call with a store that is on.
-SleepMemory read_memory(Store& store, const Log& log);
-void keep_outlook(Store& store, const placement::sleep::DemandOutlook& outlook, WallTime now);
+SleepMemory read_memory(Store& store, const Clock& clock, const Log& log);
+// Keeps all but the exclusions.
+void keep_memory(Store& store, const SleepMemory& memory, const Clock& clock);
 
 class ExclusionWriter {
  public:

@@ -8,6 +8,7 @@
 
 #include "controller/provision/sizing_facts.hpp"
 #include "controller/provision/sizing_gate.hpp"
+#include "controller/provision/sizing_rows.hpp"
 
 namespace wattle::controller {
 namespace {
@@ -20,13 +21,6 @@ constexpr double kSaveOwner_s = 600;
 constexpr double kForgetOwner_s = 14 * 86'400.0;
 constexpr double kBelowOriginal = 0.99;
 constexpr const char* kSizingWho = "right sizes";
-
-std::string packed_owner(const placement::OwnerSizing& state) {
-  placement::PackWriter out;
-  out.word(kSizingBodyVersion);
-  state.pack(out);
-  return out.take();
-}
 
 bool has_lowered(const SizedOwner& owner) { return !owner.state.lowered.empty(); }
 
@@ -63,31 +57,30 @@ void SizingLadder::load() {
                {{"error", rows.error()}});
     return;
   }
-  std::size_t unreadable = 0;
-  for (const SizingRow& row : *rows) {
-    placement::PackReader in(row.body);
-    bool ours = in.word() == kSizingBodyVersion;
-    if (row.owner.empty()) {
-      const auto mode = parse_mode(in.text());
-      LadderMode found{mode ? *mode : ModeSetting(Mode::off), in.real(), in.text(), in.text()};
-      ours = ours && mode && in.done();
-      if (ours) mode_ = std::move(found);
-    } else {
-      SizedOwner owner;
-      owner.state.unpack(in);
-      ours = ours && in.done();
-      if (ours) owners_.emplace(row.owner, std::move(owner));
-    }
-    if (!ours) ++unreadable;
-  }
-  if (unreadable > 0)
+  if (const std::size_t unreadable = read_rows(*rows, mode_, owners_); unreadable > 0)
     log_.warn("right_size.rows_unreadable",
               "the states of some owners cannot be read; `wattle provision restore` restores their requests",
               {{"rows", unreadable}});
 }
 
+void SizingLadder::follow_clock() {
+  const auto step = steps_.take(clock_);
+  if (!step) return;
+  for (auto& [name, owner] : owners_) {
+    owner.state.move(*step);
+    owner.harm.move(*step);
+    for (auto& [uid, seen] : owner.pods) step->move_s(seen.started_s);
+    for (double* at_s : {&owner.report.at_s, &owner.saved_s}) step->move_s(*at_s);
+  }
+  for (auto& [name, harm] : unchanged_) harm.move(*step);
+  for (auto& [name, at_s] : reported_s_) step->move_s(at_s);
+  // A restart would take the step for time that passed.
+  if (const Status kept = file_ ? file_->put(rows_of(owners_)) : Status(); !kept) problem_ = kept.error().message();
+}
+
 void SizingLadder::described(const kube::Pod& pod) {
   if (!requests_.on()) return;
+  follow_clock();
   const std::string name = workload_of(pod);
   auto found = owners_.find(name);
   const bool counts = !pod.uid.empty() && !pod.ended && !pod.leaving && !pod.owner.starts_with("Node/") &&
@@ -101,7 +94,10 @@ void SizingLadder::described(const kube::Pod& pod) {
   owner_of_[pod.uid] = name;
   SeenPod& seen = found->second.pods[pod.uid];
   if (seen.started_s == 0) seen.started_s = now_s();
-  if (pod.started_s > 0) seen.started_s = static_cast<double>(pod.started_s);
+  if (pod.started_s > 0 && pod.started_s != seen.accepted_s) {
+    seen.accepted_s = pod.started_s;
+    seen.started_s = static_cast<double>(pod.started_s);
+  }
   seen.pod.uid = pod.uid;
   seen.pod.request = {pod.cpu_request_cores, pod.memory_request_bytes};
   seen.pod.answer = pod_answer(pod.resize);
@@ -118,6 +114,7 @@ void SizingLadder::gone(const std::string& uid) {
 void SizingLadder::record(const Node& node) {
   const double seconds = static_cast<double>(node.interval_ns) * 1e-9;
   if (!(seconds > 0) || mode_.mode.mode == Mode::off) return;
+  follow_clock();
   const double now = now_s();
   for (const std::string& uid : node.pods) {
     const std::string* name = requests_.workload_with(uid);
@@ -139,18 +136,21 @@ void SizingLadder::record(const Node& node) {
 }
 
 Steps SizingLadder::tick() {
+  follow_clock();
   const MonoTime now = clock_.mono();
   if (ticked_ && now - *ticked_ < kSizeEvery) return no_steps();
   ticked_ = now;
-  const double wall_s = now_s();
-  const auto tally = std::make_shared<Tally>(this->tally(wall_s));
-  return in_order(
-      {each_of(owners_, [this, tally, wall_s](auto& item) { look_at(item.first, item.second, *tally, wall_s); }),
-       [this, tally, wall_s] {
-         keep_due(*tally);
-         forget(wall_s);
-         return false;
-       }});
+  const auto tally = std::make_shared<Tally>(this->tally(now_s()));
+  return in_order({each_of(owners_,
+                           [this, tally](auto& item) {
+                             follow_clock();
+                             look_at(item.first, item.second, *tally);
+                           }),
+                   [this, tally] {
+                     keep_due(*tally);
+                     forget();
+                     return false;
+                   }});
 }
 
 SizingLadder::Tally SizingLadder::tally(double now_s) const {
@@ -248,7 +248,8 @@ placement::OwnerFacts SizingLadder::facts_of(const std::string& name, const Size
   return facts;
 }
 
-void SizingLadder::look_at(const std::string& name, SizedOwner& owner, Tally& tally, double now_s) {
+void SizingLadder::look_at(const std::string& name, SizedOwner& owner, Tally& tally) {
+  const double now_s = this->now_s();
   const placement::OwnerFacts facts = facts_of(name, owner, tally);
   const std::size_t busy = placement::is_busy(owner.state, now_s, options_) ? 1 : 0;
   const std::size_t flying = placement::pods_in_flight(owner.state),
@@ -259,7 +260,7 @@ void SizingLadder::look_at(const std::string& name, SizedOwner& owner, Tally& ta
   const bool moved = !next.notes.empty() || next.state.state != owner.state.state ||
                      next.state.lowered.size() != owner.state.lowered.size() || next.state.ordered_s.size() > ordered;
   if (moved || (mode_.mode.mode != Mode::off && now_s - owner.saved_s >= kSaveOwner_s)) {
-    const SizingRow row{name, packed_owner(next.state)};
+    const SizingRow row = row_of(name, next.state, owner.harm);
     if (moved) {
       const Status opened = open_file();
       const Status kept = opened ? file_->put({&row, 1}) : opened;
@@ -296,7 +297,9 @@ void SizingLadder::keep_due(Tally& tally) {
 }
 
 // Drops owners without pods, and watches of owners that are gone.
-void SizingLadder::forget(double now_s) {
+void SizingLadder::forget() {
+  follow_clock();
+  const double now_s = this->now_s();
   std::vector<SizingRow> rows;
   std::erase_if(owners_, [&](const auto& item) {
     const SizedOwner& owner = item.second;
@@ -312,18 +315,13 @@ void SizingLadder::forget(double now_s) {
 }
 
 Status SizingLadder::save_mode(const LadderMode& mode) {
-  placement::PackWriter out;
-  out.word(kSizingBodyVersion);
-  out.text(mode.mode.text());
-  out.real(mode.since_s);
-  out.text(mode.who);
-  out.text(mode.why);
   WATTLE_CHECK(open_file());
-  const SizingRow row{"", out.take()};
+  const SizingRow row = row_of(mode);
   return file_->put({&row, 1});
 }
 
 Status SizingLadder::set_mode(const Arguments& arguments, const std::string& who) {
+  follow_clock();
   if (!requests_.on())
     return fail(Errc::not_found, "provision", "provisioning.level is off", "set provisioning.level: requests");
   WATTLE_TRY(const std::string text, required(arguments, "mode", "off, shadow, canary:P% or live"));
@@ -362,6 +360,7 @@ Status SizingLadder::report(const std::string& body) {
   if (!requests_.on())
     return fail(Errc::not_found, "provision", "provisioning.level is off", "set provisioning.level: requests");
   WATTLE_TRY(SetterReports reports, parse_report(body));
+  follow_clock();
   reported_s_[reports.name_space] = now_s();
   for (auto& [name, said] : reports.workloads) {
     const auto owner = owners_.find(name);

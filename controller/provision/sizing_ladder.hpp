@@ -8,6 +8,7 @@
 //          owners, one at a time. live: of all. Owners that a mode does not include get their original requests back
 // Opt-in   the owner's namespace has such a client, and each pod the annotation wattle.dev/shrink: allowed
 // Restart  continues from the file; owners are not changed in the first two minutes, while pods are read
+// Clock    wall time, because states outlive the program; their times move with a step of it
 // Errors   set_mode: malformed, denied (a gate, provisioning.level), io; an order that goes back applies even if the
 //          file cannot be written. While the file cannot be read or written, no request is lowered
 // Threads  single owner
@@ -26,6 +27,7 @@
 #include "common/clock.hpp"
 #include "common/kube/pod.hpp"
 #include "common/log.hpp"
+#include "common/wall_step.hpp"
 #include "controller/provision/request_book.hpp"
 #include "controller/provision/sizing_file.hpp"
 #include "controller/rollout/rollout_spec.hpp"
@@ -45,7 +47,8 @@ inline constexpr std::string_view kSizingFile = "right-sizes.db";
 
 struct SeenPod {
   placement::SizedPod pod;
-  double started_s = 0;  // when its kubelet accepted it; if unknown, since when it is known here
+  std::int64_t accepted_s = 0;  // by its kubelet, on that clock
+  double started_s = 0;         // the same; if unknown, since when it is known here
 };
 
 // Last report of the client that sets requests.
@@ -116,9 +119,11 @@ class SizingLadder {
   placement::OwnerFacts facts_of(const std::string& name, const SizedOwner& owner, const Tally& tally) const;
   std::string withdrawn(const std::string& name, const RequestWorkload* workload) const;
   std::string barred(const SizedOwner& owner, const RequestWorkload& workload) const;
-  void look_at(const std::string& name, SizedOwner& owner, Tally& tally, double now_s);
+  void look_at(const std::string& name, SizedOwner& owner, Tally& tally);
   void keep_due(Tally& tally);
-  void forget(double now_s);
+  void forget();
+  // Moves all times with a step of the wall clock. Every call that uses them does so first.
+  void follow_clock();
   bool is_silent(const std::string& name_space, double now_s) const;
   Status save_mode(const LadderMode& mode);
   void audit(const std::string& who, const std::string& what, const std::string& why);
@@ -132,6 +137,7 @@ class SizingLadder {
   placement::SizingOptions options_;
   MonoTime started_;
   std::optional<MonoTime> ticked_;
+  WallSteps steps_;
   std::optional<SizingFile> file_;
   std::string problem_;
   LadderMode mode_;

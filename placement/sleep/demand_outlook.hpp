@@ -18,8 +18,8 @@
 #include <optional>
 
 #include "common/clock.hpp"
+#include "common/wall_step.hpp"
 #include "placement/cluster/packed.hpp"
-#include "placement/sleep/wall_step.hpp"
 
 namespace wattle::placement::sleep {
 

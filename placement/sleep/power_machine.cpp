@@ -307,6 +307,8 @@ void Transition::after_restart(Observed observed) {
   action_ = action_of(record_);
   switch (record_.state) {
     case PowerState::idle:
+      if (record_.test) return;
+      [[fallthrough]];
     case PowerState::draining:
       return enter(PowerState::awake, "the controller restarted");
     case PowerState::suspending:

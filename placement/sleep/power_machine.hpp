@@ -90,7 +90,8 @@ struct PowerStep {
 PowerStep step(const NodePowerRecord& record, const PowerEvent& event, WallTime now, const PowerLimits& limits);
 
 // The record and the action after a restart of the controller, from a stored record and a new observation of the node.
-// Drains are stopped, because their reservations ended with the program.
+// Drains are stopped, because their reservations ended with the program, and so is the sleep of an empty node that the
+// plan chose. A test by order goes on.
 PowerStep recover(const NodePowerRecord& record, Observed observed, WallTime now, const PowerLimits& limits);
 
 // Action that the state calls for; the caller may repeat it until its event comes.

@@ -15,9 +15,9 @@
 #include <string_view>
 
 #include "common/clock.hpp"
+#include "common/wall_step.hpp"
 #include "placement/cluster/packed.hpp"
 #include "placement/sleep/sleep_rules.hpp"
-#include "placement/sleep/wall_step.hpp"
 
 namespace wattle::placement::sleep {
 

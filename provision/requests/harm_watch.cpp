@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "common/formatted.hpp"
 
@@ -51,6 +52,19 @@ HarmShares HarmMean::mean() const {
 
 bool HarmMean::known() const { return *std::max_element(seconds_.begin(), seconds_.end()) >= kLeastHarm_s; }
 
+void HarmMean::pack(PackWriter& out) const {
+  out.real(at_s_);
+  for (const HarmShares* shares : {&sum_s_, &seconds_})
+    for (const double share : *shares) out.real(share);
+}
+
+void HarmMean::unpack(PackReader& in) {
+  at_s_ = in.real();
+  for (HarmShares* shares : {&sum_s_, &seconds_})
+    for (double& share : *shares)
+      if ((share = in.real()) < 0) in.refuse();
+}
+
 void HarmBefore::pack(PackWriter& out) const {
   for (const double share : hour) out.real(share);
   for (const double share : peak) out.real(share);
@@ -80,6 +94,32 @@ void HarmWatch::add(const KnownHarm& shares, double seconds, double now_s) {
 void HarmWatch::killed(double now_s) {
   if (kills_s_.size() >= kMostHarmKills) kills_s_.erase(kills_s_.begin());
   kills_s_.push_back(now_s);
+}
+
+void HarmWatch::move(const WallStep& step) {
+  for (HarmMean* mean : {&fast_, &slow_, &hour_}) mean->move(step);
+  step.move_s(peak_from_s_);
+  for (double& at_s : kills_s_) step.move_s(at_s);
+}
+
+void HarmWatch::pack(PackWriter& out) const {
+  for (const HarmMean* mean : {&fast_, &slow_, &hour_}) mean->pack(out);
+  for (const HarmShares* shares : {&peak_, &last_peak_})
+    for (const double share : *shares) out.real(share);
+  out.real(peak_from_s_);
+  out.word(kills_s_.size());
+  for (const double at_s : kills_s_) out.real(at_s);
+}
+
+void HarmWatch::unpack(PackReader& in) {
+  HarmWatch read;
+  for (HarmMean* mean : {&read.fast_, &read.slow_, &read.hour_}) mean->unpack(in);
+  for (HarmShares* shares : {&read.peak_, &read.last_peak_})
+    for (double& share : *shares) share = in.real();
+  read.peak_from_s_ = in.real();
+  for (std::size_t left = in.count(8); left > 0 && in.ok(); --left) read.kills_s_.push_back(in.real());
+  if (read.kills_s_.size() > kMostHarmKills) in.refuse();
+  if (in.ok()) *this = std::move(read);
 }
 
 double HarmWatch::kills_since(double from_s) const {

@@ -3,7 +3,9 @@
 // Means    decaying, with time constants of 30 s (`fast`), 5 minutes (`slow`) and an hour (`hour`); `peak` is the
 //          maximum of `fast` in the last one to two days
 // Units    shares of time, 0..1; seconds of the wall clock
-// Errors   values that are not finite are ignored; a clock that is set back restarts the means
+// Restart  the owner's watch is kept with its state: kills and shares since a change count on
+// Errors   values that are not finite are ignored; a clock that was set back between two runs restarts the means.
+//          unpack: the reader's
 // Threads  values
 #pragma once
 
@@ -13,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "common/wall_step.hpp"
 #include "placement/cluster/packed.hpp"
 
 namespace wattle::placement {
@@ -26,8 +29,11 @@ class HarmMean {
   explicit HarmMean(double time_constant_s) : time_constant_s_(time_constant_s) {}
   void add(const KnownHarm& shares, double seconds, double now_s);
   // Zero for a kind that was not reported.
+  void move(const WallStep& step) { step.move_s(at_s_); }
   HarmShares mean() const;
   bool known() const;
+  void pack(PackWriter& out) const;
+  void unpack(PackReader& in);
 
  private:
   double time_constant_s_, at_s_ = 0;
@@ -47,6 +53,8 @@ class HarmWatch {
  public:
   void add(const KnownHarm& shares, double seconds, double now_s);
   void killed(double now_s);
+  // Moves all times with a step of the wall clock.
+  void move(const WallStep& step);
 
   HarmShares fast() const { return fast_.mean(); }
   HarmShares slow() const { return slow_.mean(); }
@@ -54,6 +62,8 @@ class HarmWatch {
   bool known() const { return fast_.known(); }
   double kills_since(double from_s) const;
   HarmBefore before(double now_s) const;
+  void pack(PackWriter& out) const;
+  void unpack(PackReader& in);
 
  private:
   HarmMean fast_{30}, slow_{300}, hour_{3600};

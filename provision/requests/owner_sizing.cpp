@@ -91,6 +91,14 @@ bool in_share(std::string_view owner, std::uint64_t seed, double share) {
   return static_cast<double>(hash >> 11U) / kTwo53 < share;
 }
 
+void OwnerSizing::move(const WallStep& step) {
+  for (double* at_s : {&since_s, &changed_s, &rolled_back_s, &shadow.since_s, &shadow.at_s, &shadow.over_memory_at_s})
+    step.move_s(*at_s);
+  step.move_end_s(until_s);
+  for (auto& [uid, pod] : lowered) step.move_s(pod.at_s);
+  for (double& at_s : ordered_s) step.move_s(at_s);
+}
+
 void OwnerSizing::pack(PackWriter& out) const {
   out.word(static_cast<std::uint64_t>(state));
   for (const double value : {since_s, until_s, changed_s, rolled_back_s}) out.real(value);

@@ -70,6 +70,8 @@ struct OwnerSizing {
   std::uint64_t steps = 0, rollbacks = 0;
   double rolled_back_s = 0;  // for harm, the last time; 0: never
   bool late = false;         // a restoration, and it was noted
+  // Moves all times with a step of the wall clock.
+  void move(const WallStep& step);
   void pack(PackWriter& out) const;
   void unpack(PackReader& in);
 };

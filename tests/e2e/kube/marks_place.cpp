@@ -5,6 +5,8 @@
 
 #include <cstdlib>
 
+#include "common/clock.hpp"
+#include "controller/power/kube_marks.hpp"
 #include "tests/integration/marks/place.hpp"
 
 namespace wattle::controller::power::test {
@@ -34,5 +36,20 @@ class RealPlace final : public Place {
 }  // namespace
 
 std::unique_ptr<Place> make_place() { return std::make_unique<RealPlace>(); }
+
+// An order of woken_pod_test.py: MARKS_ORDER is mark or unmark.
+TEST_CASE("order: the node MARKS_NODE gets its marks, or loses them") {
+  if (std::getenv("MARKS_NODE") == nullptr) return;
+  placement::sleep::NodePowerRecord record;
+  record.node = from_environment("MARKS_NODE");
+  record.operation = 1;
+  record.marked = true;
+  const SystemClock clock;
+  const Log log = Log::silent();
+  KubeMarks marks(make_place()->wattle(), "test", clock, log);
+  const bool on = from_environment("MARKS_ORDER") == "mark";
+  record.state = on ? placement::sleep::PowerState::asleep : placement::sleep::PowerState::awake;
+  CHECK((on ? marks.mark(record.node, record) : marks.unmark(record.node, record)));
+}
 
 }  // namespace wattle::controller::power::test

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 #include <signal.h>
 
+#include <atomic>
 #include <filesystem>
 #include <mutex>
 #include <string>
@@ -29,6 +30,14 @@ std::string request(int pod, const std::string& names = R"(["a","b","new"])") {
 const std::string kFromController = R"([{"Host":"a","Score":10},{"Host":"b","Score":4},{"Host":"new","Score":4}])";
 const std::string kFromBoard = R"([{"Host":"a","Score":1},{"Host":"b","Score":10}])";
 const std::string kNeutral = "[]";
+
+// Like BootClock, of a machine that a test suspends.
+struct MachineClock final : Clock {
+  SystemClock system;
+  std::atomic<int> suspended_s = 0;
+  MonoTime mono() const override { return system.mono() + std::chrono::seconds(suspended_s); }
+  WallTime wall() const override { return system.wall(); }
+};
 
 // Asks for one new pod after another until the answer comes; every answer on the way must be one of the three.
 bool comes_to(http::Client& client, const std::string& wanted, int& pod) {
@@ -75,6 +84,27 @@ TEST_CASE("the shim answers from the controller, the board, or neutrally, and fi
   CHECK(metrics->body.find("wattle_shim_answers_total{reason=\"board_stale\",source=\"neutral\"}") !=
         std::string::npos);
   CHECK(metrics->body.find("wattle_shim_request_duration_seconds_bucket{verb=\"prioritize\"") != std::string::npos);
+}
+
+TEST_CASE("a board from before a suspend of the machine is not used after it, and the next one is") {
+  World world;
+  world.start_controller();
+  world.controller->hung = true;
+  MachineClock clock;
+  auto service = shim::Service::start(world.config(), clock, world.log, world.notify);
+  REQUIRE(service);
+  http::Client client("127.0.0.1", service->port());
+  int pod = 0;
+  CHECK(comes_to(client, kFromBoard, pod));
+  clock.suspended_s += 3600;
+  CHECK(comes_to(client, kFromBoard, pod));  // of a new subscription
+
+  world.controller.reset();
+  CHECK(comes_to(client, kFromBoard, pod));
+  clock.suspended_s += 3600;
+  const auto answer = client.request("POST", "/prioritize", request(++pod), wattle::tests::soon());
+  REQUIRE(answer);
+  CHECK(answer->body == kNeutral);
 }
 
 TEST_CASE("a controller that hangs is not asked after three misses, and is asked again when it answers") {

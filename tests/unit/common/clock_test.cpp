@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include "common/boot_time.hpp"
+
 using namespace wattle;
 using namespace std::chrono_literals;
 
@@ -34,6 +36,12 @@ TEST_CASE("the system's monotonic clock does not go back") {
     last = now;
   }
   CHECK(to_ns(clock.wall()) > 1'500'000'000'000'000'000);
+}
+
+TEST_CASE("the clock of the boot is never behind the one that stands still while the machine is suspended") {
+  const MonoTime before = SystemClock().mono();
+  CHECK(BootClock().mono() >= before);
+  CHECK(to_ns(BootClock().wall()) > 1'500'000'000'000'000'000);
 }
 
 TEST_CASE("seconds and durations are each other's inverse") {

@@ -123,7 +123,7 @@ struct CycleRig {
   std::map<std::string, std::uint64_t> promised;                // goodbyes to come
   std::vector<std::pair<std::string, wire::SleepOrder>> orders;
   std::size_t cluster_pods = 100;
-  bool observable = true, by_agent = false;
+  bool observable = true, by_agent = false, pods_read = true;
   std::optional<double> metered_w;  // power by the agents' meters; unset: they have none
   PowerCycles::Around around{clock, log, {}, {}, {}};
 
@@ -169,6 +169,7 @@ struct CycleRig {
       now.reading = placement::sleep::PowerReading{sampled[node], energy_j[node], *metered_w};
     if (sampled.contains(node)) now.sampled_at = sampled[node];
     if (pods.contains(node)) now.pod = pods[node];
+    now.pods_read = pods_read;
     now.idle_w = 95;
     return now;
   }

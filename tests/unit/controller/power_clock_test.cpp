@@ -96,7 +96,7 @@ TEST_CASE("a step of the wall clock is no part of a measured wake, nor of the ti
 }
 
 TEST_CASE("times before the clock's own past, of an earlier step back, stay") {
-  const core::WallStep step{wall_from_ns(100), Duration(50)};
+  const WallStep step{wall_from_ns(100), Duration(50)};
   CHECK(step.moved(wall_from_ns(100)) == wall_from_ns(150));
   CHECK(step.moved(wall_from_ns(101)) == wall_from_ns(101));
 }
@@ -107,7 +107,7 @@ TEST_CASE("property: states, attempts and moves follow each other as without ste
     std::vector<Duration> steps(events.size());
     for (std::size_t i = 0; i < events.size(); ++i) {
       events[i] = {*rc::gen::inRange(0, 6), *rc::gen::inRange(1, 800)};
-      const Duration by = core::WallSteps::kStep + std::chrono::seconds(*rc::gen::inRange(0, 200'000));
+      const Duration by = WallSteps::kStep + std::chrono::seconds(*rc::gen::inRange(0, 200'000));
       steps[i] = *rc::gen::arbitrary<bool>() ? by : -by;
     }
     const Trace plain = play(events, {}), stepped = play(events, steps);

@@ -180,6 +180,43 @@ TEST_CASE("cycles: a test ends with a wake, also after a restart of the controll
   CHECK_FALSE(rig.until(State::awake, "n1", 60));
 }
 
+TEST_CASE("cycles: a restart at any step of a test leads to its end, a round trip") {
+  int trips = 0;
+  for (int at = 0; at < 40; ++at) {
+    CAPTURE(at);
+    CycleRig rig;
+    REQUIRE(rig.cycles->test("n1", Depth::off, true, "operator/ann"));
+    for (int i = 0; i < 120; ++i) {
+      if (i == at) rig.restart();
+      rig.step();
+    }
+    CHECK(rig.record().state == State::awake);
+    CHECK_FALSE(rig.is_marked());
+    // A node that runs after its goodbye is not put to sleep by a controller that did not see it go off.
+    CHECK(rig.record().round_trips + rig.failures("no_effect") + rig.failures("no_goodbye") + rig.failures("unknown") <=
+          1);
+    trips += static_cast<int>(rig.record().round_trips);
+  }
+  CHECK(trips > 30);
+}
+
+TEST_CASE("cycles: no node goes to sleep before its pods are known") {
+  CycleRig rig;
+  rig.pods_read = false;
+  rig.step();
+  rig.choose();
+  CHECK(rig.record().state == State::awake);
+  rig.pods_read = true;
+  rig.step();
+  rig.choose();
+  REQUIRE(rig.until(State::idle));
+  rig.pods_read = false;
+  for (int i = 0; i < 60; ++i) rig.step();
+  CHECK(rig.record().state == State::idle);
+  rig.pods_read = true;
+  CHECK(rig.until(State::asleep));
+}
+
 TEST_CASE("cycles: a node that woke from a test is still marked as tested, unless the plan wanted it") {
   CycleRig rig;
   for (const bool needed : {false, true}) {

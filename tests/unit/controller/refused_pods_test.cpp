@@ -55,3 +55,33 @@ TEST_CASE("refused pods: the pods of an owner wake few nodes, and may try again 
   CHECK_FALSE(look("a", "web"));
   CHECK(look("a", "web"));
 }
+
+TEST_CASE("refused pods: neither a restart nor a step of the wall clock allows an owner more tries") {
+  RefusedPods pods;
+  Duration time{};
+  const auto look = [&] {
+    time += RefusedPods::kSettled;
+    pods.begin(after(time), {});
+    return pods.refused("a", "web");
+  };
+  for (std::size_t i = 0; i < RefusedPods::kTries; ++i) {
+    look();
+    REQUIRE(look());
+    pods.woke_for({"a"});
+  }
+  placement::PackWriter out;
+  pods.pack(out);
+  const std::string body = out.take();
+  placement::PackReader in(body);
+  pods = RefusedPods();
+  pods.unpack(in);
+  CHECK(in.done());
+  look();
+  CHECK_FALSE(look());
+  pods.move({after(time), RefusedPods::kForgotten});
+  time += RefusedPods::kForgotten;
+  CHECK_FALSE(look());
+  time += RefusedPods::kForgotten;
+  look();
+  CHECK(look());
+}

@@ -244,6 +244,50 @@ TEST_CASE("a restart continues from the file: what was lowered is known, and a r
   CHECK(rig.of().state.lowered.empty());
 }
 
+TEST_CASE("OOM kills since a change count on after a restart") {
+  SizingRig rig;
+  const auto kill = [](WorkloadValues& values) { values.memory_oom_kills = 1; };
+  rig.learn();
+  rig.passes(1, 0.5, kill);
+  rig.passes(7 * 60);  // more than the pause after a need above the smaller request
+  REQUIRE(rig.order("live", "test", true));
+  for (int i = 0; i < 120 && rig.cores_of() == 2; ++i) rig.pass(0.5);
+  REQUIRE(rig.cores_of() < 2);
+  REQUIRE(rig.of().state.before.kills == 1);
+  rig.passes(1, 0.5, kill);
+  rig.passes(11);
+  CHECK(rig.cores_of() < 2);
+  rig.start_ladder();
+  rig.passes(4);
+  CHECK(rig.cores_of() < 2);
+  rig.passes(1, 0.5, kill);
+  CHECK(rig.cores_of() == 2);
+  CHECK(rig.was_audited("2 OOM kills since the change"));
+}
+
+TEST_CASE("a step of the wall clock neither shortens nor lengthens a rest, also over a restart") {
+  using namespace std::chrono_literals;
+  const auto play = [](Duration step) {
+    SizingRig rig;
+    rig.learn();
+    REQUIRE(rig.order("live", "test", true));
+    for (int i = 0; i < 120 && rig.cores_of() == 2; ++i) rig.pass(0.5);
+    std::vector<std::string> seen;
+    for (int i = 0; i < 90; ++i) {
+      if (i == 5 || i == 40) rig.clock.step_wall(step);
+      rig.pass(0.5);
+      if (i == 10) rig.start_ladder();
+      const placement::OwnerSizing& state = rig.of().state;
+      seen.push_back(std::string(to_string(state.state)) + " " + std::to_string(state.steps) + " " + rig.of().waits);
+    }
+    return seen;
+  };
+  const std::vector<std::string> plain = play(0s);
+  CHECK(plain.front() != plain.back());
+  CHECK(play(45min) == plain);
+  CHECK(play(-45min) == plain);
+}
+
 TEST_CASE("a copy of the file has the same mode and the same owners, and there is none before the first order") {
   SizingRig rig;
   const std::string path = rig.dir.file("copy.db");

@@ -199,7 +199,7 @@ TEST_CASE("auto: pods of an API server wake nodes, whether they wait or kube-sch
     pod.uid = pod.name = unschedulable ? "refused" : "waits";
     rig.state.pods().describe(pod, unschedulable);
   }
-  SleepSnapshot snapshot;
+  power::SleepSnapshot snapshot;
   power::RefusedPods refused;
   add_pending(snapshot, rig.state, true, refused);
   CHECK(snapshot.pending.size() == 2);
@@ -309,6 +309,46 @@ TEST_CASE("auto: a controller that starts while nodes sleep knows them, although
     CHECK(hello.labels.at("wattle.dev/sleep") == "auto");
   }
   for (const auto& [name, record] : rig.control->records()) CHECK(known.contains(name) == !takes_pods(record));
+}
+
+TEST_CASE(
+    "auto: a test goes on after a restart once the pods are known, but not in another mode, nor of an excluded node") {
+  AutoRig rig;
+  bool known = true;
+  rig.pods_read = [&] { return known; };
+  rig.config.sleep.plan.rules.proven_round_trips = 1;
+  const auto restart_in_test = [&](core::SleepMode mode, const char* why) {
+    rig.begin();
+    known = true;
+    REQUIRE(rig.until([&] { return rig.state_of("n1") == State::awake && rig.control->plan(); }));
+    REQUIRE(rig.until([&] { return rig.order("sleep-now", {{"node", "n1"}}).has_value(); }));
+    rig.moment();
+    REQUIRE(rig.state_of("n1") == State::idle);
+    if (*why != '\0') {  // the exclusion reaches the disk, its effect does not
+      rig.store
+          ->read([&](StoreFile& file) -> Result<std::string> {
+            WATTLE_CHECK(file.sleeps().exclude("n1", why, 1));
+            return std::string();
+          })
+          .wait();
+    }
+    known = false;
+    rig.begin(mode);
+    for (int i = 0; i < 100; ++i) rig.moment();
+  };
+  restart_in_test(core::SleepMode::recommend, "");
+  CHECK(rig.state_of("n1") != State::idle);
+  CHECK(rig.machines->machine("n1").slept.empty());
+  restart_in_test(core::SleepMode::automatic, "");
+  CHECK(rig.state_of("n1") == State::idle);
+  known = true;
+  REQUIRE(rig.until([&] { return rig.control->records().at("n1").round_trips == 1; }));
+  const std::size_t slept = rig.machines->machine("n1").slept.size();
+  restart_in_test(core::SleepMode::automatic, "disk check");
+  known = true;
+  REQUIRE(rig.until([&] { return rig.state_of("n1") == State::awake; }));
+  for (int i = 0; i < 100; ++i) rig.moment();
+  CHECK(rig.machines->machine("n1").slept.size() == slept);
 }
 
 TEST_CASE("auto: an excluded node wakes and stays awake") {

@@ -12,6 +12,7 @@
 using namespace wattle;
 using namespace wattle::controller;
 using namespace wattle::controller::test;
+using namespace std::chrono_literals;
 using json = wattle::SortedJson;
 namespace core = wattle::placement::sleep;
 
@@ -257,4 +258,26 @@ TEST_CASE_FIXTURE(SleepRig, "the document and the metrics of sleep have each nod
   const std::string metrics = finished(metrics_text(parts())).value();
   CHECK(metrics.find("wattle_controller_sleep_plan_nodes ") != std::string::npos);
   CHECK(metrics.find("wattle_controller_sleep_plan_awake_nodes{cause=\"operator\"} 1") != std::string::npos);
+}
+
+TEST_CASE("a pod that waits for a wake is counted with its whole wait, also over a restart") {
+  ManualClock before(MonoTime{} + 1h, wall_from_ns(1'800'000'000'000'000'000));
+  power::WakeWaits waits;
+  waits.wake_for({"a", "b"}, before.mono());
+  before.advance(20s);
+  placement::PackWriter out;
+  waits.pack(out, before);
+  const std::string body = out.take();
+
+  const ManualClock after(MonoTime{} + 5h, before.wall() + 30s);
+  placement::PackReader in(body);
+  power::WakeWaits restored;
+  restored.unpack(in, after);
+  REQUIRE(in.done());
+  power::SleepTotals totals;
+  restored.look([](const std::string& uid) { return uid == "a" ? std::optional(true) : std::nullopt; }, after.mono(),
+                totals);
+  CHECK(totals.waited_pods == 1);
+  CHECK(totals.waited_s == doctest::Approx(50));
+  CHECK(restored.empty());
 }

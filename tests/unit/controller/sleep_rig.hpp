@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -17,6 +18,7 @@ namespace wattle::controller::test {
 struct SleepRig : PartsRig {
   std::unique_ptr<power::SleepControl> control;
   std::shared_ptr<power::NodePower> drivers;  // unset: those of the configuration
+  std::function<bool()> pods_read;
 
   explicit SleepRig(placement::sleep::SleepMode mode = placement::sleep::SleepMode::recommend)
       : PartsRig(Mode::shadow) {
@@ -25,8 +27,8 @@ struct SleepRig : PartsRig {
     begin_control();
   }
   void begin_control(const std::string& own_host = "elsewhere") {
-    control = std::make_unique<power::SleepControl>(
-        power::SleepControl::Around{config.sleep, *store, rollout, clock, log, own_host, std::nullopt, 5, drivers});
+    control = std::make_unique<power::SleepControl>(power::SleepControl::Around{
+        config.sleep, *store, rollout, clock, log, own_host, std::nullopt, 5, drivers, {}, pods_read});
   }
   Parts parts() { return PartsRig::parts(*control); }
   Result<SortedJson> get(const std::string& what) {

@@ -376,6 +376,11 @@ TEST_CASE("after a restart the state follows the observation, and drains are sto
     CHECK(after(drained.record, observed).record.state == PowerState::awake);
     CHECK(after(drained.record, observed).action == PowerAction::unmark);
   }
+  NodePowerRecord idle = follow_events(awake_node(), {{Kind::chosen}}).record;
+  CHECK(after(idle, Observed::on).record.state == PowerState::awake);
+  idle.test = true;
+  CHECK(after(idle, Observed::on).record == idle);
+  CHECK(after(idle, Observed::on).action == PowerAction::mark);
   const NodePowerRecord ordered = follow_events(awake_node(), {{Kind::chosen}, {Kind::drained}}).record;
   CHECK(after(ordered, Observed::on).record.state == PowerState::probation);
   CHECK(after(ordered, Observed::off).record.state == PowerState::failed);

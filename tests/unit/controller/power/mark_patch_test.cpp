@@ -34,9 +34,10 @@ json foreign_taints() {
   if (*rc::gen::arbitrary<bool>()) std::reverse(keys.begin(), keys.end());
   for (const std::string& key : keys) {
     if (*rc::gen::arbitrary<bool>()) continue;
-    // The key alone does not make a taint Wattle's.
-    const std::string effect =
-        key == kSleepTaint ? "NoExecute" : *rc::gen::element<std::string>("NoSchedule", "NoExecute");
+    // The key alone does not make a taint Wattle's, or that of a cordon.
+    const std::string effect = key == kSleepTaint || key == kCordonTaint
+                                   ? "NoExecute"
+                                   : *rc::gen::element<std::string>("NoSchedule", "NoExecute");
     json taint{{"key", key}, {"effect", effect}};
     if (*rc::gen::arbitrary<bool>()) taint["value"] = *rc::gen::element<std::string>("a", "b");
     out.push_back(taint);
@@ -190,6 +191,22 @@ TEST_CASE("the removal of the marks takes the taint along that Cluster Autoscale
   const json left = merged(marked, **back);
   REQUIRE(left["spec"]["taints"].size() == 1);
   CHECK(left["spec"]["taints"][0]["key"] == "gpu");
+}
+
+TEST_CASE("the removal of the marks takes the taint along that Kubernetes derives from Wattle's cordon") {
+  for (const bool own : {true, false}) {
+    json node = bare_node();
+    if (!own) node["spec"]["unschedulable"] = true;
+    const auto patch = patch_to_mark(node, some_record(core::PowerState::idle, 1));
+    REQUIRE(patch);
+    json marked = merged(node, **patch);
+    marked["spec"]["taints"].push_back(json{{"key", std::string(kCordonTaint)}, {"effect", "NoSchedule"}});
+    const auto back = patch_to_unmark(marked);
+    REQUIRE(back);
+    const json left = merged(marked, **back);
+    CHECK(left["spec"].contains("taints") == !own);
+    CHECK(left["spec"].contains("unschedulable") == !own);
+  }
 }
 
 TEST_CASE("a node that is awake and unmarked loses the annotations") {

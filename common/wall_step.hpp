@@ -1,7 +1,7 @@
 // wall_step: steps of the wall clock (NTP, an operator, a machine that was suspended), and the times that move with
 // them: limits and rests then last as long as without the step, and no measured duration contains it.
 // Restart  a step while the program does not run looks like time that passed
-// Units    wall time
+// Units    wall time; the functions that end in _s take seconds of Unix time, where 0 means never
 // Errors   none
 // Threads  single owner
 #pragma once
@@ -10,19 +10,20 @@
 #include <optional>
 
 #include "common/clock.hpp"
-#include "placement/sleep/power_state.hpp"
 
-namespace wattle::placement::sleep {
+namespace wattle {
 
 struct WallStep {
   WallTime from{};  // the time before the step
   Duration by{};
   // A time that the clock had not reached before the step was stored before an earlier step back; it stays.
   WallTime moved(WallTime at) const { return at > from ? at : at + by; }
-  void move(NodePowerRecord& record) const {
-    record.since = moved(record.since);
-    for (std::optional<WallTime>* each : {&record.ordered, &record.last_slept, &record.last_woken})
-      if (*each) *each = moved(**each);
+  void move_s(double& at_s) const {
+    if (at_s != 0 && at_s <= static_cast<double>(to_ns(from)) * 1e-9) at_s += seconds(by);
+  }
+  // Moves a time that may be in the future: the end of a rest.
+  void move_end_s(double& end_s) const {
+    if (end_s != 0) end_s += seconds(by);
   }
 };
 
@@ -49,4 +50,4 @@ class WallSteps {
   WallTime wall_{};
 };
 
-}  // namespace wattle::placement::sleep
+}  // namespace wattle
