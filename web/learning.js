@@ -72,7 +72,7 @@ export function saving() {
     facts.set('now', block ? (block.treated ? 'with advice' : 'without') : ABSENT, block && `block ${count(block.number)}, ${span(block.left_s)} left`);
     const daily = modelled && [joules(modelled.energy_j_per_day), cost(modelled, '_per_day')].filter(Boolean).join(', ');
     const text = [modelled ? `In mode ${policy.mode}, ${modelled.asleep_text && !(known && modelled.acting) ? '' : known ? 'Wattle ' : 'the saving is '}${modelled.text}` : `Wattle models no saving in mode ${policy.mode}`, '. '];
-    if (known) text[1] += `, over the last ${span(modelled.seconds)}; it decided on ${percent(modelled.advised_ratio)} of the pods, and a day of it is ${daily}`;
+    if (known) text[0] += `, over the last ${span(modelled.seconds)}; it decided on ${percent(modelled.advised_ratio)} of the pods, and a day of it is ${daily}`;
     if (s.saving_ratio !== null) text.push(`Blocks with advice used ${percent(Math.abs(s.saving_ratio), 1)} ${s.saving_ratio < 0 ? 'more' : 'less'} energy per core-hour than blocks without (95% interval of the saving: ${percent(s.saving_low, 1)} to ${percent(s.saving_high, 1)}).`);
     else if (!block) text.push('Only mode canary measures a saving, by blocks with and without advice (wattle policy set --mode canary:50%).');
     else {
