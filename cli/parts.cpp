@@ -123,8 +123,7 @@ std::string cost_cell(const View& object) {
 
 std::string modelled_text(const View& modelled) {
   const std::string cost = cost_text(modelled, "_per_day");
-  const std::string asleep = modelled["asleep_text"].text_or("");
-  return asleep + (asleep.empty() ? "" : "; by placement: ") + modelled["text"].text_or() +
+  return modelled["text"].text_or() +
          (modelled["energy_j_per_day"].present()
               ? "; " + joules(modelled["energy_j_per_day"].number()) + (cost.empty() ? "" : ", " + cost) + " per day"
               : std::string());

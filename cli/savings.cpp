@@ -49,7 +49,7 @@ std::string items_text(const View& lever, bool colour) {
 }
 
 std::string details_text(const View& lever, bool colour) {
-  std::string text = "\n" + safe_text(lever["lever"]) + ": " + safe_text(lever["text"]) + "\n";
+  std::string text = "\n" + wrapped(safe_text(lever["lever"]) + ": " + safe_text(lever["text"]), 0);
   if (lever["saved_w"].present()) text += wrapped("95% interval: " + interval_of(lever), 2);
   if (lever["measured"].present()) text += wrapped("Measured: " + safe_text(lever["measured"]), 2);
   if (lever["command"].present())

@@ -27,10 +27,11 @@ void Guardrails::watch() {
   ClusterNow now;
   for (const auto& [name, node] : parts_.state.nodes()) {
     ++now.nodes;
-    now.requested_cores += parts_.state.view_of(node).requested.cpu_cores;
-    if (!node.connected || !node.power_w) continue;
+    const placement::NodeView& view = parts_.state.view_of(node);
+    now.requested_cores += view.requested.cpu_cores;
+    if (!view.power_w || (!node.connected && !view.asleep)) continue;
     ++now.watched;
-    now.power_w += *node.power_w;
+    now.power_w += *view.power_w;
   }
   now.compared = parts_.decider.engine().shadow().compared();
   const placement::PodTime& pod_time = parts_.decider.engine().cluster_model().pod_time();

@@ -83,15 +83,14 @@ export function fleet() {
     asleep = now.nodes_asleep;
     const m = now.modelled, saved = m && m.saved_w !== null;
     const { idle } = now, daily = (part) => [joules(part.energy_j_per_day), cost(part, '_per_day')].filter(Boolean).join(', ');
-    const sleepers = m && m.asleep_text;
-    facts.set('saving', saved || sleepers ? watts((saved ? m.saved_w : 0) + m.asleep_saved_w) : ABSENT, m ? [sleepers && `${sleepers}; by placement: `, m.text, saved && `; ${daily(m)} per day`] : 'not modelled: mode is off');
+    facts.set('saving', watts(m && m.total_saved_w), m ? [m.text, saved && `; ${daily(m)} per day`] : 'not modelled: mode is off');
     facts.set('idle', watts(idle.power_w), idle.power_w !== null && `${percent(idle.ratio)} of the power, ${daily(idle)} per day`);
     const { sleeping } = idle;
     facts.set('sleep', sleeping.nodes > 0 ? watts(sleeping.power_w) : ABSENT, sleeping.nodes > 0 ? `${daily(sleeping)} per day, if ${sleeping.assumption}` : sleeping.assumption);
     const power = now.measured_w === null && now.estimated_w === null ? null : now.measured_w + now.estimated_w;
     facts.set('energy', power === null ? ABSENT : joules(power * 86_400), power !== null && [cost(now, '_per_day'), `at ${watts(power)} now`].filter(Boolean).join(', '));
     facts.set('measured', watts(now.measured_w), `${count(now.nodes_measured)} nodes with measured power`);
-    facts.set('estimated', watts(now.estimated_w), `${count(now.nodes_estimated)} nodes, estimated from their use`);
+    facts.set('estimated', watts(now.estimated_w), `${count(now.nodes_estimated)} nodes, estimated from their use${now.nodes_asleep > 0 ? ' or sleep' : ''}`);
     facts.set('nodes', count(now.nodes), `${count(now.nodes_silent)} silent, ${now.nodes_asleep > 0 ? `${count(now.nodes_asleep)} asleep, ` : ''}${count(now.nodes_masked)} accept no pods`);
     facts.set('cores', number(now.cpu_used_cores, 1), `of ${number(now.cpu_cores)}, ${percent(now.cpu_cores ? now.cpu_used_cores / now.cpu_cores : null)}`);
     facts.set('pods', count(now.pods));

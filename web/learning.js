@@ -57,12 +57,12 @@ export function saving() {
     const policy = await get('policy');
     const { saving: s, block, modelled } = policy;
     const core = (value) => (value === null ? ABSENT : joules(value));
-    const known = modelled && modelled.saved_w !== null, asleep = modelled && modelled.asleep_text;
+    const known = modelled && modelled.saved_w !== null;
     now.element.hidden = !modelled;
     if (modelled) {
-      now.set('all', known || asleep ? watts((known ? modelled.saved_w : 0) + modelled.asleep_saved_w) : ABSENT, known && !modelled.acting ? 'if Wattle acted' : '');
-      now.set('asleep', watts(modelled.asleep_saved_w), asleep || 'no node sleeps');
-      now.set('placement', known ? watts(modelled.saved_w) : ABSENT, modelled.text);
+      now.set('all', watts(modelled.total_saved_w), known && !modelled.acting ? 'if Wattle acted' : '');
+      now.set('asleep', watts(modelled.asleep_saved_w), modelled.asleep_text || 'no node sleeps');
+      now.set('placement', watts(modelled.placement_saved_w), modelled.text);
     }
     facts.element.hidden = !block && s.saving_ratio === null;
     facts.set('saving', percent(s.saving_ratio, 1), s.saving_ratio !== null && `between ${percent(s.saving_low, 1)} and ${percent(s.saving_high, 1)}`);
@@ -71,8 +71,8 @@ export function saving() {
     facts.set('blocks', `${count(s.blocks_treated)} + ${count(s.blocks_control)}`, `with and without advice; ${count(s.blocks_unused)} unused`);
     facts.set('now', block ? (block.treated ? 'with advice' : 'without') : ABSENT, block && `block ${count(block.number)}, ${span(block.left_s)} left`);
     const daily = modelled && [joules(modelled.energy_j_per_day), cost(modelled, '_per_day')].filter(Boolean).join(', ');
-    const text = [asleep && `${asleep}. `, modelled ? `In mode ${policy.mode}, ${modelled.saved_w === null ? 'the saving is' : 'Wattle'} ${modelled.text}` : `Wattle models no saving in mode ${policy.mode}`, '. '];
-    if (known) text[1] += `, over the last ${span(modelled.seconds)}; it decided on ${percent(modelled.advised_ratio)} of the pods, and a day of it is ${daily}`;
+    const text = [modelled ? `In mode ${policy.mode}, ${modelled.asleep_text && !(known && modelled.acting) ? '' : known ? 'Wattle ' : 'the saving is '}${modelled.text}` : `Wattle models no saving in mode ${policy.mode}`, '. '];
+    if (known) text[0] += `, over the last ${span(modelled.seconds)}; it decided on ${percent(modelled.advised_ratio)} of the pods, and a day of it is ${daily}`;
     if (s.saving_ratio !== null) text.push(`Blocks with advice used ${percent(Math.abs(s.saving_ratio), 1)} ${s.saving_ratio < 0 ? 'more' : 'less'} energy per core-hour than blocks without (95% interval of the saving: ${percent(s.saving_low, 1)} to ${percent(s.saving_high, 1)}).`);
     else if (!block) text.push('Only mode canary measures a saving, by blocks with and without advice (wattle policy set --mode canary:50%).');
     else {

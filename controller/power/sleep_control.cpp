@@ -169,7 +169,8 @@ void SleepControl::look(ClusterState& state, const ClockOffsets* clocks, const s
   }
   const double idle_w = now.idle_w;
   cycles_->look(std::move(now));
-  if (const core::NodePowerRecord* record = record_of(name)) state.sleeps(name, shown_of(*record, idle_w));
+  if (const core::NodePowerRecord* record = record_of(name))
+    state.sleeps(name, shown_of(*record, idle_w, may_sleep(*record)));
 }
 
 // A node that runs, reports and is not to change needs no more than that.
@@ -179,7 +180,7 @@ Steps SleepControl::look_at_all(ClusterState& state, const ClockOffsets* clocks)
     const core::NodePowerRecord* record = record_of(name);
     if (record == nullptr && asked_mode(node) != core::SleepMode::automatic) return;
     const bool fresh = reports(node, around_.clock.mono(), around_.stale_after_s);
-    const bool shown = record != nullptr && node.sleep == shown_of(*record, 0);
+    const bool shown = record != nullptr && node.sleep == shown_of(*record, 0, may_sleep(*record));
     if (shown && fresh && record->state == core::PowerState::awake && !record->marked && cycles_->reports(name)) return;
     look(state, clocks, name, &node);
   });

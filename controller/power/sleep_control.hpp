@@ -130,6 +130,11 @@ class SleepControl {
   void begin_cycles(std::shared_ptr<NodePower> power);
   bool acts() const;
   bool pods_read() const { return !around_.pods_read || around_.pods_read(); }
+  // Decided by mode, exclusions and proven round trips; the plan's other reasons change with the pods.
+  bool may_sleep(const placement::sleep::NodePowerRecord& record) const {
+    return acts() && !exclusions_.contains(record.node) &&
+           record.round_trips >= around_.settings.plan.rules.proven_round_trips;
+  }
   const placement::sleep::NodePowerRecord* record_of(const std::string& node) const;
   placement::sleep::SleepFacts facts_of(const std::string& name, const controller::Node& node) const;
   void look(ClusterState& state, const ClockOffsets* clocks, const std::string& name, const controller::Node* node);

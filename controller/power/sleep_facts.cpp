@@ -63,14 +63,16 @@ core::NodePowerRecord awake_record(const std::string& name, WallTime now) {
   return record;
 }
 
-NodeSleep shown_of(const core::NodePowerRecord& record, double idle_w) {
+NodeSleep shown_of(const core::NodePowerRecord& record, double idle_w, bool may_sleep) {
   NodeSleep shown;
   shown.asleep = record.state == core::PowerState::asleep || record.state == core::PowerState::waking ||
                  (record.state == core::PowerState::suspending && record.goodbye);
   shown.closed = !takes_pods(record);
   // In steps, because a change of it is a change of the node, and the idle power is fitted again and again.
   constexpr double kCostStep_j = 100;
-  shown.wake_cost_j = kCostStep_j * std::ceil(core::cost_of(record, record.depth, idle_w).wake_j / kCostStep_j);
+  const core::TransitionCost cost = core::cost_of(record, record.depth, idle_w);
+  if (shown.asleep || may_sleep) shown.wake_cost_j = kCostStep_j * std::ceil(cost.wake_j / kCostStep_j);
+  shown.asleep_w = cost.asleep_w;
   return shown;
 }
 

@@ -27,7 +27,7 @@ placement::sleep::SleepFacts facts_of(const controller::Node& node, const SleepP
 std::string pod_on(const ClusterState& state, const controller::Node& node);
 // The record of a node that runs and does not sleep by itself.
 placement::sleep::NodePowerRecord awake_record(const std::string& name, WallTime now);
-// Returns the part of the view that a node's record decides.
-NodeSleep shown_of(const placement::sleep::NodePowerRecord& record, double idle_w);
+// Returns the part of the view that a node's record decides. `may_sleep`: the node may sleep by itself.
+NodeSleep shown_of(const placement::sleep::NodePowerRecord& record, double idle_w, bool may_sleep);
 
 }  // namespace wattle::controller::power

@@ -52,7 +52,6 @@ double bounded(double ratio) { return std::clamp(ratio, -kMostCalibration, kMost
 
 }  // namespace
 
-// Fieller 1954: returns all ratios r for which measured - r * modelled does not differ significantly from 0.
 std::optional<Calibration> calibrate(std::span<const std::vector<BlockResult>> canaries, double measured_s) {
   constexpr double kLeastVariance = 1e-12;  // lower bound, for identical blocks
   Estimate measured, modelled;
@@ -73,32 +72,23 @@ std::optional<Calibration> calibrate(std::span<const std::vector<BlockResult>> c
   measured = {measured.mean / weights, 1 / weights};
   modelled = {modelled.mean / weights, modelled.variance / (weights * weights)};
   const Estimate y = saving_of(measured), x = saving_of(modelled);
-  const double t = stats::student_quantile_975(freedom);
-  const double unsure = t * t * x.variance / (x.mean * x.mean);
-  if (!(unsure < 1) || !std::isfinite(unsure)) return std::nullopt;
-  const double ratio = y.mean / x.mean;
-  const double middle = ratio / (1 - unsure);
-  const double inside = y.variance * (1 - unsure) + ratio * ratio * x.variance;
-  const double reach = t / std::abs(x.mean) * std::sqrt(std::max(0.0, inside)) / (1 - unsure);
-  if (!std::isfinite(middle) || !std::isfinite(reach)) return std::nullopt;
-  out.ratio = {bounded(ratio), bounded(middle - reach), bounded(middle + reach)};
+  constexpr double kNormal975 = 1.96;
+  const double heavier = stats::student_quantile_975(freedom) / kNormal975;
+  const double unsure = heavier * heavier * (y.variance + x.variance);
+  const double prior = kPriorRatio * kPriorRatio, both = prior * x.mean * x.mean + unsure;
+  if (!(both > 0) || !std::isfinite(both)) return std::nullopt;
+  const double away = y.mean - x.mean;
+  const double ratio = 1 + prior * x.mean * away / both, reach = kNormal975 * std::sqrt(prior * unsure / both);
+  out.ratio = {bounded(ratio), bounded(ratio - reach), bounded(ratio + reach)};
+  const double beyond = std::abs(away) - kNormal975 * std::sqrt(both);
+  if (beyond > 0) out.unexplained = std::min(kMostCalibration, beyond / std::abs(x.mean));
   return out;
 }
 
-// Returns the product of two independent values.
-stats::Interval calibrated(const stats::Interval& change, const Calibration& calibration) {
-  const auto reach = [](const stats::Interval& interval, bool upwards) {
-    return upwards ? interval.high - interval.mean : interval.mean - interval.low;
-  };
-  const stats::Interval& ratio = calibration.ratio;
-  const double mean = change.mean * ratio.mean;
-  const auto side = [&](bool upwards) {
-    // A larger ratio moves a negative change further down.
-    const double a = reach(change, ratio.mean < 0 ? !upwards : upwards);
-    const double b = reach(ratio, change.mean < 0 ? !upwards : upwards);
-    return std::sqrt(a * a * ratio.mean * ratio.mean + b * b * change.mean * change.mean + a * a * b * b);
-  };
-  return {mean, mean - side(false), mean + side(true)};
+stats::Interval calibrated(const stats::Interval& change, const Calibration& calibration, double by_sleep) {
+  const double placed = change.mean - by_sleep, mean = by_sleep + placed * calibration.ratio.mean;
+  const auto reach = [&](double side) { return std::hypot(side, calibration.unexplained * placed); };
+  return {mean, mean - reach(change.mean - change.low), mean + reach(change.high - change.mean)};
 }
 
 void keep_canary(std::vector<PastCanary>& past, PastCanary over) {

@@ -2,10 +2,15 @@
 // Source   blocks of canaries of one policy and reward. Measured: energy per core-hour of treated against control
 //          blocks (effect.hpp). Modelled, in control blocks of the same canary: advice is played forward on a copy of
 //          the cluster that begins with the block, without the same washout
-// Figure   measured over modelled saving; 0.8 is a fifth less than modelled. Several canaries are weighted by their
+// Figure   r, measured over modelled saving; 0.8 is a fifth less than modelled. Several canaries are weighted by their
 //          certainty
-// Interval 95%, Fieller's of a ratio, Student's t. No value below five blocks an arm, or if the modelled saving may be
-//          zero
+// Formula  normal-normal: before a canary r is 1 with deviation kPriorRatio, as far as modelled and measured savings
+//          differed where both were known. A canary measured y and modelled x; y - x has the variance s^2 (Student's
+//          t). r = 1 + kPriorRatio^2 x (y - x) / (kPriorRatio^2 x^2 + s^2), with the variance kPriorRatio^2 s^2 /
+//          (kPriorRatio^2 x^2 + s^2). A short canary, or a modelled saving near zero, leaves r near 1
+// Interval that of the model alone, which was found to hold with its bias. Only where the canary contradicts the model,
+//          |y - x| beyond 1.96 sqrt(kPriorRatio^2 x^2 + s^2), the part beyond widens it. Without five blocks an arm, or
+//          a modelled saving, there is no value
 // Bounds   ratio and interval within kMostCalibration either way
 // Threads  values, pure functions
 #pragma once
@@ -21,18 +26,20 @@
 
 namespace wattle::controller {
 
-inline constexpr double kMostCalibration = 3;
+inline constexpr double kMostCalibration = 3, kPriorRatio = 0.25;
 
 struct Calibration {
   stats::Interval ratio;   // measured over modelled
   std::size_t blocks = 0;  // that it is of, treated and control
+  double unexplained = 0;  // part of the ratio by which canary and model contradict each other
 };
 
 // Each of `canaries` has the blocks of one canary; `measured_s` is a block's time without its washout.
 std::optional<Calibration> calibrate(std::span<const std::vector<BlockResult>> canaries, double measured_s);
 
-// Multiplies a change of joules (-0.17 is 17% less) by the calibration; the interval combines both.
-stats::Interval calibrated(const stats::Interval& change, const Calibration& calibration);
+// Multiplies a change of joules (-0.17 is 17% less) by the calibration. `by_sleep`: the part of it by nodes asleep,
+// whose power is known; canaries compare placements.
+stats::Interval calibrated(const stats::Interval& change, const Calibration& calibration, double by_sleep = 0);
 
 // A canary that is over.
 struct PastCanary {

@@ -81,11 +81,13 @@ class Fields {
 std::string row_text(const json& value) { return value.dump() + "\n"; }
 
 using BlockValue = double placement::ModelledBlock::*;
-constexpr std::array<BlockValue, 7> kBlockValues{
+constexpr std::array<BlockValue, 9> kBlockValues{
     &placement::ModelledBlock::seconds,          &placement::ModelledBlock::now_j,
     &placement::ModelledBlock::advised_j,        &placement::ModelledBlock::now_waited_s,
     &placement::ModelledBlock::advised_waited_s, &placement::ModelledBlock::pod_s,
-    &placement::ModelledBlock::advised_pod_s};
+    &placement::ModelledBlock::advised_pod_s,    &placement::ModelledBlock::asleep_j,
+    &placement::ModelledBlock::may_sleep_s};
+constexpr std::size_t kFirstBlockValues = 7;  // that version 0.1.0 kept
 
 json block_numbers(const placement::ModelledBlock& block) {
   json numbers = json::array();
@@ -94,7 +96,7 @@ json block_numbers(const placement::ModelledBlock& block) {
 }
 
 bool read_block(const std::vector<double>& numbers, placement::ModelledBlock& block) {
-  if (numbers.size() != kBlockValues.size()) return false;
+  if (numbers.size() != kBlockValues.size() && numbers.size() != kFirstBlockValues) return false;
   for (std::size_t i = 0; i < numbers.size(); ++i) block.*kBlockValues[i] = numbers[i];
   return block.sane();
 }

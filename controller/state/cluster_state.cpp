@@ -139,6 +139,7 @@ void ClusterState::judge(Node& node) {
       !node.deleted && !node.sleep.closed && (node.kube == nullptr || (node.kube->ready && !node.kube->cordoned));
   seen.asleep = node.sleep.asleep;
   seen.wake_cost_j = node.sleep.wake_cost_j;
+  seen.power_w = node.sleep.asleep ? std::optional(node.sleep.asleep_w) : node.power_w;
   const auto label = node.hello.labels.find(std::string(kube::kZoneLabel));
   seen.zone = label == node.hello.labels.end() ? std::string() : label->second;
   if (node.kube == nullptr) return;

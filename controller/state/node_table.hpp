@@ -63,9 +63,10 @@ struct Workload {
 
 // Power of a node that Wattle puts to sleep.
 struct NodeSleep {
-  bool asleep = false;  // its silence is intended
-  bool closed = false;  // takes no pods, from the choice to sleep until it is back
-  double wake_cost_j = 0;
+  bool asleep = false;     // its silence is intended
+  bool closed = false;     // takes no pods, from the choice to sleep until it is back
+  double wake_cost_j = 0;  // 0: it may not sleep by itself now
+  double asleep_w = 0;     // drawn while it sleeps: measured, stated by its driver, or published
   bool operator==(const NodeSleep&) const = default;
 };
 

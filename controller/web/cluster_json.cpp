@@ -90,7 +90,7 @@ json node_json(const Parts& from, const std::string& name, const Node& node) {
   json age_ms = nullptr;
   if (node.sampled_at) age_ms = std::max(0.0, seconds(from.clock.mono() - *node.sampled_at) * 1e3);
   const std::uint64_t capacity = node.kube != nullptr ? node.kube->pod_capacity : node.hello.pod_capacity;
-  // The last reading is from before the sleep.
+  // The last readings are from before the sleep; the view has the power of a node that sleeps.
   const bool asleep = power_state_of(from.sleep, name) == placement::sleep::PowerState::asleep;
   json object = {{"name", name},
                  {"connected", node.connected},
@@ -112,9 +112,9 @@ json node_json(const Parts& from, const std::string& name, const Node& node) {
                  {"disk_used_ratio", or_null(values.disk_used_ratio)},
                  {"tcp_established", or_null(values.tcp_established)},
                  {"psi", psi_json(values.pressure)},
-                 {"power_w", asleep ? json(nullptr) : or_null(node.power_w)},
-                 {"energy_source", std::string(to_string(values.energy_source))},
-                 {"idle_w", or_null(node.idle_w)},
+                 {"power_w", or_null(asleep ? from.state.view_of(node).power_w : node.power_w)},
+                 {"energy_source", std::string(to_string(asleep ? EnergySource::estimated : values.energy_source))},
+                 {"idle_w", asleep ? json(nullptr) : or_null(node.idle_w)},
                  {"energy_j", or_null(node.energy_j)},
                  {"pods", pods},
                  {"pod_capacity", capacity == 0 ? json(nullptr) : json(capacity)},

@@ -64,25 +64,51 @@ std::optional<ShownSaving> SavingNow::shown() const {
   // The model's bias is the same in the time to come, so the interval of the calibration stays as it is.
   const stats::Interval change = stats::to_come(figure->change, figure->seconds);
   if (too_wide(change)) return std::nullopt;
-  return ShownSaving{saved(calibration ? calibrated(change, *calibration) : change), figure->now_w,
-                     figure->now_wait_ratio, figure->advised_wait_ratio, calibration};
+  const double by_sleep = figure->now_w > 0 ? -figure->asleep_w / figure->now_w : 0;
+  return ShownSaving{saved(calibration ? calibrated(change, *calibration, by_sleep) : change),
+                     figure->now_w,
+                     figure->now_wait_ratio,
+                     figure->advised_wait_ratio,
+                     figure->asleep_w,
+                     calibration};
+}
+
+std::optional<double> SavingNow::total_w() const {
+  const auto now = shown();
+  if (now) return now->saved_w() + (acting ? 0 : asleep.saved_w);
+  return asleep.nodes > 0 ? std::optional(asleep.saved_w) : std::nullopt;
 }
 
 std::string SavingNow::text() const {
   if (modelled == nullptr) return "not modelled: mode is off";
+  const bool apart = asleep.nodes > 0 && !(acting && shown());
+  return (apart ? asleep.text() + "; by placement: " : std::string()) + figure_text();
+}
+
+std::string SavingNow::figure_text() const {
   const auto now = shown();
   if (!now && modelled->figure()) return "not known yet: the modelled power varies too much";
   if (!now)
     return "not known yet: needs " + duration(modelled->first_in_s()) + " more with pods that Wattle decided on";
   constexpr double kSmallW = 10, kSmallRatio = 0.095;
-  const double saved_w = now->default_w * now->ratio.mean;
-  const int digits = std::abs(now->ratio.mean) < kSmallRatio ? 1 : 0;
-  const auto percent = [digits](double ratio) { return fixed(100 * ratio, digits); };
-  return std::string(acting ? "saves " : "would save ") + fixed(saved_w, std::abs(saved_w) < kSmallW ? 1 : 0) + " W (" +
-         percent(now->ratio.mean) + "%) [" + percent(now->ratio.low) + ", " + percent(now->ratio.high) + "], modelled" +
+  const double saved_w = std::abs(now->saved_w());
+  const bool saves = now->ratio.mean >= 0;
+  const stats::Interval ratio =
+      saves ? now->ratio : stats::Interval{-now->ratio.mean, -now->ratio.high, -now->ratio.low};
+  const int digits = ratio.mean < kSmallRatio ? 1 : 0;
+  const auto percent = [digits](double share) { return fixed(100 * share, digits); };
+  const bool some_sleep = acting && asleep.nodes > 0 && now->asleep_w > 0;
+  return std::string(acting  ? saves ? "saves " : "uses "
+                     : saves ? "would save "
+                             : "would use ") +
+         fixed(saved_w, saved_w < kSmallW ? 1 : 0) + " W " + (saves ? "" : "more ") + "(" + percent(ratio.mean) +
+         "%) [" + percent(ratio.low) + ", " + percent(ratio.high) + "], modelled" +
          (calibration ? ", calibrated by " + std::to_string(calibration->blocks) + " canary blocks"
           : acting    ? ", not calibrated"
                       : "") +
+         (some_sleep
+              ? ", " + fixed(now->asleep_w, 0) + " W of it by nodes asleep, " + std::to_string(asleep.nodes) + " now"
+              : "") +
          (acting ? "; pods wait " : "; pods would wait ") + fixed(100 * now->acting_wait_ratio, 1) + "% instead of " +
          fixed(100 * now->default_wait_ratio, 1) + "%";
 }
@@ -93,25 +119,27 @@ json modelled_json(const SavingNow& saving, const Tariff& tariff) {
   const auto shown = saving.shown();
   using Figure = placement::ModelledFigure;
   const auto of = [&](double Figure::*value) { return figure ? json((*figure).*value) : json(nullptr); };
-  const auto bound = [](const std::optional<stats::Interval>& interval, double stats::Interval::*value,
-                        double times = 1) { return interval ? json(times * (*interval).*value) : json(nullptr); };
-  const auto plain = figure ? std::optional(saved(figure->change)) : std::nullopt;
-  const auto best = shown ? std::optional(shown->ratio) : std::nullopt;
-  const auto right = saving.calibration ? best : std::nullopt;
-  const double default_w = shown ? shown->default_w : 0;
-  const auto saved_j = per_day_j(best ? std::optional(default_w * best->mean) : std::nullopt);
   using stats::Interval;
+  const auto bound = [](bool known, const Interval& interval, double Interval::*value, double times = 1) {
+    return known ? json(times * interval.*value) : json(nullptr);
+  };
+  const Interval plain = figure ? saved(figure->change) : Interval{}, best = shown ? shown->ratio : Interval{};
+  const double default_w = shown ? shown->default_w : 0;
+  const auto saved_j = per_day_j(shown ? std::optional(default_w * best.mean) : std::nullopt);
+  const bool known = shown.has_value(), right = known && saving.calibration.has_value();
   json object = {{"text", saving.text()},
                  {"acting", saving.acting},
                  {"asleep_text", saving.asleep.nodes > 0 ? json(saving.asleep.text()) : json(nullptr)},
                  {"asleep_saved_w", saving.asleep.saved_w},
-                 {"saved_w", bound(best, &Interval::mean, default_w)},
-                 {"saved_low_w", bound(best, &Interval::low, default_w)},
-                 {"saved_high_w", bound(best, &Interval::high, default_w)},
+                 {"placement_saved_w", shown ? json(shown->placement_w()) : json(nullptr)},
+                 {"total_saved_w", saving.total_w() ? json(*saving.total_w()) : json(nullptr)},
+                 {"saved_w", bound(known, best, &Interval::mean, default_w)},
+                 {"saved_low_w", bound(known, best, &Interval::low, default_w)},
+                 {"saved_high_w", bound(known, best, &Interval::high, default_w)},
                  {"energy_j_per_day", saved_j ? json(*saved_j) : json(nullptr)},
-                 {"saving_ratio", bound(plain, &Interval::mean)},
-                 {"saving_low", bound(plain, &Interval::low)},
-                 {"saving_high", bound(plain, &Interval::high)},
+                 {"saving_ratio", bound(figure.has_value(), plain, &Interval::mean)},
+                 {"saving_low", bound(figure.has_value(), plain, &Interval::low)},
+                 {"saving_high", bound(figure.has_value(), plain, &Interval::high)},
                  {"power_w", of(&Figure::now_w)},
                  {"acting_power_w", of(&Figure::advised_w)},
                  {"cpu_wait", of(&Figure::now_wait_ratio)},
@@ -120,9 +148,9 @@ json modelled_json(const SavingNow& saving, const Tariff& tariff) {
                  {"advised_ratio", of(&Figure::advised_ratio)},
                  {"first_in_s", saving.modelled->first_in_s()},
                  {"calibration", calibration_json(saving.calibration)},
-                 {"calibrated_ratio", bound(right, &Interval::mean)},
-                 {"calibrated_low", bound(right, &Interval::low)},
-                 {"calibrated_high", bound(right, &Interval::high)}};
+                 {"calibrated_ratio", bound(right, best, &Interval::mean)},
+                 {"calibrated_low", bound(right, best, &Interval::low)},
+                 {"calibrated_high", bound(right, best, &Interval::high)}};
   tariff.add_to(object, saved_j, "_per_day");
   return object;
 }

@@ -26,7 +26,10 @@ struct ShownSaving {
   stats::Interval ratio;  // share of the energy under the default scheduler; low and high ascend
   double default_w = 0;   // modelled power with the default scheduler's choices
   double default_wait_ratio = 0, acting_wait_ratio = 0;
+  double asleep_w = 0;  // part of it: nodes that sleep, while Wattle acts; the default scheduler's are all awake
   std::optional<Calibration> calibration;
+  double saved_w() const { return default_w * ratio.mean; }
+  double placement_w() const { return saved_w() - asleep_w; }
   double acting_w() const { return default_w * (1 - ratio.mean); }
 };
 
@@ -34,11 +37,16 @@ struct SavingNow {
   const placement::ModelledSaving* modelled = nullptr;  // null: mode off
   bool acting = false;                                  // Wattle's choices are followed now
   std::optional<Calibration> calibration;
-  Asleep asleep{};  // their saving comes on top of that by placement
+  Asleep asleep{};  // while Wattle acts, their saving is part of the figure
   // No value until there is a figure.
   std::optional<ShownSaving> shown() const;
+  // The saving by placement and nodes asleep; no value if neither is known.
+  std::optional<double> total_w() const;
   // "saves 20 W (5%) [3, 7], modelled, not calibrated; pods wait 0.4% instead of 0.3%"
   std::string text() const;
+
+ private:
+  std::string figure_text() const;
 };
 
 SavingNow saving_now(const Parts& from);

@@ -107,7 +107,7 @@ void add_node(const Parts& from, const std::string& name, const Node& node, Pict
   made.pod_capacity = view.pod_capacity;
   made.fixed_pods = node.pods.size() + view.in_flight;
   made.idle_w = node.idle_w.value_or(view.curve.idle_w());
-  if (now.power_w) made.idle_w = std::min(made.idle_w, *now.power_w);
+  if (now.power_w && !now.asleep) made.idle_w = std::min(made.idle_w, *now.power_w);
   std::size_t others = 0;
   for (const std::string& uid : node.pods) {
     const Pod* pod = from.state.pod(uid);
@@ -222,10 +222,10 @@ SavingLever placement_lever(const Parts& from) {
   lever.in_force = saving.acting;
   if (from.decider.spec().mode.mode != Mode::live) lever.command = "wattle policy promote";
   if (const auto shown = saving.shown()) {
-    lever.saved_w = shown->default_w * shown->ratio.mean;
+    lever.saved_w = shown->placement_w();
     if (shown->ratio.known()) {
-      lever.low_w = shown->default_w * shown->ratio.low;
-      lever.high_w = shown->default_w * shown->ratio.high;
+      lever.low_w = shown->default_w * shown->ratio.low - shown->asleep_w;
+      lever.high_w = shown->default_w * shown->ratio.high - shown->asleep_w;
     }
   }
   if (!lever.low_w) lever.no_interval = lever.saved_w ? "too few decisions" : "no estimate yet";

@@ -51,8 +51,12 @@ NodeGlance glance(const Parts& from, const std::string& name, const Node& node) 
   out.masked = node.deleted || (node.kube != nullptr && (node.kube->cordoned || !node.kube->ready));
   out.full = view.starts >= from.decider.engine().options().mask.start_cap.of(view.allocatable.cpu_cores);
   out.estimated = node.values.energy_source == EnergySource::estimated;
+  if (view.asleep) {
+    out.power_w = view.power_w;
+    out.estimated = true;
+  }
   if (stale) return out;  // its last values are outdated
-  out.power_w = node.power_w;
+  if (!view.asleep) out.power_w = node.power_w;
   const double cores = node.values.cpu_cores.value_or(node.hello.cpu_cores);
   if (node.values.cpu_used_cores && cores > 0) out.use_ratio = *node.values.cpu_used_cores / cores;
   const Pressure& pressure = node.values.pressure;
@@ -79,7 +83,7 @@ Steps sum_fleet(const Parts& from, std::shared_ptr<FleetSums> sums) {
     if (now.power_w) {
       add(now.estimated ? sums->estimated_w : sums->measured_w, now.power_w);
       ++(now.estimated ? sums->estimated : sums->measured);
-      add(sums->idle_w, node.idle_w);
+      if (!from.state.view_of(node).asleep) add(sums->idle_w, node.idle_w);
     }
     if (from.sleep.on()) return;
     if (const ProjectedSleep sleep = project_sleep(from, name, node, now); sleep.kept.empty()) {

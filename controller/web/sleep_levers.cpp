@@ -72,9 +72,11 @@ std::string kept_words(const std::vector<core::KeptAwake>& kept) {
 
 std::string measured_words(const power::SleepTotals& totals) {
   if (totals.cycles == 0) return {};
-  std::string text = counted(totals.cycles - totals.tests, "round trip") + " saved " +
-                     core::joules_text(totals.saved_j + totals.tests_j) +
-                     " net of transitions, by their measured times and modelled watts";
+  std::string text = "no round trip is complete yet";
+  if (totals.cycles > totals.tests)
+    text = counted(totals.cycles - totals.tests, "round trip") + " saved " +
+           core::joules_text(totals.saved_j + totals.tests_j) +
+           " net of transitions, by their measured times and modelled watts";
   if (totals.tests > 0) text += "; " + counted(totals.tests, "test") + " cost " + core::joules_text(totals.tests_j);
   return text;
 }
@@ -115,8 +117,9 @@ SavingLever planned_sleep(const Parts& from) {
   by_size(lever);
   add_kept(lever, plan.kept);
   if (asleep > 0) lever.text = counted(asleep, "node") + (asleep == 1 ? " sleeps; " : " sleep; ");
-  lever.text += more == 0 ? "by the sleep plan, no empty node could sleep"
-                          : "by the sleep plan, " + counted(more, "empty node") + " could sleep";
+  lever.text += more == 0
+                    ? std::string("by the sleep plan, no ") + (asleep > 0 ? "other " : "") + "empty node could sleep"
+                    : "by the sleep plan, " + counted(more, "empty node") + " could sleep";
   return lever;
 }
 

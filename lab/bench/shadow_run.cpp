@@ -55,6 +55,13 @@ Result<ShadowRun> run_shadow(const ShadowEpisodes& episodes, const Contestant& c
   WATTLE_TRY(const PlayedShadow idle, play_shadow(compared, contestant, known, options, ShadowMode::shadow));
   WATTLE_TRY(const PlayedShadow live,
              play_shadow(compared, contestant, canary.played.known, options, ShadowMode::live));
+  RunFigures all_on = idle.played.figures;
+  if (compared.options.sleep) {
+    Episode awake = compared;
+    awake.options.sleep = false;
+    WATTLE_TRY(PlayedShadow played, play_shadow(awake, contestant, known, options, ShadowMode::shadow));
+    all_on = std::move(played.played.figures);
+  }
   ShadowRun run;
   run.seed = compared.seed;
   run.calibration = controller::calibrate(std::span(&canary.blocks, 1), measured_block_s());
@@ -62,9 +69,12 @@ Result<ShadowRun> run_shadow(const ShadowEpisodes& episodes, const Contestant& c
     ShadowDay one;
     one.shadow_j = day_j(idle.played.figures, compared.options.warm_s, day + 1);
     one.live_j = day_j(live.played.figures, compared.options.warm_s, day + 1);
+    one.all_on_j = day_j(all_on, compared.options.warm_s, day + 1);
     one.shadow = expected_after(idle, day);
     one.live_modelled = expected_after(live, day);
-    if (one.live_modelled && run.calibration) one.live = controller::calibrated(*one.live_modelled, *run.calibration);
+    if (one.live_modelled && run.calibration)
+      one.live = controller::calibrated(*one.live_modelled, *run.calibration,
+                                        -live.days[day]->asleep_w / live.days[day]->now_w);
     run.days.push_back(one);
   }
   return run;
@@ -128,8 +138,8 @@ Result<std::vector<ShadowRun>> run_shadows(const Dataset& data, const BenchOptio
 
 std::string shadow_table(const std::vector<ShadowRun>& runs) {
   std::string text =
-      "changes of energy, in %\n   seed  day    live did  expected in shadow      expected live, calibrated     as "
-      "modelled live\n";
+      "changes of energy, in %: of live to shadow, and to a cluster whose nodes are all on\n   seed  day    live did  "
+      "expected in shadow      all on  expected live, calibrated     as modelled live\n";
   const bool enough = enough_seeds(runs.size());
   const auto shown = [&](const std::optional<stats::Interval>& interval, double change) -> std::string {
     if (!interval) return "-";
@@ -142,14 +152,14 @@ std::string shadow_table(const std::vector<ShadowRun>& runs) {
   for (const ShadowRun& run : runs) {
     for (std::size_t day = 0; day < run.days.size(); ++day) {
       const ShadowDay& one = run.days[day];
-      const double change = one.change();
-      text += formatted("%7llu  %3zu  %+10.1f  %-22s  %-26s  %s\n", static_cast<unsigned long long>(run.seed), day + 1,
-                        100 * change, shown(one.shadow, change).c_str(), shown(one.live, change).c_str(),
-                        shown(one.live_modelled, change).c_str());
+      const double change = one.change(), whole = one.whole_change();
+      text += formatted("%7llu  %3zu  %+10.1f  %-22s  %+6.1f  %-26s  %s\n", static_cast<unsigned long long>(run.seed),
+                        day + 1, 100 * change, shown(one.shadow, change).c_str(), 100 * whole,
+                        shown(one.live, whole).c_str(), shown(one.live_modelled, whole).c_str());
       ++days;
       shadow.add(one.shadow, change);
-      live.add(one.live, change);
-      modelled.add(one.live_modelled, change);
+      live.add(one.live, whole);
+      modelled.add(one.live_modelled, whole);
     }
   }
   if (!enough) return text + seeds_note(runs.size(), "--seeds");

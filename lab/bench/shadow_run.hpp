@@ -4,7 +4,8 @@
 //          twice, in shadow, where the default scheduler decides, and live
 // Figures  of shadow from before the canary, as when Wattle is adopted; of live calibrated by the canary, as shown, and
 //          as modelled
-// Truth    joules of the two runs, as the world knows them, day by day
+// Truth    joules of the runs, as the world knows them, day by day. Live mode's figure compares with a cluster without
+//          Wattle, so where nodes sleep, its truth is a third run: the default scheduler with all nodes on
 // Errors   those of contestants
 // Threads  single owner; the same options give the same bytes
 #pragma once
@@ -28,9 +29,10 @@ struct ShadowOptions {
 
 // A day, and the changes of energy that were expected at its beginning.
 struct ShadowDay {
-  double shadow_j = 0, live_j = 0;
+  double shadow_j = 0, live_j = 0, all_on_j = 0;
   std::optional<stats::Interval> shadow, live, live_modelled;  // no value: no figure is shown
   double change() const { return live_j / shadow_j - 1; }
+  double whole_change() const { return live_j / all_on_j - 1; }
 };
 
 struct ShadowRun {

@@ -55,7 +55,7 @@ struct NodeView {
   std::string name;
   bool ready = true;
   bool asleep = false;                    // powered down, or on its way there or back
-  double wake_cost_j = 0;                 // energy to wake it
+  double wake_cost_j = 0;                 // energy to wake it; 0: it may not sleep
   std::optional<Duration> telemetry_age;  // unset if it never reported
   Resources allocatable;                  // zero: unknown, so there is no resource mask
   Resources requested;                    // by pods bound here, without in-flight pods

@@ -50,7 +50,7 @@ std::optional<std::size_t> default_choice(const ClusterView& view, const PodSpec
   std::size_t ties = 0;
   for (std::size_t row = 0; row < view.nodes.size(); ++row) {
     const NodeView& seen = view.nodes[row];
-    if (!open[row]) {
+    if (!open[row] && !seen.asleep) {
       const auto in_flight = static_cast<std::int64_t>(seen.in_flight);
       if (!seen.ready || fits_easily(seen, pod.request) ||
           fits(node_with(seen, seen.in_flight_request, in_flight), ask))

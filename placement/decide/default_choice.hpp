@@ -1,8 +1,8 @@
 // default_choice: the node that the default scheduler would choose for a pod on a copy of the cluster.
 // Scores   NodeResourcesFit with LeastAllocated and BalancedAllocation (placement/decide/policies/kube_scoring); ties
 //          at random. Topology spread and preferences of pods are not modelled
-// Nodes    those that the scheduler offered for the pod, and those that it left out because the pod does not fit there
-//          in the real cluster, if it fits on the copy
+// Nodes    those that the scheduler offered for the pod, those that it left out because the pod does not fit there in
+//          the real cluster, and those that sleep there, if it fits on the copy, whose nodes are all awake
 // Errors   none
 // Threads  pure except for the generator passed in
 #pragma once

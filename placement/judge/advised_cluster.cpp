@@ -4,11 +4,11 @@
 #include <cmath>
 #include <limits>
 
+#include "placement/cluster/sane_view.hpp"
+
 namespace wattle::placement {
 
 namespace {
-
-constexpr std::uint8_t kAsleepNow = 1, kAsleepAdvised = 2;
 
 std::uint64_t moved_by(std::uint64_t pods, std::int64_t by) {
   if (by >= 0) return pods + static_cast<std::uint64_t>(by);
@@ -49,6 +49,12 @@ void add_load(ClusterLoad& load, const FleetNode& node, const NodeView& view, co
   if (on.pods == 0) return;
   const double cores = node.allocatable.cpu_cores;
   load.waited_pods += static_cast<double>(on.pods) * node.waiting.wait(on.used_cores, on.used_cores2, cores);
+}
+
+// A node that sleeps in the cluster has no room there, but it does where it is awake.
+FleetNode awake(FleetNode node, const NodeView& view) {
+  node.allocatable = size_of(view);
+  return node;
 }
 
 // The copy's fleet has no change history: the editions are the cluster's. A reader that switches between the two must
@@ -289,40 +295,63 @@ AdvisedCluster::Copy& AdvisedCluster::copy(const ClusterView& view, const Fleet&
   return copy_;
 }
 
+bool AdvisedCluster::rested(const FleetNode& node, const NodeView& view, Seen& seen, MonoTime now) {
+  if (!seen.empty_since) seen.empty_since = now;
+  if (!(view.wake_cost_j > 0)) return false;
+  const double saved_w = node.watts_at(0) - asleep_w(view, node);
+  return seen.advised_asleep || seconds(now - *seen.empty_since) * saved_w >= view.wake_cost_j;
+}
+
 ComparedLoad AdvisedCluster::compare(const ClusterView& view, const Fleet& fleet) {
   const std::size_t n = fleet.nodes.size();
-  const bool first = asleep_.size() != n;
-  asleep_.resize(n);
-  bool empties_sleep = fleet.idle_nodes_sleep;
-  for (std::size_t row = 0; row < n && empties_sleep; ++row)
-    empties_sleep = fleet.nodes[row].pods > 0 || view.nodes[row].asleep;
+  seen_.resize(n);
   ComparedLoad load;
   load.advised_pods = pods_.size() - expected_.size();
   load.displaced_pods = displaced_;
-  double variance = 0;
+  std::vector<NodeLoad> all(n);
+  std::size_t spares = 0;  // empty nodes that stay awake in the cluster, and have pods in the copy
   for (std::size_t row = 0; row < n; ++row) {
     const auto difference = differences_.find(row);
     const FleetNode& node = fleet.nodes[row];
-    const NodeLoad now{node.pods, node.used_cores, node.used_cores2, view.nodes[row].asleep && node.pods == 0};
-    NodeLoad advised = now;
-    if (difference != differences_.end()) {
-      const Sum& moved = difference->second.running;
-      advised = {moved_by(now.pods, moved.pods), std::max(0.0, now.used_cores + moved.cores),
-                 std::max(0.0, now.used_cores2 + moved.cores2)};
-      advised.asleep = advised.pods == 0 && (now.pods == 0 ? now.asleep : empties_sleep);
-      const double error_w = error_of(view.nodes[row].curve, node, now, advised);
+    NodeLoad& advised = all[row] = {node.pods, node.used_cores, node.used_cores2, false};
+    if (difference == differences_.end()) continue;
+    const Sum& moved = difference->second.running;
+    advised = {moved_by(node.pods, moved.pods), std::max(0.0, node.used_cores + moved.cores),
+               std::max(0.0, node.used_cores2 + moved.cores2), false};
+    if (node.pods == 0 && advised.pods > 0 && !view.nodes[row].asleep && view.nodes[row].wake_cost_j > 0) ++spares;
+  }
+  double variance = 0;
+  for (std::size_t row = 0; row < n; ++row) {
+    const FleetNode& node = fleet.nodes[row];
+    const NodeView& seen = view.nodes[row];
+    Seen& last = seen_[row];
+    const bool first = last.node != seen.name;
+    if (first) last = {seen.name, false, false, {}};
+    const NodeLoad now{node.pods, node.used_cores, node.used_cores2, seen.asleep && node.pods == 0};
+    NodeLoad& advised = all[row];
+    const bool alone = advised.pods == 0 && node.pods > 0;
+    if (!alone) last.empty_since.reset();
+    if (!alone) {
+      advised.asleep = advised.pods == 0 && now.asleep;
+    } else if (rested(node, seen, last, view.now)) {
+      advised.asleep = spares == 0;
+      spares -= std::min<std::size_t>(spares, 1);
+    }
+    advised.asleep = advised.asleep && !options_.all_awake;
+    if (differences_.contains(row) || now.asleep != advised.asleep) {
+      const double error_w = error_of(seen.curve, node, now, advised);
       variance += error_w * error_w;
     }
-    const auto woke = [&](const NodeLoad& on, std::uint8_t asleep) {
-      return !first && !on.asleep && (asleep_[row] & asleep) != 0;
-    };
-    // A node that is empty in the copy alone has not woken if it no longer sleeps there: empty nodes now stay awake.
-    const bool stays_empty = advised.pods == 0 && now.pods > 0;
-    add_load(load.now, node, view.nodes[row], now, woke(now, kAsleepNow));
-    add_load(load.advised, node, view.nodes[row], advised, !stays_empty && woke(advised, kAsleepAdvised));
-    load.error_w = std::sqrt(variance);
-    asleep_[row] = static_cast<std::uint8_t>((now.asleep ? kAsleepNow : 0) | (advised.asleep ? kAsleepAdvised : 0));
+    // A node that is empty in the copy alone has not woken if it no longer sleeps there: it is a spare now.
+    add_load(load.now, node, seen, now, !first && last.now_asleep && !now.asleep);
+    add_load(load.advised, now.asleep && !advised.asleep ? awake(node, seen) : node, seen, advised,
+             !first && !alone && last.advised_asleep && !advised.asleep);
+    if (now.asleep && !advised.asleep) load.asleep_w += node.watts_at(0) - asleep_w(seen, node);
+    if (now.asleep || seen.wake_cost_j > 0) load.may_sleep_ratio += 1 / static_cast<double>(n);
+    last.now_asleep = now.asleep;
+    last.advised_asleep = advised.asleep;
   }
+  load.error_w = std::sqrt(variance);
   return load;
 }
 

@@ -9,8 +9,11 @@
 // starts later, it runs on the same node in both
 // Compare  compare() returns the power that both draw and how much their running pods wait. Both have the same pods. It
 //          uses the curves, demand and waiting models of the planner and the features, counts a node that sleeps at its
-//          sleep power, and charges the energy of each wake, also of one ahead of its pods. A node that is empty in the
-//          copy alone sleeps there, unless an empty node of the cluster stays awake: a spare, or one that may not sleep
+//          sleep power, and charges the energy of each wake, also of one ahead of its pods
+// Sleep    a node that is empty in both sleeps in the copy if it does in the cluster. One that is empty in the copy
+//          alone, and may sleep (NodeView::wake_cost_j), stays asleep there, or falls asleep once staying awake has
+//          cost as much as a wake (ski rental), because the copy has no forecast. The copy keeps as many empty nodes
+//          awake as the cluster does. With `all_awake` no node of the copy sleeps
 // Nodes    rows are those of a view. If a row gets another node, the pods that were advised to the old node count where
 //          they run
 // Bounds   max_pods; advice for further pods is not kept
@@ -37,6 +40,7 @@ struct AdvisedOptions {
   Duration unseen = std::chrono::seconds(30);
   Duration start_window = StartCap{}.window;
   std::size_t max_pods = 200'000;
+  bool all_awake = false;  // the copy is a cluster whose nodes never sleep
 };
 
 // Load at one moment.
@@ -51,6 +55,8 @@ struct ComparedLoad {
   std::uint64_t advised_pods = 0;    // running pods that have advice
   std::uint64_t displaced_pods = 0;  // advised pods that run on another node
   double error_w = 0;                // standard deviation of the difference in power, by the errors of learned curves
+  double asleep_w = 0;               // saved by the nodes that sleep in the cluster and are awake in the copy
+  double may_sleep_ratio = 0;        // share of the nodes that sleep or may sleep
 };
 
 class AdvisedCluster {
@@ -133,6 +139,14 @@ class AdvisedCluster {
   void show(std::size_t row, const Difference& difference);
   // Applies the running pods of the difference to the view's node.
   static void show_running(NodeView& seen, const Sum& running, bool sleeps);
+  // A row at the last comparison.
+  struct Seen {
+    std::string node;
+    bool now_asleep = false, advised_asleep = false;
+    std::optional<MonoTime> empty_since;  // in the copy alone
+  };
+  // Returns whether a node that is empty in the copy alone may sleep there, and does or has been empty for long enough.
+  static bool rested(const FleetNode& node, const NodeView& view, Seen& seen, MonoTime now);
 
   AdvisedOptions options_;
   std::unordered_map<std::string, Pod> pods_;
@@ -145,9 +159,9 @@ class AdvisedCluster {
   StartWindow starts_;
   std::size_t displaced_ = 0;
   Copy copy_;
-  std::uint64_t copied_ = 0;          // edition of the view
-  std::vector<std::size_t> shown_;    // rows of the copy that differ from the view
-  std::vector<std::uint8_t> asleep_;  // by row, at the last comparison: in the real cluster, in the copy
+  std::uint64_t copied_ = 0;        // edition of the view
+  std::vector<std::size_t> shown_;  // rows of the copy that differ from the view
+  std::vector<Seen> seen_;          // by row
 };
 
 }  // namespace wattle::placement

@@ -19,6 +19,12 @@ void add_block(ModelledBlock& sum, const ModelledBlock& block) {
   sum.advised_waited_s += block.advised_waited_s;
   sum.pod_s += block.pod_s;
   sum.advised_pod_s += block.advised_pod_s;
+  sum.asleep_j += block.asleep_j;
+  sum.may_sleep_s += block.may_sleep_s;
+}
+
+double advised_ratio(const ModelledBlock& block) {
+  return block.pod_s > 0 ? std::min(1.0, block.advised_pod_s / block.pod_s) : 0;
 }
 
 // Autocorrelation of neighbouring blocks, 0..0.9, corrected for its bias with few values (Kendall 1954).
@@ -61,13 +67,14 @@ stats::Interval change_of(std::span<const ModelledBlock> blocks, const ModelledB
 }  // namespace
 
 bool ModelledBlock::sane() const {
-  for (const double value : {seconds, now_j, advised_j, now_waited_s, advised_waited_s, pod_s, advised_pod_s})
+  for (const double value :
+       {seconds, now_j, advised_j, now_waited_s, advised_waited_s, pod_s, advised_pod_s, asleep_j, may_sleep_s})
     if (!std::isfinite(value) || value < 0) return false;
   return true;
 }
 
 void ModelledSaving::add(const ComparedLoad& load, double passed_s) {
-  if (!(passed_s > 0) || load.advised_pods == 0) return;
+  if (!(passed_s > 0) || (load.advised_pods == 0 && !(load.asleep_w > 0))) return;
   const double dt_s = std::min(passed_s, options_.longest_gap_s);
   ModelledBlock now;
   now.seconds = dt_s;
@@ -77,7 +84,12 @@ void ModelledSaving::add(const ComparedLoad& load, double passed_s) {
   now.advised_waited_s = load.advised.waited_pods * dt_s;
   now.pod_s = static_cast<double>(load.now.pods) * dt_s;
   now.advised_pod_s = static_cast<double>(load.advised_pods) * dt_s;
+  now.asleep_j = load.asleep_w * dt_s;
+  now.may_sleep_s = load.may_sleep_ratio * dt_s;
   if (!now.sane()) return;
+  constexpr double kDay_s = 86'400;
+  if (advised_ratio(now) < advised_before_ * kSameAdvice && (waited_s_ += dt_s) < kDay_s) return;
+  advised_before_ = 0;
   constexpr double kErrorMemory_s = 3600;
   if (load.now.power_w > 0)
     error_ratio_ += std::min(1.0, dt_s / std::min(kErrorMemory_s, lasted_s_ += dt_s)) *
@@ -95,8 +107,15 @@ void ModelledSaving::add(const ComparedLoad& load, double passed_s) {
   block_s_ *= 2;
 }
 
+std::span<const ModelledBlock> ModelledSaving::comparable() const {
+  const auto may_sleep = [](const ModelledBlock& block) { return block.may_sleep_s / block.seconds; };
+  std::size_t first = blocks_.size();
+  while (first > 0 && std::abs(may_sleep(blocks_[first - 1]) - may_sleep(blocks_.back())) <= kSameSleep) --first;
+  return std::span(blocks_).subspan(first);
+}
+
 std::optional<ModelledFigure> ModelledSaving::figure() const {
-  const std::span<const ModelledBlock> newer = std::span(blocks_).subspan(blocks_.size() / 2);
+  const std::span<const ModelledBlock> all = comparable(), newer = all.subspan(all.size() / 2);
   if (newer.size() < options_.least_blocks) return std::nullopt;
   ModelledBlock sum;
   for (const ModelledBlock& block : newer) add_block(sum, block);
@@ -108,14 +127,16 @@ std::optional<ModelledFigure> ModelledSaving::figure() const {
   figure.now_wait_ratio = sum.now_waited_s / sum.pod_s;
   figure.advised_wait_ratio = sum.advised_waited_s / sum.pod_s;
   figure.seconds = sum.seconds;
-  figure.advised_ratio = std::min(1.0, sum.advised_pod_s / sum.pod_s);
+  figure.advised_ratio = advised_ratio(sum);
+  figure.asleep_w = sum.asleep_j / sum.seconds;
   return figure;
 }
 
 double ModelledSaving::first_in_s() const {
   const std::size_t wanted = 2 * options_.least_blocks - 1;  // so that the newer half has least_blocks
-  if (blocks_.size() >= wanted) return 0;
-  return std::max(0.0, static_cast<double>(wanted - blocks_.size()) * block_s_ - open_.seconds);
+  const std::size_t blocks = comparable().size();
+  if (blocks >= wanted) return 0;
+  return std::max(0.0, static_cast<double>(wanted - blocks) * block_s_ - open_.seconds);
 }
 
 bool ModelledSaving::restore(const ModelledState& state) {
@@ -126,6 +147,7 @@ bool ModelledSaving::restore(const ModelledState& state) {
   block_s_ = state.block_s;
   blocks_ = state.blocks;
   open_ = state.open;
+  advised_before_ = blocks_.empty() ? 0 : advised_ratio(blocks_.back());
   return true;
 }
 

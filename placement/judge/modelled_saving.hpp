@@ -5,8 +5,11 @@
 //          cluster: in shadow mode the default scheduler's, otherwise Wattle's
 // Blocks   of time, block_s each, while pods with advice run. At most_blocks blocks each two are merged, so that blocks
 //          become longer than the autocorrelation
-// Figure   over the newer half of the blocks, because the copy starts as the cluster: power of both, and the ratio of
-//          their energies minus 1. Needs least_blocks
+// Figure   over the newer half of the comparable blocks, because the copy starts as the cluster: power of both, and the
+//          ratio of their energies minus 1. Needs least_blocks. Comparable are the newest blocks in which the same
+//          share of the nodes may sleep, within kSameSleep: another share is another saving
+// Restart  the copy may begin without the choices of running pods. Time then counts once it has kSameAdvice of the
+//          share of pods that it had, or after a day; the figure of before the restart stands until then
 // Interval 95% of the mean over the blocks: the linearised ratio over blocks (Cochran 1977), Student's t, widened by
 //          the correlation of neighbouring blocks, moderated towards the usual variance of a saving, and the error of
 //          the learned power curves, as their fit states it. It does not cover errors of the predicted demand
@@ -16,6 +19,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "common/stats/interval.hpp"
@@ -23,11 +27,15 @@
 
 namespace wattle::placement {
 
+inline constexpr double kSameSleep = 0.1, kSameAdvice = 0.9;
+
 struct ModelledBlock {
   double seconds = 0;
   double now_j = 0, advised_j = 0;                           // the default scheduler's choices; Wattle's
   double now_waited_s = 0, advised_waited_s = 0, pod_s = 0;  // pod-seconds: waited, and all
   double advised_pod_s = 0;                                  // of pods with advice
+  double asleep_j = 0;                                       // saved by nodes that sleep in the cluster alone
+  double may_sleep_s = 0;                                    // seconds times the share of nodes that may sleep
   bool sane() const;
 };
 
@@ -43,6 +51,7 @@ struct ModelledFigure {
   double now_wait_ratio = 0, advised_wait_ratio = 0;  // share of pods' time
   double seconds = 0;                                 // time covered
   double advised_ratio = 0;                           // share of pods' time with advice
+  double asleep_w = 0;                                // part of the difference: nodes that sleep in the cluster alone
 };
 
 // State to keep over a restart.
@@ -59,7 +68,7 @@ class ModelledSaving {
   // Adds `passed_s` seconds of this load: `now` with the default scheduler's choices, `advised` with Wattle's.
   void add(const ComparedLoad& load, double passed_s);
   std::optional<ModelledFigure> figure() const;
-  // Returns the time until the first figure, provided that pods with advice run; 0 if there is one.
+  // Returns the time until there is a figure, provided that pods with advice run; 0 if there is one.
   double first_in_s() const;
 
   ModelledState state() const { return {block_s_, blocks_, open_}; }
@@ -67,12 +76,15 @@ class ModelledSaving {
   bool restore(const ModelledState& state);
 
  private:
+  std::span<const ModelledBlock> comparable() const;
+
   ModelledOptions options_;
   double block_s_ = 0;
   std::vector<ModelledBlock> blocks_;  // oldest first
   ModelledBlock open_;
   double lasted_s_ = 0;     // since construction
   double error_ratio_ = 0;  // running mean of the curves' error over the power; not kept over a restart
+  double advised_before_ = 0, waited_s_ = 0;  // after a restart: share of pods with advice before it; time that passed
 };
 
 }  // namespace wattle::placement

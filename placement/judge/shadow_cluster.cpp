@@ -26,16 +26,19 @@ double passed_s(std::optional<MonoTime>& since, MonoTime now) {
 
 ShadowCluster::ShadowCluster(AdvisedOptions advised, ModelledOptions modelled)
     : advised_options_(advised),
+      default_options_(advised),
       longest_gap_s_(modelled.longest_gap_s),
       advised_(advised),
-      default_(advised),
-      saving_(modelled) {}
+      saving_(modelled) {
+  default_options_.all_awake = true;
+  default_ = AdvisedCluster(default_options_);
+}
 
 void ShadowCluster::set_modelled(Modelled what, bool restart) {
   if (what == modelled_ && !restart) return;
   modelled_ = what;
   advised_ = AdvisedCluster(advised_options_);
-  default_ = AdvisedCluster(advised_options_);
+  default_ = AdvisedCluster(default_options_);
   saving_.restart();
   default_ratio_.reset();
   advised_at_.reset();

@@ -2,7 +2,7 @@
 // Advice   in shadow mode and in the blocks of a canary without followed advice, placement/judge/advised_cluster
 //          accumulates the advice; the next decision is made on that copy
 // Default  in the modes canary and live a second copy accumulates the choices of the default scheduler for the same
-//          pods, from the beginning of the mode
+//          pods, from the beginning of the mode. None of its nodes sleeps: it is the cluster without Wattle
 // Saving   placement/judge/modelled_saving of either copy; placement/judge/compared_energy in a canary's block
 // Units    in names; seconds of the view's clock
 // Errors   restore_saving: the state is not valid
@@ -78,7 +78,7 @@ class ShadowCluster {
   std::optional<ComparedEnergy> compared() const { return control_ ? std::optional(compared_) : std::nullopt; }
 
  private:
-  AdvisedOptions advised_options_;
+  AdvisedOptions advised_options_, default_options_;
   double longest_gap_s_;
   Modelled modelled_ = Modelled::none;
   std::optional<std::uint64_t> control_;  // the block

@@ -32,7 +32,7 @@ const view = (label) => page.locator('#views a', { hasText: label });
 const escaped = (text) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 
 await question('what does it save', async () => {
-  await says(/Saving\s+(–\s+not known yet: needs|[\d.,]+ W\s+would save )/);
+  await says(/Saving\s+(–\s+not known yet: needs|[\d.,]+ W\s+would (save|use) )/);
 });
 await question('what does it cost', async () => {
   await says(/Energy per day\s+[\d.,]+ [kMG]?J\s+.*at [\d.,]+ W now/);

@@ -229,10 +229,10 @@ await reads('and the map', page, /this-machine: .*silent/, '.legend');
 
 // Saving: modelled, then each mode
 await open(page, 'saving');
-await reads('shadow: what acting would save', page, /Wattle would save -?[\d.]+ W \(.*%\) \[.*\], modelled; pods would wait .*, over the last .*, and a day of it is -?[\d.]+ [kM]?J, /);
+await reads('shadow: what acting would save', page, /Wattle would (save|use) [\d.]+ W (more )?\(.*%\) \[.*\], modelled; pods would wait .*, over the last .*, and a day of it is -?[\d.]+ [kM]?J, /);
 await altered(page, 'policy', ({ modelled }) => { modelled.text = 'would save 64 W (16%) [6, 30], modelled, calibrated by 31 canary blocks; pods would wait 0.3% instead of 0.2%'; });
 await open(page, 'fleet');
-await reads('fleet: what acting would save', page, /Saving -?[\d.,]+ W would save -?[\d.]+ W \(.*%\) \[.*\], modelled; pods would wait .*; -?[\d.]+ [kM]?J, .* CO2 per day/);
+await reads('fleet: what acting would save', page, /Saving -?[\d.,]+ W would (save|use) [\d.]+ W (more )?\(.*%\) \[.*\], modelled; pods would wait .*; -?[\d.]+ [kM]?J, .* CO2 per day/);
 await reads('shadow: the default scheduler decides, so that there is no other curve', page, /estimated [\d.,]+ W all, with the default scheduler \(modelled\) – /, '.legend');
 await open(page, 'saving');
 await reads('shadow: corrected by what canaries measured', page, /Wattle would save 64 W \(16%\) \[6, 30\], modelled, calibrated by 31 canary blocks; .*/);
@@ -336,7 +336,7 @@ await world('policy', 'set', '--mode', 'live', '--force', '--why', 'to see that 
 await open(page, 'fleet');
 await reads('live', page, /Mode live /);
 await open(page, 'saving');
-await reads('live: what acting saves', page, /In mode live, (the saving is not known yet: needs .* more with pods that Wattle decided on|Wattle saves -?[\d.]+ W .*modelled.*; pods wait )/);
+await reads('live: what acting saves', page, /In mode live, (the saving is not known yet: needs .* more with pods that Wattle decided on|Wattle (saves|uses) [\d.]+ W .*modelled.*; pods wait )/);
 await reads('live: the change', page, /to see that too/);
 await page.click('#change');
 await changeTo('shadow', '', 'to be safe', operators);

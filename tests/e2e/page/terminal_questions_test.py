@@ -16,7 +16,7 @@ MOST_WORDS = 3
 def asked(most, pod, name):
     """(question, command, patterns that its output must match)"""
     return [
-        ("what does it save", ("status",), [r"(?m)^saving .*(would save|not known yet: needs)"]),
+        ("what does it save", ("status",), [r"(?m)^saving .*(would save|would use|not known yet: needs)"]),
         ("what does it cost", ("status",), [r"(?m)^power .* W", r"(?m)^waiting .*%"]),
         ("is anything wrong", ("doctor",), [r"(?m)^controller (ok|failed), \d+ of \d+ nodes connected: "]),
         ("which node draws most and why", ("top",), [rf"(?m)^NODE.*\n{re.escape(most)} .* W", rf"(?m)^default/{re.escape(name)} .*{re.escape(most)}"]),

@@ -144,10 +144,10 @@ TEST_CASE("what acting would save is modelled in shadow, and goes on over a rest
   CHECK(half["calibration"]["blocks"] == 31);
   CHECK(half["calibrated_ratio"].get<double>() == doctest::Approx(-0.5 * figure->change.mean));
   CHECK(half["calibrated_low"].get<double>() <= half["calibrated_high"].get<double>());
-  // An exact calibration scales the interval of the time to come.
+  // A calibration moves the figure, and leaves the interval as wide as the model's.
   const wattle::SortedJson exact =
       modelled_json({rig.decider->engine().shadow().saving(), false, Calibration{{0.5, 0.5, 0.5}, 31}});
-  CHECK(exact["saved_high_w"].get<double>() - exact["saved_w"].get<double>() == doctest::Approx(0.5 * reach_w));
+  CHECK(exact["saved_high_w"].get<double>() - exact["saved_w"].get<double>() == doctest::Approx(reach_w));
   CHECK(half["saving_ratio"] == reported["saving_ratio"]);
   CHECK(modelled_json({}).is_null());
   // A day of the saving has a price by the tariff, and none without one.
@@ -202,6 +202,45 @@ TEST_CASE("a modelled saving whose interval is wider than twice the power is not
   }
 }
 
+TEST_CASE("while Wattle acts, the nodes that sleep are part of what it saves; in shadow they save beside it") {
+  placement::ModelledSaving modelled({2, placement::ModelledOptions{}.least_blocks, 48, 10});
+  SavingNow now{&modelled, true, {}, {3, 150}};
+  CHECK(now.text().starts_with("3 nodes asleep save 150 W, modelled; by placement: not known yet: needs "));
+  CHECK(now.total_w() == 150);
+  for (int i = 0; i < 20; ++i) {
+    placement::ComparedLoad load;
+    load.now = {400, 0, 0, 10};
+    load.advised = {200, 0, 0, 10};
+    load.advised_pods = 10;
+    load.asleep_w = 140;
+    modelled.add(load, 2);
+  }
+  CHECK(now.text().starts_with("saves 200 W (50%) ["));
+  CHECK(now.text().find("modelled, not calibrated, 140 W of it by nodes asleep, 3 now; pods wait ") !=
+        std::string::npos);
+  CHECK(now.total_w() == doctest::Approx(200));
+  CHECK(now.shown()->placement_w() == doctest::Approx(60));
+  now.calibration = Calibration{{0.5, 0.4, 0.6}, 31};  // of placement
+  CHECK(now.total_w() == doctest::Approx(140 + 30));
+  now = {&modelled, false, {}, {3, 150}};
+  CHECK(now.text().starts_with("3 nodes asleep save 150 W, modelled; by placement: would save 200 W (50%) ["));
+  CHECK(now.total_w() == doctest::Approx(350));
+  CHECK(modelled_json(now)["total_saved_w"].get<double>() == doctest::Approx(350));
+}
+
+TEST_CASE("a placement that costs energy is said to use more") {
+  placement::ModelledSaving modelled({2, placement::ModelledOptions{}.least_blocks, 48, 10});
+  for (int i = 0; i < 20; ++i) {
+    placement::ComparedLoad load;
+    load.now = {400, 0, 0, 10};
+    load.advised = {420, 0, 0, 10};
+    load.advised_pods = 10;
+    modelled.add(load, 2);
+  }
+  CHECK(SavingNow{&modelled, true, {}}.text().starts_with("uses 20 W more (5.0%) ["));
+  CHECK(SavingNow{&modelled, false, {}}.text().starts_with("would use 20 W more (5.0%) ["));
+}
+
 TEST_CASE("in mode live the default scheduler's choices are modelled beside what Wattle does") {
   ShadowRig rig(3, Mode::live);
   RolloutSpec spec = rig.decider->spec();
@@ -232,7 +271,7 @@ TEST_CASE("in mode live the default scheduler's choices are modelled beside what
   CHECK(reported["acting"] == true);
   CHECK(reported["saved_w"].get<double>() == doctest::Approx(figure->now_w - figure->advised_w));
   CHECK(reported["saved_low_w"].get<double>() <= reported["saved_high_w"].get<double>());
-  CHECK(now.text().starts_with("saves "));
+  CHECK(now.text().starts_with(now.shown()->ratio.mean >= 0 ? "saves " : "uses "));
   CHECK(now.text().find("modelled, calibrated by 31 canary blocks; pods wait ") != std::string::npos);
   CHECK(SavingNow{rig.decider->engine().shadow().saving(), false, Calibration{{0.5, 0.4, 0.6}, 31}}.text().find(
             "modelled, calibrated by 31 canary blocks; pods would wait ") != std::string::npos);

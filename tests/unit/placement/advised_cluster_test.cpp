@@ -24,6 +24,8 @@ FleetNode node_of(double idle_w, double core_w) {
   return node;
 }
 
+constexpr double kWake_j = 700;
+
 PodEstimate estimate_of(double cores) { return {{cores, 1e9}, cores, 600, 0, 0}; }
 
 // A cluster as it is, and beside it the one of advice.
@@ -39,12 +41,14 @@ struct Beside {
     for (std::size_t i = 0; i < fleet.nodes.size(); ++i) {
       view.nodes.emplace_back();
       view.nodes.back().name = "n" + std::to_string(i);
+      view.nodes.back().allocatable = fleet.nodes[i].allocatable;
       view.nodes.back().values.cpu_used_cores = 0;
     }
   }
-  // Empty nodes sleep from now on.
+  // Empty nodes sleep from now on. A wake costs as much as staying awake for some seconds.
   void sleep_when_empty() {
     fleet.idle_nodes_sleep = true;
+    for (NodeView& node : view.nodes) node.wake_cost_j = kWake_j;
     for (std::size_t row = 0; row < fleet.nodes.size(); ++row) sleep_if_empty(row);
   }
   void sleep_if_empty(std::size_t row) {
@@ -70,7 +74,16 @@ struct Beside {
     count(row, ask, 1);
     advised.placed(uid, place(row), now);
   }
-  ComparedLoad compare() { return advised.compare(view, fleet); }
+  ComparedLoad compare() {
+    view.now = now;
+    return advised.compare(view, fleet);
+  }
+  // Until a node that is empty in the copy alone sleeps there.
+  ComparedLoad rest() {
+    compare();
+    now += std::chrono::seconds(60);
+    return compare();
+  }
   const FleetNode& copied(std::size_t row) { return advised.copy(view, fleet).fleet.nodes[row]; }
 };
 
@@ -140,7 +153,6 @@ TEST_CASE("a node that sleeps on one side alone draws a part of its idle power t
   Beside both({node_of(200, 10), node_of(300, 5), node_of(10, 1)});
   both.sleep_when_empty();
   for (std::size_t row = 0; row < 2; ++row) both.fleet.nodes[row].wake_j = 0;  // as of nodes that are awake
-  both.view.nodes[1].wake_cost_j = 700;
   const PodEstimate ask = estimate_of(2);
   both.run("here", 0, ask);
   both.run("there", 1, ask);
@@ -150,7 +162,8 @@ TEST_CASE("a node that sleeps on one side alone draws a part of its idle power t
   CHECK(both.compare().now.power_w == doctest::Approx(220 + 330 + 5));
   both.count(1, ask, -1);
   both.count(1, ask, -1);
-  const ComparedLoad slept = both.compare();
+  CHECK(both.compare().advised.power_w == doctest::Approx(240 + 300 + 5));  // it has just become empty
+  const ComparedLoad slept = both.rest();
   CHECK(slept.advised.power_w == doctest::Approx(240 + 15 + 5));
   CHECK(both.copied(1).wake_j == 700);
   both.count(1, ask, 1);
@@ -344,23 +357,69 @@ TEST_CASE("a node that wakes ahead of its pods is charged once, on both sides") 
   CHECK(next.advised.wake_j == 0);
 }
 
-TEST_CASE("while an empty node of the cluster stays awake, none sleeps in the copy alone, nor wakes there") {
+TEST_CASE("the copy keeps as many empty nodes awake as the cluster, and a spare has not woken") {
   Beside both({node_of(200, 10), node_of(300, 5), node_of(10, 1)});
-  both.fleet.idle_nodes_sleep = true;  // nodes slept before; the third is a spare
+  both.sleep_when_empty();
   const PodEstimate ask = estimate_of(2);
   both.run("here", 0, ask);
-  both.advise("a", 0, ask);
+  both.advise("a", 2, ask);
   both.run("a", 1, ask);
-  for (NodeView& node : both.view.nodes) node.asleep = false;
-  CHECK(both.compare().now.power_w == doctest::Approx(220 + 310 + 10));
-  CHECK(both.compare().advised.power_w == doctest::Approx(240 + 300 + 10));
-  both.view.nodes[2].asleep = true;
-  CHECK(both.compare().advised.power_w == doctest::Approx(240 + 15 + 5));
-  both.view.nodes[2].asleep = false;
+  both.view.nodes[2].asleep = false;  // the spare, which takes a pod in the copy
+  CHECK(both.rest().advised.power_w == doctest::Approx(220 + 300 + 12));
+  both.advised.ended("a");
+  both.advise("b", 0, ask);
+  both.advised.placed("b", both.place(1), both.now);
+  CHECK(both.rest().advised.power_w == doctest::Approx(240 + 15 + 10));  // it is empty in both
+  both.advised.ended("b");
+  both.advise("c", 2, ask);
+  both.advised.placed("c", both.place(1), both.now);
   const ComparedLoad awake = both.compare();
-  CHECK(awake.advised.power_w == doctest::Approx(240 + 300 + 10));
-  CHECK(awake.now.wake_j == 1000);      // the spare
-  CHECK(awake.advised.wake_j == 1000);  // the same: the node that is empty in the copy alone has not woken
+  CHECK(awake.advised.power_w == doctest::Approx(220 + 300 + 12));
+  CHECK(awake.advised.wake_j == 0);
+}
+
+TEST_CASE("no node of the copy sleeps that may not, and none once sleep has ended") {
+  for (const bool ends : {false, true}) {
+    Beside both({node_of(200, 10), node_of(300, 5)});
+    if (ends) both.sleep_when_empty();
+    both.fleet.idle_nodes_sleep = true;  // nodes slept before
+    const PodEstimate ask = estimate_of(2);
+    both.run("here", 0, ask);
+    both.advise("a", 0, ask);
+    both.run("a", 1, ask);
+    CHECK(both.rest().advised.power_w == doctest::Approx(240 + (ends ? 15 : 300)));
+    for (NodeView& node : both.view.nodes) node.wake_cost_j = 0;
+    CHECK(both.rest().advised.power_w == doctest::Approx(240 + 300));
+  }
+}
+
+TEST_CASE("without Wattle all nodes are awake, and no wake is charged") {
+  Beside both({node_of(100, 10), node_of(50, 5)});
+  both.advised = AdvisedCluster({.all_awake = true});
+  both.sleep_when_empty();
+  const PodEstimate ask = estimate_of(2);
+  CHECK(both.compare().advised.power_w == doctest::Approx(100 + 50));
+  both.advise("a", 1, ask);
+  both.run("a", 0, ask);
+  const ComparedLoad load = both.rest();
+  CHECK(load.now.power_w == doctest::Approx(120 + 5));
+  CHECK(load.advised.power_w == doctest::Approx(100 + 60));
+  CHECK(load.advised.wake_j == 0);
+  CHECK(load.asleep_w == doctest::Approx(50 - 5));
+  both.fleet.nodes[1].allocatable = {};  // as of a node that takes no pods
+  both.view.nodes[1].allocatable = {8, 8e9};
+  CHECK(both.compare().advised.power_w == doctest::Approx(100 + 60));
+  CHECK(both.compare().advised.waited_pods == 0);
+  CHECK(load.may_sleep_ratio == doctest::Approx(1));
+}
+
+TEST_CASE("a row that gets another node has not woken") {
+  Beside both({node_of(100, 10), node_of(50, 5)});
+  both.sleep_when_empty();
+  both.compare();
+  both.view.nodes[0].name = "another";
+  both.view.nodes[0].asleep = false;
+  CHECK(both.compare().now.wake_j == 0);
 }
 
 }  // namespace

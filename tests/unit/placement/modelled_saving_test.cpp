@@ -120,6 +120,57 @@ TEST_CASE("the interval holds the truth about as often as it says, also where wh
   }
 }
 
+TEST_CASE("after the nodes may sleep or no longer may, only blocks of since then count") {
+  for (const bool begins : {true, false}) {
+    ModelledSaving saving;
+    ComparedLoad load = load_of(400, 390);
+    load.may_sleep_ratio = begins ? 0 : 0.9;
+    pass(saving, load, 20 * 300);
+    REQUIRE(saving.figure());
+    ComparedLoad after = load_of(400, 200);
+    after.may_sleep_ratio = begins ? 0.9 : 0;
+    after.asleep_w = begins ? 150 : 0;
+    pass(saving, after, 300);
+    CHECK_FALSE(saving.figure());
+    CHECK(saving.first_in_s() == 8 * 300);
+    pass(saving, after, 8 * 300);
+    REQUIRE(saving.figure());
+    CHECK(saving.figure()->change.mean == doctest::Approx(-0.5));
+    CHECK(saving.figure()->asleep_w == doctest::Approx(after.asleep_w));
+    after.may_sleep_ratio += 0.05;  // one node of many
+    pass(saving, after, 2 * 300);
+    CHECK(saving.first_in_s() == 0);
+  }
+}
+
+TEST_CASE("sleeping nodes save also while no pod with advice runs") {
+  ModelledSaving saving;
+  ComparedLoad load = load_of(400, 200);
+  load.advised_pods = 0;
+  load.asleep_w = 200;
+  pass(saving, load, 9 * 300);
+  REQUIRE(saving.figure());
+  CHECK(saving.figure()->change.mean == doctest::Approx(-0.5));
+}
+
+TEST_CASE("after a restart, the figure of before stands until the copy has the choices of as many pods again") {
+  ModelledSaving saving, other;
+  pass(saving, load_of(400, 300), 12 * 300);
+  REQUIRE(other.restore(saving.state()));
+  ComparedLoad few = load_of(400, 400);  // the copy begins as the cluster
+  few.advised_pods = 1;
+  pass(other, few, 6 * 3600);
+  REQUIRE(other.figure());
+  CHECK(other.figure()->change.mean == doctest::Approx(-0.25));
+  pass(other, load_of(400, 320), 12 * 300);
+  CHECK(other.figure()->change.mean == doctest::Approx(-0.2));
+  pass(other, few, 24 * 300);  // from then on every moment counts
+  CHECK(other.figure()->change.mean == doctest::Approx(0));
+  REQUIRE(other.restore(saving.state()));
+  pass(other, few, 3 * 86'400);  // fewer for good
+  CHECK(other.figure()->change.mean == doctest::Approx(0));
+}
+
 TEST_CASE("over a restart it goes on; what it can not have been in is refused") {
   ModelledSaving saving, other;
   pass(saving, load_of(389, 322), 3100);
