@@ -132,7 +132,7 @@ class SleepControl {
   bool pods_read() const { return !around_.pods_read || around_.pods_read(); }
   // Decided by mode, exclusions and proven round trips; the plan's other reasons change with the pods.
   bool may_sleep(const placement::sleep::NodePowerRecord& record) const {
-    return acts() && !exclusions_.contains(record.node) &&
+    return acts() && !memory_.exclusions.contains(record.node) &&
            record.round_trips >= around_.settings.plan.rules.proven_round_trips;
   }
   const placement::sleep::NodePowerRecord* record_of(const std::string& node) const;
