@@ -97,7 +97,7 @@ TEST_CASE("a board from before a suspend of the machine is not used after it, an
   int pod = 0;
   CHECK(comes_to(client, kFromBoard, pod));
   clock.suspended_s += 3600;
-  CHECK(comes_to(client, kFromBoard, pod));  // of a new subscription
+  CHECK(comes_to(client, kFromBoard, pod));  // the feed has subscribed again
 
   world.controller.reset();
   CHECK(comes_to(client, kFromBoard, pod));
