@@ -52,10 +52,11 @@ def start(cluster, scheduler):
 
 
 def users(cluster, number, seconds):
-    """Starts the users of a window. They tolerate the cordon by name of their node."""
+    """Starts the users of a window, on node-1 in spite of its cordon. They start again until the service accepts a connection."""
     thing, = arena.manifests("users", "default-scheduler", cluster.version)
     thing["metadata"]["name"] = f"users-{number}"
     spec = thing["spec"]
+    spec["restartPolicy"] = "OnFailure"
     spec["nodeName"] = spec.pop("nodeSelector")["kubernetes.io/hostname"]
     arguments = spec["containers"][0]["args"]
     arguments[arguments.index("--for") + 1] = f"{seconds:.0f}s"
@@ -65,9 +66,12 @@ def users(cluster, number, seconds):
 def users_report(cluster, number):
     path = f"{arena.PODS}/users-{number}"
     cluster.wait(f"the users of window {number} have ended", lambda: cluster.api.call("GET", path)["status"]["phase"] in ("Succeeded", "Failed"), 300)
-    report = json.loads(cluster.api.text(f"{path}/log"))
+    log = cluster.api.text(f"{path}/log")
     cluster.api.call("DELETE", path)
-    return report
+    try:
+        return json.loads(log)
+    except ValueError as error:
+        raise arena.ArenaError(f"the users of window {number} gave no report: {log.strip()[-500:] or 'no output'}") from error
 
 
 def together(lives, begin, end):
@@ -80,8 +84,7 @@ def together(lives, begin, end):
 
 
 def played(options, policy):
-    pinned = {"DEMO_CPUS": "0-1 0 1"}
-    os.environ.update(pinned)
+    os.environ["DEMO_CPUS"] = "0-1 0 1"
     with arena.Arena(options.binaries, 3, options.folder / "clusters.log") as cluster:
         cluster.set_policy(policy)
         start(cluster, arena.SCHEDULERS.get(policy, "wattle"))
@@ -95,10 +98,10 @@ def played(options, policy):
                     cluster.delete_oldest(left.pop(0)[1])
                 time.sleep(0.5)
             report = users_report(cluster, number)
-            windows.append({"from_s": begin, "to_s": end, "p50_ms": report["latency_ms"]["p50"], "p99_ms": report["latency_ms"]["p99"],
-                            "answered": report["answered"], "failed": sum(report["failed"].values())})
-            row = windows[-1] | {"together": together(recorder.lives.values(), begin, end)}
-            windows[-1] = row
+            row = {"from_s": begin, "to_s": end, "p50_ms": report["latency_ms"]["p50"], "p99_ms": report["latency_ms"]["p99"],
+                   "answered": report["answered"], "failed": sum(report["failed"].values()),
+                   "together": together(recorder.lives.values(), begin, end)}
+            windows.append(row)
             print(f"{policy}: {end / 60:.0f} min: p50 {row['p50_ms']:.1f}, p99 {row['p99_ms']:.1f} ms, {row['answered']} answered, {row['failed']} failed; "
                   f"on one node {row['together']:.0%} of the time", flush=True)
         recording = recorder.stop()
