@@ -69,6 +69,7 @@ bool Placements::place(const std::string& pod_uid, const std::string& node, Plac
   if (starts) state_.pods().started(pod_uid, node, now);
   if (starts) sink_.on_placed(state_.pod(pod_uid)->spec, node);
   core_.engine().on_pod_started(spec, node, row, now);
+  if (state_.pod(pod_uid)->leaving) core_.engine().on_pod_leaving(pod_uid, now);
   ++core_.figures().placements;
   core_.figures().placements_unasked += unasked && !recalled ? 1 : 0;
   if (asked) join(id, spec, node, row, std::move(*begun), now);
@@ -145,6 +146,11 @@ void Placements::described(const placement::PodSpec& pod, bool unschedulable, co
   state_.pods().nominate(pod.uid, nominated, clock_.mono());
   if (before != nullptr && !before->node.empty()) core_.engine().cluster_model().resized(pod.uid, pod.request);
   if (unnamed) core_.engine().cluster_model().placed(before->spec, before->node, clock_.mono());
+}
+
+void Placements::leaving(const std::string& pod_uid) {
+  state_.pods().leave(pod_uid);
+  core_.engine().on_pod_leaving(pod_uid, clock_.mono());
 }
 
 void Placements::failed(const std::string& pod_uid, std::string_view how) {

@@ -37,6 +37,8 @@ class Placements {
   bool bound(const std::string& pod_uid, const std::string& node, bool followed);
   // The API server reports that the pod could not run or stay on its node; `how` is a kube::PodFailure.
   void failed(const std::string& pod_uid, std::string_view how);
+  // The API server shows that the pod is being deleted. It may run until its grace period ends.
+  void leaving(const std::string& pod_uid);
   // The API server has deleted the pod, or the pod has ended.
   void deleted(const std::string& pod_uid);
   // The pod is bound to a node without an agent.

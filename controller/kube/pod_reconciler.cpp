@@ -76,7 +76,7 @@ void PodReconciler::put(const PodPointer& pod, bool followed) {
     return;
   }
   decider_.placements().described(spec_of(*pod), pod->unschedulable, pod->nominated_node);
-  if (pod->leaving) state_.pods().leave(pod->uid);
+  if (pod->leaving) decider_.placements().leaving(pod->uid);
   if (pod->node_name.empty()) {
     sink_.on_elsewhere(*pod);
     return;

@@ -29,6 +29,7 @@ class RequestSum {
 struct PodSums {
   RequestSum bound, in_flight;
   RequestSum unsettled;          // predicted usage
+  RequestSum leaving;            // predicted usage of pods that are being deleted, where telemetry contains it
   std::uint64_t daemonsets = 0;  // bound DaemonSet pods, which take no place
 };
 

@@ -143,11 +143,11 @@ void PodTable::list(const Pod& pod) {
     return;
   }
   Node& node = *nodes_.find(pod.node);
-  nodes_.rows.count(app_in_namespace(pod.spec), node.row);
+  if (!pod.leaving) nodes_.rows.count(app_in_namespace(pod.spec), node.row);
   if (is_replica(pod)) nodes_.rows.count_replica(pod.spec.owner, node.row);
   node.sums.bound.add(pod.spec.request, 1);
   node.sums.daemonsets += pod.spec.daemonset ? 1 : 0;
-  if (node.unsettled.contains(pod.spec.uid)) node.sums.unsettled.add({placement::demand_cores(pod.spec), 0}, 1);
+  count_use(node, pod, 1);
   report_sums(node);
 }
 
@@ -167,10 +167,17 @@ void PodTable::unlist(const Pod& pod) {
   Node& node = *nodes_.find(pod.node);
   node.sums.bound.add(pod.spec.request, -1);
   node.sums.daemonsets -= pod.spec.daemonset ? 1 : 0;
-  if (node.unsettled.contains(pod.spec.uid)) node.sums.unsettled.add({placement::demand_cores(pod.spec), 0}, -1);
+  count_use(node, pod, -1);
   report_sums(node);
-  nodes_.rows.uncount(app_in_namespace(pod.spec), node.row);
+  if (!pod.leaving) nodes_.rows.uncount(app_in_namespace(pod.spec), node.row);
   if (is_replica(pod)) nodes_.rows.uncount_replica(pod.spec.owner, node.row);
+}
+
+// The telemetry contains the use of settled pods. A pod that leaves before it settles adds nothing.
+void PodTable::count_use(Node& node, const Pod& pod, double sign) {
+  const bool unsettled = node.unsettled.contains(pod.spec.uid);
+  if (unsettled == pod.leaving) return;
+  (unsettled ? node.sums.unsettled : node.sums.leaving).add({placement::demand_cores(pod.spec), 0}, sign);
 }
 
 void PodTable::report_sums(const Node& node) {
@@ -182,13 +189,15 @@ void PodTable::report_sums(const Node& node) {
   seen.in_flight_request = node.sums.in_flight.request();
   seen.unsettled = node.unsettled.size();
   seen.unsettled_cpu_cores = node.sums.unsettled.request().cpu_cores;
+  seen.leaving_cpu_cores = node.sums.leaving.request().cpu_cores;
 }
 
 void PodTable::report_for(const placement::PodSpec& asked, MonoTime now) {
   expire_starts(now);
   const Pod* itself = find(asked.uid);
   const std::string app = app_in_namespace(asked);
-  const bool counted = itself != nullptr && !itself->node.empty() && app_in_namespace(itself->spec) == app;
+  const bool counted =
+      itself != nullptr && !itself->node.empty() && !itself->leaving && app_in_namespace(itself->spec) == app;
   nodes_.rows.report_same_app(app, counted ? std::optional(nodes_.find(itself->node)->row) : std::nullopt);
   const std::string at = itself == nullptr ? std::string() : itself->node.empty() ? itself->in_flight_to : itself->node;
   const bool replica = !at.empty() && is_replica(*itself) && itself->spec.owner == asked.owner;
@@ -314,8 +323,10 @@ void PodTable::settle(Node& node, const Record& record) {
   for (const WorkloadValues& reported : record.workloads) {
     const auto found = node.unsettled.find(reported.name);
     if (found == node.unsettled.end() || !node.workloads.at(reported.name).cpu_cores) continue;
-    node.sums.unsettled.add({placement::demand_cores(pods_.at(reported.name).spec), 0}, -1);
+    const Pod& pod = pods_.at(reported.name);
+    count_use(node, pod, -1);
     node.unsettled.erase(found);
+    count_use(node, pod, 1);
   }
 }
 

@@ -110,6 +110,7 @@ class PodTable {
   // Updates the counts of pods. Around each change of a pod: unlist(), change, list().
   void list(const Pod& pod);
   void unlist(const Pod& pod);
+  void count_use(Node& node, const Pod& pod, double sign);
   static bool is_replica(const Pod& pod) { return !pod.spec.daemonset && !pod.leaving; }
   void end_flight(Pod& pod);
   void expire_starts(MonoTime now);

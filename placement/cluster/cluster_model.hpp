@@ -64,6 +64,8 @@ class ClusterModel {
   PodHandle placed(const PodSpec& pod, const std::string& node, MonoTime now);
   // Records mean usage over the last `interval_s`. Grouping the pods of a node is fastest.
   void used(std::span<const PodReading> readings, double interval_s) { pods_.use(readings, interval_s, demand_); }
+  // Records that the pod is being deleted: its request stays until it is gone, its usage is not expected any more.
+  void leaving(const std::string& uid, MonoTime now) { pods_.leave(uid, now, demand_); }
   void gone(const std::string& uid, MonoTime now);
   // Records the request that a running pod has from now on; ignores other pods.
   void resized(const std::string& uid, const Resources& request);

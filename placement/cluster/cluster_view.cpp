@@ -39,7 +39,8 @@ std::optional<double> cpu_utilisation(const NodeView& node) {
 double expected_cpu_cores(const NodeView& node) {
   const std::optional<double> used = node.values.cpu_used_cores;
   const double cores = used && std::isfinite(*used) ? *used : kDemandOfRequest * node.requested.cpu_cores;
-  const double expected = cores + node.unsettled_cpu_cores + kDemandOfRequest * node.in_flight_request.cpu_cores;
+  const double staying = std::max(0.0, cores - node.leaving_cpu_cores);
+  const double expected = staying + node.unsettled_cpu_cores + kDemandOfRequest * node.in_flight_request.cpu_cores;
   return std::isfinite(expected) ? std::max(0.0, expected) : 0.0;
 }
 

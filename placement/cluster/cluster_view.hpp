@@ -61,7 +61,7 @@ struct NodeView {
   Resources requested;                    // by pods bound here, without in-flight pods
   std::uint64_t pod_capacity = 110;
   std::uint64_t pods = 0;                // without DaemonSet and static pods
-  std::uint64_t same_app_pods = 0;       // pods of the same application as the pod being placed
+  std::uint64_t same_app_pods = 0;       // pods of the same application as the pod being placed, none being deleted
   std::uint64_t owner_pods = 0;          // pods of its owner, including pods in flight, without the pod itself
   std::string zone;                      // label topology.kubernetes.io/zone; empty: unknown
   std::vector<std::string> soft_taints;  // "key=value" of each PreferNoSchedule taint
@@ -70,6 +70,7 @@ struct NodeView {
   std::uint64_t starts = 0;        // in flight, or bound within the window of the start cap
   std::uint64_t unsettled = 0;     // bound since the last telemetry interval
   double unsettled_cpu_cores = 0;  // predicted mean use of the unsettled pods
+  double leaving_cpu_cores = 0;    // predicted mean use of pods that are being deleted; in the telemetry, and ends soon
   NodeValues values;               // last telemetry
   // Time that workloads were throttled by their own limits in the last interval, over the interval, summed over CPUs.
   double throttled_cores = 0;
@@ -98,7 +99,7 @@ std::optional<double> latency_for(const NodeView& node, const PodSpec& pod);
 // Returns the used share of the node's cores, 0..1. No value without telemetry.
 std::optional<double> cpu_utilisation(const NodeView& node);
 
-// Cores in use, plus those of unsettled and in-flight pods.
+// Cores in use, plus those of unsettled and in-flight pods, less those of pods that are being deleted.
 double expected_cpu_cores(const NodeView& node);
 
 }  // namespace wattle::placement

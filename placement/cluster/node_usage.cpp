@@ -17,12 +17,13 @@ void NodeUsage::add(const NodeView& node, KnownNode& known, double passed_s) {
   if (!used_cores || !std::isfinite(*used_cores)) return;
   const double share = 1 - std::exp(-passed_s / kUseMemory_s);
   OtherUse& other = known.other;
-  const double other_cores = std::max(0.0, *used_cores - known.sums.last_cores);
+  const double staying_cores = *used_cores - known.sums.leaving_cores;
+  const double other_cores = std::max(0.0, staying_cores - known.sums.last_cores);
   const double apart = other_cores - other.cores;
   other.cores2 = other.sampled ? (1 - share) * (other.cores2 + share * apart * apart) : 0.0;
   other.cores += (other.sampled ? share : 1.0) * (other_cores - other.cores);
   other.sampled = true;
-  const double from_expected = *used_cores - known.sums.cores - other.cores;
+  const double from_expected = staying_cores - known.sums.cores - other.cores;
   strayed_ += from_expected * from_expected;
   foreseen_ += std::max(0.0, known.sums.cores2) + other.cores2;
 }

@@ -66,6 +66,11 @@ inline bool RunningPods::Running::reports() const {
 }
 
 inline void RunningPods::Running::add_to(PodSums& sums) const {
+  if (leaving) {
+    ++sums.leaving;
+    sums.leaving_cores += last_cores;
+    return;
+  }
   ++sums.pods;
   sums.cores += expected.cores;
   sums.cores2 += expected.cores2;
@@ -75,13 +80,20 @@ inline void RunningPods::Running::add_to(PodSums& sums) const {
 }
 
 inline void RunningPods::Running::take_from(PodSums& sums) const {
+  if (leaving) {
+    --sums.leaving;
+    sums.leaving_cores = sums.leaving > 0 ? sums.leaving_cores - last_cores : 0;
+    return;
+  }
   --sums.pods;
   sums.cores -= expected.cores;
   sums.cores2 -= expected.cores2;
   sums.unsure_cores -= expected.unsure_cores;
   sums.last_cores -= last_cores;
   sums.life_s -= predicted.life_s;
-  if (sums.pods == 0) sums = {};  // no rounding errors remain
+  if (sums.pods > 0) return;
+  const PodSums left{.leaving_cores = sums.leaving_cores, .leaving = sums.leaving};
+  sums = left;  // no rounding errors remain
 }
 
 // Reports the usage since the last report, within the first hour.
@@ -149,8 +161,12 @@ void RunningPods::use(std::span<const PodReading> readings, double interval_s, D
       sums = node->sums;
     }
     running.take_from(sums);
-    running.see(cores, interval_s);
+    if (running.leaving)
+      running.last_cores = cores;
+    else
+      running.see(cores, interval_s);
     running.add_to(sums);
+    if (running.leaving) continue;
     if (waited && *waited >= 0 && *waited <= 1) {
       running.waited_s += *waited * interval_s;
       running.waited_of_s += interval_s;
@@ -164,23 +180,38 @@ void RunningPods::use(std::span<const PodReading> readings, double interval_s, D
   put_back();
 }
 
-std::optional<RunningPods::Requests> RunningPods::end(const std::string& uid, MonoTime now, DemandModel& demand) {
-  const auto found = slot_of_.find(uid);
-  if (found == slot_of_.end()) return std::nullopt;
-  const std::uint32_t slot = found->second;
+// Removes what the pod adds to its node, and reports its usage and its life.
+void RunningPods::finish(std::uint32_t slot, MonoTime now, DemandModel& demand) {
   Running& running = pods_[slot];
   const Identity& whose = whose_[slot];
   KnownNode& node = *running.node;
   running.take_from(node.sums);
   changed_.note(node);
+  if (running.leaving) return;
   node.apps.add(whose.id, sane(whose.request.now).cpu_cores, whose.there_cores, -1);
   report(slot, demand);
   if (whose.limited != nullptr && --whose.limited->second == 0) node.limited.erase(whose.limited->first);
   demand.observe_life(whose.app, std::max(1.0, seconds(now - whose.since) - running.reported_life_s), true);
-  running.node = nullptr;
+}
+
+void RunningPods::leave(const std::string& uid, MonoTime now, DemandModel& demand) {
+  const auto found = slot_of_.find(uid);
+  if (found == slot_of_.end() || pods_[found->second].leaving) return;
+  Running& running = pods_[found->second];
+  finish(found->second, now, demand);
+  running.leaving = true;
+  running.add_to(running.node->sums);
+}
+
+std::optional<RunningPods::Requests> RunningPods::end(const std::string& uid, MonoTime now, DemandModel& demand) {
+  const auto found = slot_of_.find(uid);
+  if (found == slot_of_.end()) return std::nullopt;
+  const std::uint32_t slot = found->second;
+  finish(slot, now, demand);
+  pods_[slot].node = nullptr;
   free_.push_back(slot);
   slot_of_.erase(found);
-  return whose.request;
+  return whose_[slot].request;
 }
 
 std::optional<RunningPods::Requests> RunningPods::resize(const std::string& uid, const Resources& request) {
@@ -190,6 +221,7 @@ std::optional<RunningPods::Requests> RunningPods::resize(const std::string& uid,
   const Requests before = whose.request;
   if (before.now.cpu_cores == request.cpu_cores && before.now.memory_bytes == request.memory_bytes) return std::nullopt;
   whose.request.now = request;
+  if (pods_[found->second].leaving) return before;
   KnownNode& node = *pods_[found->second].node;
   node.apps.add(whose.id, sane(before.now).cpu_cores, whose.there_cores, -1);
   node.apps.add(whose.id, sane(request).cpu_cores, whose.there_cores, 1);
@@ -202,7 +234,8 @@ std::vector<PodWait> RunningPods::take_waits() {
   if (!std::exchange(waits_reported_, false)) return waits;
   for (std::size_t slot = 0; slot < pods_.size(); ++slot) {
     Running& running = pods_[slot];
-    if (running.node == nullptr || running.node->row == KnownNode::kNoRow || running.waited_of_s < kWaitReading_s)
+    if (running.node == nullptr || running.leaving || running.node->row == KnownNode::kNoRow ||
+        running.waited_of_s < kWaitReading_s)
       continue;
     const double seen_s = std::exchange(running.waited_of_s, 0);
     waits.push_back(
@@ -214,6 +247,7 @@ std::vector<PodWait> RunningPods::take_waits() {
 std::optional<PodEstimate> RunningPods::estimate(PodHandle pod, double spread) const {
   if (!runs(pod)) return std::nullopt;
   const Running& running = pods_[pod.slot];
+  if (running.leaving) return PodEstimate{.request = sane(whose_[pod.slot].request.now), .app = whose_[pod.slot].id};
   const ExpectedUse expected = running.reckon();
   return PodEstimate{sane(whose_[pod.slot].request.now),
                      sane(expected.cores, kMostCores),

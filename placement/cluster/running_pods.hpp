@@ -2,6 +2,7 @@
 // Use      the mean of prediction and observation. For an unknown application a pod's own history weighs as much as the
 //          prediction after one minute; for a well-known one it takes longer
 // Learning demand receives a pod's usage after one minute, then each time its observed time has doubled, up to an hour
+// Leaving  a pod that is being deleted ends for decisions and for learning; its usage is kept apart until it is gone
 // Handles  callers that report often on a pod keep its handle to avoid lookups by name
 // Bounds   the caller limits the number of pods; the nodes outlive their pods here
 // Units    in names; seconds of the view's clock
@@ -69,6 +70,8 @@ class RunningPods {
   PodHandle start(const PodSpec& pod, KnownNode& node, const DemandPrediction& predicted, MonoTime now);
   // Records mean usage over the last `interval_s`. Grouping the pods of a node is fastest.
   void use(std::span<const PodReading> readings, double interval_s, DemandModel& demand);
+  // Records that the pod is being deleted.
+  void leave(const std::string& uid, MonoTime now, DemandModel& demand);
   // Removes the pod. No value if none runs.
   std::optional<Requests> end(const std::string& uid, MonoTime now, DemandModel& demand);
   // Sets the request from now on, and returns the ones before. No value if it is the same or no pod runs.
@@ -90,6 +93,7 @@ class RunningPods {
     double prior_s = 0;
     double waited_s = 0, waited_of_s = 0;  // since the model of pairs last learned from this pod
     DemandPrediction predicted;
+    bool leaving = false;
     ExpectedUse reckon() const;
     std::optional<double> burst_cores2() const;
     void see(double cores, double interval_s);
@@ -109,6 +113,7 @@ class RunningPods {
   };
   std::uint32_t free_slot();
   void report(std::uint32_t slot, DemandModel& demand);
+  void finish(std::uint32_t slot, MonoTime now, DemandModel& demand);
 
   std::vector<Running> pods_;    // by slot
   std::vector<Identity> whose_;  // by slot

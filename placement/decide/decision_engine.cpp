@@ -146,6 +146,11 @@ void DecisionEngine::on_usage(std::span<const PodReading> readings, double inter
   shadow_.on_usage(readings, model_);
 }
 
+void DecisionEngine::on_pod_leaving(const std::string& uid, MonoTime now) {
+  model_.leaving(uid, now);
+  shadow_.on_pod_leaving(model_.pods().find(uid), model_);
+}
+
 void DecisionEngine::on_pod_ended(const std::string& uid, const PodSpec* pod, std::optional<std::size_t> row,
                                   MonoTime now) {
   shadow_.on_pod_ended(uid);

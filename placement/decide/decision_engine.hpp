@@ -94,6 +94,8 @@ class DecisionEngine {
   // The pod runs on the node in that row of the view. DaemonSet pods are not learned from.
   PodHandle on_pod_started(const PodSpec& pod, const std::string& node, std::size_t row, MonoTime now);
   void on_usage(std::span<const PodReading> readings, double interval_s);
+  // The pod is being deleted: decisions no longer expect its usage.
+  void on_pod_leaving(const std::string& uid, MonoTime now);
   // The pod ended; `row` is where it ran, if known.
   void on_pod_ended(const std::string& uid, const PodSpec* pod, std::optional<std::size_t> row, MonoTime now);
   // Updates the cluster model and the plans from the view.

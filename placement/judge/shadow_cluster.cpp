@@ -12,9 +12,9 @@ namespace {
 // average, because most readings change it little.
 constexpr unsigned kReadingsPerUpdate = 16;
 
-void update(AdvisedCluster& copy, const PodReading& reading, const ClusterModel& model) {
-  const std::string* uid = model.pods().uid(reading.pod);
-  if (uid != nullptr && copy.displaced(*uid)) copy.learned(*uid, *model.running(reading.pod));
+void update(AdvisedCluster& copy, PodHandle pod, const ClusterModel& model) {
+  const std::string* uid = model.pods().uid(pod);
+  if (uid != nullptr && copy.displaced(*uid)) copy.learned(*uid, *model.running(pod));
 }
 
 double passed_s(std::optional<MonoTime>& since, MonoTime now) {
@@ -86,6 +86,11 @@ void ShadowCluster::on_pod_started(const PodSpec& pod, Place place, MonoTime now
   if (active()) advised_.placed(pod.uid, std::move(place), now);
 }
 
+void ShadowCluster::on_pod_leaving(PodHandle pod, const ClusterModel& model) {
+  if (active()) update(advised_, pod, model);
+  if (with_default() != nullptr) update(default_, pod, model);
+}
+
 void ShadowCluster::on_pod_ended(const std::string& uid) {
   advised_.ended(uid);
   default_.ended(uid);
@@ -95,8 +100,8 @@ void ShadowCluster::on_usage(std::span<const PodReading> readings, const Cluster
   if (!active() && with_default() == nullptr) return;
   for (const PodReading& each : readings) {
     if (sample_() % kReadingsPerUpdate != 0) continue;
-    if (active()) update(advised_, each, model);
-    if (with_default() != nullptr) update(default_, each, model);
+    if (active()) update(advised_, each.pod, model);
+    if (with_default() != nullptr) update(default_, each.pod, model);
   }
 }
 

@@ -62,6 +62,8 @@ class ShadowCluster {
   // The pod no longer waits, or is requested again.
   void withdraw(const std::string& uid);
   void on_pod_started(const PodSpec& pod, Place place, MonoTime now);
+  // The pod is being deleted, and the model knows.
+  void on_pod_leaving(PodHandle pod, const ClusterModel& model);
   void on_pod_ended(const std::string& uid);
   // Updates the estimates of displaced pods from the model, which has received these readings.
   void on_usage(std::span<const PodReading> readings, const ClusterModel& model);

@@ -81,7 +81,7 @@ TEST_CASE("sums of a node's pods are those of its pods, whatever came and went, 
       const std::string uid = "p" + std::to_string(*rc::gen::inRange(0, 12));
       const std::string node = *rc::gen::inRange(0, 2) == 0 ? "n1" : "n2";
       const double cores = *rc::gen::inRange(1, 64) * 0.1;
-      switch (*rc::gen::inRange(0, 7)) {
+      switch (*rc::gen::inRange(0, 8)) {
         case 0:
           state.pods().ask(spec(uid, cores), 1, true, fair_at_s(i));
           break;
@@ -100,6 +100,9 @@ TEST_CASE("sums of a node's pods are those of its pods, whatever came and went, 
         case 5:
           state.pods().land(uid);
           break;
+        case 6:
+          state.pods().leave(uid);
+          break;
         default:
           state.expire(fair_at_s(i));
       }
@@ -117,8 +120,14 @@ TEST_CASE("sums of a node's pods are those of its pods, whatever came and went, 
         RC_ASSERT(seen.in_flight == here.in_flight.size());
         RC_ASSERT(seen.in_flight_request.cpu_cores == tenths(here.in_flight, cores_of));
         RC_ASSERT(seen.unsettled == here.unsettled.size());
-        RC_ASSERT(seen.unsettled_cpu_cores ==
-                  tenths(here.unsettled, [](const placement::PodSpec& pod) { return placement::demand_cores(pod); }));
+        std::set<std::string> staying, leaving;
+        for (const std::string& pod : here.pods) {
+          if (state.pod(pod)->leaving && !here.unsettled.contains(pod)) leaving.insert(pod);
+          if (!state.pod(pod)->leaving && here.unsettled.contains(pod)) staying.insert(pod);
+        }
+        const auto demand_of = [](const placement::PodSpec& pod) { return placement::demand_cores(pod); };
+        RC_ASSERT(seen.unsettled_cpu_cores == tenths(staying, demand_of));
+        RC_ASSERT(seen.leaving_cpu_cores == tenths(leaving, demand_of));
       }
     }
   }));

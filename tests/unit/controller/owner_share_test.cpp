@@ -124,6 +124,34 @@ TEST_CASE("a replica that is being deleted does not count, and its successor may
   CHECK(rig.replicas(first) == 1);
 }
 
+TEST_CASE("the use of a pod that is being deleted does not count against its node") {
+  OwnerRig rig;
+  rig.bind("p1", "n1");
+  const auto seen = [&]() -> const placement::NodeView& { return *rig.state.node_view("n1"); };
+  const auto second = [&] {
+    rig.clock.advance(std::chrono::seconds(1));
+    Record record = record_of("n1", ++rig.seq);
+    record.workloads.push_back(pod_values("p1", 800'000));
+    rig.decider->outcomes().record("n1", record, rig.state.apply("n1", record, rig.clock.mono()));
+  };
+  second();
+  second();
+  const double demand_cores = placement::demand_cores(rig.state.pod("p1")->spec);
+  const double expected_cores = placement::expected_cpu_cores(seen());
+  CHECK(seen().leaving_cpu_cores == 0);
+
+  rig.bind("p1", "n1", true);
+  rig.bind("p1", "n1", true);
+  CHECK(seen().leaving_cpu_cores == doctest::Approx(demand_cores));
+  CHECK(placement::expected_cpu_cores(seen()) == doctest::Approx(expected_cores - demand_cores));
+  const placement::ClusterModel& model = rig.decider->engine().cluster_model();
+  CHECK(model.running(model.pods().find("p1"))->demand_cores == 0);
+
+  rig.decider->placements().deleted("p1");
+  CHECK(seen().leaving_cpu_cores == 0);
+  CHECK(model.pods().size() == 0);
+}
+
 TEST_CASE("a replica counts no longer if the controller first sees it while it is being deleted, or it has moved") {
   OwnerRig rig;
   rig.bind("p1", "n1", true);

@@ -73,6 +73,11 @@ struct ReportedTwice {
     }
     by_handle.used(readings, interval_s);
   }
+  void begin_deletion() {
+    const std::string& uid = running[random() % running.size()].uid;
+    by_handle.leaving(uid, now());
+    by_name.leaving(uid, now());
+  }
   void leave() {
     const std::size_t which = random() % running.size();
     by_handle.gone(running[which].uid, now());
@@ -88,11 +93,12 @@ struct ReportedTwice {
     testing::use_pod(by_handle, pod, 3, 600);
   }
   void turn() {
-    const auto what = random() % 8;
+    const auto what = random() % 9;
     if (what < 2 || running.empty()) return come();
     if (what == 2) return leave();
     if (what == 3 && !gone.empty()) return read_gone();
     if (what == 4) return pass();
+    if (what == 5) return begin_deletion();
     read();
   }
   void compare() {
@@ -131,6 +137,42 @@ TEST_CASE("a node's sums are those of its pods, and a pod that is gone does not 
     }
     reported.compare();
   }));
+}
+
+TEST_CASE("the usage of a pod that is being deleted is expected neither from it nor from the rest of its node") {
+  constexpr double kPodCores = 2, kOtherCores = 0.5;
+  ClusterModel model;
+  ClusterView view;
+  view.nodes = {testing::healthy_node("n1"), testing::healthy_node("n2")};
+  PodSpec pod;
+  pod.uid = "pod-1";
+  pod.app = "ReplicaSet/web image";
+  pod.request = {4, 1e9};
+  model.placed(pod, "n1", view.now);
+  const auto minute = [&](double used_cores) {
+    view.now += std::chrono::minutes(1);
+    view.nodes[0].values.cpu_used_cores = used_cores;
+    testing::use_pod(model, pod.uid, kPodCores, 60);
+    model.refresh(view);
+    return model.fleet(view).nodes[0];
+  };
+  FleetNode before;
+  for (int i = 0; i < 60; ++i) before = minute(kPodCores + kOtherCores);
+  CHECK(before.used_cores == doctest::Approx(kPodCores + kOtherCores).epsilon(0.01));
+
+  model.leaving(pod.uid, view.now);
+  model.leaving(pod.uid, view.now);
+  for (int i = 0; i < 10; ++i) {
+    const FleetNode node = minute(kPodCores + kOtherCores);
+    CHECK(node.used_cores == doctest::Approx(kOtherCores).epsilon(0.01));
+    CHECK(node.used_cores2 <= before.used_cores2);
+  }
+  CHECK(model.running(model.pods().find(pod.uid))->demand_cores == 0);
+  CHECK(model.running(model.pods().find(pod.uid))->request.cpu_cores == 4);
+
+  model.gone(pod.uid, view.now);
+  CHECK(minute(kOtherCores).used_cores == doctest::Approx(kOtherCores).epsilon(0.01));
+  CHECK(model.pods().size() == 0);
 }
 
 }  // namespace wattle::placement
