@@ -10,7 +10,7 @@
 
 using namespace wattle::controller::power;
 
-TEST_CASE("output is kept on one line and without what moves a cursor") {
+TEST_CASE("output is kept on one line, without control sequences") {
   CHECK(kept_output("first\n\n  second \x1b[2J\r\n") == "first; second ?[2J");
   CHECK(kept_output("\n \n").empty());
   CHECK(with_output("failed", "") == "failed");
@@ -24,7 +24,7 @@ TEST_CASE("the end of a long output is kept") {
   CHECK(kept.size() <= kMostOutputBytes + 3);
 }
 
-TEST_CASE("a secret disappears as it is, in JSON and in base64, wherever it stands") {
+TEST_CASE("a secret is removed in plain text, JSON and base64, at any position") {
   rc::check([] {
     const auto secret = *rc::gen::suchThat(rc::gen::container<std::string>(rc::gen::inRange(' ', '\x7f')),
                                            [](const std::string& text) { return text.size() >= 4; });
