@@ -8,7 +8,7 @@ using namespace wattle;
 using namespace wattle::actuator;
 using namespace wattle::actuator::test;
 
-TEST_CASE("limits of both versions are read as numbers, and what is none is refused") {
+TEST_CASE("limits of both versions are parsed as numbers, and invalid ones are refused") {
   CHECK(parse_limit("max 100000\n") == kUnlimited);
   CHECK(parse_limit("-1\n") == kUnlimited);
   CHECK(parse_limit("50000 100000\n") == 50'000);
@@ -18,7 +18,7 @@ TEST_CASE("limits of both versions are read as numbers, and what is none is refu
   for (const char* text : {"", "max", "max 0", "max x", "1 2 3"}) CHECK_FALSE(parse_period_us(text));
 }
 
-TEST_CASE("a cgroup is found below the root alone, in the hierarchy that has the CPU controller") {
+TEST_CASE("a cgroup is found only below the root, in the hierarchy that has the CPU controller") {
   for (const bool v2 : {true, false}) {
     const KernelTree tree(v2);
     tree.add("/pods/a", "max", "0", "max");
@@ -32,12 +32,12 @@ TEST_CASE("a cgroup is found below the root alone, in the hierarchy that has the
     CHECK(limits.find("/pods").error().code == Errc::unsupported);
     for (const char* path : {"", "/", "/../x", "/pods/../../x", "/a\nb"})
       CHECK(limits.find(path).error().code == Errc::malformed);
-    // memory.high is of v2 alone
+    // memory.high exists only in v2
     CHECK(limits.read(*target, Knob::high_bytes).has_value() == v2);
   }
 }
 
-TEST_CASE("a kernel without burst has quotas all the same") {
+TEST_CASE("a kernel without burst still has quotas") {
   const KernelTree tree;
   tree.add("/a", "max", "0", "max");
   std::filesystem::remove(tree.file("/a", Knob::burst_us));
@@ -48,7 +48,7 @@ TEST_CASE("a kernel without burst has quotas all the same") {
   CHECK(*limits.read(target, Knob::quota_us) == kUnlimited);
 }
 
-TEST_CASE("a value that the kernel refuses is reported with what was written") {
+TEST_CASE("a value that the kernel refuses is reported with the written text") {
   const KernelTree tree;
   tree.add("/a", "20000", "0", "max");
   KernelOs os;

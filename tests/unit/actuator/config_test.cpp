@@ -5,7 +5,7 @@
 using namespace wattle;
 using namespace wattle::actuator;
 
-TEST_CASE("units and cgroups are named with a level, which is suggest where none is said") {
+TEST_CASE("units and cgroups are listed with a level, suggest by default") {
   const auto config = parse_config(
       "workloads:\n  - {unit: a.service, level: limits}\n  - {cgroup: /jobs/b c}\n  - {unit: c.service, "
       "level: protect}\nrules: {throttled: 0.01, memory: false}\n",
@@ -22,7 +22,7 @@ TEST_CASE("units and cgroups are named with a level, which is suggest where none
   CHECK(parse_config("rules: {student: /etc/s.safetensors}", "f")->student_file == "/etc/s.safetensors");
 }
 
-TEST_CASE("every mistake of a configuration is reported with its key") {
+TEST_CASE("every error of a configuration is reported with its key") {
   for (const auto& mistake : std::initializer_list<std::pair<const char*, const char*>>{
            {"workloads: [{level: limits}]", "unit"},
            {"workloads: [{unit: a.service, cgroup: /a}]", "unit"},

@@ -1,4 +1,4 @@
-// The first law: whatever ends the process, at whatever call, what was there is there again after `restore`.
+// crash_test: the main invariant: whatever call ends the process, `restore` restores the original limits.
 #include <doctest/doctest.h>
 #include <sys/mman.h>
 
@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kWorkloads = 3;
 const std::array<std::string, kWorkloads> kNames{"/a.service", "/pods/b one", "/c\\x2d.scope"};
 
-// What the files are to say in the end: shared with the process that dies.
+// The expected final content of the files, shared with the process that dies.
 struct Expected {
   std::array<std::array<std::int64_t, kKnobs.size()>, kWorkloads> value;
 };
@@ -27,17 +27,17 @@ std::string text(std::int64_t value) { return value == kUnlimited ? "max" : std:
 std::string words(const Expected& expected, std::size_t i, Knob knob) {
   const auto& mine = expected.value[i];
   const std::int64_t value = mine[static_cast<std::size_t>(knob)];
-  // What somebody else's quota forbids waits.
+  // A burst above another writer's quota stays pending.
   if (knob == Knob::burst_us) return text(std::min(value, mine[0]));
   return text(value) + (knob == Knob::quota_us ? " 100000" : "");
 }
 
-// Somebody else, as a daemon-reload: numbers that we never write.
-void foreign_hand(const KernelTree& tree, Expected& expected, std::mt19937_64& random) {
+// Another writer, such as a daemon-reload, with numbers that we never write.
+void write_as_other(const KernelTree& tree, Expected& expected, std::mt19937_64& random) {
   const std::size_t i = random() % kWorkloads;
   const Knob knob = kKnobs[random() % kKnobs.size()];
   auto& value = expected.value[i][static_cast<std::size_t>(knob)];
-  const std::int64_t next = random() % 3 == 0        ? value  // what the configuration said from the first
+  const std::int64_t next = random() % 3 == 0        ? value  // the configured value from the start
                             : knob == Knob::quota_us ? 60'001 + static_cast<std::int64_t>(random() % 50) * 10
                             : knob == Knob::burst_us ? 1'001 + static_cast<std::int64_t>(random() % 50) * 10
                                                      : (1'000'001 + static_cast<std::int64_t>(random() % 50)) * 4096;
@@ -60,7 +60,7 @@ void live(const KernelTree& tree, Expected& expected, std::mt19937_64& random, O
   for (int step = 0; step < 60; ++step) {
     now += std::chrono::seconds(random() % 20);
     const Target& target = targets[random() % kWorkloads];
-    if (random() % 8 == 0) foreign_hand(tree, expected, random);
+    if (random() % 8 == 0) write_as_other(tree, expected, random);
     if (random() % 16 == 0) {
       static_cast<void>(ledger.restore(target));
       continue;
@@ -77,7 +77,7 @@ void live(const KernelTree& tree, Expected& expected, std::mt19937_64& random, O
 }
 }  // namespace
 
-TEST_CASE("restore leaves 0 values behind of processes killed at any call with foreign hands in between") {
+TEST_CASE("restore leaves 0 values behind, for processes killed at any call with foreign writes in between") {
   void* shared = ::mmap(nullptr, sizeof(Expected), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   REQUIRE(shared != MAP_FAILED);
   Expected& expected = *static_cast<Expected*>(shared);
@@ -104,7 +104,7 @@ TEST_CASE("restore leaves 0 values behind of processes killed at any call with f
     });
     for (std::size_t i = 0; i < kWorkloads; ++i)
       for (const Knob knob : kKnobs) changed_at_death += tree.get(kNames[i], knob) != words(expected, i, knob);
-    // It may be killed again while it restores.
+    // The process may be killed again during the restore.
     for (std::uint64_t again = 0; again < 2; ++again)
       killed_restoring += dies([&] {
         Death death(random() % 8, static_cast<unsigned>((how + again) % 3));
@@ -129,6 +129,6 @@ TEST_CASE("restore leaves 0 values behind of processes killed at any call with f
   MESSAGE(killed, " killed at work, ", killed_restoring, " killed while restoring, ", changed_at_death,
           " limits were not what they had been at death; left behind: ", left_behind);
   CHECK(left_behind == 0);
-  CHECK(changed_at_death > kKills / 2);  // or there was nothing to restore
+  CHECK(changed_at_death > kKills / 2);  // otherwise there was nothing to restore
   CHECK(killed_restoring > kKills / 10);
 }

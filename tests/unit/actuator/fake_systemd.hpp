@@ -1,6 +1,7 @@
-// fake_systemd: what systemd does with the limits of units, on the files of a KernelTree, so that several processes see one systemd.
-// It keeps a property exactly while it runs and writes it to a drop-in as systemd 252 does (cgroup.c, dbus-cgroup.c): CPUQuota= in
-// whole percents, cut; a daemon-reload reads unit file and drop-in again; what the kernel refuses is only logged.
+// fake_systemd: the effect of systemd on the limits of units, on the files of a KernelTree, so that several processes
+// see one systemd. It keeps a property exactly while it runs, and writes it to a drop-in as systemd 252 does (cgroup.c,
+// dbus-cgroup.c): CPUQuota= in whole percents, rounded down; a daemon-reload reads unit file and drop-in again; a value
+// that the kernel refuses is only logged.
 #pragma once
 
 #include <cstdint>
@@ -32,14 +33,14 @@ class FakeSystemd {
     start(unit);
     reload();
   }
-  // Its cgroup is made; what systemd was told before holds.
+  // Creates its cgroup with the properties that systemd already has.
   void start(const std::string& unit) const {
     tree_.add(cgroup(unit), "max", "0", "max");
     for (const auto property : {UnitProperty::quota, UnitProperty::high, UnitProperty::low})
       bring_into_force(unit, property);
   }
   void stop(const std::string& unit) const { tree_.remove(cgroup(unit)); }
-  // The unit's own file, by an administrator; in force after a reload.
+  // An administrator's edit of the unit's own file; in force after a reload.
   void edit(const std::string& unit, UnitProperty property, std::uint64_t value) const {
     overwrite(path("file", unit, property), std::to_string(value));
   }
@@ -99,7 +100,7 @@ class FakeSystemd {
   const KernelTree& tree_;
 };
 
-// Spoken to as by D-Bus, without one.
+// Behaves as over D-Bus, without one.
 class FakeManager : public UnitManager {
  public:
   explicit FakeManager(const FakeSystemd& systemd) : systemd_(systemd) {}

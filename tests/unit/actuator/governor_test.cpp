@@ -13,7 +13,7 @@ using actuation::Orders;
 using actuation::State;
 
 namespace {
-// A node of four cores on which time passes in ticks, and one service that uses what it is told to.
+// A node of four cores in ticks, and one service with scripted usage.
 struct Node {
   explicit Node(const Rules& rules = {}) : limits(tree.mounts(), os) {
     tree.add("/a", "200000", "0", "max");
@@ -45,7 +45,7 @@ struct Node {
       used_us += static_cast<std::uint64_t>(cores * 100'000);
       ++periods;
       throttled += is_throttled;
-      throttled_us += is_throttled ? 40'000 : 0;  // of its own quota, and so of the node's pressure
+      throttled_us += is_throttled ? 40'000 : 0;  // by its own quota, and so part of the node's pressure
       others_us += others_wait ? 40'000 : 0;
       busy += static_cast<std::uint64_t>(cores * 10);
       idle += static_cast<std::uint64_t>((4 - cores) * 10);
@@ -72,7 +72,7 @@ struct Node {
 };
 }  // namespace
 
-TEST_CASE("suggest reports what would be set and freed, and writes nothing") {
+TEST_CASE("level suggest reports the suggested limits and the freed amount, and writes nothing") {
   Node node;
   node.governor->orders().own({{"/a", Level::suggest}});
   node.pass(20, 0.5);
@@ -86,7 +86,7 @@ TEST_CASE("suggest reports what would be set and freed, and writes nothing") {
   CHECK(*grant.freed_cores == doctest::Approx(2 - *grant.granted_cores));
 }
 
-TEST_CASE("limits sets a quota near what is used, boosts while it is throttled, and never goes above what was there") {
+TEST_CASE("level limits sets a quota near usage, boosts during throttling, and never exceeds the original") {
   Node node;
   node.governor->orders().own({{"/a", Level::limits}});
   node.pass(20, 0.5);
@@ -107,7 +107,7 @@ TEST_CASE("limits sets a quota near what is used, boosts while it is throttled, 
   CHECK(node.ledger->held() == 0);
 }
 
-TEST_CASE("wherever the margin begins, calm minutes take it to a tenth below the usage, and throttled ones up again") {
+TEST_CASE("from any margin, calm minutes lower it to a tenth below usage, and throttled ones raise it again") {
   for (const double first : {-0.1, 0.15, 0.5}) {
     INFO("margin ", first);
     Rules rules;
@@ -119,14 +119,14 @@ TEST_CASE("wherever the margin begins, calm minutes take it to a tenth below the
     node.pass(400, 0.5);
     const auto calm = node.quota();
     CHECK(calm >= 45'000);
-    CHECK(calm <= 50'000);  // lowered when it is a tenth too high, and not before
+    CHECK(calm <= 50'000);  // lowered once it is a tenth too high, and not earlier
     node.pass(125, 0.5, true);
     node.pass(5, 0.5);
     CHECK(node.quota() > calm * 5 / 4);
   }
 }
 
-TEST_CASE("where requests are known they move the margin, throttled or not; without them throttling does") {
+TEST_CASE("known requests move the margin, throttled or not; without them throttling does") {
   const auto after_minutes = [](int minutes, bool throttled, const auto& requests_of) {
     Node node;
     for (int second = 0; second < 60 * minutes + 30; ++second) {
@@ -143,12 +143,12 @@ TEST_CASE("where requests are known they move the margin, throttled or not; with
     return Known({static_cast<std::uint64_t>(second) * 100, static_cast<std::uint64_t>(second) * 3});
   };
   const auto unknown = [](int) { return Known(); };
-  // Lower than a minute ago, as after a new start: known in no minute.
+  // Lower than a minute ago, as after a restart: never known.
   const auto restarts = [](int second) { return Known({static_cast<std::uint64_t>(1'000'000 - second), 1000}); };
   const auto none_arrived = [](int) { return Known({500, 100}); };
-  CHECK(after_minutes(4, false, many_late) > 0.8);  // 3% late: 0.27 a minute
+  CHECK(after_minutes(4, false, many_late) > 0.8);  // 3% late: 0.27 per minute
   CHECK(after_minutes(4, true, many_late) > 0.8);
-  CHECK(after_minutes(8, true, all_in_time) < 0.05);  // throttled in a tenth of the periods, and nobody waits
+  CHECK(after_minutes(8, true, all_in_time) < 0.05);  // throttled in a tenth of the periods without waiting requests
   CHECK(after_minutes(8, true, unknown) > 0.8);
   CHECK(after_minutes(8, true, restarts) > 0.8);
   CHECK(after_minutes(8, false, restarts) < 0.05);
@@ -164,7 +164,7 @@ TEST_CASE("in a calm second nothing is written") {
   CHECK(node.ledger->writes() == writes);
 }
 
-TEST_CASE("boosts are bounded by what the node, or the agent, can give") {
+TEST_CASE("boosts are bounded by what the node or the agent can give") {
   Node node;
   node.governor->orders().receive(Orders{0.0, {{"/a", Level::limits}}}, node.now);
   for (int i = 0; i < 20; ++i) {
@@ -176,7 +176,7 @@ TEST_CASE("boosts are bounded by what the node, or the agent, can give") {
   CHECK(node.quota() <= calm * 11 / 10);
 }
 
-TEST_CASE("a workload that waits for its own quota is boosted; while others wait for CPU it is not") {
+TEST_CASE("a workload that waits for its own quota is boosted, but not while others wait for CPU") {
   const auto boosted = [](bool others_wait) {
     Node node;
     node.others_wait = others_wait;
@@ -190,7 +190,7 @@ TEST_CASE("a workload that waits for its own quota is boosted; while others wait
   CHECK(boosted(true) < 1.2);
 }
 
-TEST_CASE("who orders and is then silent for 10 s has its limits put back") {
+TEST_CASE("limits of a client that is silent for 10 s are restored") {
   Node node;
   node.governor->orders().receive(Orders{std::nullopt, {{"/a", Level::limits}}}, node.now);
   node.pass(5, 0.5);
@@ -202,7 +202,8 @@ TEST_CASE("who orders and is then silent for 10 s has its limits put back") {
   CHECK(node.governor->report().grants.empty());
 }
 
-TEST_CASE("the configuration goes before the agent, off is off, and of nested workloads the outer one counts") {
+TEST_CASE(
+    "the configuration takes precedence over the agent, off is off, and of nested workloads the outer one counts") {
   Node node;
   node.governor->orders().own({{"/a", Level::off}});
   node.governor->orders().receive(
@@ -215,7 +216,7 @@ TEST_CASE("the configuration goes before the agent, off is off, and of nested wo
   CHECK(node.ledger->writes() == 0);
 }
 
-TEST_CASE("a foreign write is seen within a second or so, reported, and left alone for a minute") {
+TEST_CASE("a foreign write is detected within about a second, reported, and left alone for a minute") {
   Node node;
   node.governor->orders().own({{"/a", Level::limits}});
   node.pass(10, 0.5);
@@ -233,7 +234,7 @@ TEST_CASE("a foreign write is seen within a second or so, reported, and left alo
   CHECK(node.quota() == 120'000);
 }
 
-TEST_CASE("a workload that goes and comes again is watched again") {
+TEST_CASE("a workload that ends and starts again is watched again") {
   Node node;
   node.governor->orders().own({{"/a", Level::limits}});
   node.pass(10, 0.5);
@@ -247,7 +248,7 @@ TEST_CASE("a workload that goes and comes again is watched again") {
   CHECK(node.quota() == 90'000);
 }
 
-TEST_CASE("another period than the rule's is reported, and nothing is set") {
+TEST_CASE("a period other than the rule's is reported, and no limit is set") {
   Node node;
   REQUIRE(node.tree.put("/a", Knob::quota_us, "20000 50000"));
   node.governor->orders().own({{"/a", Level::limits}});

@@ -16,7 +16,7 @@ const Target kA{Seam::cgroup2, "/a b.service", 0xffff'ffff'0000'0001ULL};
 const Target kB{Seam::cgroup1, "/b", 7};
 }  // namespace
 
-TEST_CASE("what was taken and intended is there after the process, and what was done is not") {
+TEST_CASE("taken and intended writes survive the process, and completed restores are gone") {
   const KernelTree tree;
   Os os;
   {
@@ -39,7 +39,7 @@ TEST_CASE("what was taken and intended is there after the process, and what was 
   CHECK_FALSE(record->ours(kUnlimited));
 }
 
-TEST_CASE("a write that was refused leaves the value before it as ours") {
+TEST_CASE("a refused write leaves the previous value as ours") {
   const KernelTree tree;
   Os os;
   auto journal = Journal::open_(tree.state(), "boot-1", os);
@@ -50,7 +50,7 @@ TEST_CASE("a write that was refused leaves the value before it as ours") {
   CHECK(*journal->records().find(kA, Knob::quota_us) == Record{9'000, 9'000, 9'000});
 }
 
-TEST_CASE("after a write with an unknown end both values are ours, and the one that is seen is what the next follows") {
+TEST_CASE("after a write with unknown result both values are ours, and the next write follows the observed one") {
   const KernelTree tree;
   Os os;
   auto journal = Journal::open_(tree.state(), "boot-1", os);
@@ -62,7 +62,7 @@ TEST_CASE("after a write with an unknown end both values are ours, and the one t
   CHECK(*journal->records().find(kA, Knob::quota_us) == Record{9'000, 5'000, 6'000});
 }
 
-TEST_CASE("a planted value is known to the next process until it is pulled, also after the file was rewritten") {
+TEST_CASE("a planted drop-in is known to the next process until it is pulled, also after the file was rewritten") {
   const KernelTree tree;
   Os os;
   const Target unit{Seam::unit, "/system.slice/a.service", 0};
@@ -81,7 +81,7 @@ TEST_CASE("a planted value is known to the next process until it is pulled, also
   CHECK(journal->planted() == Planted{{{unit, Knob::quota_us}, kUnlimited}});
 }
 
-TEST_CASE("the record of another boot is void: its limits went with it") {
+TEST_CASE("a record of another boot is void, because its limits ended with the boot") {
   const KernelTree tree;
   Os os;
   {
@@ -94,7 +94,7 @@ TEST_CASE("the record of another boot is void: its limits went with it") {
   CHECK(journal->records().all().empty());
 }
 
-TEST_CASE("two actuators cannot have one journal") {
+TEST_CASE("two actuators cannot share a journal") {
   const KernelTree tree;
   Os os;
   auto first = Journal::open_(tree.state(), "boot-1", os);
@@ -104,7 +104,7 @@ TEST_CASE("two actuators cannot have one journal") {
   CHECK(second.error().code == Errc::conflict);
 }
 
-TEST_CASE("a journal that grows large is rewritten, with the same records") {
+TEST_CASE("a journal that grows large is rewritten with the same records") {
   const KernelTree tree;
   Os os;
   std::size_t size = 0;
@@ -124,7 +124,7 @@ TEST_CASE("a journal that grows large is rewritten, with the same records") {
   CHECK(*journal->records().find(kA, Knob::quota_us) == Record{80'000, 19'999, 20'000});
 }
 
-TEST_CASE("a full disk: what is not written down is not written to the kernel, and later lines count again") {
+TEST_CASE("a full disk: a write that is not recorded is not made, and later lines count again") {
   class FullOs final : public Os {
    public:
     ssize_t append(int fd, std::string_view text) override {
@@ -155,7 +155,7 @@ TEST_CASE("a full disk: what is not written down is not written to the kernel, a
 }
 
 namespace {
-// A record in which two workloads are limited, as a process that was killed leaves it.
+// Writes a record in which two workloads are limited, as a killed process leaves it.
 void write_record(const KernelTree& tree, Os& os) {
   auto journal = Journal::open_(tree.state(), "boot-1", os);
   REQUIRE(journal);
@@ -178,7 +178,7 @@ std::string without(std::string text, const std::string& word) {
 }
 }  // namespace
 
-TEST_CASE("a damaged record is reported until it is removed, and each whole line of it counts") {
+TEST_CASE("a damaged record is reported until it is removed, and each of its complete lines counts") {
   Os os;
   const KernelTree whole_tree;
   write_record(whole_tree, os);
@@ -218,14 +218,14 @@ TEST_CASE("a damaged record is reported until it is removed, and each whole line
     REQUIRE(other);
     CHECK_FALSE(other->damage());
   }
-  // A record that is gone while its note is there.
+  // The record is removed while its note remains.
   std::filesystem::remove(whole_tree.state() + "/originals");
   CHECK(Journal::damage_at(whole_tree.state(), "boot-1"));
   std::filesystem::remove(whole_tree.state() + "/lock");
   CHECK_FALSE(Journal::damage_at(whole_tree.state(), "boot-1"));
 }
 
-TEST_CASE("a line that a killed process left unfinished is no damage, and is gone after the next start") {
+TEST_CASE("a line that a killed process left incomplete is not damage, and is removed at the next start") {
   Os os;
   const KernelTree tree;
   write_record(tree, os);
@@ -237,7 +237,7 @@ TEST_CASE("a line that a killed process left unfinished is no damage, and is gon
   CHECK(record_of(tree) == whole);
 }
 
-TEST_CASE("any changed byte of the record is reported, and no value of ours becomes an original") {
+TEST_CASE("a change of any byte of the record is reported, and a value of ours never becomes an original") {
   Os os;
   const KernelTree tree;
   write_record(tree, os);
@@ -255,7 +255,7 @@ TEST_CASE("any changed byte of the record is reported, and no value of ours beco
   }
 }
 
-TEST_CASE("any bytes are read as a journal; only whole lines count") {
+TEST_CASE("any bytes can be read as a journal; only complete lines count") {
   std::mt19937_64 random(7);
   const KernelTree tree;
   Os os;

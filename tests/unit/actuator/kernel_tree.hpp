@@ -1,5 +1,6 @@
-// kernel_tree: cgroup files of a small tree in a temporary folder, written to by the kernel's own rules (kernel/sched/core.c,
-// tg_set_cfs_bandwidth): burst above quota is EINVAL, so is a quota below 1 ms; cpu.max keeps its period when told a quota alone.
+// kernel_tree: cgroup files of a small tree in a temporary folder, written by the kernel's own rules
+// (kernel/sched/core.c, tg_set_cfs_bandwidth): a burst above quota is EINVAL, and so is a quota below 1 ms; cpu.max
+// keeps its period when only a quota is written.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -32,7 +33,7 @@ inline void overwrite(const std::string& path, const std::string& text) {
   std::ofstream(path, std::ios::trunc) << text;
 }
 
-// What the kernel makes of it; 0, or an error number.
+// Applies the write as the kernel does; returns 0 or an error number.
 inline int kernel_takes(const std::string& path, const std::string& text) {
   const auto value = parse_limit(text);
   if (!value) return EINVAL;
@@ -72,7 +73,7 @@ class KernelOs : public Os {
 class KernelTree {
  public:
   explicit KernelTree(bool v2 = true) : v2_(v2) {
-    // In memory, as /run is: a thousand processes that sync to a disk wait for it and show no more.
+    // In memory, like /run: a thousand processes that sync to a disk would be slow and test nothing more.
     const bool memory = ::access("/dev/shm", W_OK) == 0;
     const auto folder = memory ? std::filesystem::path("/dev/shm") : std::filesystem::temp_directory_path();
     std::string pattern = (folder / "wattle-actuator-XXXXXX").string();
@@ -106,7 +107,7 @@ class KernelTree {
     return root() + cgroup + "/" + (v2_ ? v2 : v1)[static_cast<std::size_t>(knob)];
   }
   std::string get(const std::string& cgroup, Knob knob) const { return text_of(file(cgroup, knob)); }
-  // By somebody else; false: the kernel refused it.
+  // A write by another program; false if the kernel refused it.
   bool put(const std::string& cgroup, Knob knob, const std::string& text) const {
     return kernel_takes(file(cgroup, knob), text) == 0;
   }

@@ -35,7 +35,7 @@ struct Rig {
   std::string get(Knob knob) const { return tree.get("/a", knob); }
 
   KernelTree tree;
-  // Somebody else writes while our record is on its way to the disk.
+  // Another program writes while our record is being written to disk.
   class MeddledOs : public KernelOs {
    public:
     ssize_t append(int fd, std::string_view text) override {
@@ -53,7 +53,7 @@ struct Rig {
 };
 }  // namespace
 
-TEST_CASE("what somebody writes while our record goes to the disk is his: it stays, ours goes, and it is left alone") {
+TEST_CASE("a foreign write during our disk write stays: our value is dropped, and the limit is left alone") {
   for (const bool held : {false, true}) {
     Rig rig;
     if (held) CHECK(rig.set(30'000, 20'000) == Outcome::done);
@@ -69,7 +69,7 @@ TEST_CASE("what somebody writes while our record goes to the disk is his: it sta
   }
 }
 
-TEST_CASE("limits are set, and what was there is put back, in an order that the kernel takes") {
+TEST_CASE("limits are set and the originals restored in an order that the kernel accepts") {
   for (const bool v2 : {true, false}) {
     Rig rig(v2);
     CHECK(rig.set(30'000, 20'000, v2 ? std::optional<std::int64_t>(4'099'999) : std::nullopt) == Outcome::done);
@@ -78,7 +78,7 @@ TEST_CASE("limits are set, and what was there is put back, in an order that the 
     if (v2) CHECK(rig.get(Knob::high_bytes) == "4096000");
     CHECK(rig.set(5'000, 5'000) == Outcome::done);
     CHECK(rig.get(Knob::quota_us) == (v2 ? "5000 100000" : "5000"));
-    if (v2) CHECK(rig.get(Knob::high_bytes) == "max");  // not wanted any more
+    if (v2) CHECK(rig.get(Knob::high_bytes) == "max");  // no longer wanted
     const Restored restored = rig.ledger->restore_all();
     CHECK(restored.failed.empty());
     CHECK(restored.put_back == 2);
@@ -88,7 +88,7 @@ TEST_CASE("limits are set, and what was there is put back, in an order that the 
   }
 }
 
-TEST_CASE("what is there already is not written, and a quota below the burst that is there takes it down with it") {
+TEST_CASE("an unchanged value is not written, and a quota below the existing burst lowers the burst too") {
   Rig rig;
   rig.set(200'000, 50'000);
   CHECK(rig.ledger->writes() == 0);
@@ -101,7 +101,7 @@ TEST_CASE("what is there already is not written, and a quota below the burst tha
   CHECK(rig.get(Knob::burst_us) == "50000");
 }
 
-TEST_CASE("a foreign write stays, the rest is put back, hands are off for a minute, and then it is the original") {
+TEST_CASE("a foreign write stays, the rest is restored, a minute without writes follows, and it becomes the original") {
   Rig rig;
   rig.set(30'000, 20'000, 8'192'000);
   REQUIRE(rig.tree.put("/a", Knob::quota_us, "150000 100000"));
@@ -119,7 +119,7 @@ TEST_CASE("a foreign write stays, the rest is put back, hands are off for a minu
   CHECK(rig.get(Knob::quota_us) == "150000 100000");
 }
 
-TEST_CASE("a look finds a foreign write without one of ours") {
+TEST_CASE("a check finds a foreign write without a write of ours") {
   Rig rig;
   rig.set(30'000, 20'000);
   CHECK(*rig.ledger->look(rig.target, rig.now) == Outcome::done);
@@ -129,7 +129,7 @@ TEST_CASE("a look finds a foreign write without one of ours") {
   CHECK(rig.get(Knob::burst_us) == "10");
 }
 
-TEST_CASE("a burst that somebody else's quota forbids waits until it is allowed") {
+TEST_CASE("a burst above another writer's quota waits until it is allowed") {
   Rig rig;
   rig.set(30'000, 10'000);
   REQUIRE(rig.tree.put("/a", Knob::quota_us, "20000"));
@@ -141,18 +141,18 @@ TEST_CASE("a burst that somebody else's quota forbids waits until it is allowed"
   CHECK(rig.get(Knob::burst_us) == "50000");
 }
 
-TEST_CASE("a workload that goes is no error, and one that comes to its path is another") {
+TEST_CASE("a workload that ends is not an error, and a new one at its path is another workload") {
   Rig rig;
   rig.set(30'000, 10'000);
   rig.tree.remove("/a");
-  rig.tree.add("/other", "max", "0", "max");  // takes the inode, perhaps
+  rig.tree.add("/other", "max", "0", "max");  // may get the same inode
   rig.tree.add("/a", "77000", "0", "max");
   CHECK(rig.set(40'000, 10'000) == Outcome::gone);
   CHECK(rig.ledger->held() == 0);
   CHECK(rig.get(Knob::quota_us) == "77000 100000");
 }
 
-TEST_CASE("a limit that cannot be put back keeps its record and is tried again") {
+TEST_CASE("a limit that cannot be restored keeps its record and is tried again") {
   Rig rig;
   rig.set(30'000, 10'000);
   class RefusingLimits final : public Limits {
@@ -187,13 +187,13 @@ TEST_CASE("a limit that cannot be put back keeps its record and is tried again")
   CHECK(rig.get(Knob::quota_us) == "200000 100000");
 }
 
-TEST_CASE("a damaged record: what it says is put back, what may be ours is reported with the original and stays") {
+TEST_CASE("a damaged record: known limits are restored, possible ones are reported with the original and stay") {
   Rig rig;
   CHECK(rig.set(30'000, 20'000) == Outcome::done);
   rig.ledger.reset();
   const std::string path = rig.tree.state() + "/originals";
   std::string text = text_of(path);
-  // The one line that says that 30000 is ours.
+  // The only line that says that 30000 is ours.
   const auto at = text.find("200000 30000");
   REQUIRE(at != std::string::npos);
   text[at] = '9';

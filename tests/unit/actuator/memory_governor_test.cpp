@@ -1,6 +1,6 @@
-// memory.high as the governor sets it, on a tree that behaves as the kernel's memory controller does (mm/memcontrol.c): a
-// write of memory.high below what is used takes file pages away at once and counts nothing; what is allocated beyond it is
-// reclaimed, stalls its task where nothing is left to take, and counts as an event of high either way.
+// memory.high as the governor sets it, on a tree that behaves as the kernel's memory controller does (mm/memcontrol.c):
+// a write of memory.high below usage removes file pages at once without an event; an allocation beyond it is reclaimed,
+// stalls its task if nothing is reclaimable, and counts as a high event either way.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -85,7 +85,7 @@ struct MemoryNode {
 };
 }  // namespace
 
-TEST_CASE("unwanted pages go by steps of 5% a minute, without a stall, and the end puts back no limit at all") {
+TEST_CASE("unused pages are reclaimed in steps of 5% a minute without a stall, and the end restores no limit at all") {
   MemoryNode node(Level::limits);
   node.pass(std::chrono::minutes(9));
   CHECK_FALSE(node.high());
@@ -101,7 +101,7 @@ TEST_CASE("unwanted pages go by steps of 5% a minute, without a stall, and the e
   CHECK(node.others_untouched());
 }
 
-TEST_CASE("who needs more is let go within seconds of the first event, and left alone for ten minutes") {
+TEST_CASE("a workload that needs more is released within seconds of the first event, and left alone for ten minutes") {
   MemoryNode node(Level::limits);
   node.pass(std::chrono::minutes(45));
   REQUIRE(node.high());
@@ -120,7 +120,7 @@ TEST_CASE("who needs more is let go within seconds of the first event, and left 
 }
 
 namespace {
-// An agent that tells of memory and hands on what a controller would have of it.
+// An agent that reports memory and forwards the controller's margin.
 struct Steered : MemoryNode {
   Steered() : MemoryNode(Level::limits) { governor->orders().own({}); }
   void minute(std::optional<double> memory_ratio, bool reads = true) {
@@ -139,9 +139,7 @@ struct Steered : MemoryNode {
 };
 }  // namespace
 
-TEST_CASE(
-    "memory's margin goes a rung a minute where a controller has it, within bounds, and by the rule once it is "
-    "silent") {
+TEST_CASE("a controller's memory margin moves a rung a minute within bounds; when it is silent the rule applies") {
   Steered node;
   for (int i = 0; i < 5; ++i) node.minute(0.6);
   REQUIRE(node.last.memory);
@@ -162,14 +160,14 @@ TEST_CASE(
   CHECK(node.margin() == 0);
   CHECK(*node.high() >= node.anon);
   CHECK(node.stall_us == 0);
-  // Who steers says nothing of memory any more: a former controller, or one that is gone.
+  // No memory margin arrives any more: an older controller, or none.
   node.minute(std::nullopt);
   node.minute(std::nullopt);
   CHECK(node.margin() == 0.15);
   CHECK(*node.high() == doctest::Approx(460.0 * kMiB).epsilon(0.001));
 }
 
-TEST_CASE("pressure lets memory go whoever steers it, and what follows begins with the rule's margin") {
+TEST_CASE("pressure releases memory whoever steers it, and afterwards the rule's margin applies") {
   Steered node;
   for (int i = 0; i < 40; ++i) node.minute(0);
   REQUIRE(node.high());
@@ -186,11 +184,11 @@ TEST_CASE("pressure lets memory go whoever steers it, and what follows begins wi
   CHECK(node.margin() == 0.15);
 }
 
-TEST_CASE("memory's margin is never above the original, and an agent that does not read memory fields gets none") {
+TEST_CASE("memory's margin never exceeds the original, and an agent that does not read memory fields gets none") {
   Steered node;
   REQUIRE(node.tree.put("/a", Knob::high_bytes, std::to_string(500 * kMiB)));
   for (int i = 0; i < 60; ++i) node.minute(0.6);
-  CHECK(node.margin() == doctest::Approx(0.6));  // of what is worked on, that would be more
+  CHECK(node.margin() == doctest::Approx(0.6));  // of the working set, which would be more
   CHECK(*node.high() == 500 * kMiB);
   CHECK(node.last.memory->granted_bytes == static_cast<std::uint64_t>(500 * kMiB));
   for (int i = 0; i < 8; ++i) node.minute(0.1);
@@ -199,7 +197,7 @@ TEST_CASE("memory's margin is never above the original, and an agent that does n
   CHECK_FALSE(node.last.memory);
 }
 
-TEST_CASE("a service whose file pages grow is limited seconds at a time: each event of high lets it go") {
+TEST_CASE("a service whose file pages grow is limited for seconds at a time: each high event releases it") {
   MemoryNode node(Level::limits);
   node.pass(std::chrono::minutes(60), kMiB);
   CHECK(node.events > 0);

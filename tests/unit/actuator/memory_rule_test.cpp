@@ -30,8 +30,7 @@ struct Hour {
 }  // namespace
 
 TEST_CASE(
-    "memory.high begins after ten minutes at what is used, and goes down by at most 5% a minute to the working set and "
-    "15%") {
+    "memory.high starts after ten minutes at usage, and falls by at most 5% a minute to the working set plus 15%") {
   Hour hour;
   CHECK_FALSE(hour.pass(std::chrono::minutes(9)));
   REQUIRE(hour.pass(std::chrono::minutes(2)));
@@ -41,8 +40,7 @@ TEST_CASE(
   CHECK(hour.least_ratio >= 0.95);
 }
 
-TEST_CASE(
-    "another margin than 15% is gone up to at once and down to by 5% a minute, and never below what is worked on") {
+TEST_CASE("a margin other than 15% is raised to at once, lowered to by 5% a minute, and never cuts the working set") {
   Hour hour;
   hour.pass(std::chrono::minutes(60));
   CHECK(*hour.last == doctest::Approx(460.0 * kMiB));
@@ -63,7 +61,7 @@ TEST_CASE(
   CHECK(hour.rule.used_over_peak() == 1);
 }
 
-TEST_CASE("a minute's memory is what was granted on average, the most that was worked on, and how often it hurt") {
+TEST_CASE("a minute's memory is the mean grant, the largest working set, and the number of harmful events") {
   MemoryLooks looks;
   CHECK_FALSE(looks.end_minute(1));
   looks.add({1000, 400, 0, 0, std::uint64_t{0}}, 800, false);
@@ -73,7 +71,7 @@ TEST_CASE("a minute's memory is what was granted on average, the most that was w
   CHECK_FALSE(looks.end_minute(1));
 }
 
-TEST_CASE("pressure, refaults and high events each let go at once, and for ten minutes") {
+TEST_CASE("pressure, refaults and high events each release the limit at once, for ten minutes") {
   for (int kind = 0; kind < 3; ++kind) {
     Hour hour;
     hour.pass(std::chrono::minutes(30));
@@ -87,7 +85,7 @@ TEST_CASE("pressure, refaults and high events each let go at once, and for ten m
   }
 }
 
-TEST_CASE("a stall that was waiting for the workload's own CPU quota does not let go; what is beyond it does") {
+TEST_CASE("a stall for the workload's own CPU quota does not release the limit; a longer one does") {
   Hour hour;
   hour.pass(std::chrono::minutes(30));
   REQUIRE(hour.last);
@@ -101,7 +99,7 @@ TEST_CASE("a stall that was waiting for the workload's own CPU quota does not le
   CHECK_FALSE(hour.pass(std::chrono::seconds(5)));
 }
 
-TEST_CASE("a working set that grows takes its limit up within a minute") {
+TEST_CASE("a growing working set raises its limit within a minute") {
   Hour hour;
   hour.pass(std::chrono::minutes(40));
   const auto before = *hour.last;

@@ -10,7 +10,7 @@ using namespace wattle;
 using namespace wattle::actuator;
 using namespace wattle::actuator::test;
 
-TEST_CASE("CPU and memory of a cgroup of v2") {
+TEST_CASE("CPU and memory of a cgroup v2 are measured") {
   const KernelTree tree;
   tree.add("/a", "max", "0", "max");
   overwrite(tree.root() + "/a/cpu.stat",
@@ -39,7 +39,7 @@ TEST_CASE("CPU and memory of a cgroup of v2") {
   CHECK((*memory)->stall_us == 77);
 }
 
-TEST_CASE("CPU of a cgroup of v1 is of cpuacct") {
+TEST_CASE("CPU of a cgroup v1 comes from cpuacct") {
   const KernelTree tree(false);
   tree.add("/a", "-1", "0", "");
   overwrite(tree.root() + "/a/cpu.stat", "nr_periods 7\nnr_throttled 3\nthrottled_time 9000\n");
@@ -56,10 +56,9 @@ TEST_CASE("CPU of a cgroup of v1 is of cpuacct") {
   CHECK(meter->cpu()->throttled_us == 9);
 }
 
-TEST_CASE(
-    "waiting for a workload's own quota is at most what was throttled, and less where several CPUs were held up") {
+TEST_CASE("waiting for a workload's own quota is at most its throttled time, and less if several CPUs were throttled") {
   CHECK(throttled_wait_s(0, 0.5, 1) == 0);
-  CHECK(throttled_wait_s(0.1, 0.1, 1) == doctest::Approx(0.1));  // the rest of the time nobody wanted to run
+  CHECK(throttled_wait_s(0.1, 0.1, 1) == doctest::Approx(0.1));  // no task wants to run in the rest of the time
   CHECK(throttled_wait_s(0.5, 0.5, 1) == doctest::Approx(0.5));
   CHECK(throttled_wait_s(2, 2, 1) == doctest::Approx(0.5));  // each of four CPUs half the time
   CHECK(throttled_wait_s(2, -1, 1) == doctest::Approx(1));
@@ -75,7 +74,7 @@ void put_load(const KernelTree& tree, const char* stat, const char* total) {
 }
 }  // namespace
 
-TEST_CASE("headroom is what is idle, less under pressure") {
+TEST_CASE("headroom is the idle cores, less under pressure") {
   const KernelTree tree;
   const auto put = [&](const char* stat, const char* total) { put_load(tree, stat, total); };
   put("cpu 0 0 0 0 0 0 0 0 0 0\n", "0");
@@ -94,22 +93,22 @@ TEST_CASE("headroom is what is idle, less under pressure") {
   CHECK_FALSE(load->read(now += std::chrono::seconds(1), 0));
 }
 
-TEST_CASE("headroom is not less because workloads wait for their own quota") {
+TEST_CASE("headroom is not reduced when workloads wait for their own quota") {
   const KernelTree tree;
   put_load(tree, "cpu 0 0 0 0 0 0 0 0 0 0\n", "0");
   auto load = NodeLoad::open_(tree.path() + "/proc", 4);
   REQUIRE(load);
   MonoTime now{std::chrono::seconds(5)};
   REQUIRE(load->read(now, 700));
-  // Half a core is busy, and one task is throttled a tenth of the time: all of the pressure.
+  // Half a core is busy, and one task is throttled a tenth of the time, which is all of the pressure.
   put_load(tree, "cpu 50 0 0 350 0 0 0 0 0 0\n", "100000");
   REQUIRE(load->read(now += std::chrono::seconds(1), 100'700));
   CHECK(*load->headroom_cores() == doctest::Approx(3.5));
-  // Others wait 5% of the time besides.
+  // Others also wait 5% of the time.
   put_load(tree, "cpu 140 0 0 660 0 0 0 0 0 0\n", "250000");
   REQUIRE(load->read(now += std::chrono::seconds(1), 200'700));
   CHECK(*load->headroom_cores() == doctest::Approx(3.1 / 2));
-  // More throttled than anybody waited: no pressure, and not more headroom than is idle.
+  // More throttling than pressure: no pressure is left, and the headroom is at most the idle cores.
   put_load(tree, "cpu 240 0 0 960 0 0 0 0 0 0\n", "260000");
   REQUIRE(load->read(now += std::chrono::seconds(1), 1'200'700));
   CHECK(*load->headroom_cores() == doctest::Approx(3));

@@ -1,4 +1,4 @@
-// mortal: a process that is ended by SIGKILL at its n-th call that changes something: before it, in the midst of it, or after it.
+// mortal: a process that SIGKILL ends at its n-th call that changes something: before it, during it, or after it.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -15,7 +15,7 @@
 
 namespace wattle::actuator::test {
 
-// A sanitizer makes each fork dear: there, as many as show that no memory is misused.
+// Forks are slow under a sanitizer, so it runs only as many as memory errors need.
 #ifdef WATTLE_SANITIZED
 constexpr std::uint64_t kKills = 200;
 #else
@@ -25,7 +25,7 @@ constexpr std::uint64_t kKills = 1'000;
 class Death {
  public:
   Death(std::uint64_t calls, unsigned how) : left_(calls), how_(how) {}
-  bool in_the_midst() const { return left_ == 0 && how_ == 1; }
+  bool during_call() const { return left_ == 0 && how_ == 1; }
   template <class Call>
   std::invoke_result_t<Call> around(const Call& call) {
     const bool now = left_ == 0;
@@ -45,7 +45,7 @@ class MortalOs final : public KernelOs {
  public:
   explicit MortalOs(Death& death) : death_(death) {}
   ssize_t append(int fd, std::string_view text) override {
-    if (death_.in_the_midst()) static_cast<void>(KernelOs::append(fd, text.substr(0, text.size() / 2)));
+    if (death_.during_call()) static_cast<void>(KernelOs::append(fd, text.substr(0, text.size() / 2)));
     return death_.around([&] { return KernelOs::append(fd, text); });
   }
   int sync(int fd) override {
@@ -62,7 +62,7 @@ class MortalOs final : public KernelOs {
   Death& death_;
 };
 
-// In a process of its own; true: it was ended by SIGKILL.
+// Runs the work in a process of its own; returns true if SIGKILL ended it.
 template <class Work>
 bool dies(const Work& work) {
   const pid_t child = ::fork();

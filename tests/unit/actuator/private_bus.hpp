@@ -1,5 +1,5 @@
-// private_bus: a D-Bus of its own in a KernelTree, where the system bus of that machine would be, and a systemd on it that has the
-// methods which are used of it (org.freedesktop.systemd1), by FakeSystemd. Both are processes that can be killed and started anew.
+// private_bus: a D-Bus of its own in a KernelTree, in the place of that machine's system bus, with a systemd that has
+// the used methods of org.freedesktop.systemd1, by FakeSystemd. Both are processes that can be killed and restarted.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -40,7 +40,7 @@ class ChildProcess {
     work();
     ::_exit(0);
   }
-  // Its exit code, or less than zero where a signal ended it.
+  // Returns its exit code, or a negative number if a signal ended it.
   int end(int number) {
     if (pid_ < 0) return 0;
     ::kill(pid_, number);
@@ -88,8 +88,9 @@ class PrivateBus {
     REQUIRE(until([&] { return asking.cgroup_of("-.slice").has_value(); }));
   }
   void stop_systemd() { manager_.end(SIGKILL); }
-  // How it answers SetUnitProperties: "" as it should; the name of an error; "late": once the mood is another; "never": it ends instead.
-  void mood(const std::string& text) const { overwrite(tree_.path() + "/mood", text); }
+  // Sets the answer to SetUnitProperties: "" a normal one; the name of an error; "late": once the mode changes;
+  // "never": it exits instead.
+  void answer_mode(const std::string& text) const { overwrite(tree_.path() + "/answer_mode", text); }
 
  private:
   struct Asked {
@@ -112,7 +113,7 @@ class PrivateBus {
     if (std::string(name) == "ControlGroup")
       return sd_bus_reply_method_return(message, "v", "s",
                                         systemd_.runs(unit) ? FakeSystemd::cgroup(unit).c_str() : "");
-    // Of a unit that is not there it says what it says of an empty one.
+    // The answer for an unknown unit is that for an empty one.
     return sd_bus_reply_method_return(message, "v", "t",
                                       systemd_.knows(unit) ? systemd_.get(unit, property_named(name)) : kNoLimit);
   }
@@ -125,14 +126,15 @@ class PrivateBus {
         sd_bus_message_enter_container(message, 'r', "sv") < 0 || sd_bus_message_read(message, "s", &name) < 0 ||
         sd_bus_message_read(message, "v", "t", &value) < 0 || runtime != 1)
       return sd_bus_reply_method_errorf(message, SD_BUS_ERROR_INVALID_ARGS, "not as it should be");
-    const auto mood_now = [&] { return text_of(tree_.path() + "/mood"); };
-    const std::string mood = mood_now();
-    if (mood.starts_with("org.")) return sd_bus_reply_method_errorf(message, mood.c_str(), "Refused by a test.");
-    if (mood == "late") static_cast<void>(until([&] { return mood_now() != "late"; }));
+    const auto current_mode = [&] { return text_of(tree_.path() + "/answer_mode"); };
+    const std::string answer_mode = current_mode();
+    if (answer_mode.starts_with("org."))
+      return sd_bus_reply_method_errorf(message, answer_mode.c_str(), "Refused by a test.");
+    if (answer_mode == "late") static_cast<void>(until([&] { return current_mode() != "late"; }));
     if (!systemd_.knows(unit))
       return sd_bus_reply_method_errorf(message, "org.freedesktop.systemd1.NoSuchUnit", "Unit %s not found.", unit);
     systemd_.set(unit, property_named(name), value);
-    if (mood == "never") ::_exit(0);
+    if (answer_mode == "never") ::_exit(0);
     return sd_bus_reply_method_return(message, "");
   }
   static int take(sd_bus_message* message, void* self, sd_bus_error*) {

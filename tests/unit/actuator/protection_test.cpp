@@ -1,4 +1,4 @@
-// memory.low as rule and governor set it, on files of a tree that has ancestors.
+// protection: memory.low as rule and governor set it, on files of a tree that has ancestors.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -70,7 +70,7 @@ struct ProtectedNode {
 };
 }  // namespace
 
-TEST_CASE("protection rises to the working set by a fifth a minute, follows it down by 5%, and ends as it began") {
+TEST_CASE("protection rises to the working set by a fifth a minute, follows it down by 5%, and ends at the original") {
   ProtectedNode node(Level::protect);
   node.put(Knob::low_bytes, kDatabase, std::to_string(4 * kMebibyte));
   node.pass(std::chrono::seconds(55));
@@ -81,7 +81,7 @@ TEST_CASE("protection rises to the working set by a fifth a minute, follows it d
   CHECK(node.grant().state == State::set);
   CHECK(node.grant().low == actuation::Protection{400 * kMebibyte, 400 * kMebibyte});
   CHECK(node.ledger->writes() <= 6);
-  // CPU quota and memory.high are not its business.
+  // The level does not change CPU quota and memory.high.
   CHECK(node.tree.get(kDatabase, Knob::quota_us) == "200000 100000");
   CHECK(node.tree.get(kDatabase, Knob::high_bytes) == "max");
   CHECK_FALSE(node.grant().granted_cores);
@@ -96,7 +96,7 @@ TEST_CASE("protection rises to the working set by a fifth a minute, follows it d
   CHECK(node.ledger->held() == 0);
 }
 
-TEST_CASE("protection is never below the original one, nor together above what the node allows") {
+TEST_CASE("protection is never below the original, and its sum never above what the node allows") {
   ProtectedNode node(Level::protect, 500 * kMebibyte);
   node.tree.add("/jobs.slice/web.service", "max", "0", "max");
   node.show("/jobs.slice/web.service", 400 * kMebibyte);
@@ -111,11 +111,11 @@ TEST_CASE("protection is never below the original one, nor together above what t
   CHECK(static_cast<double>(node.low()) == doctest::Approx(400.0 * kMebibyte).epsilon(0.021));
 }
 
-TEST_CASE("an ancestor without protection is named once, and the report has what it lets through") {
+TEST_CASE("an ancestor without protection is named once, and the report has the effective protection") {
   ProtectedNode node(Level::protect);
   node.put(Knob::low_bytes, "/jobs.slice", "0");
   node.pass(std::chrono::minutes(10));
-  CHECK(node.low() == 400 * kMebibyte);  // still against other cgroups of that slice
+  CHECK(node.low() == 400 * kMebibyte);  // still protected from other cgroups of that slice
   CHECK(node.grant().low == actuation::Protection{400 * kMebibyte, 0});
   const auto troubles = node.governor->take_troubles();
   REQUIRE(troubles.size() == 1);
@@ -128,7 +128,7 @@ TEST_CASE("an ancestor without protection is named once, and the report has what
   CHECK(node.governor->take_troubles().empty());
 }
 
-TEST_CASE("while the kernel breaks the protection, it goes down") {
+TEST_CASE("protection is lowered while the kernel breaks it") {
   ProtectedNode node(Level::protect);
   node.pass(std::chrono::minutes(8));
   REQUIRE(node.low() == 400 * kMebibyte);
@@ -161,7 +161,7 @@ TEST_CASE("protection that another writer sets stays") {
   CHECK(node.ledger->held() == 0);
 }
 
-TEST_CASE("protection needs no CPU controller, and a cgroup without the memory controller is trouble with a fix") {
+TEST_CASE("protection needs no CPU controller, and a missing memory controller is reported with a fix") {
   ProtectedNode node(Level::protect);
   std::filesystem::remove(node.tree.file(kDatabase, Knob::quota_us));
   std::filesystem::remove(node.tree.file(kDatabase, Knob::burst_us));
@@ -178,7 +178,7 @@ TEST_CASE("protection needs no CPU controller, and a cgroup without the memory c
   CHECK(troubles[0].fix.find("+memory") != std::string::npos);
 }
 
-TEST_CASE("a unit's protection goes through systemd, and limits do not read it") {
+TEST_CASE("a unit's protection is set by systemd, and limits do not read it") {
   ProtectedNode node(Level::suggest);
   const FakeSystemd systemd(node.tree);
   FakeManager manager(systemd);
@@ -201,7 +201,7 @@ TEST_CASE("a unit's protection goes through systemd, and limits do not read it")
     CHECK(units.restore_all().failed.empty());
     CHECK(systemd.get("a.service", UnitProperty::low) == 0);
     CHECK_FALSE(std::filesystem::exists(systemd.drop_in("a.service", UnitProperty::low)));
-    // A slice's DefaultMemoryLow: systemd reports 0 and the kernel has more.
+    // A slice's DefaultMemoryLow: systemd reports 0, and the kernel has more.
     node.put(Knob::low_bytes, FakeSystemd::cgroup("a.service"), std::to_string(9 * kMebibyte));
     wanted = {};
     wanted[Knob::quota_us] = 50'000;

@@ -1,4 +1,4 @@
-// A systemd that answers late: what is known of a unit, and what there was before, stays.
+// slow_systemd: with a systemd that answers late, the state and the originals of a unit are kept.
 #include <doctest/doctest.h>
 
 #include "actuator/governor.hpp"
@@ -13,8 +13,7 @@ using actuation::State;
 namespace {
 const std::string kSlowUnit = "a.service";
 
-// Answers when the case says so. What it was asked to write first comes into force then; meanwhile it is asked nothing more, as by
-// UnitHelper.
+// Answers when the case permits. The first write takes effect then; no other call is made meanwhile, as in UnitHelper.
 class LateManager final : public FakeManager {
  public:
   using FakeManager::FakeManager;
@@ -95,12 +94,12 @@ struct Slow {
 };
 }  // namespace
 
-TEST_CASE("while systemd does not answer a unit keeps its limit, its record and what was learned of it") {
+TEST_CASE("while systemd does not answer, a unit keeps its limit, its record and its learned state") {
   Slow slow;
   slow.pass(150, 0.5);
   REQUIRE(slow.state() == State::set);
   const double margin = slow.margin();
-  REQUIRE(margin < 0.1);  // it has moved
+  REQUIRE(margin < 0.1);  // the margin has moved
   const std::uint64_t quota = slow.quota();
   const std::size_t held = slow.ledger->held();
   slow.governor->take_troubles();
@@ -120,7 +119,7 @@ TEST_CASE("while systemd does not answer a unit keeps its limit, its record and 
   CHECK(slow.puts_back());
 }
 
-TEST_CASE("a write that comes into force late is ours, not somebody else's") {
+TEST_CASE("a write that takes effect late is ours and not a foreign write") {
   Slow slow;
   slow.pass(20, 0.5);
   slow.learning = false;
@@ -136,7 +135,7 @@ TEST_CASE("a write that comes into force late is ours, not somebody else's") {
   CHECK(slow.puts_back());
 }
 
-TEST_CASE("what there was before outlives a silence that is too long, and is put back when it ends") {
+TEST_CASE("the original survives a silence over the limit, and is restored at its end") {
   Slow slow;
   slow.pass(20, 0.5);
   slow.manager.late_from_write = true;
@@ -154,7 +153,7 @@ TEST_CASE("what there was before outlives a silence that is too long, and is put
   CHECK(slow.puts_back());
 }
 
-TEST_CASE("a unit that is no longer looked after is put back once systemd answers") {
+TEST_CASE("a unit that is no longer managed is restored once systemd answers") {
   Slow slow;
   slow.pass(20, 0.5);
   slow.manager.late = true;

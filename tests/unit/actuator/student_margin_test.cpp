@@ -1,4 +1,4 @@
-// A student that steers a node's margins: what it decides is what the simulator decides, and who serves when it cannot.
+// student_margin: a student steers a node's margins as in the simulator, and the rule serves when it cannot.
 #include <doctest/doctest.h>
 
 #include <limits>
@@ -27,7 +27,7 @@ Network network_of(const models::Weights& weights) {
   return *network;
 }
 
-class SaysNoNumber final : public models::QNetwork {
+class NanOutputNetwork final : public models::QNetwork {
  public:
   void residual(const models::Observation&, std::span<float> out) const override {
     std::fill(out.begin(), out.end(), std::numeric_limits<float>::quiet_NaN());
@@ -35,7 +35,7 @@ class SaysNoNumber final : public models::QNetwork {
   std::uint64_t step() const override { return 1; }
 };
 
-// Takes what it can away, whatever comes.
+// Always lowers the margin as far as possible.
 class AlwaysDown final : public models::QNetwork {
  public:
   void residual(const models::Observation&, std::span<float> out) const override {
@@ -45,14 +45,14 @@ class AlwaysDown final : public models::QNetwork {
   std::uint64_t step() const override { return 1; }
 };
 
-// What a node read in one tick while its limit was in force.
+// Readings of one tick with the limit in force.
 struct Tick {
   std::uint64_t used_us = 0;
   bool throttled = false;
   double granted_s = 0;
 };
 
-// A service on a node, whose use and throttling a seed draws.
+// A service on a node with usage and throttling drawn from a seed.
 struct Service {
   explicit Service(Network student) : cgroups(tree.mounts(), os) {
     tree.add("/a", "max", "0", "max");
@@ -70,7 +70,7 @@ struct Service {
   }
   actuation::Grant grant() const {
     const auto report = governor->report();
-    return report.grants.empty() ? actuation::Grant() : report.grants[0];  // none before the first tick
+    return report.grants.empty() ? actuation::Grant() : report.grants[0];  // no grant before the first tick
   }
   double margin() const { return governor->margin_ratio("/a").value(); }
   void tick() {
@@ -105,7 +105,7 @@ struct Service {
   std::vector<Tick> lived;
 };
 
-// The margins of a service's minutes.
+// Returns the margins of a service's minutes.
 std::vector<double> margins_on_the_node(Service& service, std::size_t minutes) {
   std::vector<double> margins;
   while (margins.size() < minutes) {
@@ -130,7 +130,7 @@ class Recorded final : public sim::provision::Steering {
   sim::provision::NetworkSteering student_;
 };
 
-// The same readings, played to the simulator's service.
+// Replays the same readings to the simulator's service.
 std::vector<double> margins_in_the_simulator(const Network& student, const std::vector<Tick>& lived) {
   namespace sim = wattle::sim::provision;
   Recorded steering(student);
@@ -150,7 +150,7 @@ std::vector<double> margins_in_the_simulator(const Network& student, const std::
 }
 }  // namespace
 
-TEST_CASE("a student decides on a node what it decides in the simulator, bit for bit, and not what the rule does") {
+TEST_CASE("a student decides on a node as in the simulator, bit for bit, and differently from the rule") {
   constexpr std::size_t kMinutes = 12;
   const Network student = network_of(wattle::test::loud_weights());
   Service steered(student), ruled(nullptr);
@@ -160,8 +160,8 @@ TEST_CASE("a student decides on a node what it decides in the simulator, bit for
   CHECK(steered.governor->take_troubles().empty());
 }
 
-TEST_CASE("where a student's output is no number the rule serves, and that is reported once") {
-  Service broken(std::make_shared<SaysNoNumber>()), ruled(nullptr);
+TEST_CASE("if a student's output is not a number the rule serves, and that is reported once") {
+  Service broken(std::make_shared<NanOutputNetwork>()), ruled(nullptr);
   CHECK(margins_on_the_node(broken, 5) == margins_on_the_node(ruled, 5));
   const auto troubles = broken.governor->take_troubles();
   REQUIRE(troubles.size() == 1);
@@ -169,8 +169,7 @@ TEST_CASE("where a student's output is no number the rule serves, and that is re
   CHECK(broken.grant().state == actuation::State::set);
 }
 
-TEST_CASE(
-    "a student that lets a service be throttled too often is out for that service, until another takes its place") {
+TEST_CASE("a student that lets a service be throttled too often is not used for it until a new student arrives") {
   Service bad(std::make_shared<AlwaysDown>()), good(std::make_shared<AlwaysDown>());
   bad.throttled_percent = 80;
   good.throttled_percent = 5;
@@ -186,7 +185,7 @@ TEST_CASE(
   CHECK(troubles[0].subject == "rules.student");
   CHECK(troubles[0].what.find("allowed throttling of /a in ") != std::string::npos);
   margins_on_the_node(bad, 3);
-  CHECK(bad.margin() > low + 0.5);  // as the rule has it
+  CHECK(bad.margin() > low + 0.5);  // the rule's value
   CHECK(bad.governor->take_troubles().empty());
   margins_on_the_node(good, 40);
   CHECK(good.governor->student_out() == 0);
@@ -198,7 +197,7 @@ TEST_CASE(
   CHECK(bad.margin() < high);
 }
 
-TEST_CASE("a student is not asked where requests are known") {
+TEST_CASE("a student is not used if requests are known") {
   const Network student = network_of(wattle::test::loud_weights());
   Service steered(student), ruled(nullptr);
   for (Service* service : {&steered, &ruled}) service->governor->orders().own({});
@@ -216,8 +215,7 @@ TEST_CASE("a student is not asked where requests are known") {
   CHECK(steered.margin() == ruled.margin());
 }
 
-TEST_CASE(
-    "a student's file that is replaced is read again; one that is bad, or gone, is reported once and leaves none") {
+TEST_CASE("a replaced student file is read again; a bad or missing one is reported once and leaves no student") {
   const KernelTree tree;
   const std::string path = tree.path() + "/student.safetensors";
   const auto put = [&](const models::Weights& weights, const char* whose) {
@@ -230,7 +228,7 @@ TEST_CASE(
   CHECK(StudentWatch::open_(path).error().code == Errc::not_found);
   put(wattle::test::loud_weights(), "teacher");
   CHECK(StudentWatch::open_(path).error().code == Errc::conflict);
-  StudentWatch lenient(path);  // of the agent's file
+  StudentWatch lenient(path);  // the agent's file
   CHECK_FALSE(lenient.look(MonoTime{std::chrono::hours(1)}));
   CHECK_FALSE(lenient.network());
   put(wattle::test::loud_weights(), "student");

@@ -1,4 +1,4 @@
-// Over a real D-Bus: the words that systemd is told, what it refuses, and what is away and comes back; then the whole actuator.
+// Over a real D-Bus: the messages to systemd, refusals, and outages; then the whole actuator.
 #include "actuator/unit_bus.hpp"
 
 #include <doctest/doctest.h>
@@ -58,15 +58,15 @@ TEST_CASE("a refusal by systemd is reported by kind, with the unit's name, and c
   const auto helper = helper_of(rig.bus);
   UnitBus direct(rig.bus.address());
   for (UnitManager* manager : {static_cast<UnitManager*>(&direct), static_cast<UnitManager*>(helper.get())}) {
-    rig.bus.mood("org.freedesktop.DBus.Error.AccessDenied");
+    rig.bus.answer_mode("org.freedesktop.DBus.Error.AccessDenied");
     CHECK(code_of_write(*manager, kService) == Errc::denied);
-    rig.bus.mood("org.freedesktop.DBus.Error.InteractiveAuthorizationRequired");
+    rig.bus.answer_mode("org.freedesktop.DBus.Error.InteractiveAuthorizationRequired");
     CHECK(code_of_write(*manager, kService) == Errc::denied);
-    rig.bus.mood("org.freedesktop.DBus.Error.InvalidArgs");
+    rig.bus.answer_mode("org.freedesktop.DBus.Error.InvalidArgs");
     CHECK(code_of_write(*manager, kService) == Errc::out_of_range);
-    rig.bus.mood("org.freedesktop.DBus.Error.PropertyReadOnly");
+    rig.bus.answer_mode("org.freedesktop.DBus.Error.PropertyReadOnly");
     CHECK(code_of_write(*manager, kService) == Errc::unsupported);
-    rig.bus.mood("");
+    rig.bus.answer_mode("");
     CHECK(code_of_write(*manager, "nobody.service") == Errc::not_found);
     CHECK(code_of_write(*manager, "no unit.service") == Errc::malformed);
     CHECK(manager->read("a.scope", UnitProperty::quota).error().code == Errc::unsupported);
@@ -74,7 +74,7 @@ TEST_CASE("a refusal by systemd is reported by kind, with the unit's name, and c
   CHECK(rig.systemd.get(kService, UnitProperty::quota) == 2'000'000);
 }
 
-TEST_CASE("a systemd or a bus that is away is reported as such, and called again once it is back") {
+TEST_CASE("a missing systemd or bus is reported as such, and called again once it is back") {
   Bus rig;
   const auto helper = helper_of(rig.bus);
   REQUIRE(helper->read(kService, UnitProperty::quota));
@@ -92,36 +92,36 @@ TEST_CASE("a systemd or a bus that is away is reported as such, and called again
   CHECK_FALSE(helper->gone());
 }
 
-TEST_CASE("a systemd that ends during a call leaves the result unknown: that is reported as a timeout") {
+TEST_CASE("if systemd ends during a call, the result is unknown and reported as a timeout") {
   Bus rig;
   const auto helper = helper_of(rig.bus);
-  rig.bus.mood("never");
+  rig.bus.answer_mode("never");
   CHECK(code_of_write(*helper, kService) == Errc::timeout);
-  rig.bus.mood("");
+  rig.bus.answer_mode("");
   rig.bus.stop_systemd();
   rig.bus.start_systemd();
   CHECK(helper->read(kService, UnitProperty::quota) == 300'000U);
 }
 
-TEST_CASE("nothing more is asked of a systemd that has not answered, and its late answer is taken for no other") {
+TEST_CASE("a systemd that has not answered gets no further calls, and its late answer is not mistaken for another's") {
   Bus rig;
   auto started =
       UnitHelper::start([&] { return std::make_unique<UnitBus>(rig.bus.address()); }, std::chrono::milliseconds(100));
   REQUIRE(started);
   UnitHelper& helper = **started;
   REQUIRE(until([&] { return helper.read(kService, UnitProperty::quota).has_value(); }));
-  rig.bus.mood("late");
+  rig.bus.answer_mode("late");
   CHECK(code_of_write(helper, kService) == Errc::timeout);
   const auto busy = helper.read(kService, UnitProperty::high);
   REQUIRE_FALSE(busy);
   CHECK(busy.error().code == Errc::timeout);
   CHECK(rig.systemd.get(kService, UnitProperty::quota) == 2'000'000);
-  rig.bus.mood("");
+  rig.bus.answer_mode("");
   CHECK(until([&] { return helper.read(kService, UnitProperty::high) == kNoLimit; }));
   CHECK(helper.read(kService, UnitProperty::quota) == 300'000U);
 }
 
-TEST_CASE("a helper that has ended is reported, and nothing waits for it") {
+TEST_CASE("an ended helper is reported, and no call waits for it") {
   class Ending final : public UnitManager {
    public:
     Result<std::string> cgroup_of(const std::string&) override { ::_exit(1); }
@@ -130,17 +130,17 @@ TEST_CASE("a helper that has ended is reported, and nothing waits for it") {
   };
   auto helper = UnitHelper::start([] { return std::make_unique<Ending>(); }, std::chrono::seconds(30));
   REQUIRE(helper);
-  CHECK(code_of_write(**helper, kService) == Errc::timeout);  // it may have done it
+  CHECK(code_of_write(**helper, kService) == Errc::timeout);  // it may have written
   CHECK((*helper)->gone());
   CHECK(code_of_write(**helper, kService) == Errc::unavailable);
 }
 
-TEST_CASE("an address has no letter that a bus would take for its own") {
+TEST_CASE("an address has no character that is special for D-Bus") {
   CHECK(bus_address("/run/a b;c") == "unix:path=/run/a%20b%3bc");
 }
 
 namespace {
-// The program's own loop, confined, on a machine whose one service is idle: its limit falls to rules.least_cores.
+// The program's own loop, confined, on a machine with one idle service: its limit falls to rules.least_cores.
 struct RunningActuator {
   RunningActuator() {
     std::filesystem::create_directories(rig.tree.path() + "/proc/sys/kernel/random");
@@ -150,8 +150,7 @@ struct RunningActuator {
               "usage_usec 0\nnr_periods 0\nnr_throttled 0\n");
     config.state_dir = rig.tree.state();
     config.socket.clear();
-    config.rules.student.burst_ratio =
-        0;  // these files do not cut what is written over something longer, as the kernel's do
+    config.rules.student.burst_ratio = 0;  // unlike the kernel's, these files keep the tail of a longer value
     config.workloads = {{FakeSystemd::cgroup(kService), actuation::Level::limits}};
     machine.prefix = rig.tree.path();
   }
@@ -178,7 +177,7 @@ struct RunningActuator {
 };
 }  // namespace
 
-TEST_CASE("the actuator, confined, sets a unit's limit through systemd and puts it back when it ends or is killed") {
+TEST_CASE("the confined actuator sets a unit's limit through systemd and restores it when it ends or is killed") {
   RunningActuator actuator;
   actuator.start();
   REQUIRE(until([&] { return actuator.limited(); }));
@@ -198,7 +197,7 @@ TEST_CASE("the actuator, confined, sets a unit's limit through systemd and puts 
   }
 }
 
-TEST_CASE("the actuator leaves what somebody set meanwhile, and goes on while systemd is away") {
+TEST_CASE("the actuator keeps foreign changes, and continues while systemd is down") {
   RunningActuator actuator;
   actuator.start();
   REQUIRE(until([&] { return actuator.limited(); }));
@@ -210,7 +209,7 @@ TEST_CASE("the actuator leaves what somebody set meanwhile, and goes on while sy
     CHECK(actuator.as_before(600'000));
     CHECK(actuator.drop_in());
   }
-  SUBCASE("systemd away at the end: the next one puts back") {
+  SUBCASE("systemd down at the end: the next process restores") {
     actuator.rig.bus.stop_systemd();
     CHECK(actuator.process.end(SIGTERM) == 1);
     CHECK(actuator.limited());
@@ -221,7 +220,7 @@ TEST_CASE("the actuator leaves what somebody set meanwhile, and goes on while sy
     }));
     CHECK(actuator.as_before());
   }
-  SUBCASE("systemd away for a while") {
+  SUBCASE("systemd down for a while") {
     actuator.rig.bus.stop_systemd();
     CHECK(actuator.process.runs());
     actuator.rig.bus.start_systemd();

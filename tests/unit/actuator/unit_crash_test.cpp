@@ -1,5 +1,5 @@
-// The first law where systemd keeps the limits: whatever ends the process, at whatever call, systemd, kernel and drop-ins are after
-// `restore` as they would be had there been no actuator.
+// unit_crash: the main invariant with systemd as the keeper of limits: whatever call ends the process, systemd, kernel
+// and drop-ins are after `restore` as without an actuator.
 #include <doctest/doctest.h>
 #include <sys/mman.h>
 
@@ -34,7 +34,7 @@ class MortalManager final : public FakeManager {
   Death& death_;
 };
 
-// What is to be there in the end: shared with the process that dies.
+// The expected final state, shared with the process that dies.
 struct UnitExpected {
   struct One {
     std::array<std::uint64_t, kProperties.size()> reported;
@@ -50,9 +50,9 @@ std::string kernel_word(UnitProperty property, std::uint64_t reported) {
   return quota ? std::to_string(reported / 10) + " 100000" : std::to_string(reported);
 }
 
-// Somebody else: set-property, a write of the burst, a daemon-reload. Numbers that we never write.
-void unit_foreign_hand(const KernelTree& tree, const FakeSystemd& systemd, UnitExpected& expected,
-                       std::mt19937_64& random) {
+// Another writer: set-property, a write of the burst, a daemon-reload, with numbers that we never write.
+void write_unit_as_other(const KernelTree& tree, const FakeSystemd& systemd, UnitExpected& expected,
+                         std::mt19937_64& random) {
   const std::size_t i = random() % kUnits.size();
   auto& mine = expected.unit[i];
   if (random() % 4 == 0) return systemd.reload();
@@ -92,7 +92,7 @@ void unit_live(const KernelTree& tree, const FakeSystemd& systemd, UnitExpected&
   for (int step = 0; step < 60; ++step) {
     now += std::chrono::seconds(random() % 20);
     const Target& target = targets[random() % kUnits.size()];
-    if (random() % 8 == 0) unit_foreign_hand(tree, systemd, expected, random);
+    if (random() % 8 == 0) write_unit_as_other(tree, systemd, expected, random);
     if (random() % 16 == 0) {
       static_cast<void>(ledger.restore(target));
       continue;
@@ -128,7 +128,7 @@ std::uint64_t unit_differences(const KernelTree& tree, const FakeSystemd& system
 }  // namespace
 
 TEST_CASE(
-    "restore leaves 0 limits and 0 drop-ins of units behind of processes killed at any call, with foreign hands") {
+    "restore leaves 0 limits and 0 drop-ins of units behind, for processes killed at any call with foreign writes") {
   void* shared = ::mmap(nullptr, sizeof(UnitExpected), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   REQUIRE(shared != MAP_FAILED);
   auto& expected = *static_cast<UnitExpected*>(shared);
@@ -178,6 +178,6 @@ TEST_CASE(
   MESSAGE(killed, " killed at work, ", killed_restoring, " killed while restoring, ", changed_at_death,
           " things were not what they had been at death; left behind: ", left_behind);
   CHECK(left_behind == 0);
-  CHECK(changed_at_death > kKills / 2);  // or there was nothing to restore
+  CHECK(changed_at_death > kKills / 2);  // otherwise there was nothing to restore
   CHECK(killed_restoring > kKills / 10);
 }

@@ -19,12 +19,12 @@ const std::string kUnit = "a.service";
 constexpr auto kQuota = UnitProperty::quota;
 constexpr auto kHigh = UnitProperty::high;
 
-// Says and does what a case wants, once.
-class MoodyManager final : public FakeManager {
+// Answers and acts once as the case scripts it.
+class ScriptedManager final : public FakeManager {
  public:
   using FakeManager::FakeManager;
   Status write(const std::string& unit, UnitProperty property, std::uint64_t value) override {
-    if (auto mood = std::exchange(at_write, {})) return mood(unit, property, value);
+    if (auto scripted = std::exchange(at_write, {})) return scripted(unit, property, value);
     return FakeManager::write(unit, property, value);
   }
   std::function<Status(const std::string&, UnitProperty, std::uint64_t)> at_write;
@@ -38,7 +38,7 @@ struct Rig {
     REQUIRE(found);
     target = *found;
   }
-  // A process after this one.
+  // Starts the next process.
   void again() {
     ledger.reset();
     limits.emplace(cgroups, &manager, systemd.control_dir());
@@ -60,7 +60,7 @@ struct Rig {
   KernelTree tree;
   KernelOs os;
   FakeSystemd systemd;
-  MoodyManager manager;
+  ScriptedManager manager;
   CgroupLimits cgroups;
   std::optional<UnitLimits> limits;
   std::optional<Ledger> ledger;
@@ -69,7 +69,7 @@ struct Rig {
 };
 }  // namespace
 
-TEST_CASE("a service of systemd's is a unit, what is delegated below it is the kernel's") {
+TEST_CASE("a service of systemd is a unit, and a cgroup delegated below it is set in the kernel") {
   Rig rig;
   CHECK(rig.target == Target{Seam::unit, "/system.slice/a.service", 0});
   rig.tree.add("/system.slice/a.service/app.slice/b.service", "max", "0", "max");
@@ -82,7 +82,7 @@ TEST_CASE("a service of systemd's is a unit, what is delegated below it is the k
   CHECK(alone.find("/system.slice/a.service")->seam == Seam::cgroup2);
 }
 
-TEST_CASE("names that are none of a unit are not asked of systemd") {
+TEST_CASE("systemd is not asked about names that are not units") {
   for (const char* name : {"a.service", "system.slice", "init.scope", "-.slice", "a@b-c\\x2d.service"})
     CHECK(is_unit_name(name));
   for (const char* name : {"", ".service", "a", "a.timer", "a b.service", "a/b.service", "a\n.service"})
@@ -90,8 +90,7 @@ TEST_CASE("names that are none of a unit are not asked of systemd") {
   CHECK_FALSE(is_unit_name(std::string(256, 'a') + ".service"));
 }
 
-TEST_CASE(
-    "quota in whole percents and memory go to systemd, burst to the file, and all is put back with no drop-in left") {
+TEST_CASE("quota in whole percents and memory go to systemd, burst to the file; the restore leaves no drop-in") {
   Rig rig;
   CHECK(rig.set(30'100, 20'000, 1'000 * 4096 + 5) == Outcome::done);
   CHECK(rig.systemd.get(kUnit, kQuota) == 310'000);
@@ -112,13 +111,13 @@ TEST_CASE(
   CHECK(rig.get(Knob::high_bytes) == "max");
   CHECK_FALSE(rig.has_drop_in(kQuota));
   CHECK_FALSE(rig.has_drop_in(kHigh));
-  // An edit of the unit's file is not hidden by anything of ours.
+  // Nothing of ours hides an edit of the unit's file.
   rig.systemd.edit(kUnit, kQuota, 500'000);
   rig.systemd.reload();
   CHECK(rig.get(Knob::quota_us) == "50000 100000");
 }
 
-TEST_CASE("rounding up never gives more than what was there") {
+TEST_CASE("rounding up never exceeds the original") {
   Rig rig(333'000);
   CHECK(rig.set(33'100, 0) == Outcome::done);
   CHECK(rig.get(Knob::quota_us) == "33300 100000");
@@ -126,7 +125,7 @@ TEST_CASE("rounding up never gives more than what was there") {
   CHECK(rig.get(Knob::quota_us) == "33000 100000");
 }
 
-TEST_CASE("a drop-in that was there before stays, with what it said") {
+TEST_CASE("an existing drop-in stays with its content") {
   Rig rig;
   rig.systemd.set(kUnit, kQuota, 700'000);
   CHECK(rig.set(30'000, 0) == Outcome::done);
@@ -136,7 +135,7 @@ TEST_CASE("a drop-in that was there before stays, with what it said") {
   CHECK(rig.get(Knob::quota_us) == "70000 100000");
 }
 
-TEST_CASE("set-property by somebody else is the new original, and hands off for a minute") {
+TEST_CASE("another writer's set-property is the new original, followed by a time without writes") {
   Rig rig;
   CHECK(rig.set(30'000, 20'000) == Outcome::done);
   rig.systemd.set(kUnit, kQuota, 600'000);
@@ -151,7 +150,7 @@ TEST_CASE("set-property by somebody else is the new original, and hands off for 
   CHECK(rig.has_drop_in(kQuota));
 }
 
-TEST_CASE("a daemon-reload after our drop-in went is a foreign write: the unit's file holds again") {
+TEST_CASE("a daemon-reload after the loss of our drop-in is a foreign write: the unit's file is in force again") {
   Rig rig;
   CHECK(rig.set(30'000, 20'000, 4096 * 500) == Outcome::done);
   std::filesystem::remove_all(rig.systemd.control_dir());
@@ -163,10 +162,10 @@ TEST_CASE("a daemon-reload after our drop-in went is a foreign write: the unit's
   CHECK(rig.get(Knob::high_bytes) == "max");
 }
 
-TEST_CASE("what systemd could not write below our burst is in force once the burst is put back") {
+TEST_CASE("a quota that systemd could not write below our burst takes effect once the burst is restored") {
   Rig rig;
   CHECK(rig.set(50'000, 50'000) == Outcome::done);
-  rig.systemd.set(kUnit, kQuota, 200'000);  // 20000 a period: EINVAL, which systemd only logs
+  rig.systemd.set(kUnit, kQuota, 200'000);  // 20000 per period: EINVAL, which systemd only logs
   CHECK(rig.get(Knob::quota_us) == "50000 100000");
   CHECK(rig.ledger->look(rig.target, rig.now) == Outcome::hands_off);
   CHECK(rig.get(Knob::quota_us) == "20000 100000");
@@ -174,8 +173,8 @@ TEST_CASE("what systemd could not write below our burst is in force once the bur
 }
 
 TEST_CASE(
-    "a write past systemd stays in the file, systemd has its original again, and nothing is set while they differ") {
-  for (const char* theirs : {"77000", "200000"}) {  // also what was there before
+    "a write past systemd stays in the file, systemd gets its original back, and no limit is set while they differ") {
+  for (const char* theirs : {"77000", "200000"}) {  // also the original value
     Rig rig;
     CHECK(rig.set(30'000, 0) == Outcome::done);
     REQUIRE(rig.tree.put(FakeSystemd::cgroup(kUnit), Knob::quota_us, theirs));
@@ -192,12 +191,12 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a unit that was restarted has our limit from systemd, and it is put back, also while it does not run") {
+TEST_CASE("a restarted unit gets our limit from systemd, and it is restored, also while the unit does not run") {
   for (const bool runs : {true, false}) {
     Rig rig;
     CHECK(rig.set(30'000, 10'000) == Outcome::done);
     rig.systemd.stop(kUnit);
-    rig.limits->forget(rig.target);  // the kernel says ENODEV of what is gone; a removed file can be read on
+    rig.limits->forget(rig.target);  // ENODEV in the kernel; here a removed file stays readable
     if (runs) rig.systemd.start(kUnit);
     if (runs) CHECK(rig.get(Knob::quota_us) == "30000 100000");
     const Restored restored = rig.ledger->restore_all();
@@ -208,7 +207,7 @@ TEST_CASE("a unit that was restarted has our limit from systemd, and it is put b
   }
 }
 
-TEST_CASE("a refusal changes nothing, and what systemd makes otherwise is taken back") {
+TEST_CASE("a refusal changes nothing, and a value that systemd changes is withdrawn") {
   Rig rig;
   rig.manager.at_write = [](const auto&, auto, auto) { return fail(Errc::denied, kUnit, "no"); };
   const auto refused = rig.set(30'000, 0);
@@ -229,7 +228,7 @@ TEST_CASE("a refusal changes nothing, and what systemd makes otherwise is taken 
   CHECK_FALSE(rig.has_drop_in(kQuota));
 }
 
-TEST_CASE("what somebody sets right after us, before we look what became of ours, stays his") {
+TEST_CASE("a foreign write right after ours, before our check, stays") {
   Rig rig;
   rig.manager.at_write = [&](const auto& unit, auto property, auto value) -> Status {
     rig.systemd.set(unit, property, value);
@@ -243,7 +242,7 @@ TEST_CASE("what somebody sets right after us, before we look what became of ours
   CHECK(rig.has_drop_in(kQuota));
 }
 
-TEST_CASE("a write that comes into force after the wait has ended is still ours, and is put back") {
+TEST_CASE("a write that takes effect after the timeout is still ours, and is restored") {
   Rig rig;
   std::function<void()> later;
   rig.manager.at_write = [&](const auto& unit, auto property, auto value) -> Status {
@@ -257,7 +256,7 @@ TEST_CASE("a write that comes into force after the wait has ended is still ours,
   CHECK(rig.get(Knob::quota_us) == "30000 100000");
   CHECK(rig.ledger->look(rig.target, rig.now) == Outcome::done);
   SUBCASE("by this process") { CHECK(rig.ledger->restore_all().put_back == 1); }
-  SUBCASE("by the next") {
+  SUBCASE("by the next process") {
     rig.again();
     CHECK(rig.ledger->restore_all().put_back == 1);
   }
@@ -269,7 +268,7 @@ TEST_CASE("a write that comes into force after the wait has ended is still ours,
   CHECK(rig.ledger->foreign() == 0);
 }
 
-TEST_CASE("a drop-in that somebody else wrote since we were done is not taken away") {
+TEST_CASE("a drop-in that another writer has written since our restore is not removed") {
   Rig rig;
   CHECK(rig.set(30'000, 0) == Outcome::done);
   for (const Target& target : rig.ledger->targets()) CHECK(rig.ledger->restore(target).failed.empty());
@@ -280,7 +279,7 @@ TEST_CASE("a drop-in that somebody else wrote since we were done is not taken aw
   CHECK(rig.get(Knob::quota_us) == "90000 100000");
 }
 
-TEST_CASE("without systemd what a unit was given keeps its record") {
+TEST_CASE("without systemd a limited unit keeps its record") {
   Rig rig;
   CHECK(rig.set(30'000, 0) == Outcome::done);
   UnitLimits alone(rig.cgroups, nullptr, rig.systemd.control_dir());
@@ -294,8 +293,7 @@ TEST_CASE("without systemd what a unit was given keeps its record") {
   CHECK(ledger.held() == 1);
 }
 
-TEST_CASE(
-    "nothing is asked of systemd at level suggest, few limits are set at level limits, and all is put back after") {
+TEST_CASE("systemd gets no calls at level suggest, and few at level limits; all limits are restored at the end") {
   Rig rig;
   const std::string folder = rig.tree.root() + FakeSystemd::cgroup(kUnit);
   overwrite(rig.tree.path() + "/proc/stat", "cpu 10 0 0 990 0 0 0 0 0 0\n");

@@ -13,7 +13,7 @@ using json = wattle::SortedJson;
 
 namespace {
 
-// A machine of 10 W idle; a load of integers takes 20 W more and one of memory 8 W. Its two meters may disagree.
+// A machine with 10 W idle; an integer load adds 20 W and a memory load 8 W. Its two meters may disagree.
 struct AcceptMachine {
   Tree tree;
   ManualClock clock;
@@ -63,7 +63,7 @@ struct AcceptMachine {
                       "6.1.0");
     double own_s = 0;
     const auto take = [&](std::size_t phase) {
-      const Sample sample = sampler->tick();  // before its readings are asked for
+      const Sample sample = sampler->tick();  // evaluated before every_reading()
       tally.take(phase, sample, sampler->energy_meter().every_reading(), own_s);
     };
     take(0);
@@ -86,7 +86,7 @@ std::string verdict_of(const AcceptTally& tally, const std::string& words) {
 
 }  // namespace
 
-TEST_CASE("a machine whose counters are right is accepted, with the watts of each phase") {
+TEST_CASE("a machine with correct counters is accepted, with the watts of each phase") {
   AcceptMachine machine;
   const AcceptTally tally = machine.run();
   CHECK(tally.accepted());
@@ -106,7 +106,7 @@ TEST_CASE("a machine whose counters are right is accepted, with the watts of eac
   }
 }
 
-TEST_CASE("a platform that takes less than its packages is reported") {
+TEST_CASE("a platform counter below its packages' sum is reported") {
   AcceptMachine machine;
   machine.platform_factor = 0.5;
   const AcceptTally tally = machine.run();
@@ -115,11 +115,11 @@ TEST_CASE("a platform that takes less than its packages is reported") {
   CHECK(tally.text().find("NOT accepted") != std::string::npos);
 }
 
-TEST_CASE("an agent that costs much is reported") {
+TEST_CASE("an agent with a high cost is reported") {
   CHECK(verdict_of(AcceptMachine().run(0.5), "uses little CPU") == "bad");
 }
 
-TEST_CASE("shares that do not add up are reported, and so is what was not measured") {
+TEST_CASE("shares that do not add up are reported, and so are unmeasured values") {
   AcceptTally tally({}, "A Processor", "6.1.0");
   tally.without_workloads("no cgroup");
   Sample sample;
@@ -136,7 +136,7 @@ TEST_CASE("shares that do not add up are reported, and so is what was not measur
   CHECK(verdict_of(tally, "add up") == "bad");
 }
 
-TEST_CASE("two sources that know one domain are compared") {
+TEST_CASE("two sources of the same domain are compared") {
   for (const std::uint64_t other_uj : {10'100'000U, 12'000'000U}) {
     AcceptTally tally({}, "A Processor", "6.1.0");
     Sample sample;

@@ -9,19 +9,19 @@ using namespace wattle;
 using namespace wattle::agent;
 
 namespace {
-// The bucket that begins at so many ns, of eight an octave.
+// The bucket that starts at `part` eighths of the octave at 2^bit ns.
 std::size_t bucket_at(int bit, int part) {
   return static_cast<std::size_t>((bit - WATTLE_ANSWER_FIRST_BIT) * WATTLE_ANSWER_PARTS + part);
 }
 }  // namespace
 
-TEST_CASE("quantiles of what came between two readings are within a bucket of the truth") {
+TEST_CASE("quantiles of the answers between two readings are within a bucket of the true value") {
   AnswerCounts before, now;
   CHECK_FALSE(answer_quantile(before, now, 0.5));
-  before.buckets[bucket_at(20, 0)] = 1000;  // of before
+  before.buckets[bucket_at(20, 0)] = 1000;  // from before
   now = before;
   CHECK_FALSE(answer_quantile(before, now, 0.5));
-  now.buckets[bucket_at(24, 2)] += 98;  // from 2^24 (1 + 2/8) ns on: 21 ms
+  now.buckets[bucket_at(24, 2)] += 98;  // from 2^24 (1 + 2/8) ns: 21 ms
   now.buckets[bucket_at(27, 4)] += 2;   // 201 ms
   CHECK(*answer_quantile(before, now, 0.5) == doctest::Approx(22.0e-3).epsilon(0.01));
   CHECK(*answer_quantile(before, now, 0.98) == doctest::Approx(22.0e-3).epsilon(0.01));
@@ -30,7 +30,7 @@ TEST_CASE("quantiles of what came between two readings are within a bucket of th
   CHECK(*answer_quantile({}, now, 0.5) == doctest::Approx(1.11e-3).epsilon(0.01));
 }
 
-TEST_CASE("connections are asked for by workload and target, once a workload") {
+TEST_CASE("connections are configured by workload and target, once per workload") {
   const auto mistake = [](const std::string& provisioning) {
     const auto config = parse_config("{http: {port: 0}, provisioning: {socket: /s, " + provisioning + "}}", "a.yaml");
     return config ? std::string() : config.error().message();

@@ -16,7 +16,7 @@ std::uint64_t sum(const std::vector<std::uint64_t>& values) {
 }
 }  // namespace
 
-TEST_CASE("sum of shares + idle + unattributed is what was measured, to the microjoule, across counter wraps") {
+TEST_CASE("shares + idle + unattributed add up to the measured energy to the microjoule, across counter wraps") {
   CHECK(rc::check([] {
     constexpr std::uint64_t kRange = 262143328850;
     Attributor attributor;
@@ -24,7 +24,7 @@ TEST_CASE("sum of shares + idle + unattributed is what was measured, to the micr
     MonoTime at{};
     for (int tick = 0; tick < 20; ++tick) {
       const auto used = *rc::gen::inRange<std::uint64_t>(0, kRange);
-      // What the register does: up to its range, then on from 0.
+      // The register counts up to its range, and then from 0.
       const std::uint64_t next = used <= kRange - counter ? counter + used : used - (kRange - counter);
       const auto energy = delta_energy({at, counter}, {at + std::chrono::seconds(1), next}, kRange, 250e3);
       RC_ASSERT(energy.has_value());
@@ -47,7 +47,7 @@ TEST_CASE("sum of shares + idle + unattributed is what was measured, to the micr
   }));
 }
 
-TEST_CASE("energy follows CPU time, and what no workload used stays unattributed") {
+TEST_CASE("energy follows CPU time, and the part that no workload used stays unattributed") {
   Attributor attributor;
   const std::vector<CpuUse> roots{{300'000, {}}, {100'000, {}}};
   const std::vector<EnergyPool> pools{{std::nullopt, 1'000'000, 400'000}};
@@ -57,7 +57,7 @@ TEST_CASE("energy follows CPU time, and what no workload used stays unattributed
   CHECK(result.unattributed_uj == 200'000);
 }
 
-TEST_CASE("energy of an interval in which nothing ran belongs to no workload") {
+TEST_CASE("energy of an interval without any CPU time belongs to no workload") {
   Attributor attributor;
   const std::vector<CpuUse> roots(2);
   const std::vector<EnergyPool> pools{{std::nullopt, 1'000, 400}};
@@ -66,7 +66,7 @@ TEST_CASE("energy of an interval in which nothing ran belongs to no workload") {
   CHECK(result.unattributed_uj == 600);
 }
 
-TEST_CASE("a package's energy goes to what ran on it, and the platform's to all by CPU time") {
+TEST_CASE("a package's energy goes to the workloads that ran on it, and the platform's to all by CPU time") {
   Attributor attributor;
   const std::vector<std::uint64_t> left{800, 0}, right{0, 300}, all{1000, 600};
   const std::vector<CpuUse> roots{{600'000, left}, {200'000, right}};
@@ -78,7 +78,8 @@ TEST_CASE("a package's energy goes to what ran on it, and the platform's to all 
   CHECK(result.unattributed_uj == 200 + 300 + 200);
 }
 
-TEST_CASE("a root whose packages are not known ran as the rest did, and a package without a total goes by CPU time") {
+TEST_CASE(
+    "a root with unknown packages is spread as the others, and a package without a total is divided by CPU time") {
   Attributor attributor;
   const std::vector<std::uint64_t> one{100}, all{400};
   const std::vector<CpuUse> roots{{500, {}}, {250, one}};
@@ -88,7 +89,7 @@ TEST_CASE("a root whose packages are not known ran as the rest did, and a packag
   CHECK(result.unattributed_uj == 100 + 250);
 }
 
-TEST_CASE("pools of any packages and roots of any knowledge add up to the microjoule, each root's energy its own") {
+TEST_CASE("any pools and roots add up to the microjoule, and each root's energy is its sum over pools") {
   CHECK(rc::check([] {
     const auto weight = rc::gen::inRange<std::uint64_t>(0, std::uint64_t{1} << 62);
     const auto table = [&] { return *rc::gen::container<std::vector<std::uint64_t>>(weight); };
@@ -114,14 +115,14 @@ TEST_CASE("pools of any packages and roots of any knowledge add up to the microj
   }));
 }
 
-TEST_CASE("idle power is what the least busy moment implies") {
+TEST_CASE("idle power is the estimate from the least busy moment") {
   IdlePower idle({10, 50, {0, 1}, "test"});
   CHECK_FALSE(idle.idle_w());
-  idle.observe(100, 1.0);  // the shape says that a full machine draws five times its idle power
+  idle.observe(100, 1.0);  // by the shape, a full machine draws five times its idle power
   CHECK(*idle.idle_w() == doctest::Approx(20));
   idle.observe(25, 0.0);
   CHECK(*idle.idle_w() == doctest::Approx(25));
-  idle.observe(40, 0.9);  // busier than what is known: tells nothing new
+  idle.observe(40, 0.9);  // busier than before: no new information
   CHECK(*idle.idle_w() == doctest::Approx(25));
   idle.observe(24, 0.0);
   CHECK(*idle.idle_w() == doctest::Approx(24));

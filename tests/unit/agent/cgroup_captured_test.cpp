@@ -1,5 +1,5 @@
-// Files of cgroups as kernels and drivers of several ages print them (tests/fixtures/agent/cgroup-files, each with its origin), read by
-// the collector as those of a service: what it tells of each, and what it knows not to know.
+// Captured cgroup files of several kernels and drivers (tests/fixtures/agent/cgroup-files, each with its origin), read
+// by the collector as those of a service: the reported values, and the unknown ones.
 #include <doctest/doctest.h>
 
 #include <fstream>
@@ -17,7 +17,7 @@ using agent::test::Tree;
 namespace {
 struct CgroupMachine {
   const char* name;
-  const char* reported;  // - for what the files do not say; pressures: some and full
+  const char* reported;  // - for values that are not in the files; pressures: some and full
 };
 const std::vector<CgroupMachine> kCgroupMachines{
     {"openshift-crio",
@@ -84,7 +84,7 @@ std::string text_of(const WorkloadValues& values, const WorkloadCounters& raw) {
 }
 }  // namespace
 
-TEST_CASE("for captured cgroups the collector reports what their files say, and nothing else") {
+TEST_CASE("for captured cgroups the collector reports exactly what their files contain") {
   for (const auto& machine : kCgroupMachines) {
     CAPTURE(machine.name);
     const Tree tree;
@@ -99,7 +99,7 @@ TEST_CASE("for captured cgroups the collector reports what their files say, and 
     CHECK(readings.workloads[0].name == std::string(machine.name) + ".service");
     CHECK(text_of(readings.workloads[0], readings.counters[0]) == machine.reported);
 
-    // Nothing happened since: known counts are 0 now, unknown ones stay unknown.
+    // Nothing has changed since: known counts are now 0, and unknown ones stay unknown.
     clock.advance(1s);
     collector.read(readings, clock, 4, scratch);
     REQUIRE(readings.workloads.size() == 1);
@@ -113,7 +113,7 @@ TEST_CASE("for captured cgroups the collector reports what their files say, and 
   }
 }
 
-TEST_CASE("the disks that stand on others are known by the majors that this kernel gave them") {
+TEST_CASE("stacked disks are recognised by the majors that the kernel assigned") {
   const std::string lvm =
       "Character devices:\n  1 mem\n  7 vcs\n253 device-mapper\n\nBlock devices:\n  1 ramdisk\n  7 loop\n  8 sd\n  9 "
       "md\n"

@@ -1,4 +1,4 @@
-// cgroup_containers: what containers of a pod used; never more than the pod, whoever restarts and ends.
+// cgroup_containers: usage of a pod's containers, never more than the pod's, over restarts and ends.
 #include "agent/collect/cgroup_containers.hpp"
 
 #include <doctest/doctest.h>
@@ -32,7 +32,7 @@ void set_usage(const Tree& tree, const std::string& dir, std::uint64_t usage_us)
   tree.put(dir + "/cpu.stat", "usage_usec " + std::to_string(usage_us) + "\n");
 }
 
-// A tick of a second each.
+// Ticks of one second.
 struct PodTicks {
   explicit PodTicks(const Tree& tree, CgroupTreeOptions options = {})
       : collector(CgroupTree::open_(std::move(*Dir::open_(tree.path())), std::move(options))) {}
@@ -57,13 +57,13 @@ std::map<std::string, std::uint64_t> used_by(const WorkloadValues& pod) {
 using UsedBy = std::map<std::string, std::uint64_t>;
 }  // namespace
 
-TEST_CASE("each container of a pod that ran is reported with what it used, by twelve digits, and no other is") {
+TEST_CASE("each container of a pod that ran is reported with its usage, under a twelve-digit id, and no other") {
   const Tree tree;
   set_usage(tree, kPodDir, 1000);
   for (int n = 1; n <= 3; ++n) set_usage(tree, container_dir(n), 300);
   set_usage(tree, container_dir(1) + "/inner", 100);  // the outermost counts
   PodTicks ticks(tree);
-  CHECK(ticks.tick()->containers.empty());  // a first sight
+  CHECK(ticks.tick()->containers.empty());  // the first reading
   set_usage(tree, kPodDir, 51'000);
   set_usage(tree, container_dir(1), 30'300);
   set_usage(tree, container_dir(1) + "/inner", 30'100);
@@ -73,10 +73,10 @@ TEST_CASE("each container of a pod that ran is reported with what it used, by tw
   CHECK(*pod->cpu_usage_us == 50'000);
   CHECK(used_by(*pod) == UsedBy{{short_container_id(1), 30'000}, {short_container_id(2), 15'000}});
   CHECK(pod->containers.front().id == short_container_id(1));
-  CHECK(ticks.tick()->containers.empty());  // nothing ran
+  CHECK(ticks.tick()->containers.empty());  // no CPU time
 }
 
-TEST_CASE("a container that is restarted is another, and has what it used since its birth") {
+TEST_CASE("a restarted container is a new one, and has its usage since its start") {
   const Tree tree;
   set_usage(tree, kPodParent, 100'000);
   set_usage(tree, kPodDir, 100'000);
@@ -91,7 +91,7 @@ TEST_CASE("a container that is restarted is another, and has what it used since 
   auto pod = ticks.tick();
   REQUIRE(pod);
   CHECK(used_by(*pod) == UsedBy{{short_container_id(1), 40'000},
-                                {short_container_id(2), 20'000}});  // what the pod gained beyond the living
+                                {short_container_id(2), 20'000}});  // the pod's increase minus the living containers'
   set_usage(tree, kPodDir, 170'000);
   set_usage(tree, container_dir(2), 30'000);
   pod = ticks.tick();
@@ -99,7 +99,7 @@ TEST_CASE("a container that is restarted is another, and has what it used since 
   CHECK(used_by(*pod) == UsedBy{{short_container_id(2), 10'000}});
 }
 
-TEST_CASE("a pod that ended with its containers gives them what it still used, as they used it before") {
+TEST_CASE("the remaining usage of a pod that ended is divided among its containers in their earlier proportions") {
   const Tree tree;
   set_usage(tree, kPodParent, 0);
   set_usage(tree, kPodDir, 0);
@@ -122,7 +122,7 @@ TEST_CASE("a pod that ended with its containers gives them what it still used, a
   CHECK(used_by(*pod) == UsedBy{{short_container_id(1), 30'000}, {short_container_id(2), 10'000}});
 }
 
-TEST_CASE("a pod whose one cgroup is a container's is that container's") {
+TEST_CASE("a pod whose only cgroup is a container's has that container") {
   const Tree tree;
   const std::string dir =
       "system.slice/kubepods-burstable-pod11111111_2222_3333_4444_000000000001.slice:cri-containerd:" +
@@ -136,7 +136,7 @@ TEST_CASE("a pod whose one cgroup is a container's is that container's") {
   CHECK(used_by(*pod) == UsedBy{{short_container_id(7), 9000}});
 }
 
-TEST_CASE("a service's cgroups below are no containers") {
+TEST_CASE("cgroups below a service are not containers") {
   const Tree tree;
   set_usage(tree, "system.slice/docker.service", 0);
   set_usage(tree, "system.slice/docker.service/" + container_id_of(1), 0);
@@ -148,7 +148,7 @@ TEST_CASE("a service's cgroups below are no containers") {
   for (const WorkloadValues& each : ticks.readings.workloads) CHECK(each.containers.empty());
 }
 
-TEST_CASE("whatever counters say, containers have at most what their pod used, and all of it where one ended") {
+TEST_CASE("for any counters, containers have at most their pod's usage, and all of it if one has ended") {
   CHECK(rc::check([] {
     std::vector<std::string> ids;
     const auto count = *rc::gen::inRange<std::size_t>(0, 90);
@@ -176,15 +176,15 @@ TEST_CASE("whatever counters say, containers have at most what their pod used, a
   }));
 }
 
-TEST_CASE("over days of restarts and ends containers and rest are the pod, to the microsecond and the microjoule") {
+TEST_CASE("over days of restarts and ends, containers and rest add up to the pod to the microsecond and microjoule") {
   CHECK(rc::check([] {
     const Tree tree;
     CgroupTreeOptions options;
     options.full_every = 1;
     PodTicks ticks(tree, options);
     Attributor attributor;
-    std::uint64_t pod_us = 0;                     // its counter
-    std::map<int, std::uint64_t> living{{1, 0}};  // containers and theirs
+    std::uint64_t pod_us = 0;                     // the pod's counter
+    std::map<int, std::uint64_t> living{{1, 0}};  // living containers and their counters
     int next = 2;
     std::map<std::string, std::uint64_t> truth_us, reported_us;  // over all ticks
     std::uint64_t pod_reported_us = 0, pod_uj = 0, containers_uj = 0, rest_uj = 0;
@@ -225,7 +225,7 @@ TEST_CASE("over days of restarts and ends containers and rest are the pod, to th
       containers_uj += sum_uj;
       rest_uj += pod->energy_uj.value() - sum_uj;
     }
-    // Each microsecond was some container's, one of those that ended included, and was told once.
+    // Each microsecond belongs to one container, possibly an ended one, and was reported once.
     RC_ASSERT(pod_reported_us == pod_us);
     std::erase_if(truth_us, [](const auto& each) { return each.second == 0; });
     RC_ASSERT(reported_us == truth_us);
@@ -233,7 +233,7 @@ TEST_CASE("over days of restarts and ends containers and rest are the pod, to th
   }));
 }
 
-TEST_CASE("a pod's joules go to its containers as its CPU time does, and what none of them used stays the pod's") {
+TEST_CASE("a pod's energy goes to its containers by CPU time, and the rest stays the pod's") {
   Attributor attributor;
   WorkloadValues pod;
   pod.cpu_usage_us = 1000;

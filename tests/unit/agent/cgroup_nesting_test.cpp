@@ -1,4 +1,4 @@
-// cgroup_nesting: a workload that holds others has what they do not have, and nothing is lost or counted twice.
+// cgroup_nesting: a workload that contains others has only its own usage, and nothing is lost or counted twice.
 #include "agent/collect/cgroup_nesting.hpp"
 
 #include <doctest/doctest.h>
@@ -34,7 +34,7 @@ void used(const Tree& tree, const std::string& dir, std::uint64_t usage_us) {
   tree.put(dir + (dir.empty() ? "cpu.stat" : "/cpu.stat"), "usage_usec " + std::to_string(usage_us) + "\n");
 }
 
-// A tick of a second each.
+// Ticks of one second.
 struct NestedTicks {
   explicit NestedTicks(const Tree& tree)
       : collector(CgroupTree::open_(std::move(*Dir::open_(tree.path())), options())) {}
@@ -58,7 +58,7 @@ struct NestedTicks {
   std::vector<char> scratch = std::vector<char>(4096);
 };
 
-// A cgroup whose counter has what its processes used, and what ended children used.
+// A cgroup whose counter includes its own processes and its ended children.
 struct Group {
   std::string dir;
   std::uint64_t own_us = 0, ended_us = 0;
@@ -92,7 +92,7 @@ struct Group {
 };
 }  // namespace
 
-TEST_CASE("a pod in which a cluster runs has what the pods of that cluster do not have") {
+TEST_CASE("a pod that runs a cluster has its usage without that of the cluster's pods") {
   const Tree tree;
   const auto at = [&](std::uint64_t n) {
     used(tree, "", 1'000'000 * n);
@@ -116,12 +116,12 @@ TEST_CASE("a pod in which a cluster runs has what the pods of that cluster do no
   CHECK(outer->cpu_usage_us == 500'000U);
   CHECK(inner->cpu_usage_us == 100'000U);
   CHECK((outer->kind == WorkloadKind::pod));
-  CHECK((inner->kind == WorkloadKind::other));  // the node's own cluster does not know it
+  CHECK((inner->kind == WorkloadKind::other));  // unknown to the node's own cluster
   REQUIRE(outer->containers.size() == 1);
   CHECK(outer->containers[0].cpu_usage_us == 500'000U);
   CHECK(inner->containers.empty());
 
-  // The cluster within ends: what it still used is its pod's, and the rest the outer pod's.
+  // The inner cluster ends: its remaining usage is its pod's, and the rest the outer pod's.
   tree.remove(kInnerDir);
   used(tree, kKubeletDir, 230'000);
   used(tree, kCiDir + "/dind", 230'000);
@@ -134,8 +134,7 @@ TEST_CASE("a pod in which a cluster runs has what the pods of that cluster do no
   CHECK(ticks.find(kOuterUid, true) == nullptr);
 }
 
-TEST_CASE(
-    "bytes of disks of a pod are those that pods within it do not have; memory and processes are the whole cgroup's") {
+TEST_CASE("a pod's disk bytes exclude those of pods within it; its memory and processes are the whole cgroup's") {
   const Tree tree;
   const auto put = [&](const std::string& dir, int memory, int pids, int bytes) {
     tree.put(dir + "/memory.current", std::to_string(memory) + "\n");
@@ -160,16 +159,16 @@ TEST_CASE(
     }
   }
   CHECK(ticks.find(kInnerUid)->memory_bytes == 3200U);
-  CHECK(ticks.find(kOuterUid)->memory_bytes == 8000U);  // its limit and request are for all of it
+  CHECK(ticks.find(kOuterUid)->memory_bytes == 8000U);  // its limit and request cover all of it
   CHECK(ticks.find(kOuterUid)->pids == 9U);
-  // Slow files are read every few seconds, at different times: no byte is counted twice, whichever is read first.
+  // Slow files are read every few seconds at different times: no byte is counted twice, whichever is read first.
   CHECK(read_bytes <= 11'000);
   CHECK(read_bytes >= 5'000);
   CHECK(written_bytes == 2 * read_bytes);
   CHECK(outer_read <= read_bytes);
 }
 
-TEST_CASE("a pod of Kata within a pod owns its sandbox, not the pod around it") {
+TEST_CASE("a Kata pod within a pod owns its sandbox; the outer pod does not") {
   const std::string sandbox(64, 'd');
   const Tree tree;
   const auto at = [&](std::uint64_t n) {
@@ -192,8 +191,7 @@ TEST_CASE("a pod of Kata within a pod owns its sandbox, not the pod around it") 
   CHECK(ticks.find(kOuterUid)->cpu_usage_us == 190'000U);
 }
 
-TEST_CASE(
-    "whatever comes and goes within workloads, each microsecond is one workload's, and the outer one's are its own") {
+TEST_CASE("for any nested workloads, each microsecond belongs to one workload, and the outer one has only its own") {
   CHECK(rc::check([] {
     const Tree tree;
     Group top;
@@ -254,7 +252,7 @@ TEST_CASE(
   }));
 }
 
-TEST_CASE("what an inner workload's counter shows before the outer one's does is taken off later, not counted twice") {
+TEST_CASE("usage that an inner counter shows before the outer one is subtracted later and not counted twice") {
   const Tree tree;
   const auto at = [&](std::uint64_t outer_us, std::uint64_t inner_us) {
     used(tree, kOuterDir, outer_us);

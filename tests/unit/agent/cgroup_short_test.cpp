@@ -28,20 +28,20 @@ struct Rig {
   Dir top;
   CgroupTree tree;
 };
-constexpr std::uint64_t kFirst = 1ull << 60;  // no inode of the rig's
+constexpr std::uint64_t kFirst = 1ull << 60;  // not an inode of the rig
 }  // namespace
 
-TEST_CASE("what came and went is a root by its names, below the nearest cgroup that lives") {
+TEST_CASE("a short-lived cgroup is a root by its name, below the nearest living cgroup") {
   Rig rig;
   const std::vector<EndedCgroup> ended{
       {kFirst + 3, kFirst + 2, "inner"},                       // below the pod
       {kFirst + 2, rig.id("kubepods"), kShortPod},             // the pod
       {kFirst + 4, rig.id("system.slice"), "brief.service"},   // a unit
-      {kFirst + 6, kFirst + 5, "late.service"},                // a unit below a slice that went too
+      {kFirst + 6, kFirst + 5, "late.service"},                // a unit below a slice that also ended
       {kFirst + 5, rig.id("system.slice"), "system-a.slice"},  //
       {kFirst + 7, rig.id("system.slice/old.service"), "x"},   // of a living root
-      {kFirst + 8, kFirst + 99, "lost.service"},               // whose parent nobody knows
-      {rig.id("system.slice/old.service"), rig.id("system.slice"), "old.service"},  // not left the tree yet
+      {kFirst + 8, kFirst + 99, "lost.service"},               // its parent is unknown
+      {rig.id("system.slice/old.service"), rig.id("system.slice"), "old.service"},  // still in the tree
   };
   const auto found = find_short_lived(rig.tree, ended);
   std::map<std::string, const ShortLived*> by_path;
@@ -59,19 +59,19 @@ TEST_CASE("what came and went is a root by its names, below the nearest cgroup t
   CHECK(by_path["/system.slice/system-a.slice/late.service"]->anchor->path == "/system.slice");
 }
 
-TEST_CASE("what the tree knew and dropped did not come and go, nor what was below it") {
+TEST_CASE("a cgroup that the tree has dropped is not short-lived, and neither is one below it") {
   Rig rig;
   const auto old = rig.id("system.slice/old.service");
   std::filesystem::remove(rig.files.path() + std::string("/system.slice/old.service"));
   REQUIRE(rig.tree.refresh());
   const std::vector<EndedCgroup> ended{{kFirst, old, "x"}, {old, rig.id("system.slice"), "old.service"}};
   CHECK(find_short_lived(rig.tree, ended).empty());
-  rig.tree.refresh();  // the removal may be told late
+  rig.tree.refresh();  // the removal may be reported late
   CHECK(find_short_lived(rig.tree, std::vector<EndedCgroup>{{old, rig.id("system.slice"), "old.service"}}).empty());
 }
 
-TEST_CASE("what the short-lived are given is their time on CPU, and never more than is left") {
-  rc::check([](const std::vector<std::uint32_t>& used_us, std::uint32_t left_us) {
+TEST_CASE("short-lived cgroups get their time on CPU, and together at most what is left") {
+  CHECK(rc::check([](const std::vector<std::uint32_t>& used_us, std::uint32_t left_us) {
     std::vector<ShortLived> below(used_us.size());
     for (std::size_t i = 0; i < below.size(); ++i) below[i].members = {i};
     ShortLivedSources sources;
@@ -86,10 +86,10 @@ TEST_CASE("what the short-lived are given is their time on CPU, and never more t
     RC_ASSERT(sum == std::min<std::uint64_t>(left_us, wanted));
     if (wanted <= left_us)
       for (std::size_t i = 0; i < below.size(); ++i) RC_ASSERT(*below[i].usage_us == used_us[i]);
-  });
+  }));
 }
 
-TEST_CASE("without a count of time on CPU, one alone has what is left, and several have nothing made up for them") {
+TEST_CASE("without a count of time on CPU, a single one gets what is left, and several get nothing") {
   std::vector<ShortLived> one(1), two(2);
   CHECK(settle_short_lived(one, 500, true, {}) == 500);
   CHECK(one[0].usage_us == 500);

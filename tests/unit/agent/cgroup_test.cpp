@@ -24,7 +24,7 @@ void use(const Tree& tree, const std::string& dir, std::uint64_t usage_us) {
   tree.put(dir + "/cpu.stat", "usage_usec " + std::to_string(usage_us) + "\nuser_usec 0\nsystem_usec 0\n");
 }
 
-// One more tick of a second on a manual clock.
+// Ticks of one second on a manual clock.
 struct Collector {
   explicit Collector(const Tree& tree, CgroupTreeOptions options = {})
       : collector(CgroupTree::open_(std::move(*Dir::open_(tree.path())), std::move(options))) {}
@@ -50,7 +50,7 @@ struct Collector {
 };
 }  // namespace
 
-TEST_CASE("the first sight of what was already there gives counters but no use; the second gives both") {
+TEST_CASE("the first reading of an existing cgroup gives counters without usage; the second gives both") {
   const Tree tree;
   use(tree, pod_dir(1), 5'000'000);
   tree.put(pod_dir(1) + "/memory.current", "4096\n");
@@ -93,13 +93,13 @@ TEST_CASE("files that the kernel does not offer leave their values absent") {
   CHECK_FALSE(pod->raw.io.has_value());
 }
 
-TEST_CASE("a cgroup that is born within the interval counts from its birth, unless its counter cannot have") {
+TEST_CASE("a cgroup that is created within the interval counts from its creation, unless its counter is impossible") {
   const Tree tree;
   use(tree, pod_dir(1), 0);
   Collector c(tree);
   c.tick();
   use(tree, pod_dir(2), 30'000);
-  use(tree, pod_dir(3), 60'000'000);  // a minute within a second on four cores
+  use(tree, pod_dir(3), 60'000'000);  // a minute of CPU time within a second on four cores
   c.tick();
   REQUIRE(c.find(uid(2)).has_value());
   CHECK(*c.find(uid(2))->values.cpu_usage_us == 30'000);
@@ -107,15 +107,15 @@ TEST_CASE("a cgroup that is born within the interval counts from its birth, unle
   CHECK_FALSE(c.find(uid(3))->values.cpu_usage_us.has_value());
 }
 
-TEST_CASE("a cgroup recreated under its old path is another: the old one ends and no rate spans the two") {
+TEST_CASE("a cgroup recreated under its old path is a new one: the old one ends and no rate spans both") {
   const Tree tree;
   use(tree, pod_dir(1), 9'000'000);
   CgroupTreeOptions options;
-  options.full_every = 1;  // only the kernel tells a kept descriptor that its directory is gone
+  options.full_every = 1;  // a kept descriptor learns of its removed directory only from the kernel
   Collector c(tree, options);
   c.tick();
   const auto old_id = c.find(uid(1))->values.cgroup_id;
-  use(tree, "new", 20'000);  // made before the old one goes, so that the inode is not used again
+  use(tree, "new", 20'000);  // created before the old one is removed, so that the inode differs
   tree.remove(pod_dir(1));
   std::filesystem::rename(std::filesystem::path(tree.path()) / "new", std::filesystem::path(tree.path()) / pod_dir(1));
   c.tick();
@@ -132,7 +132,7 @@ TEST_CASE("a cgroup recreated under its old path is another: the old one ends an
   CHECK_FALSE(c.find(uid(1), true).has_value());
 }
 
-TEST_CASE("a workload that ended keeps what its parent counted beyond the living") {
+TEST_CASE("an ended workload gets what its parent counted beyond the living ones") {
   const Tree tree;
   use(tree, kBurstable, 10'000'000);
   use(tree, pod_dir(1), 4'000'000);
@@ -147,13 +147,13 @@ TEST_CASE("a workload that ended keeps what its parent counted beyond the living
   const auto ended = c.find(uid(2), true);
   REQUIRE(ended.has_value());
   CHECK(*ended->values.cpu_usage_us == 400'000);
-  CHECK(*ended->values.memory_bytes == 777);  // its last
+  CHECK(*ended->values.memory_bytes == 777);  // the last value
   CHECK(*c.find(uid(1))->values.cpu_usage_us == 100'000);
   c.tick();
   CHECK_FALSE(c.find(uid(2), true).has_value());
 }
 
-TEST_CASE("what several that ended together used is split exactly, as they used it before") {
+TEST_CASE("usage of several that ended together is divided exactly in their earlier proportions") {
   const Tree tree;
   use(tree, kBurstable, 0);
   use(tree, pod_dir(1), 0);
@@ -173,13 +173,13 @@ TEST_CASE("what several that ended together used is split exactly, as they used 
   CHECK(first > 2 * second);
 }
 
-TEST_CASE("usage reported as a dead sibling's is not reported again as a newborn's, as far as their parent shows") {
+TEST_CASE("usage reported for an ended sibling is not reported again for a new one, as far as their parent shows") {
   const Tree tree;
   use(tree, kBurstable, 1'000'000);
   use(tree, pod_dir(1), 1'000'000);
   Collector c(tree);
   c.tick();
-  // Pod 1 went; pod 2 came after its parent was listed, and worked before its parent was read.
+  // Pod 1 ended; pod 2 started after its parent was listed, and ran before its parent was read.
   use(tree, kBurstable, 1'300'000);
   tree.remove(pod_dir(1));
   c.tick();
@@ -228,7 +228,7 @@ TEST_CASE("slow files are read every five seconds; I/O in between is reported on
   CHECK(high == 210);
 }
 
-TEST_CASE("throttled time is reported over the interval where the controller is on") {
+TEST_CASE("throttled time is reported for the interval if the controller is enabled") {
   const Tree tree;
   const auto put = [&](int throttled) {
     tree.put(pod_dir(1) + "/cpu.stat",
@@ -245,8 +245,8 @@ TEST_CASE("throttled time is reported over the interval where the controller is 
   CHECK_FALSE(c.find(uid(2))->values.cpu_throttled_us.has_value());
 }
 
-TEST_CASE("a pod is throttled by the limits of its containers, too, of those that come as well") {
-  // Containers that are told apart from their pod, and cgroups that are not.
+TEST_CASE("a pod's throttling includes that of its containers, also of new ones") {
+  // Containers that are reported separately, and cgroups that are not.
   for (const std::string& id : {std::string("a"), std::string(64, 'a')}) {
     CAPTURE(id);
     const Tree tree;
@@ -277,7 +277,7 @@ TEST_CASE("a pod is throttled by the limits of its containers, too, of those tha
   }
 }
 
-TEST_CASE("a unit in which pods run has what they do not use, and stays a workload as they come and go") {
+TEST_CASE("a unit that contains pods has its usage without theirs, and stays a workload as they start and end") {
   const Tree tree;
   const std::string unit = "system.slice/kind.service",
                     pod = unit + "/kubepods/pod11111111-2222-3333-4444-000000000001";
@@ -294,7 +294,7 @@ TEST_CASE("a unit in which pods run has what they do not use, and stays a worklo
   c.tick();
   CHECK(c.find("kind.service")->values.cpu_usage_us == 70'000U);
   CHECK(c.find(uid(1))->values.cpu_usage_us == 30'000U);
-  CHECK((c.find(uid(1))->values.kind == WorkloadKind::pod));  // no other pod is around it
+  CHECK((c.find(uid(1))->values.kind == WorkloadKind::pod));  // not within another pod
   tree.remove(pod);
   use(tree, unit + "/kubepods", 40'000);
   use(tree, unit, 150'100);
@@ -305,7 +305,7 @@ TEST_CASE("a unit in which pods run has what they do not use, and stays a worklo
   CHECK_FALSE(c.find("kind.service", true).has_value());
 }
 
-TEST_CASE("containers belong to their pod, and units to the outermost unit; a pod is a workload wherever it is") {
+TEST_CASE("containers belong to their pod and units to the outermost unit; a pod is a workload at any depth") {
   const std::string id(64, 'a');
   const std::string outer = "kubepods/pod11111111-2222-3333-4444-000000000009";
   const std::string inner = outer + "/" + id + "/kubelet/kubepods/pod11111111-2222-3333-4444-000000000008";
@@ -327,7 +327,7 @@ TEST_CASE("containers belong to their pod, and units to the outermost unit; a po
                                           "11111111-2222-3333-4444-000000000009", id, "ssh.service"});
 }
 
-TEST_CASE("what a sandbox of Kata uses outside its pod's cgroup is the pod's, in whatever order the two come") {
+TEST_CASE("usage of a Kata sandbox outside its pod's cgroup is the pod's, whichever appears first") {
   const std::string sandbox(64, 'd'), other(64, 'e');
   for (const std::string& name :
        {"cri-containerd-" + sandbox + ".scope", "kata_" + sandbox, "kata_cri-containerd-" + sandbox + ".scope"}) {
@@ -349,11 +349,11 @@ TEST_CASE("what a sandbox of Kata uses outside its pod's cgroup is the pod's, in
       if (one.name == uid(1)) of_pod_us += one.cpu_usage_us.value_or(0);
     CHECK(of_pod_us == 1'000'000);
     CHECK_FALSE(c.find(sandbox).has_value());
-    CHECK(c.find(other)->values.kind == WorkloadKind::other);  // no pod has such a sandbox
+    CHECK(c.find(other)->values.kind == WorkloadKind::other);  // no pod has this sandbox
   }
 }
 
-TEST_CASE("children of a configured path are pods by their names") {
+TEST_CASE("children of a configured path are pods, named by their directory") {
   const Tree tree;
   use(tree, "jobs/render-7", 1);
   CgroupTreeOptions options;
@@ -364,7 +364,7 @@ TEST_CASE("children of a configured path are pods by their names") {
   CHECK(c.find("render-7")->values.kind == WorkloadKind::pod);
 }
 
-TEST_CASE("running out of descriptors ends no workload, is reported, and is over when they are back") {
+TEST_CASE("running out of descriptors ends no workload, is reported, and ends when descriptors are available again") {
   const Tree tree;
   use(tree, pod_dir(1), 100);
   CgroupTreeOptions options;
@@ -387,13 +387,13 @@ TEST_CASE("running out of descriptors ends no workload, is reported, and is over
   CHECK(c.collector.tree().truncated());
   CHECK_FALSE(c.find(uid(1), true).has_value());
   REQUIRE(c.find(uid(1)).has_value());
-  CHECK(c.find(uid(1))->values.cpu_usage_us == 200);  // kept descriptors still read
+  CHECK(c.find(uid(1))->values.cpu_usage_us == 200);  // kept descriptors still work
   c.tick();
   CHECK_FALSE(c.collector.tree().truncated());
   CHECK(c.find(uid(2)).has_value());
 }
 
-TEST_CASE("a name that is not UTF-8 is made so, or the controller would refuse every batch with it") {
+TEST_CASE("a name that is not UTF-8 is made valid, because the controller would refuse every batch with it") {
   const Tree tree;
   use(tree, "app-\xff\xfe.scope", 100);
   Collector c(tree);
@@ -401,7 +401,7 @@ TEST_CASE("a name that is not UTF-8 is made so, or the controller would refuse e
   CHECK(c.find("app-??.scope").has_value());
 }
 
-TEST_CASE("a tree beyond its bound is cut and says so") {
+TEST_CASE("a tree above its limit is truncated and reported") {
   const Tree tree;
   for (int i = 0; i < 10; ++i) use(tree, "jobs/j" + std::to_string(i), 1);
   CgroupTreeOptions options;
@@ -425,7 +425,7 @@ TEST_CASE("the lines of cpu.stat, memory.stat and memory.events are found by the
   CHECK_FALSE(events.oom_kills.has_value());
 }
 
-TEST_CASE("io.stat lines that are malformed count nothing, and garbage is no harm") {
+TEST_CASE("malformed io.stat lines count nothing, and garbage is harmless") {
   CHECK(parse_io_stat("8:0 rbytes=x wbytes=1\n8:1 rbytes=2 wbytes=3\n8:2\n").read_bytes == 2);
   CHECK(parse_io_stat("").write_bytes == 0);
   CHECK(rc::check([](const std::string& text) { parse_io_stat("8:0 rbytes=" + text + " wbytes=1"); }));

@@ -14,7 +14,7 @@ using agent::test::Tree;
 namespace {
 const std::string kTreePod = "kubepods/pod11111111-2222-3333-4444-000000000001";
 
-// What a sweep would tell of these directories: parents first, ids are inodes.
+// Returns the records of a sweep over these directories: parents first, ids are inodes.
 struct Sweep {
   explicit Sweep(const Tree& t) : tree(t), top(std::move(*Dir::open_(t.path()))) {}
   std::uint64_t id(const std::string& path) const { return *top.inode_of(path); }
@@ -50,7 +50,7 @@ std::vector<std::string> paths_of(const CgroupTree& tree) {
 }
 }  // namespace
 
-TEST_CASE("a sweep's ids are the tree: names are looked up for the new ones, and the dead leave with their roots") {
+TEST_CASE("a sweep's ids form the tree: names are read for new ones, and ended ones leave with their roots") {
   const Tree files;
   make(files, kTreePod + "/one");
   make(files, "system.slice/a\\x2db.service");
@@ -64,7 +64,7 @@ TEST_CASE("a sweep's ids are the tree: names are looked up for the new ones, and
   CHECK(tree.order()[2]->is_root);
   CHECK_FALSE(tree.order()[3]->is_root);
   CHECK(tree.order()[5]->is_root);
-  CHECK_FALSE(tree.order()[2]->born);  // it was there at the start
+  CHECK_FALSE(tree.order()[2]->born);  // existed at the start
   CHECK_FALSE(tree.refresh(sweep.of(before)));
 
   tree.order()[5]->root = std::make_unique<CgroupRoot>();
@@ -84,7 +84,7 @@ TEST_CASE("a sweep's ids are the tree: names are looked up for the new ones, and
   CHECK_FALSE(tree.order()[4]->born);
 }
 
-TEST_CASE("a whole slice that goes leaves its workload roots with the nearest parent that stays") {
+TEST_CASE("a removed slice leaves its workload roots to the nearest remaining parent") {
   const Tree files;
   make(files, "user.slice/user-1.slice/session-1.scope");
   const Sweep sweep(files);
@@ -101,7 +101,7 @@ TEST_CASE("a whole slice that goes leaves its workload roots with the nearest pa
 TEST_CASE("the same path with another id is another cgroup") {
   const Tree files;
   make(files, "system.slice/x.service");
-  make(files, "kept");  // so that the inode is not used again
+  make(files, "kept");  // so that the inode differs
   const Sweep sweep(files);
   CgroupTree tree = open_tree(files);
   tree.refresh(sweep.of({"system.slice", "system.slice/x.service"}));
@@ -116,7 +116,7 @@ TEST_CASE("the same path with another id is another cgroup") {
   CHECK(tree.order()[1]->dead[0].id == old_id);
 }
 
-TEST_CASE("a cgroup that went between sweep and listing has no name; those below it are left alone") {
+TEST_CASE("a cgroup that is removed between sweep and listing has no name; those below it are ignored") {
   const Tree files;
   make(files, "system.slice/x.service/inner");
   const Sweep sweep(files);
@@ -128,7 +128,7 @@ TEST_CASE("a cgroup that went between sweep and listing has no name; those below
   CHECK(tree.size() == 2);
 }
 
-TEST_CASE("a swept tree beyond its bound is cut, says so, and is whole once there is room") {
+TEST_CASE("a swept tree above its limit is truncated, reported, and complete once there is room") {
   const Tree files;
   std::vector<std::string> paths{"jobs"};
   make(files, "jobs");
@@ -149,7 +149,7 @@ TEST_CASE("a swept tree beyond its bound is cut, says so, and is whole once ther
   CHECK(tree.size() == 5);
 }
 
-TEST_CASE("a tree that was swept goes on from the directories when the sweep is lost, with the cgroups it knew") {
+TEST_CASE("a swept tree continues from the directories when the sweep is lost, with the known cgroups") {
   const Tree files;
   make(files, "system.slice/x.service");
   const Sweep sweep(files);

@@ -58,7 +58,7 @@ AgentConfig config_below(const Tree& tree) {
 }
 }  // namespace
 
-TEST_CASE("I/O of cgroup v1 sums devices and leaves stacked ones out") {
+TEST_CASE("I/O of cgroup v1 sums devices and excludes stacked ones") {
   const std::string text =
       "8:0 Read 4096\n8:0 Write 512\n8:0 Sync 4608\n8:0 Async 0\n8:0 Discard 7\n8:0 Total 4608\n"
       "253:0 Read 4096\n253:0 Write 0\n259:1 Read 1000\n259:1 Write torn\nTotal 9704\n";
@@ -119,7 +119,7 @@ TEST_CASE("throttling in cgroup v1 is read from the line in nanoseconds") {
   CHECK_FALSE(parse_throttled_us_v1("throttled_time -1\n").has_value());
 }
 
-TEST_CASE("pods of a hybrid machine are throttled by the limits of cgroup v1, of the pod and of its containers") {
+TEST_CASE("pods of a hybrid machine are throttled by the cgroup v1 limits of the pod and of its containers") {
   const Tree tree;
   lay_out_hybrid_node(tree);
   const std::string pod = "af691726-2413-4211-a9c8-b135dfa3afbb", path = "kubepods/burstable/pod" + pod;
@@ -150,7 +150,7 @@ TEST_CASE("pods of a hybrid machine are throttled by the limits of cgroup v1, of
   CHECK_FALSE(throttled("672b867c-ff6c-4f09-b771-9f747cb698e2").has_value());  // the captured tree has no such file
 }
 
-TEST_CASE("without hierarchies of cgroup v1 nothing is read from them") {
+TEST_CASE("without cgroup v1 hierarchies no v1 file is read") {
   const Tree tree{{"proc/self/mountinfo", "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"},
                   {"sys/fs/cgroup/cpu.stat", "usage_usec 1\n"}};
   CHECK_FALSE(CgroupV1::open_(Roots::below(tree.path())).has_value());
@@ -178,8 +178,8 @@ TEST_CASE("a nested node reports its own cgroup, not the machine") {
   CHECK(*sampler->tick().record.node.memory_total_bytes == 4294967296);
 }
 
-TEST_CASE("the sum of nested nodes is the machine") {
-  // Three nodes with all of a machine's usage between them.
+TEST_CASE("nested nodes add up to the machine") {
+  // Three nodes that together have all of a machine's usage.
   std::uint64_t sum = 0;
   for (const std::uint64_t us : {700'000U, 250'000U, 50'000U}) {
     const Tree tree{{"proc/self/mountinfo", "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"},

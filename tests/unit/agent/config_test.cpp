@@ -10,7 +10,7 @@
 using namespace wattle;
 using namespace wattle::agent;
 
-TEST_CASE("a full configuration is read as it is written") {
+TEST_CASE("a full configuration is parsed as written") {
   const auto config = parse_config(R"(
 node: worker-1
 tick: 250ms
@@ -60,7 +60,7 @@ log: {level: debug}
   CHECK(config->log_level == LogLevel::debug);
 }
 
-TEST_CASE("an empty configuration is this host at one tick a second") {
+TEST_CASE("an empty configuration means this host at one tick a second") {
   const auto config = parse_config("{}", "agent.yaml");
   REQUIRE(config.has_value());
   CHECK(config->node == host_name());
@@ -70,7 +70,7 @@ TEST_CASE("an empty configuration is this host at one tick a second") {
   CHECK(config->roots.own_proc());
 }
 
-TEST_CASE("a page that others reach has TLS or a token, or is said to be open") {
+TEST_CASE("a page that other hosts reach has TLS or a token, or is explicitly open") {
   const auto reported = [](const std::string& more) {
     const auto config = parse_config("http: {address: 0.0.0.0, port: 9460" + more + "}", "agent.yaml");
     return config ? std::string() : config.error().message();
@@ -80,10 +80,10 @@ TEST_CASE("a page that others reach has TLS or a token, or is said to be open") 
   CHECK(reported(", token_file: /t") == "");
   CHECK(reported(", tls: {certificate: /c, key: /k}") == "");
   CHECK(reported(", tls: {certificate: /c}").find("key") != std::string::npos);
-  CHECK(parse_config("http: {address: 0.0.0.0}", "agent.yaml"));  // without a port nothing listens
+  CHECK(parse_config("http: {address: 0.0.0.0}", "agent.yaml"));  // without a port there is no listener
 }
 
-TEST_CASE("every mistake is named at once") {
+TEST_CASE("all errors are reported at once") {
   const auto config = parse_config(R"(
 tick: 50ms
 nodes: x
@@ -102,7 +102,7 @@ pod_parents: [jobs]
     CHECK_MESSAGE(message.find(part) != std::string::npos, part);
 }
 
-TEST_CASE("a probe that makes no sense is refused with the fix") {
+TEST_CASE("an invalid probe is refused with the fix") {
   const std::pair<const char*, const char*> wrong[] = {
       {"{name: a}", "url"},
       {"{name: a, host: h, port: 7}", "host: unknown key"},
@@ -128,7 +128,7 @@ TEST_CASE("a probe that makes no sense is refused with the fix") {
   }
 }
 
-TEST_CASE("an incarnation rises at each start, whatever becomes of clock and file") {
+TEST_CASE("an incarnation rises at each start, whatever happens to clock and file") {
   const agent::test::Tree tree;
   const std::string dir = tree.path() + "/state";
   const WallTime now = wall_from_ns(1'000'000'000LL * 1'700'000'000);
@@ -142,7 +142,7 @@ TEST_CASE("an incarnation rises at each start, whatever becomes of clock and fil
   CHECK(next_incarnation(dir, now + std::chrono::seconds(60))->number > first->number + 2);  // the file was lost
 }
 
-TEST_CASE("an incarnation file that is empty, damaged or no file heals, and that is reported") {
+TEST_CASE("an incarnation file that is empty, damaged or not a file is replaced and reported") {
   const agent::test::Tree tree;
   const std::string dir = tree.path() + "/state", path = dir + "/incarnation";
   const WallTime now = wall_from_ns(1'000'000'000LL * 1'700'000'000);
@@ -171,19 +171,19 @@ TEST_CASE("an incarnation file that is empty, damaged or no file heals, and that
   CHECK(blocked.error().message().find("is a directory, not a file") != std::string::npos);
 }
 
-TEST_CASE("a spool is large enough to be of use, or there is none") {
+TEST_CASE("a spool has a useful minimum size, or is disabled") {
   CHECK(parse_config("spool: {max_bytes: 0}", "agent.yaml").value().spool_max_bytes == 0);
   CHECK_FALSE(parse_config("spool: {max_bytes: 1000}", "agent.yaml"));
 }
 
-TEST_CASE("an incarnation is at least what the spool needs") {
+TEST_CASE("an incarnation is at least what the spool requires") {
   const agent::test::Tree tree;
   const WallTime now = wall_from_ns(1'000'000'000LL * 1'700'000'000);
   CHECK(next_incarnation(tree.path() + "/state", now, 1'800'000'000)->number == 1'800'000'000);
   CHECK(next_incarnation(tree.path() + "/state", now)->number == 1'800'000'001);
 }
 
-TEST_CASE("an agent that enrols needs no key files, and shows its token over TLS alone") {
+TEST_CASE("an agent that enrols needs no key files, and sends its token only over TLS") {
   const auto config = [](const std::string& enrol) {
     return parse_config("state_dir: /s\ncontroller: {endpoint: \"tcp://a:7460\", enrol: {" + enrol + "}}\n", "test");
   };
@@ -204,7 +204,7 @@ TEST_CASE("an agent that enrols needs no key files, and shows its token over TLS
   }
 }
 
-TEST_CASE("an actuator gets orders only by ticks that it can wait for, and never to set limits of all") {
+TEST_CASE("an actuator's orders need a tick within its timeout, and never set limits for all workloads") {
   const auto fine = parse_config("provisioning: {socket: /run/s, limits: [a.service]}\n", "f");
   REQUIRE(fine);
   CHECK(fine->provisioning.limits == std::vector<std::string>{"a.service"});
@@ -212,7 +212,7 @@ TEST_CASE("an actuator gets orders only by ticks that it can wait for, and never
   CHECK_FALSE(parse_config("provisioning: {socket: /run/s, level: limits}\n", "f"));
 }
 
-TEST_CASE("the latency of a service is asked for on this machine alone, and every mistake in that is named") {
+TEST_CASE("the latency of a service is read only on this machine, and each error in it is named") {
   const auto with = [](const std::string& source) {
     return parse_config("provisioning: {socket: /run/s, latency: [" + source + "]}\n", "f");
   };

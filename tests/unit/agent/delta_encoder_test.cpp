@@ -21,7 +21,7 @@ WorkloadValues root(std::uint64_t id, std::uint64_t busy) {
   WorkloadValues values;
   values.cgroup_id = id;
   values.kind = WorkloadKind::pod;
-  values.name = "pod-" + std::to_string(id / 2);  // two roots each
+  values.name = "pod-" + std::to_string(id / 2);  // two roots per pod
   values.cpu_usage_us = busy;
   values.energy_uj = busy * 3;
   values.memory_bytes = 4096 + id;
@@ -46,7 +46,7 @@ Record whole(std::uint64_t seq, const KnownRoots& roots) {
   return record;
 }
 
-// What a listener that hears every record makes of them, root by root.
+// The state of a receiver of every record, root by root.
 class Listener {
  public:
   void hear(const std::vector<Record>& records) {
@@ -73,7 +73,7 @@ class Listener {
       }
     }
   }
-  // Those that ended are told once.
+  // Ended roots are returned once.
   KnownRoots take() {
     const KnownRoots now = known_;
     std::erase_if(known_, [](const auto& item) { return item.second.ended; });
@@ -100,14 +100,14 @@ struct ChangeOne {
   void operator()(const char*, KernelValues& value) { wire::fields(*this, value); }
   void operator()(const char*, bool& ended) { ended = at++ == which; }
   template <class T>
-  void operator()(const char*, T&) {}  // whose it is
+  void operator()(const char*, T&) {}  // the owner
 };
 [[maybe_unused]] std::ostream& operator<<(std::ostream& out, const Change& change) {
   return out << change.id << ':' << change.busy << ':' << change.kind;
 }
 }  // namespace
 
-TEST_CASE("a receiver of every record knows every root of every interval, whatever was left out or split") {
+TEST_CASE("a receiver of every record knows every root of every interval, whatever was omitted or split") {
   CHECK(rc::check([] {
     const auto most_bytes = *rc::gen::element<std::size_t>(400, 2000, 1 << 20);
     const auto ticks = *rc::gen::container<std::vector<std::vector<Change>>>(rc::gen::container<std::vector<Change>>(
@@ -121,7 +121,7 @@ TEST_CASE("a receiver of every record knows every root of every interval, whatev
       for (auto& [id, values] : roots) values = at_rest(values);
       for (const Change& change : changes) {
         if (change.kind == 0) {
-          roots.erase(change.id);  // without a last word
+          roots.erase(change.id);  // without a final record
         } else if (change.kind == 1 && roots.contains(change.id)) {
           roots[change.id].ended = true;
         } else if (change.kind == 2 && roots.contains(change.id)) {
@@ -139,7 +139,7 @@ TEST_CASE("a receiver of every record knows every root of every interval, whatev
   }));
 }
 
-TEST_CASE("only what did something or changed is listed, and all at the start, every 60th time and when asked") {
+TEST_CASE("only active or changed roots are listed; all at the start, every 60th time and on request") {
   DeltaEncoder thinner;
   KnownRoots roots;
   for (std::uint64_t id = 0; id < 100; ++id) roots[id] = root(id, 0);
@@ -149,13 +149,13 @@ TEST_CASE("only what did something or changed is listed, and all at the start, e
   CHECK(quiet.front().partial);
   CHECK(quiet.front().workloads.empty());
   CHECK(quiet.front().node.cpu_used_cores == 2.0);
-  roots[7] = root(7, 10);  // and 6 is of the same pod
+  roots[7] = root(7, 10);  // 6 belongs to the same pod
   CHECK(thinner.thin(whole(3, roots)).front().workloads.size() == 2);
-  for (auto& [id, values] : roots) values.io_read_bytes = values.memory_oom_kills = 0;  // told now and then
+  for (auto& [id, values] : roots) values.io_read_bytes = values.memory_oom_kills = 0;  // reported only now and then
   roots[7] = at_rest(roots[7]);
   roots[9].io_read_bytes = 512;
   const auto reads = thinner.thin(whole(4, roots));
-  CHECK(reads.front().workloads.size() == 2);  // 9 read, and 8 is of the same pod; 7 came to rest, which needs no word
+  CHECK(reads.front().workloads.size() == 2);  // 9 read, and 8 is of the same pod; 7 at rest is not reported
   for (auto& [id, values] : roots) values = at_rest(values);
   CHECK(thinner.thin(whole(5, roots)).front().workloads.empty());
   thinner.report_all();
@@ -168,7 +168,7 @@ TEST_CASE("only what did something or changed is listed, and all at the start, e
   CHECK(whole_ones == 2);
 }
 
-TEST_CASE("whatever number of a root changes, the root is listed") {
+TEST_CASE("a change of any number lists the root") {
   for (const bool reported : {false, true}) {
     WorkloadValues resting;
     resting.name = "a";

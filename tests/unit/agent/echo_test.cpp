@@ -7,7 +7,7 @@
 using namespace wattle;
 using namespace wattle::agent;
 
-TEST_CASE("an echo answers its word or the caller's, and nothing longer or stranger") {
+TEST_CASE("an echo returns its own word or the caller's, if that is short and plain") {
   const auto ask = [](const std::string& nonce) { return echo({"GET", "/echo", {{"nonce", nonce}}, ""}); };
   CHECK(echo({"GET", "/echo", {}, ""}).body == "ok\n");
   CHECK(ask("a-Z_9").body == "a-Z_9\n");
@@ -19,7 +19,7 @@ TEST_CASE("an echo answers its word or the caller's, and nothing longer or stran
   }
 }
 
-TEST_CASE("an echo server has the echo and nothing else, and takes no body") {
+TEST_CASE("an echo server serves only the echo, and accepts no body") {
   const Log log = Log::silent();
   auto server = serve_echo("127.0.0.1", 0, log);
   REQUIRE_MESSAGE(server.has_value(), server.error().message());

@@ -21,7 +21,7 @@ DomainEnergy domain(EnergyKind kind, std::optional<std::uint64_t> energy_uj, uns
           kind, kind == EnergyKind::psys ? std::nullopt : std::optional(socket), energy_uj};
 }
 
-// One source after another, as many intervals as are said.
+// Judges readings of several sources over a number of intervals.
 struct Judged {
   void judge(std::vector<std::pair<EnergySource, EnergyReadings>> now, Duration interval = 1s,
              std::optional<double> busy_core_s = 2.0) {
@@ -72,13 +72,12 @@ struct Node {
 };
 }  // namespace
 
-TEST_CASE(
-    "a package that stands still while CPUs work is withheld of every source, and believed again after it moved") {
+TEST_CASE("a package that stands still while CPUs work is withheld for every source, and trusted again once it moves") {
   for (const auto source : {EnergySource::rapl, EnergySource::perf, EnergySource::pcm, EnergySource::hwmon}) {
     Judged one;
     one.judge({{source, {domain(EnergyKind::package, 0)}}});
     CHECK(one.at(0).energy_uj == 0U);
-    CHECK(one.at(0).gap);  // a lower bound, until it is known to stand still
+    CHECK(one.at(0).gap);  // a lower bound until it is known to stand still
     one.judge({{source, {domain(EnergyKind::package, 0)}}});
     CHECK_FALSE(one.at(0).energy_uj);
     CHECK(one.at(0).fault == EnergyFault::still);
@@ -94,9 +93,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE(
-    "a counter of an idle machine, one that steps each second and a graphics processor that is off stand still by "
-    "right") {
+TEST_CASE("counters of an idle machine, of one-second steps and of a GPU that is off may stand still") {
   Judged idle;
   for (int i = 0; i < 100; ++i) idle.judge({{EnergySource::rapl, {domain(EnergyKind::package, 0)}}}, 1s, 0.0);
   CHECK(idle.at(0).energy_uj == 0U);
@@ -116,7 +113,7 @@ TEST_CASE(
   CHECK(off.at(0, 1).energy_uj == 0U);
 }
 
-TEST_CASE("what a part cannot draw is no energy of it") {
+TEST_CASE("energy above the power limit of a part does not count") {
   Judged one;
   one.judge({{EnergySource::perf, {domain(EnergyKind::package, 60'000'000'000)}},
              {EnergySource::hwmon, {domain(EnergyKind::psys, 15'000'000'000)}}});
@@ -127,7 +124,7 @@ TEST_CASE("what a part cannot draw is no energy of it") {
   CHECK(one.at(0).fault == EnergyFault::jump);
 }
 
-TEST_CASE("two sources that disagree grossly are both withheld, and a third shows which is wrong") {
+TEST_CASE("two grossly different sources are both withheld, and a third shows which is wrong") {
   const auto two = [](double one_w, double other_w) {
     Judged judged;
     for (int i = 0; i < 3; ++i)
@@ -138,7 +135,7 @@ TEST_CASE("two sources that disagree grossly are both withheld, and a third show
   };
   CHECK(two(60, 55));
   CHECK(two(60, 32));
-  CHECK(two(4, 1));  // a few watts are within what sources differ by
+  CHECK(two(4, 1));  // sources may differ by a few watts
   CHECK_FALSE(two(60, 20));
   CHECK_FALSE(two(20, 60));
   Judged three;
@@ -169,7 +166,7 @@ TEST_CASE("packages cannot draw more than the whole system") {
   CHECK(fine.at(1).energy_uj == 450'000'000U);
 }
 
-TEST_CASE("a guest whose package stands still is estimated, is reported as a gap, and the findings say why") {
+TEST_CASE("a guest whose package stands still is estimated and reported as a gap, and the findings give the reason") {
   const Tree tree;
   put_zone(tree, "intel-rapl:0", "package-0", 0);
   put_zone(tree, "intel-rapl:0:0", "dram", 1'000'000);
@@ -201,7 +198,7 @@ TEST_CASE("a guest whose package stands still is estimated, is reported as a gap
   CHECK(node.finding("rapl").find("stands still") == std::string::npos);
 }
 
-TEST_CASE("a counter that runs backwards or jumps is a gap with its reason, and the estimate is in its place") {
+TEST_CASE("a counter that runs backwards or jumps is a gap with its reason, and the estimate replaces it") {
   for (const std::uint64_t next : {std::uint64_t{99'000'000}, std::uint64_t{90'000'000'000}}) {
     const Tree tree;
     put_zone(tree, "intel-rapl:0", "package-0", 100'000'000);
@@ -221,19 +218,19 @@ TEST_CASE("a counter that runs backwards or jumps is a gap with its reason, and 
   }
 }
 
-TEST_CASE("a part whose firmware states its limits cannot draw ten times as much") {
+TEST_CASE("a part with limits in its firmware cannot draw ten times as much") {
   const Tree tree;
   put_zone(tree, "intel-rapl:0", "package-0", 0);
   tree.put("sys/class/powercap/intel-rapl:0/constraint_0_max_power_uw", "15000000\n");
   tree.put("sys/class/powercap/intel-rapl:0/constraint_1_max_power_uw", "0\n");
   Node node(tree);
   put_zone(tree, "intel-rapl:0", "package-0", 250'000'000);
-  CHECK_FALSE(node.read(1s).gap);  // a second beside the clock
+  CHECK_FALSE(node.read(1s).gap);  // one second by the clock
   put_zone(tree, "intel-rapl:0", "package-0", 650'000'000);
   CHECK(node.read(1s).gap);
 }
 
-TEST_CASE("whatever the sources report, no reading is raised, and what is withheld has its reason") {
+TEST_CASE("for any reports no reading is raised, and a withheld one has its reason") {
   CHECK(rc::check([] {
     Judged judged;
     const auto ticks = *rc::gen::inRange(1, 30);

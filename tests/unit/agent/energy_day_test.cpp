@@ -1,5 +1,5 @@
-// A day of a machine whose true energy is known: what the meter and the attribution tell is that energy, to the microjoule,
-// outside of what they themselves call a gap or an estimate.
+// A day of a machine with known energy: meter and attribution report that energy to the microjoule, except in intervals
+// marked as a gap or an estimate.
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <rapidcheck.h>
@@ -25,7 +25,7 @@ __extension__ using U128 = unsigned __int128;
 struct Zone {
   const char* id;
   const char* name;
-  std::uint64_t range_uj;  // the ranges of a two-socket Xeon: packages and DRAM differ
+  std::uint64_t range_uj;  // ranges of a two-socket Xeon: packages and DRAM differ
   double max_w;
   std::uint64_t config;
   unsigned cpu;
@@ -59,7 +59,7 @@ class DayMachine {
   }
   bool chance(unsigned percent) { return below(100) < percent; }
 
-  // Everything draws what it likes, and things break and fix.
+  // Every zone draws random power, and sources fail and recover.
   void pass(Duration time) {
     clock.advance(time);
     for (auto& zone : zones_) {
@@ -91,7 +91,7 @@ class DayMachine {
       const auto [event, cpu] = counters_.at(fd);
       for (const auto& zone : zones_) {
         if (zone.config != event || zone.cpu != cpu) continue;
-        // The count that stands for exactly so many microjoules.
+        // The count that represents exactly this many microjoules.
         return static_cast<std::uint64_t>(((static_cast<U128>(zone.true_uj) << 32) + 999'999) / 1'000'000);
       }
       return fail(Errc::not_found, "perf counter", "no such event");
@@ -103,13 +103,13 @@ class DayMachine {
 
  private:
   static std::string path(const Zone& zone) { return "sys/class/powercap/" + std::string(zone.id) + "/"; }
-  // In place through descriptors that stay open: a day is many thousand writes.
+  // Writes in place through open descriptors, because a day has many thousand writes.
   void write() {
     for (std::size_t i = 0; i < zones_.size(); ++i) {
       if (!files_[i].valid())
         files_[i] = Fd(
             ::open((tree_.path() + "/" + path(zones_[i]) + "energy_uj").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
-      // The register holds 0 to its range, then begins at 0.
+      // The register counts from 0 to its range, and then from 0.
       std::string text = broken_ == i ? "EINVAL" : std::to_string(zones_[i].true_uj % zones_[i].range_uj);
       text.resize(20, ' ');
       CHECK(::pwrite(files_[i].get(), text.data(), text.size(), 0) == 20);
@@ -129,7 +129,7 @@ class DayMachine {
 };
 
 struct Day {
-  std::uint64_t reported_uj = 0, true_of_reported_uj = 0;  // of the intervals without a gap or an estimate
+  std::uint64_t reported_uj = 0, true_of_reported_uj = 0;  // of intervals without a gap or an estimate
   unsigned sure = 0, gaps = 0, estimates = 0, restarts = 0, by_perf = 0;
   bool bounds_hold = true, adds_up = true;
 };
@@ -158,7 +158,7 @@ Day live(std::uint64_t seed, Duration length, std::uint64_t longest_s, unsigned 
       continue;
     }
 
-    // Workloads are other ones at each tick: born and ended between two.
+    // Each tick has different workloads, created and ended within it.
     std::vector<std::array<std::uint64_t, 2>> by_package(machine.below(6));
     std::vector<CpuUse> roots;
     for (auto& one : by_package) {
@@ -192,21 +192,21 @@ TEST_CASE("over a day of wraps, restarts, failing zones and dying sources no jou
   CHECK(day.reported_uj == day.true_of_reported_uj);
   CHECK(day.adds_up);
   CHECK(day.bounds_hold);
-  CHECK(day.reported_uj > 10'000'000'000'000);  // the counters went round dozens of times
+  CHECK(day.reported_uj > 10'000'000'000'000);  // the counters wrapped dozens of times
   CHECK(day.restarts > 5);
   CHECK(day.by_perf > 5);
   CHECK(day.estimates > 0);
   CHECK(day.sure > 5 * (day.gaps + day.estimates));
 }
 
-TEST_CASE("intervals in which a counter may have wrapped several times are reported as lower bounds, and are") {
+TEST_CASE("intervals in which a counter may have wrapped several times are reported as lower bounds, correctly") {
   const Day day = live(11, std::chrono::hours(24), 900);
   CHECK(day.gaps > 0);
   CHECK(day.reported_uj == day.true_of_reported_uj);
   CHECK(day.bounds_hold);
 }
 
-TEST_CASE("a day of a platform counter, a sensor that stands in for powercap, and restarts: to the microjoule") {
+TEST_CASE("a day of a platform counter, a sensor that replaces powercap, and restarts: exact to the microjoule") {
   const Tree tree{{"sys/class/hwmon/hwmon0/name", "amd_energy"}, {"sys/class/hwmon/hwmon0/energy1_label", "Esocket0"}};
   const std::string rapl = "sys/class/powercap/intel-rapl:", sensor = "sys/class/hwmon/hwmon0/energy1_input";
   constexpr std::uint64_t kRange = 262143328850;
@@ -245,7 +245,7 @@ TEST_CASE("a day of a platform counter, a sensor that stands in for powercap, an
     const bool starts = !agent || below(100) == 0;
     if (starts) agent.emplace(EnergyMeter::open_(config));
     const auto& interval = agent->read(clock, 0.5, scratch, errors);
-    if (starts) {  // nobody measured across a restart, and nobody says so
+    if (starts) {  // energy across a restart is unmeasured, and not reported
       ++restarts;
       unmeasured_uj += spent + beyond;
       bounds_hold = bounds_hold && !interval.energy_uj && interval.domains.empty() && interval.pools.empty();
@@ -271,7 +271,7 @@ TEST_CASE("a day of a platform counter, a sensor that stands in for powercap, an
   CHECK(unmeasured_uj > 0);
 }
 
-TEST_CASE("no joule is lost or invented whatever the schedule") {
+TEST_CASE("no joule is lost or invented in any schedule") {
   CHECK(rc::check([] {
     const Day day =
         live(*rc::gen::arbitrary<std::uint64_t>(), std::chrono::minutes(30), *rc::gen::inRange<std::uint64_t>(1, 400));

@@ -93,7 +93,7 @@ TEST_CASE("dies of one socket share its pool") {
   CHECK(interval.energy_uj == 11U);
 }
 
-TEST_CASE("what the platform drew beyond its packages is a pool of its own; one that counts nothing adds nothing") {
+TEST_CASE("platform energy beyond the packages is a pool of its own; a platform counter at zero adds nothing") {
   const Tree tree;
   zone(tree, "intel-rapl:0", "package-0", 10);
   zone(tree, "intel-rapl:1", "psys", 20);
@@ -106,13 +106,13 @@ TEST_CASE("what the platform drew beyond its packages is a pool of its own; one 
   CHECK(node.read(1s).energy_uj == 100U);
 }
 
-TEST_CASE("a platform counter in steps of a joule adds up to what it counted, never to more") {
+TEST_CASE("a platform counter in steps of a joule adds up to its count, never to more") {
   const Tree tree;
   zone(tree, "intel-rapl:0", "package-0", 0);
   zone(tree, "intel-rapl:1", "psys", 0);
   Metered node(tree);
   std::uint64_t total_uj = 0;
-  for (std::uint64_t tick = 1; tick <= 10; ++tick) {  // 700 mJ beside 800 mJ a tick
+  for (std::uint64_t tick = 1; tick <= 10; ++tick) {  // 700 mJ and 800 mJ per tick
     zone(tree, "intel-rapl:0", "package-0", tick * 700'000);
     zone(tree, "intel-rapl:1", "psys", tick * 800'000 / 1'000'000 * 1'000'000);
     total_uj += *node.read(1s).energy_uj;
@@ -120,7 +120,7 @@ TEST_CASE("a platform counter in steps of a joule adds up to what it counted, ne
   CHECK(total_uj == 8'000'000);
 }
 
-TEST_CASE("platform zones of several packages do not show which holds which, so the packages are the sum") {
+TEST_CASE("platform zones of several packages cannot be matched to them, so the packages are the sum") {
   const Tree tree;
   for (const char* id : {"0", "1"}) zone(tree, std::string("intel-rapl:") + id, std::string("package-") + id, 0);
   zone(tree, "intel-rapl:2", "psys", 0);
@@ -131,8 +131,7 @@ TEST_CASE("platform zones of several packages do not show which holds which, so 
   CHECK(node.read(1s).energy_uj == 200U);
 }
 
-TEST_CASE(
-    "an interval without a reading of all packages is estimated and marked so, and the meter comes back by itself") {
+TEST_CASE("an interval without a reading of all packages is estimated and marked, and the meter recovers by itself") {
   const Tree tree;
   zone(tree, "intel-rapl:0", "package-0", 100);
   zone(tree, "intel-rapl:1", "package-1", 100);
@@ -152,7 +151,7 @@ TEST_CASE(
   CHECK(back.energy_uj == 3U);
 }
 
-TEST_CASE("powercap that comes after the start is found within a minute") {
+TEST_CASE("powercap zones that appear after the start are found within a minute") {
   const Tree tree;
   Metered node(tree);
   CHECK(node.read(1s).source == EnergySource::estimated);
@@ -164,7 +163,7 @@ TEST_CASE("powercap that comes after the start is found within a minute") {
   CHECK(found.energy_uj == 42U);
 }
 
-TEST_CASE("where PCM takes over or gives way, its old seconds are missing or counted twice: the interval is a gap") {
+TEST_CASE("when PCM takes over or ends, earlier seconds may be missing or counted twice: the interval is a gap") {
   using S = EnergySource;
   for (const auto other :
        {std::optional<S>{}, std::optional(S::rapl), std::optional(S::perf), std::optional(S::hwmon)}) {
@@ -203,7 +202,7 @@ TEST_CASE("where PCM takes over or gives way, its old seconds are missing or cou
   };
   CHECK_FALSE(tick(true).gap);
   const int seen = second;
-  REQUIRE(tests::wait_until([&] { return second >= seen + 2; }));  // one is surely counted
+  REQUIRE(tests::wait_until([&] { return second >= seen + 2; }));  // at least one has been counted
   const auto first = tick(false);
   REQUIRE(first.source == EnergySource::pcm);
   CHECK(first.gap);
@@ -214,7 +213,7 @@ TEST_CASE("where PCM takes over or gives way, its old seconds are missing or cou
   CHECK(tick(true).source == EnergySource::rapl);
 }
 
-TEST_CASE("where neither a counter nor the use is known, energy is absent and reported as a gap") {
+TEST_CASE("without a counter or known utilisation, energy is absent and reported as a gap") {
   const Tree tree;
   Metered node(tree);
   const auto& interval = node.read(1s, std::nullopt);
@@ -223,7 +222,7 @@ TEST_CASE("where neither a counter nor the use is known, energy is absent and re
   CHECK(interval.pools.empty());
 }
 
-TEST_CASE("DRAM that is known and was not read makes the sum a lower bound") {
+TEST_CASE("a known DRAM domain that was not read makes the sum a lower bound") {
   const Tree tree;
   zone(tree, "intel-rapl:0", "package-0", 0);
   zone(tree, "intel-rapl:0:0", "dram", 0);
@@ -235,7 +234,7 @@ TEST_CASE("DRAM that is known and was not read makes the sum a lower bound") {
   CHECK(interval.gap);
 }
 
-TEST_CASE("a configured idle power is of the machine and is taken once, whatever the pools") {
+TEST_CASE("a configured idle power applies to the machine and counts once, whatever the pools") {
   const Tree tree;
   zone(tree, "intel-rapl:0", "package-0", 0);
   zone(tree, "intel-rapl:1", "package-1", 0);
@@ -261,7 +260,7 @@ TEST_CASE("the best source is used at once, the next when it fails, and the best
   CHECK_FALSE(choose(false, false).has_value());
 }
 
-TEST_CASE("a lower bound gives way to a source that is sure, for that interval only") {
+TEST_CASE("a lower bound is replaced by a source without doubt, for that interval only") {
   EnergyChoice choice;
   const std::array<bool, 2> complete{true, true}, sure{true, true}, wrapped{false, true};
   CHECK(choice.choose(complete, sure) == 0U);

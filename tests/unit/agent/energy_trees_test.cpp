@@ -1,6 +1,6 @@
-// Trees of energy files as machines show them (tests/fixtures/agent/energy, each with its origin): every counter rises by
-// another power of two, so that the sum tells which of them were counted, and that none was twice. A counter that would pass its
-// range begins anew.
+// Captured trees of energy files (tests/fixtures/agent/energy, each with its origin). Every counter rises by another
+// power of two, so that the sum shows which of them were counted and that none was counted twice. A counter that would
+// pass its range wraps.
 #include <doctest/doctest.h>
 
 #include <fstream>
@@ -32,7 +32,7 @@ struct Machine {
   const char* labels;
   EnergySource source;
   std::vector<const char*> counted;
-  const char* pools;  // socket (- for what is of none): joules
+  const char* pools;  // socket (- for none): joules
 };
 
 const std::vector<Machine> kMachines{
@@ -94,7 +94,7 @@ std::vector<Counter> lay_out(const Tree& tree, const std::string& name) {
     REQUIRE(space != std::string::npos);
     const std::string path = line.substr(0, space), text = line.substr(space + 1);
     tree.put(path, text + "\n");
-    if (path.ends_with("/max_energy_range_uj")) range_uj = std::stoull(text);  // stands before its counter
+    if (path.ends_with("/max_energy_range_uj")) range_uj = std::stoull(text);  // precedes its counter
     if (path.ends_with("energy_uj") || path.ends_with("_input"))
       counters.push_back(
           {path, std::stoull(text), std::uint64_t{1'000'000} << counters.size(), std::exchange(range_uj, 0)});
@@ -131,7 +131,7 @@ Outcome report(const Tree& tree, const std::vector<Counter>& counters) {
   return reported;
 }
 
-// What the counters that count rose by together.
+// The total rise of the counters that count.
 std::uint64_t rise_of(const Machine& machine, const std::vector<Counter>& counters) {
   std::uint64_t sum_uj = 0;
   for (const auto& counter : counters)
@@ -141,7 +141,7 @@ std::uint64_t rise_of(const Machine& machine, const std::vector<Counter>& counte
 }
 }  // namespace
 
-TEST_CASE("of each machine's tree the right domains come out, from the right source, and nothing is counted twice") {
+TEST_CASE("each machine's tree gives the right domains from the right source, and nothing is counted twice") {
   for (const auto& machine : kMachines) {
     CAPTURE(machine.tree);
     const Tree tree;
@@ -170,8 +170,7 @@ TEST_CASE("on each machine every zone wraps at its own range, and the interval k
   }
 }
 
-TEST_CASE(
-    "a meter of the whole system is reported beside the packages, and is the sum only where no source knows them") {
+TEST_CASE("a whole-system meter is reported beside the packages, and is the sum only if no source has packages") {
   const Tree both, alone, dead;
   const auto beside = report(both, lay_out(both, "acpi-meter-two-sockets"));
   CHECK(beside.errors.empty());

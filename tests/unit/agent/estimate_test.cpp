@@ -6,7 +6,7 @@
 using namespace wattle;
 using namespace wattle::agent;
 
-TEST_CASE("an estimate runs from idle to full watts and never falls with load") {
+TEST_CASE("an estimate goes from idle to full watts and never falls with load") {
   const PowerModel model{100, 300, {}, "test"};
   CHECK(model.power_w(0) == doctest::Approx(100));
   CHECK(model.power_w(1) == doctest::Approx(300));
@@ -19,14 +19,14 @@ TEST_CASE("an estimate runs from idle to full watts and never falls with load") 
   }
 }
 
-TEST_CASE("a curve of points is followed in straight lines") {
+TEST_CASE("a curve of points is interpolated linearly") {
   const PowerModel model{100, 200, {0, 0.8, 1}, "test"};
   CHECK(model.power_w(0.25) == doctest::Approx(140));
   CHECK(model.power_w(0.5) == doctest::Approx(180));
   CHECK(model.power_w(0.75) == doctest::Approx(190));
 }
 
-TEST_CASE("a processor that is not in the table gets the mean of servers, and says so") {
+TEST_CASE("an unknown processor gets the mean of servers, and is reported") {
   const auto known = table_model(CpuModel{"AuthenticAMD", "AMD EPYC 7B12", 23, 49, 0}, 4);
   CHECK(known.origin == "table: AMD EPYC 2nd Gen");
   CHECK(known.idle_w == doctest::Approx(4 * 0.4743));
@@ -35,7 +35,7 @@ TEST_CASE("a processor that is not in the table gets the mean of servers, and sa
   CHECK(table_model(std::nullopt, 2).origin == "table: mean over servers");
 }
 
-TEST_CASE("the idle part of an estimate is never more than the estimate") {
+TEST_CASE("the idle part of an estimate is at most the estimate") {
   CHECK(rc::check([] {
     const PowerModel model{static_cast<double>(*rc::gen::inRange(0, 500)), 500, {}, "test"};
     const auto energy =

@@ -42,7 +42,7 @@ struct Reader {
 };
 }  // namespace
 
-TEST_CASE("hwmon: AMD's sockets are packages, its cores are parts of them, and a counter that restarts is absent") {
+TEST_CASE("hwmon: AMD's sockets are packages, its cores are parts of them, and a restarted counter is absent") {
   const Tree tree;
   amd_energy(tree, 1'000, 2'000);
   Reader reader(tree);
@@ -59,7 +59,7 @@ TEST_CASE("hwmon: AMD's sockets are packages, its cores are parts of them, and a
   CHECK(reader.readings[1].energy_uj == 100U);
 }
 
-TEST_CASE("hwmon: power is integrated between two moments, over no more time than they can cover") {
+TEST_CASE("hwmon: power is integrated between two readings, over at most the time that they cover") {
   const MonoTime t0{};
   CHECK(energy_between_uj({t0, 100'000'000}, {t0 + 1s, 200'000'000}) == 150'000'000U);
   CHECK(energy_between_uj({t0, 1}, {t0 + 1ms, 1}) == 0U);
@@ -87,7 +87,7 @@ TEST_CASE("hwmon: a meter that shows nothing, or -1 mW as 4.29 MW, has no readin
   CHECK(reader.readings[0].energy_uj == 262'000'000U);
 }
 
-TEST_CASE("hwmon: a system's power meter is the sum only where no package is known") {
+TEST_CASE("hwmon: a system's power meter is the sum only if no package is known") {
   const Tree tree{{"sys/class/hwmon/hwmon0/name", "power_meter\n"},
                   {"sys/class/hwmon/hwmon0/power1_average", "120000000\n"},
                   {"sys/class/hwmon/hwmon0/power1_average_interval", "1000\n"},
@@ -115,7 +115,7 @@ TEST_CASE("hwmon: a system's power meter is the sum only where no package is kno
   CHECK(packages.domains[2].source == EnergySource::hwmon);
 }
 
-TEST_CASE("hwmon: chips that are not known to measure a package are not guessed at, and a known reason is reported") {
+TEST_CASE("hwmon: a chip that is not known to measure a package is ignored, and a known reason is reported") {
   const Tree tree{{"sys/class/hwmon/hwmon0/name", "zenpower\n"},
                   {"sys/class/hwmon/hwmon0/power1_label", "SVI2_P_Core\n"},
                   {"sys/class/hwmon/hwmon0/power1_input", "7660000\n"},

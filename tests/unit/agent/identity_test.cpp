@@ -49,7 +49,7 @@ TEST_CASE("every known form of a cgroup path gives its owner") {
       Row{"/kubepods/burstable/pod" + kUid, pod},
       Row{"/kubepods/burstable/pod" + kUid + "/" + kId, container},
       Row{"/kubepods/pod" + kUid + "/crio-" + kId, container},
-      Row{"/pod" + kUid, std::nullopt},  // no kubelet above it
+      Row{"/pod" + kUid, std::nullopt},  // not below a kubelet
       // containerd without the systemd driver
       Row{"/system.slice/containerd.service/kubepods-burstable-pod" + kUid_ + ".slice:cri-containerd:" + kId,
           container},
@@ -88,7 +88,7 @@ TEST_CASE("every known form of a cgroup path gives its owner") {
       Row{"/machine/qemu-2-web-1.libvirt-qemu/vcpu0", Identity{WorkloadKind::vm, "web-1", ""}},
       Row{"/qemu.slice/104.scope", Identity{WorkloadKind::vm, "104", ""}},
       Row{"/lxc/101/ns/system.slice/x.service", Identity{WorkloadKind::other, "101", ""}},
-      // nobody's
+      // no owner
       Row{"/machine/.libvirt-qemu", std::nullopt},
       Row{"/", std::nullopt},
       Row{"", std::nullopt},
@@ -144,7 +144,7 @@ std::vector<const CgroupNode*> roots_on(const CgroupNode& top, const std::string
 }
 }  // namespace
 
-TEST_CASE("paths of real machines have the owner that the nearest root of their tree is") {
+TEST_CASE("paths of real machines have the owner of the nearest root of their tree") {
   std::map<std::string, std::unique_ptr<agent::test::Tree>> trees;
   const auto all = captured_paths();
   CHECK(all.size() > 25);
@@ -170,7 +170,7 @@ TEST_CASE("paths of real machines have the owner that the nearest root of their 
   }
 }
 
-TEST_CASE("in any tree the nearest root of a path is the owner that the path alone gives") {
+TEST_CASE("in any tree the nearest root of a path is the owner that follows from the path alone") {
   const bool holds = rc::check("one rule of ownership", [] {
     const auto element = rc::gen::element<std::string>(
         "system.slice", "user.slice", "user@1000.service", "app.slice", "x.service", "a\\x2db.mount", "kubepods",
@@ -201,7 +201,7 @@ TEST_CASE("in any tree the nearest root of a path is the owner that the path alo
   CHECK(holds);
 }
 
-TEST_CASE("any path is identified without harm") {
+TEST_CASE("any path can be identified safely") {
   const bool holds = rc::check("identify", [](const std::string& path) {
     if (const auto owner = identify(path)) {
       RC_ASSERT(!owner->name.empty());
@@ -211,7 +211,7 @@ TEST_CASE("any path is identified without harm") {
   CHECK(holds);
 }
 
-TEST_CASE("escapes that are none stay as they are") {
+TEST_CASE("invalid escapes are kept") {
   CHECK(unescape_unit("a\\x2db") == "a-b");
   CHECK(unescape_unit("a\\x2") == "a\\x2");
   CHECK(unescape_unit("a\\xzz") == "a\\xzz");
@@ -219,7 +219,7 @@ TEST_CASE("escapes that are none stay as they are") {
   CHECK(unescape_unit("\\") == "\\");
 }
 
-TEST_CASE("a machine without cgroup2 says what to do") {
+TEST_CASE("a machine without cgroup2 gets an error with the fix") {
   const agent::test::Tree tree{{"proc/self/mountinfo", "1 2 0:3 / / rw - ext4 /dev/sda rw\n"}};
   const auto root = open_cgroup_root(Roots::below(tree.path()));
   REQUIRE_FALSE(root);

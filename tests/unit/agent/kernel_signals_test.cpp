@@ -15,7 +15,7 @@ namespace {
 constexpr std::uint64_t kPod = 100, kContainer = 101, kOther = 200;
 constexpr std::size_t kBuckets = 2;
 
-// The table as the kernel's programs would fill it.
+// The table as the kernel's programs fill it.
 struct Kernel {
   explicit Kernel(std::size_t package_count = 1, std::size_t cpu_count = 0)
       : packages(package_count),
@@ -50,13 +50,13 @@ RootIndex index_of(const std::vector<std::pair<std::uint64_t, std::uint64_t>>& e
 const RootIndex kRoots = index_of({{1, RootIndex::kNobody}, {kPod, kPod}, {kContainer, kPod}, {kOther, kOther}});
 }  // namespace
 
-TEST_CASE("root index: distinguishes a nested cgroup's root, one without an owner, and one that is not there") {
+TEST_CASE("root index: distinguishes a nested cgroup's root, one without an owner, and an unknown one") {
   CHECK(kRoots.root_of(kContainer) == kPod);
   CHECK(kRoots.root_of(1) == RootIndex::kNobody);
   CHECK_FALSE(kRoots.root_of(55).has_value());
 }
 
-TEST_CASE("root index: the same walk again is no change, another one is") {
+TEST_CASE("root index: a repeated walk is not a change, a different one is") {
   RootIndex index = index_of({{7, 7}, {5, 5}});
   index.begin();
   index.add(7, 7);
@@ -68,7 +68,7 @@ TEST_CASE("root index: the same walk again is no change, another one is") {
   CHECK_FALSE(index.root_of(5).has_value());
 }
 
-TEST_CASE("signal sums: a pod has what its own and its containers' tasks did, package by package") {
+TEST_CASE("signal sums: a pod has the signals of its own and its containers' tasks, package by package") {
   Kernel kernel(2);
   kernel.place(3, kPod);
   kernel.place(9, kContainer);
@@ -87,7 +87,7 @@ TEST_CASE("signal sums: a pod has what its own and its containers' tasks did, pa
   CHECK(sums.root(kPod)->on_cpu_ns == std::vector<std::uint64_t>{100, 1000});
 }
 
-TEST_CASE("signal sums: what runs now is counted up to now, once") {
+TEST_CASE("signal sums: a running task is counted up to now, once") {
   Kernel kernel(1, 2);
   kernel.place(0, kPod);
   SignalSums sums(kernel.table());
@@ -98,14 +98,14 @@ TEST_CASE("signal sums: what runs now is counted up to now, once") {
   CHECK(sums.root(kPod)->on_cpu_ns[0] == 450);
   sums.read(2'000, kRoots, false);
   CHECK(sums.root(kPod)->on_cpu_ns[0] == 1'050);
-  // It leaves after 1,100 ns.
+  // The task stops after 1,100 ns.
   kernel.at(0).on_cpu_ns += 1'100;
   kernel.cpus[1].in_at_ns = 0;
   sums.read(3'000, kRoots, false);
   CHECK(sums.root(kPod)->on_cpu_ns[0] == 1'150);
 }
 
-TEST_CASE("signal sums: a run that turns out shorter than the clock said takes nothing back") {
+TEST_CASE("signal sums: a run that was shorter than the clock showed subtracts nothing") {
   Kernel kernel(1, 1);
   kernel.place(0, kPod);
   SignalSums sums(kernel.table());
@@ -121,7 +121,7 @@ TEST_CASE("signal sums: a run that turns out shorter than the clock said takes n
   CHECK(sums.root(kPod)->on_cpu_ns[0] == 1'300);
 }
 
-TEST_CASE("signal sums: cycles of a run that is not over come from the CPU's own counter") {
+TEST_CASE("signal sums: cycles of a current run come from the CPU's own counter") {
   Kernel kernel(1, 1);
   kernel.place(0, kPod);
   SignalSums sums(kernel.table());
@@ -139,7 +139,7 @@ TEST_CASE("signal sums: a cgroup that the tree learns of later loses nothing") {
   const RootIndex before = index_of({{1, RootIndex::kNobody}});
   sums.read(1, before, true);
   CHECK(sums.root(kPod) == nullptr);
-  CHECK(sums.node().on_cpu_ns[0] == 77);  // the node's at once: it is no burst of a later interval
+  CHECK(sums.node().on_cpu_ns[0] == 77);  // counts for the node at once, not as a burst of a later interval
   CHECK(sums.unread_on_cpu_ns(kContainer) == (kernel.cpus.empty() ? std::nullopt : std::optional<std::uint64_t>(77)));
   kernel.at(5).on_cpu_ns = 80;
   sums.read(2, kRoots, true);
@@ -148,7 +148,7 @@ TEST_CASE("signal sums: a cgroup that the tree learns of later loses nothing") {
   CHECK(sums.node().on_cpu_ns[0] == 80);
 }
 
-TEST_CASE("signal sums: what was done before the first reading is no root's later") {
+TEST_CASE("signal sums: signals before the first reading do not go to a later root") {
   Kernel kernel;
   kernel.place(5, kContainer);
   kernel.at(5).on_cpu_ns = 77;
@@ -161,7 +161,7 @@ TEST_CASE("signal sums: what was done before the first reading is no root's late
   CHECK(sums.root(kPod)->on_cpu_ns[0] == 3);
 }
 
-TEST_CASE("signal sums: a cgroup that was never in the tree belongs to the nearest cgroup above it that was") {
+TEST_CASE("signal sums: a cgroup that was never in the tree belongs to its nearest ancestor that was") {
   Kernel kernel;
   kernel.place(5, 999);
   kernel.parents[5].id[0] = 998;
@@ -173,10 +173,10 @@ TEST_CASE("signal sums: a cgroup that was never in the tree belongs to the neare
   CHECK(sums.root(kPod)->on_cpu_ns[0] == 10);
 }
 
-TEST_CASE("signal sums: the last values of a cgroup that went are still its root's") {
+TEST_CASE("signal sums: the last values of an ended cgroup go to its root") {
   Kernel kernel;
   kernel.place(2, kContainer);
-  kernel.parents[2].id[0] = 1;  // what is above lives on
+  kernel.parents[2].id[0] = 1;  // the parent still lives
   SignalSums sums(kernel.table());
   kernel.at(2).on_cpu_ns = 5;
   sums.read(1, kRoots, true);
@@ -186,13 +186,13 @@ TEST_CASE("signal sums: the last values of a cgroup that went are still its root
   CHECK(sums.root(kPod)->on_cpu_ns[0] == 25);
 }
 
-TEST_CASE("signal sums: a pod that first ran and went within one interval keeps what it did") {
+TEST_CASE("signal sums: a pod that started and ended within one interval keeps its signals") {
   Kernel kernel;
   SignalSums sums(kernel.table());
   RootIndex roots = kRoots;
   sums.read(1, roots, true);
   kernel.place(2, kContainer);
-  kernel.parents[2].id[0] = 1;  // what is above lives on
+  kernel.parents[2].id[0] = 1;  // the parent still lives
   kernel.at(2).on_cpu_ns = 40;
   roots.begin();
   roots.add(1, RootIndex::kNobody);
@@ -202,7 +202,7 @@ TEST_CASE("signal sums: a pod that first ran and went within one interval keeps 
   CHECK(sums.root(kPod)->on_cpu_ns[0] == 40);
 }
 
-TEST_CASE("signal sums: what no tree ever knew still counts for the node") {
+TEST_CASE("signal sums: a cgroup that was in no tree still counts for the node") {
   Kernel kernel;
   kernel.place(2, 4'242);
   kernel.at(2).blocks = 3;
@@ -213,7 +213,7 @@ TEST_CASE("signal sums: what no tree ever knew still counts for the node") {
   CHECK(sums.node().block_ns == 300);
 }
 
-TEST_CASE("signal sums: the slot of a cgroup that is gone and quiet is freed; its next owner starts from nothing") {
+TEST_CASE("signal sums: the slot of an ended, quiet cgroup is freed, and its next owner starts from zero") {
   Kernel kernel;
   kernel.place(4, kOther);
   kernel.at(4).on_cpu_ns = 500;
@@ -230,7 +230,7 @@ TEST_CASE("signal sums: the slot of a cgroup that is gone and quiet is freed; it
   CHECK(sums.root(kPod)->on_cpu_ns[0] == 8);
 }
 
-TEST_CASE("signal sums: a cgroup that lives keeps its slot however long it is quiet, as does one that runs") {
+TEST_CASE("signal sums: a living cgroup keeps its slot however long it is quiet, and so does a running one") {
   Kernel kernel(1, 1);
   kernel.place(4, kOther);
   kernel.place(6, 31'337);
@@ -253,7 +253,7 @@ TEST_CASE("signal sums: a value without a slot is reported and counts for the no
 }
 
 TEST_CASE("signal sums: nothing is lost or invented between cgroups, roots and node") {
-  rc::check([] {
+  CHECK(rc::check([] {
     Kernel kernel(2);
     for (std::size_t slot = 0; slot < 4; ++slot)
       kernel.place(slot, std::array{kPod, kContainer, kOther, kOther + 1}[slot]);
@@ -276,10 +276,10 @@ TEST_CASE("signal sums: nothing is lost or invented between cgroups, roots and n
     };
     RC_ASSERT(total(sums.node()) == all);
     RC_ASSERT((sums.root(kPod) == nullptr ? 0 : total(*sums.root(kPod))) == of_pod);
-  });
+  }));
 }
 
-TEST_CASE("networks: prefixes of both families are read; what lies beyond the prefix is dropped") {
+TEST_CASE("networks: prefixes of both families are parsed; bits beyond the prefix are dropped") {
   const auto ten = parse_network("10.1.2.3/8");
   REQUIRE(ten.has_value());
   CHECK_FALSE(ten->ipv6);
@@ -294,7 +294,7 @@ TEST_CASE("networks: prefixes of both families are read; what lies beyond the pr
   CHECK(parse_network("192.0.2.7")->bits == 32);
 }
 
-TEST_CASE("networks: what is none is refused with its text") {
+TEST_CASE("networks: an invalid one is refused with its text") {
   for (const char* text :
        {"", "/", "10.0.0.0/", "10.0.0.0/33", "10.0.0/8", "fd00::/129", "10.0.0.0/-1", "a.b.c.d/8", "1.2.3.4/8/8"}) {
     CAPTURE(text);

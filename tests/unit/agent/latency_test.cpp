@@ -13,7 +13,7 @@ using namespace wattle::agent;
 using namespace std::chrono_literals;
 
 namespace {
-// What client libraries of Go, Java and Python write: help, types, other families, exemplars, times, exponents.
+// Output of client libraries for Go, Java and Python: help, types, other families, exemplars, times, exponents.
 const std::string kPage =
     "# HELP http_seconds Latency, with a \"quote\" and http_seconds_bucket{le=\"9\"} 9\n"
     "# TYPE http_seconds histogram\n"
@@ -35,15 +35,14 @@ Result<LateRequests> read(const std::string& page, double target_s, std::map<std
   return read_late_requests(page, {"http_seconds", std::move(labels), target_s});
 }
 
-// One bucket below and all requests.
+// One bucket and the total.
 std::string small_page(std::uint64_t within, std::uint64_t all) {
   return "http_seconds_bucket{le=\"0.1\"} " + std::to_string(within) + "\nhttp_seconds_bucket{le=\"+Inf\"} " +
          std::to_string(all) + "\n";
 }
 }  // namespace
 
-TEST_CASE(
-    "of a page of metrics the requests above the target are counted, over all label sets or those that are asked for") {
+TEST_CASE("requests above the target are counted over all or the selected label sets of a metrics page") {
   const auto all = read(kPage, 0.1);
   REQUIRE(all);
   CHECK(all->count == 110);
@@ -59,7 +58,7 @@ TEST_CASE(
   CHECK(read(kPage, 100)->over == 9);
 }
 
-TEST_CASE("a page that is none of a histogram says what is wrong and what fixes it") {
+TEST_CASE("a page without the histogram gets an error with its cause and fix") {
   const auto refuses = [](const std::string& page, Errc code, std::string_view word) {
     INFO(page.substr(0, 200));
     const auto late = read(page, 0.1);
@@ -86,7 +85,7 @@ TEST_CASE("a page that is none of a histogram says what is wrong and what fixes 
   refuses(lines, Errc::out_of_range, "20000 lines");
 }
 
-TEST_CASE("whatever is cut off, added or changed in a page, counts stay such that can be") {
+TEST_CASE("for any damaged page, counts stay consistent") {
   CHECK(rc::check([] {
     std::string page = kPage;
     const int changes = *rc::gen::inRange(1, 6);
@@ -103,32 +102,32 @@ TEST_CASE("whatever is cut off, added or changed in a page, counts stay such tha
   }));
 }
 
-TEST_CASE("readings are summed over a service that restarts, and nothing is counted twice or below nothing") {
+TEST_CASE("readings are summed over restarts of a service, without double or negative counts") {
   LateRequestSum sum;
-  sum.add({1000, 500, 0.1});  // from before anybody looked
+  sum.add({1000, 500, 0.1});  // from before the first reading
   CHECK(sum.sum() == actuation::Requests{0, 0});
   sum.add({1100, 510, 0.1});
   CHECK(sum.sum() == actuation::Requests{100, 10});
   sum.add({40, 2, 0.1});
   sum.add({60, 3, 0.1});
   CHECK(sum.sum() == actuation::Requests{120, 11});
-  sum.add({60, 1, 0.1});   // lines of different moments
-  sum.add({61, 30, 0.1});  // likewise
+  sum.add({60, 1, 0.1});   // lines from different moments
+  sum.add({61, 30, 0.1});  // also from different moments
   CHECK(sum.sum() == actuation::Requests{121, 12});
 }
 
-TEST_CASE("a service is asked for its page again and again; while it says nonsense its latency is unknown") {
+TEST_CASE("a service's page is polled; while it is invalid its latency is unknown") {
   std::atomic<std::uint64_t> asked = 0;
-  std::atomic<int> mood = 0;
+  std::atomic<int> answer_kind = 0;
   const Log log = Log::silent();
   auto server = http::Server::start({},
                                     {{"GET /metrics",
                                       [&](const http::Request&) {
                                         const std::uint64_t n = ++asked;
                                         http::Response out{200, "text/plain", small_page(9 * n, 10 * n), {}, {}};
-                                        if (mood == 1) out.body = "nonsense";
-                                        if (mood == 2) out.status = 500;
-                                        if (mood == 3) out.body.assign(3 << 20, '#');
+                                        if (answer_kind == 1) out.body = "nonsense";
+                                        if (answer_kind == 2) out.status = 500;
+                                        if (answer_kind == 3) out.body.assign(3 << 20, '#');
                                         return out;
                                       }}},
                                     log);
@@ -145,14 +144,14 @@ TEST_CASE("a service is asked for its page again and again; while it says nonsen
   const auto until = [](const auto& true_now) { return tests::wait_until(true_now); };
   CHECK(until([&] { return known(100); }));
   for (int next = 1; next <= 3; ++next) {
-    mood = next;
+    answer_kind = next;
     CHECK(until([&] { return !known(0); }));
-    mood = 0;
+    answer_kind = 0;
     CHECK(until([&] { return known(0); }));
   }
 }
 
-TEST_CASE("who goes while a service does not answer is not held up") {
+TEST_CASE("destruction does not wait for a service that does not answer") {
   const Log log = Log::silent();
   std::atomic<bool> inside = false, leave = false;
   auto server = http::Server::start({},

@@ -9,7 +9,7 @@ using namespace wattle;
 using namespace wattle::agent;
 
 namespace {
-// A node that draws what it is told to, tick after tick of a second.
+// A node with the given power, in ticks of one second.
 struct Drawn {
   void tick(double cores, double power_w) {
     record.interval_ns = 1'000'000'000;
@@ -17,7 +17,7 @@ struct Drawn {
     record.node.energy_uj = static_cast<std::uint64_t>(std::llround(power_w * 1e6));
     marginal.add(record);
   }
-  // Use comes and goes within half an hour.
+  // Usage varies within half an hour.
   template <class Power>
   void pass(int seconds, const Power& power_w) {
     for (int i = 0; i < seconds; ++i) {
@@ -35,7 +35,7 @@ struct Drawn {
 };
 }  // namespace
 
-TEST_CASE("what a core more draws is known once use has come and gone, and follows what changes") {
+TEST_CASE("watts per core are known once usage has varied, and follow changes") {
   Drawn node;
   node.pass(590, [](double cores) { return 60 + 5 * cores; });
   CHECK_FALSE(node.marginal.core_w());
@@ -47,12 +47,12 @@ TEST_CASE("what a core more draws is known once use has come and gone, and follo
   CHECK(*node.marginal.core_w() == doctest::Approx(8).epsilon(0.03));
 }
 
-TEST_CASE("it is not known where use does not vary, where power does not follow it, and of less than nothing") {
-  Drawn flat, deaf, upside_down;
+TEST_CASE("watts per core are unknown if usage is constant, power does not follow it, or the slope is negative") {
+  Drawn flat, unrelated, upside_down;
   for (int i = 0; i < 3'600; ++i) flat.tick(2, 70);
   CHECK_FALSE(flat.marginal.core_w());
-  deaf.pass(3'600, [&](double) { return 60 + 100 * deaf.noise(deaf.random); });
-  CHECK_FALSE(deaf.marginal.core_w());
+  unrelated.pass(3'600, [&](double) { return 60 + 100 * unrelated.noise(unrelated.random); });
+  CHECK_FALSE(unrelated.marginal.core_w());
   upside_down.pass(3'600, [](double cores) { return 100 - 5 * cores; });
   CHECK_FALSE(upside_down.marginal.core_w());
 }

@@ -41,7 +41,7 @@ WorkloadValues workload(std::uint64_t id, std::uint64_t cpu_us, std::uint64_t uj
   return w;
 }
 
-// Everything that a sample can tell.
+// A sample with every value.
 Sample full_sample() {
   Sample sample;
   Record& r = sample.record;
@@ -175,7 +175,7 @@ TEST_CASE("docs/reference/metrics.md lists the families of a full page, and only
   for (const auto& family : in_docs) CHECK_MESSAGE(on_page.contains(family.first), family.first);
 }
 
-TEST_CASE("the page sums differences up, in base units, and escapes names") {
+TEST_CASE("the page accumulates differences in base units, and escapes names") {
   Metrics metrics = full_metrics();
   Sample sample = full_sample();
   metrics.observe(sample, 0);
@@ -205,8 +205,7 @@ TEST_CASE("the page sums differences up, in base units, and escapes names") {
   CHECK(conserved(series_of(page)));
 }
 
-TEST_CASE(
-    "round trips and answers are histograms, and the source of energy is one series for each, 1 for the one in force") {
+TEST_CASE("round trips and answers are histograms; each energy source has a series, with 1 for the one in use") {
   Metrics metrics = full_metrics();
   metrics.observe(full_sample(), 0);
   ProvisioningValues provisioning{.configured = true, .connected = true};
@@ -245,7 +244,7 @@ TEST_CASE(
   CHECK(series.at("wattle_agent_energy_source{source=\"estimated\"}") == "0");
 }
 
-TEST_CASE("what is absent is not on the page: neither as 0 nor as an empty family") {
+TEST_CASE("absent values are not on the page, neither as 0 nor as an empty family") {
   Metrics metrics({}, {});
   Sample sample;
   sample.record.seq = 1;
@@ -258,7 +257,7 @@ TEST_CASE("what is absent is not on the page: neither as 0 nor as an empty famil
   CHECK(page.find("energy_joules") == std::string::npos);
 }
 
-TEST_CASE("energy on the page moves at most once per floor, however often it is asked for") {
+TEST_CASE("energy on the page changes at most once per floor interval, however often it is read") {
   Metrics metrics = full_metrics();
   Sample sample = full_sample();
   std::int64_t moved_at_ns = 0;
@@ -281,7 +280,7 @@ TEST_CASE("energy on the page moves at most once per floor, however often it is 
   CHECK(moves == 9);
 }
 
-TEST_CASE("beyond the cap workloads are folded into one, and who is listed follows use with hysteresis") {
+TEST_CASE("workloads above the cap are folded into one, and the listed ones follow usage with hysteresis") {
   Metrics metrics = full_metrics({.max_workloads = 2, .energy_floor = std::chrono::seconds(1)});
   Sample sample;
   const auto tick = [&](std::uint64_t first, std::uint64_t second, std::uint64_t third) {
@@ -296,7 +295,7 @@ TEST_CASE("beyond the cap workloads are folded into one, and who is listed follo
   const auto has = [&](const std::string& page, const std::string& id) {
     return page.find("cgroup=\"" + id + "\"") != std::string::npos;
   };
-  for (int i = 0; i < 200; ++i) tick(100, 100, 120);  // more, but not half as much again
+  for (int i = 0; i < 200; ++i) tick(100, 100, 120);  // more, but less than half as much again
   std::string page = metrics.page({});
   CHECK(has(page, "1"));
   CHECK(has(page, "2"));
@@ -314,7 +313,7 @@ TEST_CASE("beyond the cap workloads are folded into one, and who is listed follo
   CHECK(conserved(series_of(page)));
 }
 
-TEST_CASE("whatever comes, goes and is folded, no microjoule is lost and no counter falls") {
+TEST_CASE("no microjoule is lost and no counter falls, whatever starts, ends and is folded") {
   const bool holds = rc::check("conservation on the page", [] {
     const auto cap = *rc::gen::inRange<std::size_t>(0, 4);
     Metrics metrics = full_metrics({.max_workloads = cap, .energy_floor = std::chrono::seconds(1)});
@@ -339,7 +338,7 @@ TEST_CASE("whatever comes, goes and is folded, no microjoule is lost and no coun
           alive.erase(id);
         else
           alive.insert(id);
-        if (!w.ended && *rc::gen::inRange(0, 8) == 0) continue;  // gone without a word
+        if (!w.ended && *rc::gen::inRange(0, 8) == 0) continue;  // ended without a record
         whole_uj += *w.energy_uj;
         r.workloads.push_back(std::move(w));
       }
@@ -354,7 +353,7 @@ TEST_CASE("whatever comes, goes and is folded, no microjoule is lost and no coun
       RC_ASSERT(listed(now).size() <= cap + 1);
       for (const auto& [name, number] : now) {
         if (name.find("joules_total") == std::string::npos || !before.contains(name)) continue;
-        // A workload that left the page and came back begins anew, as after a restart.
+        // A workload that left the page and returned starts from zero, as after a restart.
         if (name.find("wattle_workload") == 0 && name.find("folded") == std::string::npos) continue;
         RC_ASSERT(micro_of(number) >= micro_of(before.at(name)));
       }
@@ -364,7 +363,7 @@ TEST_CASE("whatever comes, goes and is folded, no microjoule is lost and no coun
   CHECK(holds);
 }
 
-TEST_CASE("a workload that ended stays for a minute, and then its energy is kept as what has left") {
+TEST_CASE("an ended workload stays for a minute, and then its energy is kept in the total of those that left") {
   Metrics metrics = full_metrics();
   Sample sample = full_sample();
   sample.record.workloads[0].ended = true;

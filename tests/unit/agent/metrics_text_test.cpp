@@ -12,7 +12,7 @@ using namespace wattle;
 using namespace wattle::agent;
 using agent::test::micro_of;
 
-TEST_CASE("any label value is one line, and reads back as it was") {
+TEST_CASE("any label value is one line, and is read back unchanged") {
   const bool holds = rc::check("escape and unescape", [](const std::string& value) {
     std::string labels;
     add_label(labels, "k", value);

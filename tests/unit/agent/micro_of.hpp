@@ -1,5 +1,5 @@
 // micro_of: a number of a Prometheus page as whole millionths, exactly; "1.5" is 1,500,000.
-// Errors   asserts on what is no such number
+// Errors   asserts on an invalid number
 // Threads  pure
 #pragma once
 

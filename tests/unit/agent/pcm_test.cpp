@@ -24,7 +24,7 @@ std::string answer_text() {
 }
 }  // namespace
 
-TEST_CASE("of each socket its joules, DRAM bytes, package C-states and frequency are read, and nan is absent") {
+TEST_CASE("each socket's energy, DRAM bytes, package C-states and frequency are parsed, and nan is absent") {
   const auto answer = parse_pcm(answer_text());
   REQUIRE(answer);
   CHECK(answer->interval_us == 1000127);
@@ -39,11 +39,11 @@ TEST_CASE("of each socket its joules, DRAM bytes, package C-states and frequency
   CHECK(*one.package_c_state_ratios[6] == doctest::Approx(0.5));
   CHECK_FALSE(one.package_c_state_ratios[3].has_value());
   CHECK(one.threads == 2);
-  // 2 threads at 2.1 GHz of reference, half again as fast while awake
+  // 2 threads at a reference of 2.1 GHz, half again as fast while awake
   CHECK(*mean_frequency_hz(one, answer->interval_us) == doctest::Approx(3.15e9).epsilon(0.001));
 }
 
-TEST_CASE("the server's other documents, a cut one and garbage are no answer") {
+TEST_CASE("the server's other documents, truncated ones and garbage are not answers") {
   const std::string text = answer_text();
   for (const std::size_t size : {std::size_t{0}, std::size_t{1}, text.size() / 2, text.rfind('}')})
     CHECK_FALSE(parse_pcm(std::string_view(text).substr(0, size)).has_value());
@@ -55,7 +55,7 @@ TEST_CASE("the server's other documents, a cut one and garbage are no answer") {
   CHECK_FALSE(parse_pcm(least + least).has_value());
 }
 
-TEST_CASE("a reservoir gives each tick its part of what was counted, and loses and adds nothing") {
+TEST_CASE("a reservoir gives each tick its part of the count, without loss or gain") {
   CHECK(rc::check([] {
     EnergyReservoir reservoir;
     std::uint64_t in = 0, out = 0;
@@ -79,18 +79,18 @@ TEST_CASE("a reservoir gives each tick its part of what was counted, and loses a
   CHECK_FALSE(reservoir.take(1s).has_value());
 }
 
-TEST_CASE("a second of the server is counted once, and one that was missed is reported") {
+TEST_CASE("each second of the server is counted once, and a missed one is reported") {
   PcmWindows windows;
   MonoTime now{};
   CHECK(windows.see("a", 1s, now) == PcmWindows::Seen::fresh);
   CHECK(windows.see("a", 1s, now + 250ms) == PcmWindows::Seen::again);
   CHECK(windows.see("b", 1s, now + 980ms) == PcmWindows::Seen::fresh);
-  CHECK(windows.see("c", 1s, now + 2900ms) == PcmWindows::Seen::fresh);  // may have come late in its second
+  CHECK(windows.see("c", 1s, now + 2900ms) == PcmWindows::Seen::fresh);  // may have arrived late in its second
   CHECK(windows.see("e", 1s, now + 4800ms) == PcmWindows::Seen::after_gap);
   CHECK(windows.see("f", 1s, now + 5800ms) == PcmWindows::Seen::fresh);
 }
 
-TEST_CASE("a client at any phase of the server's seconds counts each once for an hour and sees no gap") {
+TEST_CASE("at any phase of the server's seconds a client counts each once for an hour and sees no gap") {
   CHECK(rc::check([] {
     const Duration phase = std::chrono::milliseconds(*rc::gen::inRange(0, 1000));
     PcmWindows windows;
@@ -116,7 +116,7 @@ TEST_CASE("an endpoint is http, a host and a port") {
     CHECK_MESSAGE(!parse_pcm_endpoint(garbage).has_value(), garbage);
 }
 
-TEST_CASE("a server is asked for JSON, its second is reported by socket, and one that is not there is an error") {
+TEST_CASE("a server is queried for JSON and reported by socket, and a missing one is an error") {
   const Log log("test", LogLevel::off, LogFormat::text);
   std::atomic<bool> asked{false};
   auto server = http::Server::start({},
@@ -140,7 +140,7 @@ TEST_CASE("a server is asked for JSON, its second is reported by socket, and one
     CHECK(errors.empty());
     REQUIRE(readings.size() == 4);
     CHECK(readings[0].label == "package-0");
-    CHECK_FALSE(readings[0].energy_uj.has_value());  // counted before the first interval began
+    CHECK_FALSE(readings[0].energy_uj.has_value());  // counted before the first interval
     CHECK(readings[3].label == "dram-1");
     REQUIRE(sockets.size() == 2);
     CHECK(sockets[1].socket == 1);

@@ -37,12 +37,12 @@ void power_pmu(const Tree& tree) {
   }
 }
 
-// Stands in for the kernel: a counter per (event, CPU); one that is absent fails to be read.
+// Replaces the kernel: a counter per (event, CPU); reading an absent one fails.
 struct PmuCounters {
   std::map<std::pair<std::uint64_t, unsigned>, std::optional<std::uint64_t>> values;
   std::map<int, std::pair<std::uint64_t, unsigned>> open;
   bool denied = false;
-  std::set<std::uint64_t> still;  // events that count nothing
+  std::set<std::uint64_t> still;  // events that stay at zero
 
   PerfPort port() {
     PerfPort port;
@@ -65,7 +65,7 @@ struct PmuCounters {
 };
 }  // namespace
 
-TEST_CASE("perf: counts are whole microjoules, and their differences lose nothing however often they are read") {
+TEST_CASE("perf: counts become whole microjoules, and differences lose nothing however often they are read") {
   CHECK(*parse_perf_scale(kScale) == std::ldexp(1.0, -32));
   CHECK(perf_energy_uj(std::uint64_t{1} << 32, std::ldexp(1.0, -32)) == 1'000'000);
   CHECK(perf_energy_uj(~std::uint64_t{0}, std::ldexp(1.0, -32)) == 4294967295999999);
@@ -85,7 +85,7 @@ TEST_CASE("perf: counts are whole microjoules, and their differences lose nothin
   }));
 }
 
-TEST_CASE("perf: event, scale and CPU lists are read, and garbage is none") {
+TEST_CASE("perf: event, scale and CPU lists are parsed, and garbage is refused") {
   CHECK(parse_perf_event("event=0x02\n") == 2U);
   CHECK(parse_perf_event("event=5") == 5U);
   for (const char* garbage : {"", "event=", "event=0x", "config=0x02", "event=0x02,umask=1"})
@@ -97,7 +97,7 @@ TEST_CASE("perf: event, scale and CPU lists are read, and garbage is none") {
     CHECK_MESSAGE(!parse_perf_scale(garbage).has_value(), garbage);
 }
 
-TEST_CASE("perf: a counter per event and package, labelled as powercap's, its first reading no energy") {
+TEST_CASE("perf: each event and package has a counter, labelled as powercap's; its first reading has no energy") {
   const Tree tree;
   power_pmu(tree);
   PmuCounters kernel;
@@ -125,7 +125,7 @@ TEST_CASE("perf: a counter per event and package, labelled as powercap's, its fi
   CHECK(readings[1].energy_uj == 1'000'000U);
 }
 
-TEST_CASE("perf: a refusal names the capability, a captured tree has no counters, and no PMU is not found") {
+TEST_CASE("perf: a refusal names the capability, a captured tree has no counters, and a missing PMU is not found") {
   const Tree tree;
   const auto roots = Roots::below(tree.path());
   CHECK(PerfEnergy::open_(roots).error().code == Errc::not_found);
@@ -138,7 +138,7 @@ TEST_CASE("perf: a refusal names the capability, a captured tree has no counters
   CHECK(refused.error().fix.find("CAP_PERFMON") != std::string::npos);
 }
 
-TEST_CASE("perf: a counter that stands still is left out, and a PMU of such counters alone is none") {
+TEST_CASE("perf: a counter that stands still is omitted, and a PMU with only such counters does not count") {
   const Tree tree;
   power_pmu(tree);
   PmuCounters kernel;
@@ -153,7 +153,7 @@ TEST_CASE("perf: a counter that stands still is left out, and a PMU of such coun
   CHECK(none.error().what.find("does not count energy") != std::string::npos);
 }
 
-TEST_CASE("when powercap fails, perf takes over within the same interval, and gives it back after some good ones") {
+TEST_CASE("when powercap fails, perf takes over within the same interval, and returns after some good intervals") {
   const Tree tree;
   power_pmu(tree);
   const std::string zone = "sys/class/powercap/intel-rapl:0/";
@@ -192,5 +192,5 @@ TEST_CASE("when powercap fails, perf takes over within the same interval, and gi
   };
   unsigned by_perf = 0;
   while (next().source == EnergySource::perf && by_perf < 100) ++by_perf;
-  CHECK(by_perf == kReturnAfter);  // one reading to begin anew, then the good intervals, of which the last is rapl's
+  CHECK(by_perf == kReturnAfter);  // one reading to restart, then the good intervals, the last of which is rapl's
 }

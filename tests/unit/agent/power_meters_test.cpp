@@ -56,7 +56,7 @@ ReadMeters read_meters(const std::vector<Meter>& meters, bool in_device = false)
 }
 }  // namespace
 
-TEST_CASE("two supplies of one machine are added up, each under its own label") {
+TEST_CASE("two power supplies of one machine are added up, each under its own label") {
   for (const bool in_device : {false, true}) {
     const ReadMeters metered = read_meters({{"", 180}, {"", 170}}, in_device);
     CHECK(metered.source == EnergySource::hwmon);
@@ -68,7 +68,7 @@ TEST_CASE("two supplies of one machine are added up, each under its own label") 
   CHECK(read_meters({{"", 120}, {"", 110}, {"", 130}}).power_w == 360);
 }
 
-TEST_CASE("of a module, its processor and its rails the module is the sum, and none is added to another") {
+TEST_CASE("a module's power is the sum, and its processor and rails are not added to it") {
   const std::vector<Meter> grace{{"Module Power Socket 0", 210},
                                  {"Grace Power Socket 0", 164},
                                  {"CPU Power Socket 0", 120},
@@ -85,7 +85,7 @@ TEST_CASE("of a module, its processor and its rails the module is the sum, and n
   CHECK(read_meters({grace[0], grace[2], grace[3]}).power_w == 210);
 }
 
-TEST_CASE("the rails of a processor alone measure its package, and no system") {
+TEST_CASE("the rails of a processor alone measure its package, not the system") {
   const ReadMeters metered =
       read_meters({{"CPU Power Socket 0", 120}, {"CPU Power Socket 1", 110}, {"SysIO Power Socket 0", 44}});
   CHECK(metered.power_w == 230);
@@ -96,7 +96,7 @@ TEST_CASE("the rails of a processor alone measure its package, and no system") {
   CHECK(none.energy_finding.find("by hwmon") == std::string::npos);
 }
 
-TEST_CASE("a total beside its supplies counts once, by its label, by what it measures or by what it shows") {
+TEST_CASE("a total beside its supplies counts once, recognised by label, measured devices or value") {
   CHECK(read_meters({{"PSU 1", 180}, {"PSU 2", 170}, {"Total", 350}}).power_w == 350);
   CHECK(read_meters({{"", 180, {"LNXSYBUS:00"}}, {"", 170, {"LNXSYBUS:01"}}, {"", 330, {"LNXSYBUS:00", "LNXSYBUS:01"}}})
             .power_w == 330);
@@ -104,7 +104,7 @@ TEST_CASE("a total beside its supplies counts once, by its label, by what it mea
   CHECK(read_meters({{"", 350, {"LNXSYBUS:00"}}, {"", 351, {"LNXSYBUS:00"}}}).power_w == 350);
 }
 
-TEST_CASE("a meter of a battery measures no machine, and one meter alone is the system whatever its label") {
+TEST_CASE("a battery's meter measures no machine, and a single meter is the system whatever its label") {
   auto places = place_power_meters({{"", {}, true, {}}, {"", {}, false, {}}});
   CHECK(places[0].role == MeterRole::left_out);
   CHECK(places[1] == MeterPlace{MeterRole::system, "system", std::nullopt});

@@ -8,7 +8,7 @@
 using namespace wattle::agent;
 
 namespace {
-// What an answering host makes of a request: another type, everything else as it came.
+// The reply of a host: the request with another type.
 std::vector<std::uint8_t> reply_to(IpFamily family, const Echo& echo) {
   const EchoPacket request = echo_request(family, echo);
   std::vector<std::uint8_t> reply(request.begin(), request.end());
@@ -41,7 +41,7 @@ TEST_CASE("a request has the bytes of RFC 792, with its checksum") {
   CHECK(echo_request(IpFamily::v6, {1, 1, 1})[0] == 128);
 }
 
-TEST_CASE("the reply to a request holds what was sent") {
+TEST_CASE("the reply to a request has the sent values") {
   CHECK(rc::check([](std::uint16_t identifier, std::uint16_t sequence, std::uint64_t token) {
     const Echo echo{identifier, sequence, token};
     RC_ASSERT(parse_echo_reply(IpFamily::v6, false, reply_to(IpFamily::v6, echo)) == echo);
@@ -50,7 +50,7 @@ TEST_CASE("the reply to a request holds what was sent") {
   }));
 }
 
-TEST_CASE("what is no reply, is cut or was damaged is nothing") {
+TEST_CASE("a truncated, damaged or other packet is not a reply") {
   const Echo echo{7, 8, 9};
   const auto good = reply_to(IpFamily::v4, echo);
   REQUIRE(parse_echo_reply(IpFamily::v4, false, good).has_value());

@@ -52,7 +52,7 @@ TEST_CASE("an answer, a refusal and a name that does not exist are distinguished
 TEST_CASE("a connect without an answer ends as a timeout") {
   const Loopback full(true);
   REQUIRE(::listen(full.socket.get(), 0) == 0);
-  // Nobody accepts: the backlog takes what it takes, then connects hang.
+  // The listener does not accept: the backlog fills up, and then connects hang.
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -69,7 +69,7 @@ TEST_CASE("a connect without an answer ends as a timeout") {
   CHECK(prober.counts()[0].by_end[static_cast<std::size_t>(ProbeEnd::timeout)] == 1);
 }
 
-TEST_CASE("a prober stops when it goes, and with no targets does nothing") {
+TEST_CASE("a prober stops at its destruction, and does nothing without targets") {
   const Loopback open(true);
   const SystemClock clock;
   const Log log = Log::silent();

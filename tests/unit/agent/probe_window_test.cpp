@@ -14,10 +14,10 @@ ProbeResult answer(MonoTime at, double ms) { return {at, ProbeEnd::answered, ms}
 ProbeResult lost(MonoTime at, ProbeEnd end) { return {at, end, 0}; }
 }  // namespace
 
-TEST_CASE("a window reports median, 95th percentile, jitter and loss of what is younger than its span") {
+TEST_CASE("a window reports median, 95th percentile, jitter and loss of the answers within its span") {
   ManualClock clock;
   ProbeWindow window(60s);
-  window.add(answer(clock.mono(), 1000));  // too old below
+  window.add(answer(clock.mono(), 1000));  // expires below
   clock.advance(10s);
   window.add(answer(clock.mono(), 1));
   clock.advance(1s);
@@ -37,10 +37,10 @@ TEST_CASE("a window reports median, 95th percentile, jitter and loss of what is 
   CHECK(*values.p95_ms == doctest::Approx(3));
   CHECK(*values.jitter_ms == doctest::Approx(1.5));  // |3 - 1|, |2 - 3|
   CHECK(window.counts()[static_cast<std::size_t>(ProbeEnd::timeout)] == 1);
-  CHECK(window.counts()[static_cast<std::size_t>(ProbeEnd::answered)] == 4);  // of all time
+  CHECK(window.counts()[static_cast<std::size_t>(ProbeEnd::answered)] == 4);  // over all time
 }
 
-TEST_CASE("a window in which nothing answered gives no latency, and one answer gives no jitter") {
+TEST_CASE("a window without answers has no latency, and one answer has no jitter") {
   const ManualClock clock;
   ProbeWindow window;
   CHECK_FALSE(window.values("x", ProbeKind::tcp, clock.mono()).p50_ms.has_value());
@@ -54,7 +54,7 @@ TEST_CASE("a window in which nothing answered gives no latency, and one answer g
   CHECK_FALSE(values.jitter_ms.has_value());
 }
 
-TEST_CASE("every probe of the window is an answer or lost in exactly one way") {
+TEST_CASE("every probe of the window is answered or lost in exactly one way") {
   CHECK(rc::check([](const std::vector<std::uint8_t>& ends) {
     ManualClock clock;
     ProbeWindow window(60s);
@@ -82,7 +82,7 @@ TEST_CASE("every probe of the window is an answer or lost in exactly one way") {
   }));
 }
 
-TEST_CASE("percentiles are values that were measured, in order, and half of the answers are not above the median") {
+TEST_CASE("percentiles are measured values in order, and half of the answers are not above the median") {
   CHECK(rc::check([](const std::vector<std::uint16_t>& ms) {
     const ManualClock clock;
     ProbeWindow window;
@@ -97,7 +97,7 @@ TEST_CASE("percentiles are values that were measured, in order, and half of the 
   }));
 }
 
-TEST_CASE("a round trip is the time between beginning and answer, and an answer after the timeout is none") {
+TEST_CASE("a round trip is the time from start to answer, and an answer after the timeout does not count") {
   ManualClock clock;
   const MonoTime began = clock.mono();
   clock.advance(250us);
@@ -110,7 +110,7 @@ TEST_CASE("a round trip is the time between beginning and answer, and an answer 
   CHECK(judge(began, clock.mono(), 1s, ProbeEnd::refused).end == ProbeEnd::refused);
 }
 
-TEST_CASE("probes keep to their grid, and what was missed is not made up for") {
+TEST_CASE("probes keep to their grid, and missed ones are not made up for") {
   ManualClock clock;
   const MonoTime due = clock.mono();
   CHECK(next_due(due, 1s, clock.mono()) == due + 1s);

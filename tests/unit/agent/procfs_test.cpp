@@ -15,7 +15,7 @@ namespace {
 const Accept kAll = [](std::string_view) { return true; };
 }
 
-TEST_CASE("busy time counts interrupts, but neither waiting nor stolen time, and guests once") {
+TEST_CASE("busy time includes interrupts, but neither waiting nor stolen time, and guests once") {
   const auto cpu = parse_stat("cpu  100 20 30 1000 400 5 6 77 50 0\ncpu0 1 2 3 4\ncpu1 1 2 3 4\nintr 5\n", 100);
   REQUIRE(cpu);
   CHECK(cpu->busy_us == (100 + 20 + 30 + 5 + 6) * 10'000);
@@ -23,7 +23,7 @@ TEST_CASE("busy time counts interrupts, but neither waiting nor stolen time, and
   CHECK(cpu->cores == 2);
 }
 
-TEST_CASE("cores in use are busy time over real time, at most those online, absent when counters fall") {
+TEST_CASE("cores in use are busy time over real time, at most those online, and absent when counters fall") {
   const CpuCounters a{1'000'000, 0, 2}, b{2'500'000, 0, 2};
   CHECK(*mean_cores(a, b, 1s) == doctest::Approx(1.5));
   CHECK(*mean_cores(a, b, 500ms) == doctest::Approx(2));
@@ -31,7 +31,7 @@ TEST_CASE("cores in use are busy time over real time, at most those online, abse
   CHECK_FALSE(mean_cores(a, b, 0s).has_value());
 }
 
-TEST_CASE("memory in use is total less available") {
+TEST_CASE("memory in use is total minus available") {
   const auto memory = parse_meminfo("MemTotal:   1000 kB\nMemFree:  10 kB\nMemAvailable:   400 kB\n");
   REQUIRE(memory);
   CHECK(memory->total_bytes == 1'024'000);
@@ -40,7 +40,7 @@ TEST_CASE("memory in use is total less available") {
   CHECK_FALSE(parse_meminfo("MemTotal: 10 kB\nMemAvailable: 11 kB\n").has_value());
 }
 
-TEST_CASE("interfaces are read however their columns run together") {
+TEST_CASE("interfaces are parsed even if their columns run together") {
   std::vector<IoCounters> found;
   parse_net_dev(
       "Inter-|   Receive  |  Transmit\n face |bytes packets\n  eth0:246200313 6151 0 0 0 0 0 0 213579 2404 0 0 0 0 0 "
@@ -67,7 +67,7 @@ TEST_CASE("established connections are found by their column's name") {
   CHECK_FALSE(parse_snmp("Tcp: A CurrEstab\nTcp: 1\n").has_value());
 }
 
-TEST_CASE("a rate counts only what is in both readings and did not start over") {
+TEST_CASE("a rate counts only what is in both readings and did not restart") {
   const std::vector<IoCounters> a{{"eth0", 100, 1000}, {"eth1", 5, 5}};
   const std::vector<IoCounters> b{{"eth2", 7'000, 7'000}, {"eth0", 300, 10}};
   const auto rate = mean_rate(a, b, 2s);
@@ -76,7 +76,7 @@ TEST_CASE("a rate counts only what is in both readings and did not start over") 
   CHECK(rate->out_bytes_per_s == doctest::Approx(0));
 }
 
-TEST_CASE("whole disks are distinguished from partitions and stacked devices by name where /sys does not say") {
+TEST_CASE("whole disks are distinguished from partitions and stacked devices by name if /sys does not say") {
   for (const char* disk : {"sda", "vdb", "nvme0n1", "mmcblk0", "xvda"}) CHECK_MESSAGE(looks_whole_disk(disk), disk);
   for (const char* part :
        {"sda1", "vdb12", "nvme0n1p2", "mmcblk0p1", "dm-0", "loop3", "zram0", "md127", "drbd0", "bcache0", "nvme0c1n1"})
@@ -95,13 +95,13 @@ TEST_CASE(
   const agent::test::Tree tree{{"proc/net/dev", net},
                                {"proc/diskstats", disks},
                                {"sys/class/net/eth0/device/x", ""},
-                               {"sys/class/net/eth0/master/bonding", ""},  // bond0 is no device: its ports count
+                               {"sys/class/net/eth0/master/bonding", ""},  // bond0 is not a device: its ports count
                                {"sys/class/net/eth1/device/x", ""},
                                {"sys/class/net/eth1/master/bonding", ""},
                                {"sys/class/net/bond0/bonding", ""},
                                {"sys/class/net/bond0.100/mtu", ""},
                                {"sys/class/net/br0/bridge", ""},
-                               {"sys/class/net/eth2/device/x", ""},  // netvsc: counts what goes over its port enP1s1
+                               {"sys/class/net/eth2/device/x", ""},  // netvsc: counts the traffic of its port enP1s1
                                {"sys/class/net/enP1s1/device/x", ""},
                                {"sys/class/net/enP1s1/master/device/x", ""},
                                {"sys/block/sda/hidden", "0\n"},
@@ -128,7 +128,7 @@ TEST_CASE(
   CHECK(names(now.disks) == "sda sdb nvme0n1 cciss/c0d0 ");
 }
 
-TEST_CASE("links carry what the interfaces that count say, one way; those that are down or virtual say nothing") {
+TEST_CASE("link capacity is that of counted interfaces, one way; down or virtual ones have none") {
   const agent::test::Tree tree{{"proc/net/dev", "h\nh\nlo: 1 0 0 0 0 0 0 0 2\n"},
                                {"sys/class/net/eth0/speed", "10000\n"},
                                {"sys/class/net/eth1/speed", "1000\n"},
@@ -147,7 +147,7 @@ TEST_CASE("links carry what the interfaces that count say, one way; those that a
   CHECK(carried({}) == 0);
 }
 
-TEST_CASE("a captured machine gives its one interface and one disk, and no file system of ours") {
+TEST_CASE("a captured machine gives its one interface and one disk, and none of our file systems") {
   const std::string fixture = tests::source_dir() + "/tests/fixtures/agent/vm-hybrid-cgroup";
   auto procfs = Procfs::open_(Roots::below(fixture), 100);
   REQUIRE(procfs);
@@ -167,7 +167,7 @@ TEST_CASE("a captured machine gives its one interface and one disk, and no file 
   CHECK_FALSE(now.disk_used_ratio.has_value());
 }
 
-TEST_CASE("a file that is missing blanks its own values and is named; it is used again when it is back") {
+TEST_CASE("a missing file blanks its own values and is named; it is used again when it returns") {
   const agent::test::Tree tree{{"proc/stat", "cpu  1 1 1 1 1 1 1\ncpu0 1\n"}, {"proc/meminfo", "nonsense"}};
   auto procfs = Procfs::open_(Roots::below(tree.path()), 100);
   REQUIRE(procfs);
@@ -192,7 +192,7 @@ namespace {
 std::string connections(int number) { return "Tcp: MaxConn CurrEstab\nTcp: -1 " + std::to_string(number) + "\n"; }
 }  // namespace
 
-TEST_CASE("connections of each network namespace are counted once, however many processes are in it, and end with it") {
+TEST_CASE("connections of each network namespace are counted once, whatever its processes, and end with it") {
   const agent::test::Tree tree{{"proc/1/net/dev", "h\nh\n"},
                                {"proc/1/net/snmp", connections(7)},
                                {"proc/20/net/snmp", connections(30)},
@@ -216,14 +216,14 @@ TEST_CASE("connections of each network namespace are counted once, however many 
     return now.tcp_established.value_or(0);
   };
   CHECK(counted() == 37);
-  // What was known is read at each tick, a pod that came is found by the next list of processes.
+  // Known namespaces are read at each tick; a new pod is found by the next list of processes.
   tree.put("proc/20/net/snmp", connections(31));
   tree.put("proc/300/net/snmp", connections(100));
   clock.advance(1s);
   CHECK(counted() == 38);
   clock.advance(NetNamespaces::kListEvery);
   CHECK(counted() == 138);
-  // The one process that was known of a namespace ends; another in it is found by the next list. The first pod ends.
+  // The known process of a namespace ends, and the next list finds another one. The first pod ends.
   enter("301", "300");
   tree.remove("proc/20");
   tree.remove("proc/21");
@@ -231,8 +231,8 @@ TEST_CASE("connections of each network namespace are counted once, however many 
   CHECK(counted() == 107);
   clock.advance(NetNamespaces::kListEvery);
   CHECK(counted() == 107);
-  // A number that is another process's now.
-  tree.put("proc/spare/net/snmp", connections(9));  // at the same time as the other, so that its inode is another
+  // Another process gets the number.
+  tree.put("proc/spare/net/snmp", connections(9));  // exists together with the old one, so that its inode differs
   tree.remove("proc/301");
   tree.remove("proc/300");
   std::filesystem::rename(proc / "spare", proc / "300");
@@ -242,7 +242,7 @@ TEST_CASE("connections of each network namespace are counted once, however many 
   CHECK(counted() == 16);
 }
 
-TEST_CASE("of hundreds of network namespaces a bounded number is read a tick, and in the end all") {
+TEST_CASE("with hundreds of network namespaces a bounded number is read per tick, and eventually all") {
   const agent::test::Tree tree{{"proc/net/snmp", connections(0)}};
   constexpr int kPods = 100;
   for (int pid = 2; pid < 2 + kPods; ++pid) tree.put("proc/" + std::to_string(pid) + "/net/snmp", connections(1));
@@ -261,7 +261,7 @@ TEST_CASE("of hundreds of network namespaces a bounded number is read a tick, an
   CHECK(ticks == (kPods + static_cast<int>(NetNamespaces::kRead) - 1) / static_cast<int>(NetNamespaces::kRead));
 }
 
-TEST_CASE("pressure totals are read with and without the line for some, and become a share of the interval") {
+TEST_CASE("pressure totals are parsed with and without the line for some, and become a share of the interval") {
   const auto cpu = parse_psi(
       "some avg10=0.02 avg60=0.27 avg300=0.76 total=15791866\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n");
   CHECK(*cpu.some_us == 15791866);
@@ -275,13 +275,12 @@ TEST_CASE("pressure totals are read with and without the line for some, and beco
   CHECK_FALSE(mean_ratio(std::nullopt, 4, 1s).has_value());
 }
 
-TEST_CASE(
-    "what limits make tasks wait is no waiting: throttled time is of all CPUs, pressure a mean over those with work") {
-  // As measured on Linux 6.18: threads that would run all the time, under a quota.
+TEST_CASE("waiting for a task's own limit does not count: throttled time sums CPUs, pressure averages busy ones") {
+  // Measured on Linux 6.18: threads that always want to run, under a quota.
   CHECK(waiting_share(0.697, 0.689, 0.303) == doctest::Approx(0.008));  // one, 0.3 cores
   CHECK(waiting_share(0.801, 1.562, 0.398) < 0.01);                     // two on two CPUs, 0.4 cores
-  CHECK(waiting_share(0.454, 0.037, 0.164) > 0.4);                      // one that seldom gets what it may use
-  // Work that sleeps: throttled for a tenth of the time.
+  CHECK(waiting_share(0.454, 0.037, 0.164) > 0.4);                      // one that seldom gets its permitted share
+  // A workload that sleeps: throttled for a tenth of the time.
   CHECK(waiting_share(0.1, 0.1, 0.2) == doctest::Approx(0));
   CHECK(waiting_share(0.3, 0.1, 0.2) == doctest::Approx(0.2));
   CHECK(waiting_share(0.3, 0, 4) == 0.3);
@@ -293,7 +292,7 @@ TEST_CASE(
   }));
 }
 
-TEST_CASE("no parser minds garbage") {
+TEST_CASE("no parser fails on garbage") {
   CHECK(rc::check([](const std::string& text) {
     parse_stat(text, 100);
     parse_stat("cpu " + text, 100);
@@ -306,9 +305,7 @@ TEST_CASE("no parser minds garbage") {
   }));
 }
 
-TEST_CASE(
-    "bytes of an NVMe drive with several paths count once, on kernels that leave its head at zero and on those that do "
-    "not") {
+TEST_CASE("bytes of an NVMe multipath drive count once, whether or not the kernel leaves its head at zero") {
   const auto bytes = [](const std::string& text) {
     std::vector<IoCounters> found;
     parse_diskstats(text, looks_whole_disk, found);

@@ -28,7 +28,7 @@ Sample three_workloads() {
   return sample;
 }
 
-// An actuator that says what the test wants.
+// An actuator with scripted answers.
 class Peer {
  public:
   explicit Peer(const std::string& path) : listener_(::socket(AF_UNIX, SOCK_SEQPACKET, 0)) {
@@ -56,7 +56,7 @@ class Peer {
 };
 }  // namespace
 
-TEST_CASE("services that are named are at level limits, the rest at the general one, and pods never at limits") {
+TEST_CASE("named services have level limits, the rest the general level, and pods never limits") {
   Sample sample = three_workloads();
   ProvisioningConfig config{"/s", {"b.service", "5eed"}};
   const auto orders = orders_of(config, sample);
@@ -71,13 +71,13 @@ TEST_CASE("services that are named are at level limits, the rest at the general 
         std::vector<actuation::Order>{{"/b.service", Level::limits}, {"/5eed", Level::suggest}});
 }
 
-TEST_CASE("a pod has the level of its annotation, limits only where the configuration allows them to pods") {
+TEST_CASE("a pod has the level of its annotation, and limits only if the configuration permits them for pods") {
   const Sample sample = three_workloads();
   ProvisioningConfig config{"/s", {}};
   const auto of_pod = [&](const char* level) {
     for (const auto& order : orders_of(config, sample, {}, {{"5eed", level}, {"a.service", "limits"}}).orders) {
       if (order.path == "/5eed") return order.level;
-      CHECK(order.level == Level::suggest);  // others are not pods, whatever they are called
+      CHECK(order.level == Level::suggest);  // other workloads are not pods, whatever their name
     }
     return Level::off;
   };
@@ -92,7 +92,7 @@ TEST_CASE("a pod has the level of its annotation, limits only where the configur
   CHECK(orders_of(config, sample, {}, {{"5eed", "limits"}}).orders.front().path == "/5eed");
 }
 
-TEST_CASE("what is known of requests goes to the service of that name, at whatever level, and never to a pod") {
+TEST_CASE("known requests go to the service of that name at any level, and never to a pod") {
   const Sample sample = three_workloads();
   const actuation::Requests web{100, 3};
   const auto orders = orders_of({"/s", {"b.service"}}, sample,
@@ -102,7 +102,7 @@ TEST_CASE("what is known of requests goes to the service of that name, at whatev
                                                        {"/5eed", Level::suggest}});
 }
 
-TEST_CASE("of very many workloads the named ones are reported") {
+TEST_CASE("with very many workloads the named ones are reported") {
   Sample sample = three_workloads();
   for (int i = 0; i < 400; ++i) {
     sample.record.workloads.push_back(sample.record.workloads[0]);
@@ -114,7 +114,7 @@ TEST_CASE("of very many workloads the named ones are reported") {
   CHECK(orders.orders[0] == actuation::Order{"/s399", Level::limits});
 }
 
-TEST_CASE("the actuator gets orders at each tick, its answers are summed up, and one that goes is found again") {
+TEST_CASE("the actuator gets orders at each tick, its answers are summed up, and a restarted one is found again") {
   const agent::test::Tree tree;
   const std::string path = tree.path() + "/socket";
   const Log log = Log::silent();
@@ -162,9 +162,7 @@ TEST_CASE("the actuator gets orders at each tick, its answers are summed up, and
   CHECK(again.hear().orders.size() == 3);
 }
 
-TEST_CASE(
-    "minutes that ended are reported once, by name, for workloads at level limits alone; steps go where the "
-    "configuration permits") {
+TEST_CASE("ended minutes are reported once, by name, only at level limits; steps go where the configuration permits") {
   const agent::test::Tree tree;
   const std::string path = tree.path() + "/socket";
   const Log log = Log::silent();
@@ -181,7 +179,7 @@ TEST_CASE(
   Provisioning provisioning(config, log);
   provisioning.report(sample, {}, margins);
   actuator->accept();
-  // One of the version before would refuse all orders for a step of memory.
+  // An actuator of the previous version would refuse all orders because of a memory step.
   CHECK(actuator->hear().orders[0].step == actuation::MarginStep{3, 0.25});
   CHECK(provisioning.minutes().empty());
   const char* const report =
@@ -213,7 +211,7 @@ TEST_CASE(
   CHECK(reported.memory_used_bytes == 2048);
   CHECK(reported.memory_used_over_peak == 0.5);
   CHECK(reported.student_out);
-  actuator->say(report);  // the same again
+  actuator->say(report);  // a repeated report
   provisioning.report(sample, {}, margins);
   CHECK(provisioning.minutes().empty());
   const PodLevels levels{{"5eed", "limits"}};

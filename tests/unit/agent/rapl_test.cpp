@@ -35,7 +35,7 @@ struct RaplReader {
     errors.clear();
     rapl->read(readings, raw_uj, clock, scratch, errors);
   }
-  // 0 stands for no such domain or no energy: the readings below are never 0.
+  // 0 means no such domain or no energy: the readings below are never 0.
   std::uint64_t energy_uj(const std::string& label) const {
     for (const auto& domain : readings)
       if (domain.label == label) return domain.energy_uj.value_or(0);
@@ -66,20 +66,20 @@ TEST_CASE("an interval in which the counter may have wrapped twice is marked as 
   CHECK(delta_energy({t0, 1}, {t0 + 263s, 2}, kRaplRange, 1000)->gap);
 }
 
-TEST_CASE("readings that cannot be are absent") {
+TEST_CASE("impossible readings are absent") {
   const MonoTime t0{};
   CHECK_FALSE(delta_energy({t0, 1}, {t0, 2}, kRaplRange, 1000).has_value());
   CHECK_FALSE(delta_energy({t0, 1}, {t0 + 1s, kRaplRange + 1}, kRaplRange, 1000).has_value());
 }
 
-TEST_CASE("a counter that restarted is no wrap: what no zone can draw is absent, and the next interval counts again") {
+TEST_CASE("a restarted counter is not a wrap: impossible energy is absent, and the next interval counts again") {
   const MonoTime t0{};
   CHECK_FALSE(delta_energy({t0, 100'000'000}, {t0 + 1s, 5}, kRaplRange, 1000).has_value());
   CHECK(delta_energy({t0 + 1s, 5}, {t0 + 2s, 80'000'005}, kRaplRange, 1000)->energy_uj == 80'000'000);
   CHECK(delta_energy({t0, kRaplRange - 400'000'000}, {t0 + 1s, 5}, kRaplRange, 1000)->energy_uj == 400'000'005);
 }
 
-TEST_CASE("any sequence of readings adds up to the energy that went through the counter") {
+TEST_CASE("any sequence of readings adds up to the energy of the counter") {
   CHECK(rc::check([] {
     const auto range = *rc::gen::inRange<std::uint64_t>(1'000'000, kRaplRange);
     std::uint64_t counter = *rc::gen::inRange<std::uint64_t>(0, range), reported = 0, spent = 0;
@@ -94,7 +94,7 @@ TEST_CASE("any sequence of readings adds up to the energy that went through the 
   }));
 }
 
-TEST_CASE("two sockets: subzones take their package's socket, twins count once, nameless zones not at all") {
+TEST_CASE("two sockets: subzones have their package's socket, twins count once, and nameless zones do not count") {
   const Tree tree;
   zone(tree, "intel-rapl:0", "package-0", 1'000'000);
   zone(tree, "intel-rapl:0:0", "core", 100);
@@ -141,7 +141,7 @@ TEST_CASE("a zone's number is not its socket: psys may be intel-rapl:1, and a se
   CHECK(reader.readings[3].socket == 1U);
 }
 
-TEST_CASE("dies of one socket are packages of their own") {
+TEST_CASE("dies of one socket are separate packages") {
   const Tree tree;
   zone(tree, "intel-rapl:0", "package-0-die-0", 0);
   zone(tree, "intel-rapl:1", "package-0-die-1", 0);
@@ -164,7 +164,7 @@ TEST_CASE("a twin alone is used, and a subzone of a nameless zone still counts")
   CHECK(reader.rapl->zone_count() == 2);
 }
 
-TEST_CASE("a zone that fails is absent for that interval and the next, and the others go on") {
+TEST_CASE("a failed zone is absent for that interval and the next, and the others continue") {
   const Tree tree;
   zone(tree, "intel-rapl:0", "package-0", 100);
   zone(tree, "intel-rapl:1", "package-1", 100);
@@ -184,11 +184,11 @@ TEST_CASE("a zone that fails is absent for that interval and the next, and the o
   CHECK(reader.energy_uj("package-1") == 50);
 }
 
-TEST_CASE("a counter that cannot be read is opened again, and read on when there is a good one") {
+TEST_CASE("a counter that cannot be read is opened again, and read once it works") {
   const Tree tree;
   zone(tree, "intel-rapl:0", "package-0", 100);
   tree.remove("sys/class/powercap/intel-rapl:0/energy_uj");
-  // Opens, and its reads fail as those of a lost device: nothing is mapped at its beginning.
+  // Can be opened, but its reads fail as those of a lost device, because nothing is mapped at offset 0.
   std::filesystem::create_symlink("/proc/self/mem", tree.path() + "/sys/class/powercap/intel-rapl:0/energy_uj");
   RaplReader reader(tree);
   reader.read(0s);
@@ -204,7 +204,7 @@ TEST_CASE("a counter that cannot be read is opened again, and read on when there
   CHECK(reader.energy_uj("package-0") == 23);
 }
 
-TEST_CASE("zones that come after the start are taken up within a minute, and zones that went are dropped") {
+TEST_CASE("zones that appear after the start are used within a minute, and removed ones are dropped") {
   const Tree tree;
   zone(tree, "intel-rapl:0", "package-0", 100);
   RaplReader reader(tree);
@@ -233,7 +233,7 @@ TEST_CASE("zones that come after the start are taken up within a minute, and zon
   CHECK(reader.energy_uj("package-1") == 11);
 }
 
-TEST_CASE("AMD's dies show the counter of their socket, which counts once; Intel's are counters of their own") {
+TEST_CASE("AMD's dies show the counter of their socket, which counts once; Intel's dies have their own counters") {
   for (const bool amd : {true, false}) {
     const Tree tree;
     tree.put("proc/cpuinfo",
@@ -247,7 +247,7 @@ TEST_CASE("AMD's dies show the counter of their socket, which counts once; Intel
   }
 }
 
-TEST_CASE("a machine without powercap, or with zones that count nothing, is not found and says why") {
+TEST_CASE("a machine without powercap, or with zones that count nothing, is not found, with the reason") {
   const Tree bare;
   const auto none = Rapl::open_(Roots::below(bare.path()));
   REQUIRE_FALSE(none);
@@ -257,7 +257,7 @@ TEST_CASE("a machine without powercap, or with zones that count nothing, is not 
   CHECK_FALSE(Rapl::open_(Roots::below(limits.path())));
 }
 
-TEST_CASE("a zone that cannot be counted is a domain without a value, so that the others are not the whole") {
+TEST_CASE("a zone that cannot be counted is a domain without a value, so the others are not taken for the whole") {
   for (const char* how : {"no range", "range 0", "range text", "no counter"}) {
     CAPTURE(how);
     const Tree tree;
@@ -281,7 +281,7 @@ TEST_CASE("a zone that cannot be counted is a domain without a value, so that th
     CHECK_FALSE(reader.readings[1].energy_uj);
     CHECK(reader.readings[1].fault == EnergyFault::uncounted);
 
-    zone(tree, "intel-rapl:1", "package-1", 500);  // the kernel has got it
+    zone(tree, "intel-rapl:1", "package-1", 500);  // the kernel provides it now
     reader.read(kLookAgain);
     CHECK_FALSE(reader.rapl->uncounted());
     zone(tree, "intel-rapl:1", "package-1", 507);
@@ -290,7 +290,7 @@ TEST_CASE("a zone that cannot be counted is a domain without a value, so that th
   }
 }
 
-TEST_CASE("a twin counts for a zone that cannot be counted") {
+TEST_CASE("a twin replaces a zone that cannot be counted") {
   const Tree tree;
   zone(tree, "intel-rapl:0", "package-0", 100);
   tree.remove("sys/class/powercap/intel-rapl:0/max_energy_range_uj");
@@ -304,7 +304,7 @@ TEST_CASE("a twin counts for a zone that cannot be counted") {
   CHECK(reader.energy_uj("package-0") == 9);
 }
 
-TEST_CASE("zones of one control type with the same name are counters of their own, and each is counted once") {
+TEST_CASE("zones of one control type with the same name are separate counters, and each is counted once") {
   const Tree tree;
   zone(tree, "intel-rapl:0", "package-0", 100);
   zone(tree, "intel-rapl:0:0", "dram", 10);
@@ -323,7 +323,7 @@ TEST_CASE("zones of one control type with the same name are counters of their ow
   CHECK(reader.energy_uj("package-0@intel-rapl:1") == 7);
 }
 
-TEST_CASE("zone names that are not known stay themselves, and garbage is none") {
+TEST_CASE("unknown zone names are kept, and garbage is refused") {
   CHECK(parse_zone_name("psys\n")->kind == EnergyKind::psys);
   CHECK(parse_zone_name("package-1-die-3")->label() == "package-1-die-3");
   CHECK(parse_zone_name("accelerator")->kind == EnergyKind::other);

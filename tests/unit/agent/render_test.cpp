@@ -21,7 +21,7 @@ using wattle::agent::test::Tree;
 namespace {
 KernelValues all_kernel_values() { return {1, 2, 3, 4, 5.5, 6, 7, 8}; }
 
-// Everything that a sample can tell.
+// A sample with every value.
 Sample all_values() {
   Sample sample;
   Record& r = sample.record;
@@ -89,7 +89,7 @@ Rows rows_of(const std::string& csv) {
 }
 }  // namespace
 
-TEST_CASE("one sample as JSON carries the raw counters and leaves out what is absent") {
+TEST_CASE("a sample as JSON has the raw counters and omits absent values") {
   const auto fixture = tests::source_dir() + "/tests/fixtures/agent/two-socket-server";
   AgentConfig config;
   config.roots = Roots::below(fixture);
@@ -107,14 +107,14 @@ TEST_CASE("one sample as JSON carries the raw counters and leaves out what is ab
   CHECK(json["workloads"][0]["raw"]["cpu_usage_us"] == 9000000);
 }
 
-TEST_CASE("CSV has a row for the node, each domain, socket, workload and probe, and every column is filled in one") {
+TEST_CASE("CSV has a row for the node and each domain, socket, workload and probe, and every column is used") {
   const auto rows = rows_of(csv_header() + sample_csv("n1", all_values()));
   REQUIRE(rows.size() == 6);
   std::string scopes;
   for (const auto& row : rows) scopes += row.at("scope") + " ";
   CHECK(scopes == "node domain socket workload workload probe ");
   for (const auto& cell : rows[0]) {
-    const std::string& column = cell.first;  // clang 14 captures no structured binding
+    const std::string& column = cell.first;  // clang 14 cannot capture structured bindings
     bool filled = false;
     for (const auto& row : rows) filled = filled || !row.at(column).empty();
     CHECK_MESSAGE(filled, column);
@@ -148,7 +148,7 @@ TEST_CASE("docs/reference/agent.md lists the columns of CSV, in order") {
   CHECK(in_docs + "\n" == csv_header());
 }
 
-TEST_CASE("a filter takes one pod or one name of the workloads and leaves the node") {
+TEST_CASE("a filter selects one pod or one workload name and keeps the node") {
   Sample sample = all_values();
   sample.record.workloads[1].kind = WorkloadKind::pod;
   const auto scopes = [&](const WorkloadFilter& filter) {
@@ -163,7 +163,7 @@ TEST_CASE("a filter takes one pod or one name of the workloads and leaves the no
   CHECK(scopes({.name = "a,\"b\".service"}) == "n1 a,\"b\".service ");
 }
 
-TEST_CASE("a full disk is reported by its name, and what was written before stays whole") {
+TEST_CASE("a full disk is reported by name, and earlier output stays complete") {
   auto full = LineFile::create("/dev/full");
   REQUIRE(full.has_value());
   const auto written = full->write("a line\n");
@@ -180,7 +180,7 @@ TEST_CASE("a full disk is reported by its name, and what was written before stay
   CHECK(LineFile::create(tree.path() + "/no/out.csv").error().code == Errc::not_found);
 }
 
-TEST_CASE("doctor names what is lost, why, and what fixes it") {
+TEST_CASE("doctor names what is lost, with its cause and fix") {
   AgentConfig config;
   config.roots = Roots::below(tests::source_dir() + "/tests/fixtures/agent/vm-hybrid-cgroup");
   const auto findings = examine(config);
@@ -200,7 +200,7 @@ TEST_CASE("doctor names what is lost, why, and what fixes it") {
   CHECK_FALSE(healthy(examine(config)));
 }
 
-TEST_CASE("doctor reports pods that are on cgroup v1 alone, and what is lost with them") {
+TEST_CASE("doctor reports pods that are only on cgroup v1, and what is lost for them") {
   const std::string v1 = "sys/fs/cgroup/cpu,cpuacct/", v2 = "sys/fs/cgroup/unified/";
   const std::string pod = "burstable/pod98cee708-023b-11eb-933d-42010a800193/cpuacct.usage";
   const std::string hybrid =
@@ -223,7 +223,7 @@ TEST_CASE("doctor reports pods that are on cgroup v1 alone, and what is lost wit
   }
   CHECK(finding(hybrid.substr(0, hybrid.find("31 30")) + hybrid.substr(hybrid.find("34 30")), {v1 + "kubepods/" + pod})
             .find("only on cgroup v1") != std::string::npos);
-  // A kubelet in a container, as kind's; and a kubepods that a kubelet left in v2 without pods.
+  // A kubelet in a container, as kind's, and a kubepods cgroup that a kubelet left in v2 without pods.
   CHECK(
       finding(hybrid, {v1 + "docker/" + std::string(64, 'a') + "/kubelet/kubepods/" + pod}).find("only on cgroup v1") !=
       std::string::npos);
@@ -234,7 +234,7 @@ TEST_CASE("doctor reports pods that are on cgroup v1 alone, and what is lost wit
   CHECK(finding(hybrid, {v1 + "kubepods/" + pod, v2 + "kubepods/" + pod}).empty());
 }
 
-TEST_CASE("a cgroup controller is on cgroup v1 or is turned off, and doctor reports which") {
+TEST_CASE("a cgroup controller may be on cgroup v1 or disabled, and doctor reports which") {
   const auto fix_of = [](const std::string& v1_mount) {
     const Tree tree{{"proc/self/mountinfo", "31 30 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n" + v1_mount},
                     {"sys/fs/cgroup/cgroup.controllers", "cpuset cpu io pids\n"},
@@ -257,7 +257,7 @@ TEST_CASE("a cgroup controller is on cgroup v1 or is turned off, and doctor repo
         std::string::npos);
 }
 
-TEST_CASE("doctor distinguishes what a machine never had from what it lost, and lists it last") {
+TEST_CASE("doctor distinguishes what a machine never had from what it lost, and lists the former last") {
   const auto findings = [](const std::string& cpuinfo) {
     const Tree tree{{"proc/cpuinfo", cpuinfo}, {"proc/stat", "cpu  1 0 1 1 0 0 0 0 0 0\ncpu0 1 0 1 1 0 0 0 0 0 0\n"}};
     AgentConfig config;
@@ -279,7 +279,7 @@ TEST_CASE("doctor distinguishes what a machine never had from what it lost, and 
   CHECK(state(server, "hwmon") == "absent");
 }
 
-TEST_CASE("doctor looks at what a configuration names: keys, state, token and controller") {
+TEST_CASE("doctor checks what a configuration names: keys, state, token and controller") {
   const Tree tree{{"token", "correct-horse-battery"}, {"agent.key", "no key"}};
   AgentConfig config;
   config.roots = Roots::below(tests::source_dir() + "/tests/fixtures/agent/vm-hybrid-cgroup");

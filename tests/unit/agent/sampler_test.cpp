@@ -38,7 +38,7 @@ AgentConfig config_of(const Tree& tree) {
   config.roots = Roots::below(tree.path());
   return config;
 }
-// A process that loses the processor for a while after the given reading of its clock.
+// A process that is preempted after the given reading of its clock.
 class PreemptedClock final : public Clock {
  public:
   explicit PreemptedClock(int reading) : left_(reading) {}
@@ -79,7 +79,7 @@ TEST_CASE("a process that is preempted between its readings reports at most twic
   CHECK(reading > 10);
 }
 
-TEST_CASE("the first sample has counters and no rates; the second shares its energy out exactly") {
+TEST_CASE("the first sample has counters and no rates; the second divides its energy exactly") {
   const Tree tree;
   machine(tree);
   package(tree, 1'000);
@@ -119,7 +119,7 @@ TEST_CASE("the first sample has counters and no rates; the second shares its ene
   CHECK(second.changes.empty());
 }
 
-TEST_CASE("without a meter energy is estimated and marked so, and a pod that goes is reported with its last share") {
+TEST_CASE("without a meter energy is estimated and marked, and a pod that ended is reported with its last share") {
   const Tree tree;
   machine(tree);
   AgentConfig config = config_of(tree);
@@ -149,7 +149,7 @@ TEST_CASE("without a meter energy is estimated and marked so, and a pod that goe
   CHECK(sampler->pods().empty());
 }
 
-TEST_CASE("a workload's io on a volume of this kernel's device mapper counts once, as that of the disk below") {
+TEST_CASE("a workload's I/O on a device-mapper volume counts once, as that of the disk below") {
   const Tree tree;
   machine(tree);
   tree.put("proc/devices", "Block devices:\n  8 sd\n252 device-mapper\n");

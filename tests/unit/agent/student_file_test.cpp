@@ -1,4 +1,4 @@
-// The student's file on a node: as the controller sends it, and gone when there is none.
+// student_file: the student's file on a node, as the controller sends it, and removed when there is none.
 #include "agent/student_file.hpp"
 
 #include <doctest/doctest.h>
@@ -20,12 +20,12 @@ ino_t inode(const std::string& path) {
 }
 }  // namespace
 
-TEST_CASE("the file has the bytes that were sent, is readable by the group, and goes when the controller has none") {
+TEST_CASE("the file has the sent bytes, is readable by the group, and is removed when the controller has none") {
   const wattle::test::TempDir dir;
   const Log log = Log::silent();
   const std::string path = dir.path() + "/student";
   StudentFile file(path, log);
-  file.keep({3, nullptr});  // has not arrived
+  file.keep({3, nullptr});  // not received yet
   CHECK(inode(path) == 0);
   const SentStudent first = sent(3, std::string("one\0two", 7));
   file.keep(first);
@@ -56,7 +56,7 @@ TEST_CASE("the same student is not written again, also after a restart of the ag
   CHECK(inode(path) != before);
 }
 
-TEST_CASE("where the folder is missing the file is written once the folder exists") {
+TEST_CASE("if the folder is missing the file is written once the folder exists") {
   const wattle::test::TempDir dir;
   const Log log = Log::silent();
   const std::string path = dir.path() + "/folder/student";

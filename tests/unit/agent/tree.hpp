@@ -1,4 +1,4 @@
-// tree: a directory of small files as a literal, in a temporary directory that goes with it.
+// tree: a directory of small files as a literal, in a temporary directory that is removed with it.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -26,7 +26,7 @@ class Tree {
     std::error_code ignored;
     std::filesystem::remove_all(path_, ignored);
   }
-  // In place, as the kernel changes its files: kept descriptors see it.
+  // Written in place, as the kernel changes its files, so kept descriptors see it.
   void put(const std::string& name, const std::string& content) const {
     const std::filesystem::path file = std::filesystem::path(path_) / name;
     std::filesystem::create_directories(file.parent_path());

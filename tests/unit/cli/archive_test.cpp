@@ -46,7 +46,7 @@ struct ArchiveFixture {
 
 }  // namespace
 
-TEST_CASE_FIXTURE(ArchiveFixture, "an archive gives back what was written, and no other user reads it") {
+TEST_CASE_FIXTURE(ArchiveFixture, "an archive is read back as written, and no other user can read it") {
   const auto written = write();
   REQUIRE(written);
   CHECK(written->version == "1.2.3");
@@ -57,7 +57,7 @@ TEST_CASE_FIXTURE(ArchiveFixture, "an archive gives back what was written, and n
   CHECK(::stat((path + ".part").c_str(), &about) != 0);
 }
 
-TEST_CASE_FIXTURE(ArchiveFixture, "an archive that is there is left alone") {
+TEST_CASE_FIXTURE(ArchiveFixture, "an existing archive is not overwritten") {
   CHECK(refuse_taken(path));
   std::ofstream(path) << "mine";
   const Status reported = refuse_taken(path);
@@ -69,7 +69,7 @@ TEST_CASE_FIXTURE(ArchiveFixture, "an archive that is there is left alone") {
   CHECK(bytes() == "mine");
 }
 
-TEST_CASE_FIXTURE(ArchiveFixture, "one changed byte anywhere, or one that is missing or too many, is refused") {
+TEST_CASE_FIXTURE(ArchiveFixture, "a change, loss or addition of any single byte is refused") {
   contents["store.db"] = std::string(700, 's');
   REQUIRE(write());
   const std::string whole = bytes();
@@ -90,7 +90,7 @@ TEST_CASE_FIXTURE(ArchiveFixture, "one changed byte anywhere, or one that is mis
   CHECK_FALSE(read(other));
 }
 
-TEST_CASE_FIXTURE(ArchiveFixture, "random bytes are no archive") {
+TEST_CASE_FIXTURE(ArchiveFixture, "random bytes are not an archive") {
   std::mt19937 random(7);
   for (int i = 0; i < 200; ++i) {
     std::string noise(random() % 3000, '\0');
@@ -100,7 +100,7 @@ TEST_CASE_FIXTURE(ArchiveFixture, "random bytes are no archive") {
   }
 }
 
-TEST_CASE("names that leave the folder, or are none, are refused") {
+TEST_CASE("member names that leave the folder or are invalid are refused") {
   for (const char* name :
        {"", "/etc/passwd", "../x", "a/../b", "a//b", "a/", "a b", "a\nb", ".", "./a", "a/.", "a/./b"})
     CHECK_FALSE(is_member_name(name));
@@ -109,7 +109,7 @@ TEST_CASE("names that leave the folder, or are none, are refused") {
   CHECK_FALSE(parse_member(member_header({"../x", 1, {}}, 0), "archive"));
 }
 
-TEST_CASE("an archive of a newer format is refused, and says of which version it is") {
+TEST_CASE("an archive of a newer format is refused with its version") {
   const auto manifest = parse_manifest(R"({"format": 2, "wattle": "9.9.9"})", "archive");
   REQUIRE_FALSE(manifest);
   CHECK(manifest.error().code == Errc::unsupported);

@@ -39,7 +39,7 @@ contexts:
 
 }  // namespace
 
-TEST_CASE("a kubeconfig gives server, authority and login of a context") {
+TEST_CASE("a kubeconfig gives the server, authority and login of a context") {
   const auto one = read_kubeconfig(kubeconfig(), "it", "");
   REQUIRE(one);
   CHECK(one->server == "https://10.0.0.1:6443");
@@ -52,7 +52,7 @@ TEST_CASE("a kubeconfig gives server, authority and login of a context") {
   CHECK(two->token == "word");
 }
 
-TEST_CASE("a kubeconfig that cannot be followed is refused by name") {
+TEST_CASE("an unusable kubeconfig is refused by name") {
   CHECK(read_kubeconfig(kubeconfig(), "it", "five").error().code == Errc::not_found);
   CHECK(read_kubeconfig(kubeconfig(), "it", "four").error().code == Errc::malformed);
   CHECK(read_kubeconfig(kubeconfig(), "it", "three").error().code == Errc::unsupported);
@@ -71,7 +71,7 @@ TEST_CASE("a kubeconfig that cannot be followed is refused by name") {
   CHECK(read_kubeconfig(half, "it", "").error().what == "the user's client-certificate has no client-key");
 }
 
-TEST_CASE("the name of the cluster's certificate is followed, and a proxy before it is refused") {
+TEST_CASE("the name of the cluster's certificate is respected, and a proxy before it is refused") {
   Json config = kubeconfig();
   Json& cluster = config["clusters"][0]["cluster"];
   cluster["tls-server-name"] = "kube.teleport.example.com";
@@ -82,7 +82,7 @@ TEST_CASE("the name of the cluster's certificate is followed, and a proxy before
   CHECK(read_kubeconfig(config, "it", "").error().code == Errc::unsupported);
 }
 
-TEST_CASE("an API server that is not reached names a proxy that is set, because wattle ignores it") {
+TEST_CASE("an unreachable API server's error names a configured proxy, because wattle ignores it") {
   const cli::test::Folder folder;
   const std::string file = folder.path + "/config";
   REQUIRE(write_file_atomically(file, R"(
@@ -103,7 +103,7 @@ contexts: [{name: one, context: {cluster: c1, user: u1}}]
                 outside.err.str());
 }
 
-TEST_CASE("a token goes before a program that logs in, and a server without a scheme is reached by https") {
+TEST_CASE("a token takes precedence over a login program, and a server without a scheme is reached by https") {
   Json config = kubeconfig();
   config["users"][2]["user"]["exec"] = {{"apiVersion", "client.authentication.k8s.io/v1"}, {"command", "aws"}};
   config["users"][2]["user"]["tokenFile"] = "/run/token";
@@ -115,8 +115,7 @@ TEST_CASE("a token goes before a program that logs in, and a server without a sc
   CHECK(three->server == "https://10.0.0.2:6443");
 }
 
-TEST_CASE(
-    "several kubeconfigs are one: the first that has a name has all of its entry, and paths are of their own file") {
+TEST_CASE("several kubeconfigs are merged: the first entry of a name wins, and paths are relative to their own file") {
   const auto read = [](const std::string& text) { return parse_yaml(text, "it").value().at(0); };
   const Json first = with_paths_from(read(R"(
 clusters: [{name: c1, cluster: {server: "https://one", certificate-authority: pki/ca.pem}}]
@@ -155,7 +154,7 @@ contexts:
   CHECK(one->token_file == "/srv/kube/token");
 }
 
-TEST_CASE("files of KUBECONFIG that are not there are left out, as long as one is") {
+TEST_CASE("missing files of KUBECONFIG are skipped if at least one exists") {
   const cli::test::Folder folder;
   REQUIRE(write_file_atomically(
       folder / "there",
@@ -170,7 +169,7 @@ TEST_CASE("files of KUBECONFIG that are not there are left out, as long as one i
   CHECK(load(":").error().code == Errc::malformed);
 }
 
-TEST_CASE("a program that logs in is read from the kubeconfig, and what it gives from its ExecCredential") {
+TEST_CASE("a login program is read from the kubeconfig, and its result from its ExecCredential") {
   Json config = kubeconfig();
   config["users"][2]["user"]["exec"] = {{"apiVersion", "client.authentication.k8s.io/v1beta1"},
                                         {"command", "aws"},
@@ -210,7 +209,7 @@ TEST_CASE("a program that logs in is read from the kubeconfig, and what it gives
   CHECK(parse_exec_credential("{", *three->exec).error().code == Errc::malformed);
 }
 
-TEST_CASE("a login is the standard output of its program, which is given the cluster where it asks for it") {
+TEST_CASE("a login is the standard output of its program, which gets the cluster if it asks for it") {
   ExecLogin login;
   login.api_version = "client.authentication.k8s.io/v1";
   login.wants_cluster = true;
@@ -238,11 +237,11 @@ echo "{\"kind\": \"ExecCredential\", \"apiVersion\": \"client.authentication.k8s
   CHECK(log_in(login, false).error().fix == "install it or add its folder to PATH");
   login.words = {"/etc"};
   CHECK(log_in(login, false).error().code == Errc::denied);
-  login.words = {"/bin/sh", "-c", "exit 127"};  // it is there, and what it calls is not
+  login.words = {"/bin/sh", "-c", "exit 127"};  // the shell exists, and its command does not
   CHECK(log_in(login, false).error().what == "failed with exit code 127");
 }
 
-TEST_CASE("keys bootstrap says how to reach a cluster when there is none") {
+TEST_CASE("without a cluster, keys bootstrap says how to reach one") {
   cli::test::Outside outside;
   const cli::test::Folder folder;
   CHECK(outside.run({"keys", "bootstrap", "--kubeconfig", folder / "absent"}) == kUsage);
@@ -250,7 +249,7 @@ TEST_CASE("keys bootstrap says how to reach a cluster when there is none") {
   CHECK(outside.complains_of("is not a valid namespace"));
 }
 
-TEST_CASE("the ports of kubectl port-forward are read from its output, in any order and among other lines") {
+TEST_CASE("the ports of kubectl port-forward are parsed from its output, in any order and among other lines") {
   const std::string both =
       "Forwarding from 127.0.0.1:40001 -> 7462\nForwarding from [::1]:40001 -> 7462\n"
       "Forwarding from 127.0.0.1:40002 -> 7461\n";
@@ -262,14 +261,14 @@ TEST_CASE("the ports of kubectl port-forward are read from its output, in any or
   CHECK(forwarded_port("error: Forwarding from 127.0.0.1:1 -> 7462\n", 7462).empty());
 }
 
-TEST_CASE("a way to a cluster that does not exist is an error that names the file") {
+TEST_CASE("a missing kubeconfig is an error that names the file") {
   cli::test::Outside outside;
   const cli::test::Folder folder;
   CHECK(outside.run({"nodes", "--context", "there", "--kubeconfig", folder / "absent"}) == kUsage);
   CHECK(outside.complains_of(folder / "absent"));
 }
 
-TEST_CASE("keys unpack copies a Secret's files for their user alone, and allows whom it names") {
+TEST_CASE("keys unpack copies a Secret's files so that only their user can read them, and allows the given key") {
   cli::test::Outside outside;
   const cli::test::Folder folder;
   const std::string key(40, 'a'), other(40, 'b');
@@ -285,19 +284,19 @@ TEST_CASE("keys unpack copies a Secret's files for their user alone, and allows 
         std::filesystem::perms::owner_read);
   const auto list = [&] { return Dir::open_(folder / "")->read_file("allow").value(); };
   CHECK(list().find(key + " shim wattle-scheduler\n") != std::string::npos);
-  SUBCASE("again, it changes nothing") {
+  SUBCASE("a repetition changes nothing") {
     const std::string before = list();
     REQUIRE(outside.run(words) == kOk);
     CHECK(list() == before);
   }
-  SUBCASE("a key that was revoked stays revoked") {
+  SUBCASE("a revoked key stays revoked") {
     REQUIRE(outside.run({"keys", "revoke", "--allow-list", folder / "allow", "operator"}) == kOk);
     const std::string before = list();
     REQUIRE(outside.run(words) == kOk);
     CHECK(list() == before);
     CHECK(outside.out.str().find("refuses the revoked key") != std::string::npos);
   }
-  SUBCASE("a folder without files is no Secret") {
+  SUBCASE("a folder without files is not a Secret") {
     CHECK(outside.run({"keys", "unpack", folder / "secret/..data", folder / "run"}) == kProblem);
   }
 }

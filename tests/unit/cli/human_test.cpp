@@ -6,7 +6,7 @@
 
 using namespace wattle::cli;
 
-TEST_CASE("what is absent is a dash, whatever its unit") {
+TEST_CASE("an absent value is a dash, whatever its unit") {
   const std::optional<double> none;
   for (const std::string& text :
        {number(none, 2), count(none), bytes(none), bytes_per_s(none), percent(none), milliseconds(none),
@@ -14,7 +14,7 @@ TEST_CASE("what is absent is a dash, whatever its unit") {
     CHECK(text == "-");
 }
 
-TEST_CASE("bytes take the largest binary prefix below 1024") {
+TEST_CASE("bytes have the largest binary prefix below 1024") {
   CHECK(bytes(0) == "0 B");
   CHECK(bytes(1023) == "1023 B");
   CHECK(bytes(73400320) == "70.0 MiB");
@@ -23,13 +23,13 @@ TEST_CASE("bytes take the largest binary prefix below 1024") {
   CHECK(bytes_per_s(1200) == "1.2 KiB/s");
 }
 
-TEST_CASE("watts have their source beside them, and an estimate says so") {
+TEST_CASE("watts have their source beside them, and an estimate is marked") {
   CHECK(watts(61.2, "rapl") == "61.2 W rapl");
   CHECK(watts(12.34, "estimated") == "12.3 W est");
   CHECK(watts(812.5) == "812.5 W");
 }
 
-TEST_CASE("money has its currency and grams become kilograms") {
+TEST_CASE("money has its currency, and grams become kilograms") {
   CHECK(money(12.346, "EUR") == "12.35 EUR");
   CHECK(money(0.00512, "EUR") == "0.0051 EUR");
   CHECK(money(-3.0, "USD") == "-3.00 USD");
@@ -51,7 +51,7 @@ TEST_CASE("ages use the two largest units") {
   CHECK(age(273'600'000) == "3d04h");
 }
 
-TEST_CASE("ratios, times and joules") {
+TEST_CASE("ratios, times and joules have their units") {
   CHECK(percent(0) == "0%");
   CHECK(percent(0.004) == "0.4%");
   CHECK(percent(0.41) == "41%");
@@ -64,7 +64,7 @@ TEST_CASE("ratios, times and joules") {
   CHECK(utc(1732166431e9) == "2024-11-21 05:20:31Z");
 }
 
-TEST_CASE("no number breaks them") {
+TEST_CASE("extreme numbers do not break the texts") {
   const double huge = std::numeric_limits<double>::max(), inf = std::numeric_limits<double>::infinity();
   CHECK(number(huge, 2).size() > 300);
   CHECK(number(inf, 2) == "-");

@@ -24,7 +24,7 @@ std::string printed(const std::string& text) {
 }
 }  // namespace
 
-TEST_CASE("a template prints the values of its paths, separated by spaces, and text as it is") {
+TEST_CASE("a template prints the values of its paths, separated by spaces, and text unchanged") {
   CHECK(printed("{.nodes[0].name}") == "a");
   CHECK(printed("{$.nodes[-2]['name']} of {.total}\n") == "b of 3\n");
   CHECK(printed("{.nodes[0:2].name}") == "a b");
@@ -40,7 +40,7 @@ TEST_CASE("a range prints its body for each value, and a key that only some item
   CHECK(printed("{range .nodes[0:1]}{range .psi.*}<{@}>{end}{end}") == "<0.1>");
 }
 
-TEST_CASE("a filter keeps items by comparison or by existence") {
+TEST_CASE("a filter selects items by comparison or by existence") {
   CHECK(printed("{.nodes[?(@.connected == false)].name}") == "b");
   CHECK(printed("{.nodes[?(@.power_w > 10)].name}") == "a");
   CHECK(printed("{.nodes[?(@.power_w<=8)].name}") == "c?[2J");
@@ -54,7 +54,7 @@ TEST_CASE("control characters of the document do not reach the terminal") {
   CHECK(printed("{.nodes[2]}").find('\x1b') == std::string::npos);
 }
 
-TEST_CASE("a mistake names the column and the fix") {
+TEST_CASE("an error names the column and the fix") {
   const auto reports = [](const char* text, const char* what) {
     CAPTURE(text);
     const std::string message = printed(text);
@@ -82,8 +82,8 @@ TEST_CASE("an empty list selects nothing, and no key is unknown in it") {
   CHECK(parsed.text_of(OrderedJson::parse(R"({"nodes":[]})")).value() == "");
 }
 
-TEST_CASE("any path made of steps that exist selects the value that was put there") {
-  rc::check([](const std::vector<std::pair<bool, std::uint8_t>>& steps) {
+TEST_CASE("any path of existing steps selects the value at its end") {
+  CHECK(rc::check([](const std::vector<std::pair<bool, std::uint8_t>>& steps) {
     OrderedJson value = "x";
     std::string path;
     for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
@@ -107,5 +107,5 @@ TEST_CASE("any path made of steps that exist selects the value that was put ther
     const auto found = parsed->of(value, value);
     RC_ASSERT(found.size() == 1U);
     RC_ASSERT(*found[0] == OrderedJson("x"));
-  });
+  }));
 }

@@ -19,7 +19,7 @@ std::string text_of(const std::string& path) {
 }
 }  // namespace
 
-TEST_CASE("keys new writes a pair that only its owner reads, and its public half beside it") {
+TEST_CASE("keys new writes a pair that only its owner can read, and its public half beside it") {
   const Folder folder;
   Outside outside;
   const std::string file = folder / "me";
@@ -57,7 +57,7 @@ TEST_CASE("keys allow and revoke keep the rest of the allow list, comments inclu
   std::ofstream(list) << "# who may\n";
   REQUIRE(outside.run({"keys", "allow", folder / "a.pub", "agent", "worker-1", "--allow-list", list}) == 0);
   REQUIRE(outside.run({"keys", "allow", key, "reader", "ops", "--allow-list", list}) == 0);
-  CHECK(outside.run({"keys", "allow", key, "reader", "ops", "--allow-list", list}) == 0);  // again changes nothing
+  CHECK(outside.run({"keys", "allow", key, "reader", "ops", "--allow-list", list}) == 0);  // repetition changes nothing
   auto loaded = transport::AllowList::load(list);
   REQUIRE(loaded);
   CHECK(loaded->size() == 2);
@@ -78,7 +78,7 @@ TEST_CASE("keys allow and revoke keep the rest of the allow list, comments inclu
   CHECK(text_of(list) == "# who may\n# revoked " + key + " reader ops\n" + a + " agent worker-1\n");
 }
 
-TEST_CASE("keys allow refuses what is no key, role or name, and leaves the list alone") {
+TEST_CASE("keys allow refuses an invalid key, role or name, and leaves the list unchanged") {
   const Folder folder;
   Outside outside;
   const std::string list = folder / "allow";
@@ -100,7 +100,7 @@ TEST_CASE("keys allow refuses what is no key, role or name, and leaves the list 
   CHECK(text_of(list) == "garbage\n");
 }
 
-TEST_CASE("keys allow and revoke read a file whose path could be a key itself") {
+TEST_CASE("keys allow and revoke read a file even if its path looks like a key") {
   const Folder folder;
   Outside outside;
   const std::string list = folder / "allow", file = "forty.characters.of.a.path/to.a.key.pub1";
@@ -109,7 +109,7 @@ TEST_CASE("keys allow and revoke read a file whose path could be a key itself") 
   const auto before = std::filesystem::current_path();
   std::filesystem::current_path(folder.path);
   std::filesystem::create_directory("forty.characters.of.a.path");
-  // With no file of that name it is the text of a key.
+  // Without a file of that name the argument is a key.
   CHECK(outside.run({"keys", "allow", file, "agent", "x", "--allow-list", list}) == 0);
   CHECK(outside.run({"keys", "revoke", "x", "--allow-list", list}) == 0);
   std::filesystem::copy_file(folder / "a.pub", file);
@@ -118,14 +118,14 @@ TEST_CASE("keys allow and revoke read a file whose path could be a key itself") 
   CHECK(text_of(list).find("\n" + key + " agent y\n") != std::string::npos);
   CHECK(outside.run({"keys", "revoke", file, "--allow-list", list}) == 0);
   CHECK(transport::AllowList::load(list)->size() == 0);
-  // A file that has no key is an error, though its path could be one.
+  // A file without a key is an error, even if its path looks like a key.
   std::ofstream(file) << "no key\n";
   CHECK(outside.run({"keys", "allow", file, "agent", "z", "--allow-list", list}) == 2);
   CHECK(outside.complains_of(file));
   std::filesystem::current_path(before);
 }
 
-TEST_CASE("keys revoke takes the file of a key, and a name before a file of that name") {
+TEST_CASE("keys revoke accepts the file of a key, and prefers a name to a file of that name") {
   const Folder folder;
   Outside outside;
   const std::string list = folder / "allow";
@@ -139,12 +139,11 @@ TEST_CASE("keys revoke takes the file of a key, and a name before a file of that
   CHECK(outside.run({"keys", "revoke", folder / "a.pub", "--allow-list", list}) == 1);
   CHECK(outside.complains_of(
       "not found: the list has no such key or name, and no file of that name contains a key of the list"));
-  CHECK(outside.run({"keys", "revoke", folder / "b", "--allow-list", list}) ==
-        1);  // the secret half is not read for it
+  CHECK(outside.run({"keys", "revoke", folder / "b", "--allow-list", list}) == 1);  // the secret half is not read
   CHECK(transport::AllowList::load(list)->size() == 1);
 }
 
-TEST_CASE("a key that is somebody else's already must be revoked first") {
+TEST_CASE("a key with another name must be revoked first") {
   const Folder folder;
   Outside outside;
   const std::string list = folder / "allow";
@@ -154,7 +153,7 @@ TEST_CASE("a key that is somebody else's already must be revoked first") {
   CHECK(outside.complains_of("revoke it first"));
 }
 
-TEST_CASE("keys rotate makes the next pair beside the present one, and names both to clients") {
+TEST_CASE("keys rotate creates the next pair beside the current one, and names both to clients") {
   const Folder folder;
   Outside outside;
   const std::string file = folder / "controller.key";
@@ -170,7 +169,7 @@ TEST_CASE("keys rotate makes the next pair beside the present one, and names bot
   REQUIRE(known);
   CHECK(known->current == before->public_key);
   CHECK(known->next == next->public_key);
-  REQUIRE(outside.run({"keys", "rotate", file}) == 0);  // again changes nothing
+  REQUIRE(outside.run({"keys", "rotate", file}) == 0);  // a repetition changes nothing
   CHECK(transport::KeyPair::load(file + ".next")->public_key == next->public_key);
   CHECK(transport::KeyPair::load(file)->public_key == before->public_key);
 
@@ -188,7 +187,7 @@ TEST_CASE("keys rotate makes the next pair beside the present one, and names bot
   }
 }
 
-TEST_CASE("keys list says which name has several keys") {
+TEST_CASE("keys list marks a name with several keys") {
   const Folder folder;
   Outside outside;
   const std::string list = folder / "allow";
@@ -205,7 +204,7 @@ TEST_CASE("keys list says which name has several keys") {
   CHECK(outside.out.str().find("one of 2 keys of this name") != std::string::npos);
 }
 
-TEST_CASE("keys token makes a token that its file alone has, lists it, and takes it back") {
+TEST_CASE("keys token creates a token that only its file contains, lists it, and revokes it") {
   const Folder folder;
   Outside outside;
   const std::string tokens = folder / "tokens", file = folder / "token";
@@ -231,7 +230,7 @@ TEST_CASE("keys token makes a token that its file alone has, lists it, and takes
   CHECK(text_of(tokens).empty());
 }
 
-TEST_CASE("keys token refuses what is no node or no time, and leaves no file behind") {
+TEST_CASE("keys token refuses an invalid node or time, and leaves no file") {
   const Folder folder;
   Outside outside;
   const std::string tokens = folder / "tokens";

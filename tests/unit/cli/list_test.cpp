@@ -36,29 +36,29 @@ TEST_CASE("a list is sorted by a number or a text of its items, and unknown valu
   CHECK(order("namespace") == "cba");
 }
 
-TEST_CASE("a sort key that no item has is refused with the closest one, and so is a mistake in it") {
+TEST_CASE("a sort key that no item has is refused with the closest one, and so is an invalid one") {
   CHECK(order("pwoer_w").find("--sort-by: column 1: unknown key \"pwoer_w\" (did you mean \"power_w\"?") !=
         std::string::npos);
   CHECK(order("{.name[}").find("--sort-by: column 8:") != std::string::npos);
 }
 
-TEST_CASE("a namespace keeps its items, the first of them if there is a limit") {
+TEST_CASE("a namespace selects its items, up to the limit") {
   CHECK(order("", "shop") == "ba");
   CHECK(order("name", "shop", 1) == "b");
   CHECK(order("", "nowhere") == "");
   Json document = pods();
   REQUIRE(narrow(document, list_of("pods"), "shop", 0, {}));
-  CHECK_FALSE(document.contains("kept"));  // of all namespaces
+  CHECK_FALSE(document.contains("kept"));  // in all namespaces
 }
 
-TEST_CASE("names of a list are those that other commands take") {
+TEST_CASE("names in a list are those that other commands accept") {
   const Json document = pods();
   CHECK(list_of("pods").name(View(document)["pods"].items()[0]) == "shop/b");
   const Json decision{{"id", 17}};
   CHECK(list_of("decisions").name(View(decision)) == "17");
 }
 
-TEST_CASE("mistakes in -o are found before the controller is asked") {
+TEST_CASE("errors in -o are found before the controller is queried") {
   cli::test::Outside outside;
   CHECK(outside.run({"nodes", "-o", "jsonpath={.nodes[}"}) == 2);
   CHECK(outside.complains_of("wattle: nodes: -o jsonpath: column 9:"));
@@ -72,7 +72,7 @@ TEST_CASE("mistakes in -o are found before the controller is asked") {
   CHECK(outside.complains_of("did you mean \"json\"?"));
 }
 
-TEST_CASE("help shows the same as --help, and an unknown command names the closest one") {
+TEST_CASE("help prints the same as --help, and an unknown command names the closest one") {
   cli::test::Outside outside;
   CHECK(outside.run({"help", "policy", "set"}) == 0);
   const std::string shown = outside.out.str();
@@ -86,7 +86,7 @@ TEST_CASE("help shows the same as --help, and an unknown command names the close
   CHECK(outside.complains_of("wattle: help: unknown command \"polcy\" (did you mean \"policy\"?"));
 }
 
-TEST_CASE("version shows this program's without a controller, with the reason, and exits with 1") {
+TEST_CASE("version prints this program's version without a controller, with the reason, and exits with 1") {
   cli::test::Outside outside;
   CHECK(outside.run({"version", "--key", "/none", "--server-key", "/none", "-o", "jsonpath={.client} {.controller}"}) ==
         1);

@@ -28,7 +28,7 @@ std::size_t count(const std::string& text, const std::string& part) {
   return found;
 }
 
-// The line with this beginning, without it.
+// Returns the rest of the line that starts with `start`.
 std::string line_after(const std::string& text, const std::string& start) {
   const auto at = text.find(start);
   REQUIRE(at != std::string::npos);
@@ -36,7 +36,7 @@ std::string line_after(const std::string& text, const std::string& start) {
 }
 }  // namespace
 
-TEST_CASE("the manifests have the given values, and no placeholder is left") {
+TEST_CASE("the manifests have the given values, and no placeholder remains") {
   InstallValues given = values();
   given.control = "energy";
   given.mode = "canary:10%";
@@ -77,7 +77,7 @@ TEST_CASE("the Job has another name when its image changes, because a Job is imm
   CHECK(line_after(made(given), "kind: Job\nmetadata:\n  name: wattle-keys-") != job);
 }
 
-TEST_CASE("values that the manifests cannot hold are refused, with the option and a fix") {
+TEST_CASE("values that the manifests cannot represent are refused with the option and a fix") {
   cli::test::Outside outside;
   const auto refused = [&](std::vector<std::string> words, const std::string& what) {
     words.insert(words.begin(), {"install", "--kubernetes", "v1.35.4"});

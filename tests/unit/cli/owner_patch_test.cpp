@@ -1,4 +1,5 @@
-// Patches for the templates of owners: the right object and place for each kind, requests that add up, and refusals.
+// owner_patch: patches for the templates of owners: the right object and path for each kind, requests that add up, and
+// refusals.
 #include "cli/requests/owner_patch.hpp"
 
 #include <doctest/doctest.h>
@@ -17,7 +18,7 @@ namespace {
 
 constexpr double kMebi = 1 << 20;
 
-// Written without nested braces, which compilers read in different ways.
+// Avoids nested braces, which compilers interpret differently.
 OrderedJson within(const char* key, OrderedJson value) {
   OrderedJson object = OrderedJson::object();
   object[key] = std::move(value);
@@ -56,7 +57,7 @@ View container_at(const OwnerPatch& made, std::size_t i) {
   return View(made.patch)["spec"]["template"]["spec"]["containers"].items().at(i);
 }
 
-TEST_CASE("a patch names its object, and has the requests where the kind has its pods' template") {
+TEST_CASE("a patch names its object, and has the requests at the kind's pod template") {
   for (const char* kind : {"Deployment", "StatefulSet", "DaemonSet", "Job"}) {
     const OwnerPatch made =
         owner_patch(owner_json(kind, {container_json("web", "2", "1Gi")}), advice_for(0.25, 200 * kMebi)).value();
@@ -98,7 +99,7 @@ TEST_CASE("several containers share the pod's need in proportion to their reques
   CHECK(notes.find("Init container setup requests more CPU") != std::string::npos);
 }
 
-TEST_CASE("limits that equal requests change along, and another limit caps its request") {
+TEST_CASE("limits equal to requests change with them, and another limit caps its request") {
   OrderedJson one = container_json("web", "2", "1Gi");
   one["resources"]["limits"] = {{"cpu", "2"}, {"memory", "1Gi"}};
   const OwnerPatch guaranteed = owner_patch(owner_json("Deployment", {one}), advice_for(3, 200 * kMebi)).value();
@@ -111,7 +112,7 @@ TEST_CASE("limits that equal requests change along, and another limit caps its r
   CHECK(capped.notes.front().find("caps its CPU") != std::string::npos);
 }
 
-TEST_CASE("fewer replicas are part of the patch; a number that the owner does not exceed, or does not have, is not") {
+TEST_CASE("fewer replicas are part of the patch, unless the owner has no more than that or no number") {
   OwnerAdvice said = advice_for({}, {});
   said.replicas = 2;
   OrderedJson object = owner_json("Deployment", {container_json("web", "2", "1Gi")});
@@ -175,7 +176,7 @@ TEST_CASE("a template with pod-level resources gets no patch, and a note names t
   CHECK(made.error().what.find("pod-level resources") != std::string::npos);
 }
 
-TEST_CASE("no patch where an autoscaler or the owner decides, or there is nothing to change; the error says why") {
+TEST_CASE("no patch if an autoscaler or the owner decides, or nothing would change; the error says why") {
   const OrderedJson object = owner_json("Deployment", {container_json("web", "2", "1Gi")});
   const auto refusal = [&](OwnerAdvice said, const OrderedJson& of) {
     const auto made = owner_patch(of, said);
@@ -201,7 +202,7 @@ TEST_CASE("no patch where an autoscaler or the owner decides, or there is nothin
   CHECK(refusal(advice_for(1, {}), bare).find("none of its 2 containers requests CPU") != std::string::npos);
 }
 
-TEST_CASE("each kind has the path of its API, and a bare pod has none") {
+TEST_CASE("each kind has its API path, and a bare pod has none") {
   CHECK(owner_path("shop", "Deployment", "web") == "/apis/apps/v1/namespaces/shop/deployments/web");
   CHECK(owner_path("shop", "CronJob", "web") == "/apis/batch/v1/namespaces/shop/cronjobs/web");
   CHECK(owner_path("shop", "Pod", "web").empty());
@@ -229,13 +230,13 @@ TEST_CASE("any containers: the patched requests add up to the need, rounded up b
   }));
 }
 
-TEST_CASE("any containers and limits: a patched template has nothing left to patch, and keeps to its limits") {
+TEST_CASE("any containers and limits: a patched template has nothing left to patch, and respects its limits") {
   CHECK(rc::check([] {
     const auto n = *rc::gen::inRange<std::size_t>(1, 6);
-    const bool limited = *rc::gen::arbitrary<bool>();  // all of them
+    const bool limited = *rc::gen::arbitrary<bool>();  // all containers
     std::vector<OrderedJson> containers;
     for (std::size_t i = 0; i < n; ++i) {
-      const int milli = *rc::gen::inRange(2, 400), kilo = *rc::gen::inRange(3000, 400'000);  // above a unit
+      const int milli = *rc::gen::inRange(2, 400), kilo = *rc::gen::inRange(3000, 400'000);  // more than a unit
       containers.push_back(
           container_json("c" + std::to_string(i), std::to_string(milli) + "m", std::to_string(kilo) + "k"));
       if (!limited && *rc::gen::arbitrary<bool>()) continue;

@@ -1,4 +1,4 @@
-// Pieces that several commands show: budgets, and one pod with its containers.
+// parts: pieces that several commands print: budgets, and one pod with its containers.
 #include "cli/parts.hpp"
 
 #include <doctest/doctest.h>
@@ -12,7 +12,7 @@ namespace {
 bool holds(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 }  // namespace
 
-TEST_CASE("a budget says whose its limit is, what is measured, and its price") {
+TEST_CASE("a budget shows the source of its limit, its measured share and its price") {
   const Json waiting = {
       {"limit", 0.012}, {"set", false}, {"measured", 0.008}, {"under_default", 0.007}, {"price_w", 14.2}};
   CHECK(
@@ -24,7 +24,7 @@ TEST_CASE("a budget says whose its limit is, what is measured, and its price") {
         "at most 2.0% of pods' time; measured 1.3%; default scheduler -; price 1.0 times");
 }
 
-TEST_CASE("a budget that is not in force has no limit, and one that is exceeded says by how much and is marked") {
+TEST_CASE("a budget that is not in force has no limit, and an exceeded one is marked with the excess") {
   const Json none = {{"limit", nullptr},         {"in_force", false},     {"set", false},
                      {"measured", 0.274},        {"used_ratio", nullptr}, {"exceeded", false},
                      {"under_default", nullptr}, {"price", 1.0}};
@@ -44,13 +44,13 @@ TEST_CASE("a budget that is not in force has no limit, and one that is exceeded 
   CHECK(waiting_cell(View(over)).tone == Tone::plain);
 }
 
-TEST_CASE("watts that a model estimates are marked where they are summed up") {
+TEST_CASE("watts that a model estimates are marked in sums") {
   CHECK(power_text(View(Json::parse(R"({"power_w": 812.5, "estimated_w": 22.3})"))) == "812.5 W, of which 22.3 W est");
   CHECK(power_text(View(Json::parse(R"({"power_w": 22.3, "estimated_w": 22.3})"))) == "22.3 W est");
   CHECK(power_text(View(Json::parse(R"({"power_w": 812.5, "estimated_w": null})"))) == "812.5 W");
 }
 
-TEST_CASE("a pod is shown with its containers by name, or digits, and its rest") {
+TEST_CASE("a pod is printed with its containers, by name or id, and its rest") {
   Json document = Json::parse(R"({"pod": {"uid": "u-1", "name": "web-1", "namespace": "shop", "node": "n1",
     "cpu_cores": 0.42, "power_w": 5.1, "energy_j": 300.0, "energy_source": "estimated",
     "containers": [{"id": "4f1c2a9be07d", "name": "web", "cpu_cores": 0.4, "power_w": 4.9, "energy_j": 240.0},

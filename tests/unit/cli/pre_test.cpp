@@ -47,7 +47,7 @@ std::string with(std::string text, const std::string& old, const std::string& fr
 
 std::vector<Finding> judged(const std::string& text) { return judge_scheduler(parse_yaml(text, "it").value(), "it"); }
 
-// Its state; absent: nothing was found of that name.
+// The state of a finding; absent if there is none of that name.
 std::optional<State> state_of(const std::vector<Finding>& findings, const std::string& name) {
   const auto found =
       std::find_if(findings.begin(), findings.end(), [&](const Finding& one) { return one.name == name; });
@@ -67,9 +67,9 @@ struct Mistake {
 
 }  // namespace
 
-TEST_CASE("a scheduler's configuration as ours has nothing against it") { CHECK(all_ok(judged(kFine))); }
+TEST_CASE("a scheduler configuration like ours has no findings") { CHECK(all_ok(judged(kFine))); }
 
-TEST_CASE("each mistake of a scheduler's configuration is found, and by its own name") {
+TEST_CASE("each error of a scheduler configuration is found under its own name") {
   const Mistake mistakes[] = {
       {"nodeCacheCapable: true", "nodeCacheCapable: false", "extender.nodeCacheCapable", State::failed},
       {"    nodeCacheCapable: true\n", "", "extender.nodeCacheCapable", State::failed},
@@ -111,7 +111,7 @@ TEST_CASE("each mistake of a scheduler's configuration is found, and by its own 
   }
 }
 
-TEST_CASE("TLS to an extender wants an authority") {
+TEST_CASE("TLS to an extender needs a certificate authority") {
   const std::string https = with(with(kFine, "http://127.0.0.1:8888", "https://shim.example:8888"),
                                  "enableHTTPS: false", "enableHTTPS: true");
   CHECK(state_of(judged(https), "extender.tlsConfig") == State::failed);
@@ -121,12 +121,12 @@ TEST_CASE("TLS to an extender wants an authority") {
                  "extender.tlsConfig") == State::failed);
 }
 
-TEST_CASE("a filter that may be ignored, and that takes part in preemption, is fine") {
+TEST_CASE("a filter that is ignorable and takes part in preemption is accepted") {
   CHECK(all_ok(judged(with(kFine, "prioritizeVerb: prioritize",
                            "prioritizeVerb: prioritize\n    filterVerb: filter\n    preemptVerb: preempt"))));
 }
 
-TEST_CASE("Wattle's plugin takes the place of the extender, runs before preemption, and the scores count once") {
+TEST_CASE("Wattle's plugin replaces the extender and runs before preemption, and its scores must count once") {
   const std::string plugin = with(kFine, "schedulerName: wattle\n",
                                   "schedulerName: wattle\n    plugins: {multiPoint: {enabled: [{name: Wattle, weight: "
                                   "6}]}, postFilter: {enabled: [{name: Wattle}]}}\n");
@@ -141,13 +141,13 @@ TEST_CASE("Wattle's plugin takes the place of the extender, runs before preempti
       with(plugin, "prioritizeVerb: prioritize\n    weight: 6\n", "filterVerb: filter\n    preemptVerb: preempt\n"))));
 }
 
-TEST_CASE("a scheduler of the cluster's own name keeps its election") {
+TEST_CASE("a scheduler with the cluster's default name keeps its leader election") {
   const auto found = judged(with(with(kFine, "leaderElection: {leaderElect: false}\n", ""), "schedulerName: wattle",
                                  "schedulerName: default-scheduler"));
   CHECK(state_of(found, "leaderElection") == State::ok);
 }
 
-TEST_CASE("a configuration is found within a ConfigMap, and so are its mistakes") {
+TEST_CASE("a configuration in a ConfigMap is found, and so are its errors") {
   Json map = {{"kind", "ConfigMap"}, {"data", {{"scheduler.yaml", kFine}}}};
   CHECK(all_ok(judge_scheduler({map}, "it")));
   map["data"]["scheduler.yaml"] = with(kFine, "weight: 6", "weight: 0");
@@ -157,7 +157,7 @@ TEST_CASE("a configuration is found within a ConfigMap, and so are its mistakes"
   CHECK(state_of(judge_scheduler({{{"kind", "List"}, {"items", Json::array({map})}}}, "it"), "yaml") == State::failed);
 }
 
-// A manifest as kubeadm writes it; `command` and `mounts` as given.
+// A manifest as kubeadm writes it, with the given `command` and `mounts`.
 std::vector<Finding> manifest(const std::string& tag, const std::string& command, const std::string& mounts,
                               const std::vector<std::string>& beside = {}) {
   const std::string text =
@@ -167,7 +167,7 @@ std::vector<Finding> manifest(const std::string& tag, const std::string& command
   return judge_scheduler(parse_yaml(text, "it").value(), "it", beside);
 }
 
-TEST_CASE("no gate for batching is set: it does nothing beside extenders, and where it is unknown nothing starts") {
+TEST_CASE("a gate for batching is reported: it has no effect with extenders, and unknown ones prevent a start") {
   const auto batching = [](const std::string& tag, const std::string& gate) {
     return state_of(manifest(tag, ", --config=/c/x.yaml" + (gate.empty() ? "" : ", --feature-gates=" + gate),
                              "{name: map, mountPath: /c}"),
@@ -184,7 +184,7 @@ TEST_CASE("no gate for batching is set: it does nothing beside extenders, and wh
   }
 }
 
-TEST_CASE("a manifest of kube-scheduler without --config, or with another file, is reported: it says nothing itself") {
+TEST_CASE("a kube-scheduler manifest without --config or with another file is reported") {
   const auto config = [](const std::string& command, const std::string& mounts,
                          const std::vector<std::string>& beside = {}) {
     return state_of(manifest("v1.35.4", command, mounts, beside), "config");
@@ -205,12 +205,12 @@ TEST_CASE("a manifest of kube-scheduler without --config, or with another file, 
   CHECK(config(", --config=/c/mine.yaml", "{name: map, mountPath: /c}") == State::ok);
 }
 
-TEST_CASE("a file without a scheduler in it is reported as such") {
+TEST_CASE("a file without a scheduler is reported as such") {
   CHECK(state_of(judged("kind: Secret\n"), "scheduler") == State::failed);
   CHECK(state_of(judged(""), "scheduler") == State::failed);
 }
 
-TEST_CASE("values that are as the chart's are fine; what would hurt is named") {
+TEST_CASE("values like the chart's are accepted, and harmful ones are named") {
   CHECK(all_ok(judge_values({{"images", {{"registry", "registry.example/team"}}}}, "it")));
   const auto of = [](const std::string& text) { return judge_values(parse_yaml(text, "it").value().at(0), "it"); };
   CHECK(state_of(of("scheduler: {weight: 1}"), "scheduler.weight") == State::warn);
@@ -224,7 +224,7 @@ TEST_CASE("values that are as the chart's are fine; what would hurt is named") {
   CHECK(state_of(of("agent: {tolerations: []}"), "agent.tolerations") == State::warn);
 }
 
-TEST_CASE("images that no node can pull are named, and two modes in one file") {
+TEST_CASE("an image without a reachable registry is named, and so are two modes in one file") {
   const auto of = [](const std::string& text) { return judge_values(parse_yaml(text, "it").value().at(0), "it"); };
   CHECK(state_of(of("{}"), "images.registry") == State::failed);
   CHECK(state_of(of("images: {registry: 'https://registry.example'}"), "images.registry") == State::failed);
@@ -236,8 +236,8 @@ TEST_CASE("images that no node can pull are named, and two modes in one file") {
   CHECK_FALSE(state_of(of("controller: {mode: live, config: {mode: live}}"), "controller.config.mode"));
 }
 
-TEST_CASE("a cluster that refuses pods of a priority is named where no quota of the chart's answers it") {
-  // As kube-apiserver 1.35 words them
+TEST_CASE("a cluster that refuses pods of a priority is named unless the chart has a quota for it") {
+  // Wording of kube-apiserver 1.35
   const std::string limited =
       "insufficient quota to match these scopes: [{PriorityClass In [system-node-critical system-cluster-critical]}]";
   const auto of = [](const std::optional<std::string>& refusal, bool quota) {
@@ -268,7 +268,7 @@ TEST_CASE("the scheduler must be neither newer than the API server nor two versi
   CHECK(state_of(judge_version(Json::object(), ""), "version") == State::failed);
 }
 
-TEST_CASE("a certificate that expires within 30 days is reported, and one that is over has failed") {
+TEST_CASE("a certificate that expires within 30 days is reported, and an expired one is a failure") {
   const auto of_age = [](int days_left) {
     const WallTime now = wall_from_ns(2'000'000'000'000'000'000);
     const auto made = http::self_signed({"it"}, now, std::chrono::hours(24) * 3650).value();
@@ -285,7 +285,7 @@ TEST_CASE("a certificate that expires within 30 days is reported, and one that i
   CHECK(state_of(std::move(out).all(), "certificate") == State::failed);
 }
 
-TEST_CASE("of an extender's tlsConfig the certificates that are here are looked at") {
+TEST_CASE("local certificates of an extender's tlsConfig are checked") {
   const cli::test::Folder folder;
   const WallTime now = wall_from_ns(2'000'000'000'000'000'000);
   const auto made = http::self_signed({"it"}, now, std::chrono::hours(24) * 20).value();
@@ -297,7 +297,7 @@ TEST_CASE("of an extender's tlsConfig the certificates that are here are looked 
   CHECK(state_of(found, "extender.tlsConfig.ca") == State::warn);
 }
 
-TEST_CASE("programs that move or resize placed pods are reported, with how to keep them from that") {
+TEST_CASE("programs that move or resize placed pods are reported with a way to exclude pods") {
   const auto runs = [](const char* kind, const char* image) {
     Json pod = {{"containers", {{{"image", image}}}}};
     Json spec = {{"template", {{"spec", pod}}}};
@@ -340,7 +340,7 @@ TEST_CASE("nodes that lack something are named") {
   CHECK(found.front().detail.find("1 of 2 nodes: a") != std::string::npos);
 }
 
-TEST_CASE("Pod Security of a namespace that is there must let the agents in") {
+TEST_CASE("Pod Security of an existing namespace must admit the agents") {
   const auto labelled = [](const char* level) {
     return Json{{"metadata", {{"labels", {{"pod-security.kubernetes.io/enforce", level}}}}}};
   };
@@ -352,7 +352,7 @@ TEST_CASE("Pod Security of a namespace that is there must let the agents in") {
   CHECK(judge_namespace("a", "restricted", Json::object()).front().state == State::warn);
 }
 
-TEST_CASE("what an agent lost is worth a warning, and what it cannot do without a failure") {
+TEST_CASE("a lost source of an agent is a warning, and a required one a failure") {
   const auto found = findings_of_agent(R"({"node_name":"n1","findings":[
     {"source":"cpu","state":"ok","optional":false,"why":"8 cores","fix":""},
     {"source":"rapl","state":"lost","optional":true,"why":"no zones","fix":"load it"},
@@ -366,7 +366,7 @@ TEST_CASE("what an agent lost is worth a warning, and what it cannot do without 
   CHECK_FALSE(examine_this_node("/nonexistent/wattle-agent"));
 }
 
-TEST_CASE("the controller's volume needs a storage class, the default one or the one that is named") {
+TEST_CASE("the controller's volume needs a storage class, the default one or the named one") {
   const auto storage = [](const char* name, const char* is_default) {
     return Json{
         {"metadata", {{"name", name}, {"annotations", {{"storageclass.kubernetes.io/is-default-class", is_default}}}}}};
@@ -381,7 +381,7 @@ TEST_CASE("the controller's volume needs a storage class, the default one or the
   CHECK(judge_storage(both, "slow").front().state == State::failed);
 }
 
-TEST_CASE("the fleet: agents that are missing or away, versions apart, sources that several lack") {
+TEST_CASE("the fleet: agents that are missing or disconnected, different versions, sources that several lack") {
   const auto node = [](const char* name, bool connected, const char* version, const char* source) {
     return Json{{"name", name}, {"connected", connected}, {"agent_version", version}, {"energy_source", source}};
   };
@@ -403,7 +403,7 @@ TEST_CASE("the fleet: agents that are missing or away, versions apart, sources t
   CHECK(state_of(judge_fleet(doctor, well, status, std::nullopt), "psi") == State::warn);
 }
 
-TEST_CASE("the fleet: clocks that are off are named with how far, from the controller's own") {
+TEST_CASE("the fleet: wrong clocks are named with their difference to the controller's") {
   const auto judged = [](double ahead_s, bool connected = true) {
     const Json doctor = {{"nodes",
                           {{{"name", "a"}, {"connected", true}, {"clock_ahead_s", 0.04}},
@@ -421,7 +421,7 @@ TEST_CASE("the fleet: clocks that are off are named with how far, from the contr
       CHECK(finding.detail == "clock differs from the controller's: 1 of 2 nodes: b +1.5 s");
 }
 
-TEST_CASE("doctor --pre reads its files, reports what failed, and says so by its exit code") {
+TEST_CASE("doctor --pre reads its files, reports failures, and sets its exit code") {
   cli::test::Outside outside;
   const cli::test::Folder folder;
   REQUIRE(write_file_atomically(folder / "fine.yaml", kFine));

@@ -27,7 +27,7 @@ TEST_CASE("a decision is printed once, however often the feed sends it") {
   CHECK(printed.take(made(6)));
 }
 
-TEST_CASE("a decision that was made before the watch began is not printed when its outcome comes") {
+TEST_CASE("a decision from before the watch began is not printed when its outcome arrives") {
   PrintedDecisions printed;
   wire::Decision decision = made(7);
   decision.outcome = wire::Outcome{};
@@ -42,14 +42,14 @@ TEST_CASE("a decision that was bound without an ask is printed with its placemen
   CHECK_FALSE(printed.take(decision));
 }
 
-TEST_CASE("a controller that numbers from the beginning again makes new decisions") {
+TEST_CASE("a controller that restarts its numbering makes new decisions") {
   PrintedDecisions printed;
   CHECK(printed.take(made(1, 10)));
   CHECK(printed.take(made(1, 20)));
   CHECK_FALSE(printed.take(made(1, 20)));
 }
 
-TEST_CASE("what is remembered has a bound, and the newest stay") {
+TEST_CASE("the memory of printed decisions is bounded, and the newest stay") {
   PrintedDecisions printed;
   for (std::uint64_t id = 0; id <= PrintedDecisions::kMost; ++id) REQUIRE(printed.take(made(id)));
   CHECK_FALSE(printed.take(made(PrintedDecisions::kMost)));

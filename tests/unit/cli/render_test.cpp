@@ -1,4 +1,4 @@
-// Renders the documents of docs/reference/examples, and the same with parts that are null, missing or of another type.
+// Renders the documents of docs/reference/examples, and copies with values that are null, missing or of another type.
 #include <doctest/doctest.h>
 
 #include <fstream>
@@ -44,7 +44,7 @@ Json explain_example() {
   return document;
 }
 
-// As it is answered where a workload is named.
+// The answer if a workload is named.
 Json why_example() {
   Json document = example("provision");
   document.erase("more");
@@ -92,7 +92,7 @@ std::vector<Page> pages() {
 
 // Calls `look` with the document changed at each of its values in turn.
 void with_each_changed(Json& document, const std::function<void()>& look, const Json& other, bool erase) {
-  // Counts the values below the document in its order, and gives the one that is wanted to `change`.
+  // Counts the values of the document in order, and passes the selected one to `change`.
   const Json whole = document;
   std::size_t seen = 0;
   const std::function<bool(Json&, std::size_t)> change = [&](Json& value, std::size_t wanted) {
@@ -121,7 +121,7 @@ void with_each_changed(Json& document, const std::function<void()>& look, const 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 }  // namespace
 
-TEST_CASE("no null, missing or mistyped value breaks a page: it is a dash, or an error that names the key") {
+TEST_CASE("null, missing or mistyped values do not break a page: they are a dash, or an error that names the key") {
   for (Page& page : pages()) {
     CAPTURE(page.name);
     int refused = 0;
@@ -151,8 +151,8 @@ TEST_CASE("no null, missing or mistyped value breaks a page: it is a dash, or an
   }
 }
 
-TEST_CASE("an id or a count of 64 bits is shown to its last digit on every page") {
-  constexpr std::uint64_t kExact = (std::uint64_t{1} << 53U) + 1;  // no double holds it
+TEST_CASE("an id or count of 64 bits is printed to its last digit on every page") {
+  constexpr std::uint64_t kExact = (std::uint64_t{1} << 53U) + 1;  // no double can represent it
   int changed = 0, shown = 0;
   const std::function<void(Json&, const std::function<void()>&)> each_integer = [&](Json& value, const auto& look) {
     if (value.is_structured())
@@ -178,7 +178,7 @@ TEST_CASE("an id or a count of 64 bits is shown to its last digit on every page"
   CHECK(shown > 40);
 }
 
-TEST_CASE("nodes show use, pressure, watts with their source, and latency") {
+TEST_CASE("nodes show utilisation, pressure, watts with their source, and latency") {
   Json document = example("nodes");
   CHECK(render_nodes(document, {}).value() ==
         "NODE      STATE    AGE       CPU  MEM  PSI-CPU  PSI-MEM  PSI-IO  POWER        PODS  LATENCY\n"
@@ -203,7 +203,7 @@ TEST_CASE("stale and disconnected nodes are red, pressure yellow, and only with 
   CHECK_FALSE(has(render_nodes(document, {}).value(), "\x1b"));
 }
 
-TEST_CASE("pods carry the energy source of their node") {
+TEST_CASE("pods have the energy source of their node") {
   const std::string text = render_pods(example("pods"), {}).value();
   CHECK(has(text, "default/web-5d9-x2x"));
   CHECK(has(text, "5.1 W rapl"));
@@ -218,7 +218,7 @@ TEST_CASE("a pod without a known name is shown by its UID") {
   CHECK(has(render_pods(document, {}).value(), "0f7c6a52-3c55-4c6f-9d0e-0b2a5f7a3c11"));
 }
 
-TEST_CASE("rewards of two presets are not figures of one column") {
+TEST_CASE("rewards of two presets are not mixed in one column") {
   Json document = example("decisions");
   CHECK_FALSE(has(render_decisions(document, {}).value(), "weighted"));
   CHECK(has(render_decisions(document, {.wide = true}).value(), "-0.310 weighted"));
@@ -231,13 +231,13 @@ TEST_CASE("rewards of two presets are not figures of one column") {
   CHECK(has(text, "8.000 ee"));
 }
 
-TEST_CASE("explain shows winner, runner-up, masks, features and what became of it") {
+TEST_CASE("explain shows winner, runner-up, masks, features and the outcome") {
   Json document = explain_example();
   auto& candidates = document["decision"]["candidates"];
   candidates.push_back(Json::parse(
       R"({"node":"worker-3","masked":null,"score":3,"q":-0.4,"prior":-0.3,"residual":-0.1,"marginal_w":6.0})"));
   const std::string text = render_explain(document, {}).value();
-  // The sentences for a person come first, and are all that is said by default.
+  // The summary in sentences comes first, and is the whole default output.
   CHECK(text.starts_with(
       "default/web-5d9-x2x: worker-1 was advised. By the model, the pod adds 4.2 W there, 1.8 W less than worker-3, "
       "the "
@@ -245,7 +245,7 @@ TEST_CASE("explain shows winner, runner-up, masks, features and what became of i
       "-0.310 (weighted) on worker-1.\nDecision 17 by network (policy weighted, mode live) at 2024-11-21 05:20:31Z, in "
       "140 us: "
       "q.\n"));
-  // The column that rows are sorted by is shown, and the advised row is marked without colour, too.
+  // The sort column is shown, and the advised row is marked without colour too.
   CHECK(has(text, "\nADVISED  NODE           Q "));
   CHECK(has(text, "\n*        worker-1  -0.210 "));
   CHECK(has(text, "\n         worker-3  -0.400 "));
@@ -263,9 +263,7 @@ TEST_CASE("explain shows winner, runner-up, masks, features and what became of i
   CHECK(has(wide, "marginal_w"));
 }
 
-TEST_CASE(
-    "explain says that a choice was tried out, that another draws less, and folds many that are masked for one "
-    "reason") {
+TEST_CASE("explain marks a trial and a node with lower power, and folds many nodes with the same mask") {
   Json document = explain_example();
   Json& decision = document["decision"];
   decision["explored"] = true;
@@ -279,8 +277,7 @@ TEST_CASE(
   CHECK(has(text, "Excluded: full-0, full-1, full-2 and 2 more: cpu does not fit."));
 }
 
-TEST_CASE(
-    "explain names the weights that decided: a part of their digest, and the checkpoint where they came from one") {
+TEST_CASE("explain names the weights that decided: a part of their digest, and the checkpoint that they came from") {
   Json document = explain_example();
   Json& model = document["decision"]["model"];
   model = {{"network_sha256", std::string(12, 'a') + std::string(52, 'b')}, {"step", 7}, {"loaded_from", "promoted"}};
@@ -292,7 +289,7 @@ TEST_CASE(
   CHECK(has(text, "no network."));
 }
 
-TEST_CASE("what if: both answers are sentences and stand side by side, and only what is different is named") {
+TEST_CASE("what if: both answers are sentences side by side, and only differences are named") {
   Json document = example("what-if");
   Json& asked = document["what_if"];
   std::string text = render_what_if(document, {}).value();
@@ -316,7 +313,7 @@ TEST_CASE("what if: both answers are sentences and stand side by side, and only 
   CHECK(has(render_what_if(document, {}).value(), "The advice would not change.\n"));
 }
 
-TEST_CASE("explain says that a neutral decision advised nothing, and that an outcome is open") {
+TEST_CASE("explain says that a neutral decision advised nothing, and that an outcome is pending") {
   Json document = explain_example();
   document["decision"]["advice"] = nullptr;
   document["decision"]["placed_on"] = nullptr;
@@ -327,7 +324,7 @@ TEST_CASE("explain says that a neutral decision advised nothing, and that an out
   CHECK(has(render_explain(document, {.wide = true}).value(), "Features: not recorded"));
 }
 
-TEST_CASE("place prints the node alone on its first line, and what to type next; without advice why") {
+TEST_CASE("place prints only the node on its first line, and the next command; without advice the reason") {
   Json document =
       Json::parse(R"({"node":"worker-1","uid":"u-1","name":"batch","reason":"q","scores":{"worker-1":10}})");
   CHECK(render_placed(document, {}).value() ==
@@ -340,7 +337,7 @@ TEST_CASE("place prints the node alone on its first line, and what to type next;
         "no node for batch: mode is shadow\nwould advise:  worker-2 (the plan's choice)\n");
 }
 
-TEST_CASE("energy has its money and CO2 beside it where the controller has a tariff, and neither where it has none") {
+TEST_CASE("energy has its cost and CO2 beside it if the controller has a tariff, and neither without one") {
   const Style style;
   Json report = example("report");
   std::string text = render_report(report, style).value();
@@ -365,14 +362,14 @@ TEST_CASE("energy has its money and CO2 beside it where the controller has a tar
   CHECK(has(render_status(example("status"), style).value(), "\n            4.7 MJ, 0.3900 EUR, 493 g CO2 per day\n"));
 }
 
-TEST_CASE("the state says since when its counts are") {
+TEST_CASE("the status has the start time of its counts") {
   Json status = example("status");
   CHECK(has(render_status(status, {}).value(), "311 since 2024-11-21 05:20:00Z"));
   status.erase("started_wall_ns");
   CHECK(has(render_status(status, {}).value(), "311 since the controller's start"));
 }
 
-TEST_CASE("confirm reports the unit and what ends the workload; done reports whose place is free") {
+TEST_CASE("confirm reports the unit and what ends the workload; done reports the freed place") {
   Json document = Json::parse(
       R"({"confirmed":true,"uid":"u-1","node":"worker-1","unit":"batch.service","limit_s":null,"ended":false})");
   CHECK(render_confirmed(document, {}).value() == "u-1 runs on worker-1 as batch.service\nends:  with batch.service\n");
@@ -411,7 +408,7 @@ TEST_CASE("the saving is the first line of status, followed by the alarms with t
   CHECK_FALSE(has(render_status(status, {}).value(), "alarm"));
 }
 
-TEST_CASE("status and policy fit in 100 columns, one thought per line") {
+TEST_CASE("status and policy fit in 100 columns, one fact per line") {
   Json policy = example("policy"), status = example("status");
   const auto fits = [](const std::string& text) {
     parse::for_each_line(text, [](std::string_view line) {
@@ -435,7 +432,7 @@ TEST_CASE("status and policy fit in 100 columns, one thought per line") {
   CHECK(has(shown, "\n     7  2024-11-21 05:20:00Z  operator/ann  mode shadow -> canary:10%\n"));
 }
 
-TEST_CASE("doctor is well unless something has failed or a node is away") {
+TEST_CASE("doctor succeeds unless a check has failed or a node is disconnected") {
   Json document = example("doctor");
   CHECK(doctor_is_well(document));
   CHECK(has(render_doctor(document, {}).value(), "load intel_rapl_common"));
@@ -450,7 +447,7 @@ TEST_CASE("doctor is well unless something has failed or a node is away") {
   CHECK_FALSE(doctor_is_well(document));
 }
 
-TEST_CASE("doctor shows a finding once for all nodes that have it, wrapped, and what is ok in wide output alone") {
+TEST_CASE("doctor prints a finding once for all its nodes, wrapped, and passed checks only in wide output") {
   Json document = example("doctor");
   Json node = document["nodes"][0];
   node["findings"] = {{{"name", "rapl"},
@@ -470,7 +467,7 @@ TEST_CASE("doctor shows a finding once for all nodes that have it, wrapped, and 
   CHECK(has(render_doctor(document, {.wide = true}).value(), "psi"));
 }
 
-TEST_CASE("gaps show how many samples of which node are missing and why; wide, which numbers") {
+TEST_CASE("gaps shows how many samples of which node are missing and why; in wide output also their numbers") {
   CHECK(render_gaps(example("gaps"), {}).value() ==
         "NODE      NOTICED               RECORDS  WHY\n"
         "worker-1  2024-11-21 06:20:00Z        5  never received\n");
@@ -493,7 +490,7 @@ TEST_CASE("names cannot send control sequences to the terminal") {
   }
 }
 
-TEST_CASE("savings have the watts, the interval or what it lacks, the command and the nodes that could not sleep") {
+TEST_CASE("savings has the watts, the interval or what it lacks, the command, and the nodes that could not sleep") {
   const Style style;
   const std::string text = render_savings(example("savings"), style).value();
   CHECK(has(text, "available in all: 331.0 W of 812.5 W (41%), 28.6 MJ, 1.75 EUR, 2.2 kg CO2 per day, modelled"));
@@ -508,7 +505,7 @@ TEST_CASE("savings have the watts, the interval or what it lacks, the command an
   CHECK(has(render_report(report, style).value(), "available in all: 331.0 W"));
 }
 
-TEST_CASE("power states have their time, what proves them and what they saved; a sleeper is not offline") {
+TEST_CASE("power states have their time, proof and saving; a sleeping node is not offline") {
   const Style style;
   const std::string text = render_sleep_status(example("sleep"), style).value();
   CHECK(has(text, "worker-2  asleep"));
@@ -542,7 +539,7 @@ TEST_CASE("power states have their time, what proves them and what they saved; a
   CHECK(has(render_doctor(doctor, style).value(), "1 asleep"));
 }
 
-TEST_CASE("whatever a peer calls itself, no page hands it to the terminal as it is") {
+TEST_CASE("no page passes a peer's name to the terminal unescaped") {
   const std::string hostile =
       "a\x1b]0;x\x07\x1b[2J\r\xc2\x9b"
       "1m\xe2\x80\xae"

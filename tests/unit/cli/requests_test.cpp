@@ -1,4 +1,4 @@
-// What is done about a pod's requests, case by case, and the record that restores them.
+// requests: the action for a pod's requests, case by case, and the record that restores them.
 #include "cli/requests/plan.hpp"
 
 #include <doctest/doctest.h>
@@ -15,7 +15,7 @@ namespace {
 constexpr std::int64_t kNow_s = 1'800'000'000;
 constexpr double kMiB = 1 << 20;
 
-// Runs since 2026-01-01, and is of class Burstable.
+// Runs since 2026-01-01, in class Burstable.
 Json pod_of(const char* cpu = "1", const char* memory = "512Mi") {
   return Json::parse(R"({"metadata":{"uid":"u1","name":"web-1","resourceVersion":"7","annotations":{}},
     "spec":{"containers":[{"name":"web","resources":{"requests":{"cpu":")" +
@@ -35,7 +35,7 @@ Verdict plan(const Json& pod, double cores, double mib, const PodRecord* before 
   return plan_pod(pod, {"shop/Deployment/web", cores, mib * kMiB}, before, options);
 }
 
-// The pod as the API server has it after the write, and what is on record then.
+// Applies the verdict to the pod as the API server would, and returns the new record.
 PodRecord carry_out(Json& pod, const Verdict& verdict, const PodRecord* before = nullptr) {
   PodRecord record = before != nullptr ? *before : PodRecord{};
   record.name = "web-1";
@@ -52,7 +52,7 @@ PodRecord carry_out(Json& pod, const Verdict& verdict, const PodRecord* before =
 
 }  // namespace
 
-TEST_CASE("requests go up at once, and below the original only where the pod allows it") {
+TEST_CASE("requests are raised at once, and lowered below the original only if the pod allows it") {
   Json pod = pod_of();
   Verdict verdict = plan(pod, 1.25, 300);
   CHECK(verdict.state == "write");
@@ -60,10 +60,10 @@ TEST_CASE("requests go up at once, and below the original only where the pod all
   allow_less(pod);
   verdict = plan(pod, 1.25, 300);
   CHECK(verdict.set.text() == "cpu 1250m, memory 300Mi");
-  CHECK(plan(pod, 1.005, 512).state == "keep");  // within a hundredth
+  CHECK(plan(pod, 1.005, 512).state == "keep");  // within one percent
 }
 
-TEST_CASE("an order in one direction leaves what would go the other way") {
+TEST_CASE("an order in one direction does not change values in the other") {
   Json pod = pod_of();
   allow_less(pod);
   PlanOptions options;
@@ -74,7 +74,7 @@ TEST_CASE("an order in one direction leaves what would go the other way") {
   CHECK(plan(pod, 0.5, 300, nullptr, options).state == "keep");
 }
 
-TEST_CASE("what was raised comes down again, to the original at most, and no further without leave") {
+TEST_CASE("a raised request is lowered again, to the original at most, and further only with permission") {
   Json pod = pod_of();
   const PodRecord record = carry_out(pod, plan(pod, 2, 512));
   CHECK(plan(pod, 2, 512, &record).state == "in_force");
@@ -83,7 +83,7 @@ TEST_CASE("what was raised comes down again, to the original at most, and no fur
   CHECK(plan(pod, 0.5, 100, &record).set.text() == "cpu 500m, memory 100Mi");
 }
 
-TEST_CASE("in force is what its kubelet reports that the container has, not what was written") {
+TEST_CASE("a change is in force when the kubelet reports it for the container, not when it is written") {
   Json pod = pod_of();
   const PodRecord record = carry_out(pod, plan(pod, 1.2, 512));
   const auto report_sizes = [&](const char* allocated, const char* actual) {
@@ -92,18 +92,18 @@ TEST_CASE("in force is what its kubelet reports that the container has, not what
                     R"(","memory":"512Mi"},"resources":{"requests":{"cpu":")" + actual + R"(","memory":"512Mi"}}}])");
     return plan(pod, 1.2, 512, &record);
   };
-  CHECK(report_sizes("1", "1").state == "in_progress");      // not looked at
-  CHECK(report_sizes("1200m", "1").state == "in_progress");  // allocated, not done
+  CHECK(report_sizes("1", "1").state == "in_progress");      // not processed yet
+  CHECK(report_sizes("1200m", "1").state == "in_progress");  // allocated, but not applied
   CHECK(report_sizes("1200m", "1").why == "The kubelet has not finished yet.");
   CHECK(report_sizes("1200m", "1200m").state == "in_force");
-  CHECK(report_sizes("1200m", "1199m").state == "in_force");  // read back from shares
-  CHECK(plan(pod, 3, 512, &record).state == "write");         // it holds nothing up
+  CHECK(report_sizes("1200m", "1199m").state == "in_force");  // computed back from shares
+  CHECK(plan(pod, 3, 512, &record).state == "write");         // does not block
   container(pod)["resources"]["limits"] = {{"memory", "600Mi"}};
   pod["status"]["containerStatuses"][0]["resources"]["limits"] = {{"memory", "700Mi"}};
   CHECK_FALSE(is_in_force(pod, "web"));
 }
 
-TEST_CASE("a pod that has just started is not lowered, and is raised") {
+TEST_CASE("a pod that has just started is not lowered, but may be raised") {
   Json pod = pod_of();
   allow_less(pod);
   pod["status"]["startTime"] = "2027-01-15T07:50:00Z";  // ten minutes ago
@@ -112,7 +112,7 @@ TEST_CASE("a pod that has just started is not lowered, and is raised") {
   CHECK(verdict.why.find("half an hour") != std::string::npos);
 }
 
-TEST_CASE("limits hold, and go along only where the class is Guaranteed") {
+TEST_CASE("limits are respected, and change with requests only in class Guaranteed") {
   Json pod = pod_of();
   container(pod)["resources"]["limits"] = {{"cpu", "1500m"}};
   CHECK(plan(pod, 3, 512).set.text() == "cpu 1500m, memory 512Mi");
@@ -124,7 +124,7 @@ TEST_CASE("limits hold, and go along only where the class is Guaranteed") {
   CHECK(verdict.set.limits.at("cpu") == "3000m");
 }
 
-TEST_CASE("what stands in the way is refused in words") {
+TEST_CASE("obstacles are reported in words") {
   const auto why = [](const Json& pod, PlanOptions options = {}) {
     const Verdict verdict = plan(pod, 3, 1024, nullptr, options);
     CHECK(verdict.state == "refused");
@@ -146,7 +146,7 @@ TEST_CASE("what stands in the way is refused in words") {
   pod["spec"]["containers"].push_back({{"name", "proxy"}, {"resources", {{"requests", {{"cpu", "500m"}}}}}});
   CHECK(why(pod).find("default-container") != std::string::npos);
   pod["metadata"]["annotations"]["kubectl.kubernetes.io/default-container"] = "web";
-  CHECK(plan(pod, 3, 1024).set.text() == "cpu 2500m, memory 1024Mi");  // the proxy has the rest
+  CHECK(plan(pod, 3, 1024).set.text() == "cpu 2500m, memory 1024Mi");  // the proxy uses the rest
   pod = pod_of();
   container(pod)["resizePolicy"] = {{{"resourceName", "memory"}, {"restartPolicy", "RestartContainer"}}};
   const Verdict verdict = plan(pod, 3, 1024);
@@ -154,7 +154,7 @@ TEST_CASE("what stands in the way is refused in words") {
   CHECK(verdict.why.find("would restart") != std::string::npos);
 }
 
-TEST_CASE("Deferred is waited for; Infeasible is taken back and not asked for again until less is wanted") {
+TEST_CASE("a Deferred resize is waited for; an Infeasible one is reverted and not repeated until less is wanted") {
   Json pod = pod_of();
   allow_less(pod);
   PodRecord record = carry_out(pod, plan(pod, 4, 512));
@@ -169,7 +169,7 @@ TEST_CASE("Deferred is waited for; Infeasible is taken back and not asked for ag
   CHECK(back.state == "take_back");
   CHECK(back.set.text() == "cpu 1, memory 512Mi");
   CHECK(back.why.find("node has too little") != std::string::npos);
-  Json late = never;  // its kubelet has not seen that it was taken back
+  Json late = never;  // its kubelet has not seen the revert
   container(late)["resources"]["requests"] = {{"cpu", "1"}, {"memory", "512Mi"}};
   CHECK(plan(late, 4, 512, &record).state == "in_progress");
   late = never;
@@ -184,7 +184,7 @@ TEST_CASE("Deferred is waited for; Infeasible is taken back and not asked for ag
   CHECK(plan(pod, 5, 512, &record).state == "infeasible");
   CHECK(plan(pod, 2, 512, &record).state == "write");
   CHECK(plan(pod, 4, 300, &record).set.text() == "cpu 1, memory 300Mi");  // memory was not refused
-  PodRecord fixed = record;                                               // by a static CPU manager
+  PodRecord fixed = record;                                               // refused by a static CPU manager
   fixed.refused = {{{"cpu", "500m"}}, {}};
   CHECK(plan(pod, 0.4, 512, &fixed).state == "infeasible");
   CHECK(plan(pod, 2, 512, &fixed).state == "write");
@@ -194,7 +194,7 @@ TEST_CASE("Deferred is waited for; Infeasible is taken back and not asked for ag
   CHECK(plan(pod, 2, 512, &record).state == "failing");
 }
 
-TEST_CASE("what somebody else wrote is the new original, is left alone for half an hour, and is not undone") {
+TEST_CASE("a foreign write is the new original, is left alone for half an hour, and is not undone") {
   Json pod = pod_of();
   PodRecord record = carry_out(pod, plan(pod, 2, 512));
   container(pod)["resources"]["requests"]["cpu"] = "1700m";
@@ -209,14 +209,14 @@ TEST_CASE("what somebody else wrote is the new original, is left alone for half 
   CHECK(plan(pod, 3, 512, &record).state == "waits");
   record.at_s = kNow_s - 3600;
   CHECK(plan(pod, 3, 512, &record).set.text() == "cpu 3000m, memory 512Mi");
-  CHECK(plan(pod, 0.1, 512, &record).state == "keep");  // 1700m is the floor now
+  CHECK(plan(pod, 0.1, 512, &record).state == "keep");  // 1700m is the minimum now
 }
 
-TEST_CASE("a restart, a lost write and amounts written in another way are no foreign writes") {
+TEST_CASE("a restart, a lost write and other spellings of amounts are not foreign writes") {
   Json pod = pod_of();
   Json written = pod;
   const PodRecord record = carry_out(written, plan(pod, 2, 512));
-  CHECK_FALSE(plan(pod, 2, 512, &record).foreign);  // the write never came
+  CHECK_FALSE(plan(pod, 2, 512, &record).foreign);  // the write was lost
   CHECK(plan(pod, 2, 512, &record).state == "write");
   CHECK(plan_restore(pod, record).why == "already has its original requests");
   container(written)["resources"]["requests"]["cpu"] = "2";
@@ -224,7 +224,7 @@ TEST_CASE("a restart, a lost write and amounts written in another way are no for
   CHECK(plan_restore(written, record).set->text() == "cpu 1, memory 512Mi");
 }
 
-TEST_CASE("autoscalers count where they target the workload and act") {
+TEST_CASE("autoscalers count if they target the workload and are active") {
   const Json list = Json::parse(R"({"items":[
     {"metadata":{"name":"off"},"spec":{"targetRef":{"kind":"Deployment","name":"web"},"updatePolicy":{"updateMode":"Off"}}},
     {"metadata":{"name":"db"},"spec":{"targetRef":{"kind":"StatefulSet","name":"db"}}}]})");
@@ -233,7 +233,7 @@ TEST_CASE("autoscalers count where they target the workload and act") {
   CHECK(autoscaler_of(Json::object(), "StatefulSet/db").empty());
 }
 
-TEST_CASE("a patch holds for one version of one pod") {
+TEST_CASE("a patch applies to one version of one pod") {
   const Json patch = resize_patch(pod_of(), "web", {{{"cpu", "2"}}, {}});
   CHECK(patch["metadata"]["uid"] == "u1");
   CHECK(patch["metadata"]["resourceVersion"] == "7");
@@ -241,7 +241,7 @@ TEST_CASE("a patch holds for one version of one pod") {
   CHECK_FALSE(patch["spec"]["containers"][0]["resources"].contains("limits"));
 }
 
-TEST_CASE("a record comes back as it was; a key that cannot be read is an error that names it") {
+TEST_CASE("a record survives a round trip; an unreadable key is an error that names it") {
   RequestRecord record;
   PodRecord& pod = record.pods["u1"];
   pod = {"web-1", "shop/Deployment/web",
@@ -267,10 +267,8 @@ TEST_CASE("a record comes back as it was; a key that cannot be read is an error 
   }
 }
 
-TEST_CASE(
-    "property: whatever is wanted, a pod that does not allow it never has less than it had, and restoring gives it "
-    "back") {
-  rc::check([] {
+TEST_CASE("property: a pod without permission never gets less than its original, and a restore returns to it") {
+  CHECK(rc::check([] {
     Json pod = pod_of();
     const bool allowed = *rc::gen::arbitrary<bool>();
     if (allowed) allow_less(pod);
@@ -286,5 +284,5 @@ TEST_CASE(
     if (back.set) container(pod)["resources"]["requests"] = back.set->requests;
     RC_ASSERT(Sizes::of(View(container(pod)["resources"])).same_as(record->original));
     RC_ASSERT(record->original.text() == "cpu 1, memory 512Mi");
-  });
+  }));
 }

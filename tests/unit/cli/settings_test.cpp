@@ -20,7 +20,7 @@ Result<Settings> settings_of(Outside& outside, const CommonOptions& common) {
 }
 }  // namespace
 
-TEST_CASE("an endpoint that nothing can connect to is refused by its option or key") {
+TEST_CASE("an endpoint that cannot be connected to is refused by its option or key") {
   const Folder folder;
   Outside outside;
   CommonOptions said;
@@ -32,7 +32,7 @@ TEST_CASE("an endpoint that nothing can connect to is refused by its option or k
   CHECK(settings_of(outside, {}).error().message().find("feed: 'tcp://a' is not an endpoint") != std::string::npos);
 }
 
-TEST_CASE("the command line goes before the file, and the file before the defaults") {
+TEST_CASE("the command line takes precedence over the file, and the file over the defaults") {
   const Folder folder;
   Outside outside;
   outside.variables["HOME"] = "/nobody";
@@ -53,7 +53,7 @@ TEST_CASE("the command line goes before the file, and the file before the defaul
   CHECK(both->timeout.count() == 250);
 }
 
-TEST_CASE("a configuration mistake exits 2 and names file and key") {
+TEST_CASE("a configuration error exits with 2 and names file and key") {
   const Folder folder;
   Outside outside;
   outside.variables["WATTLE_CONFIG"] = folder / "cli.yaml";
@@ -65,7 +65,7 @@ TEST_CASE("a configuration mistake exits 2 and names file and key") {
   CHECK(outside.complains_of("timeout"));
 }
 
-TEST_CASE("usage mistakes exit 2") {
+TEST_CASE("usage errors exit with 2") {
   Outside outside;
   for (const std::vector<std::string>& words :
        std::vector<std::vector<std::string>>{{},

@@ -1,4 +1,4 @@
-// surroundings: an outside of `wattle` that a test can look at.
+// surroundings: an environment of `wattle` that a test can inspect.
 #pragma once
 
 #include <doctest/doctest.h>

@@ -4,7 +4,7 @@
 
 using namespace wattle::cli;
 
-TEST_CASE("columns are as wide as their widest cell, numbers end together, no line ends in a space") {
+TEST_CASE("columns are as wide as their widest cell, numbers are right-aligned, and no line ends in a space") {
   const Table table{{"NODE", ">CPU", "NOTE"}, {{"a", "1.25", ""}, {"worker-1", "10", "x"}}};
   CHECK(to_text(table, false) ==
         "NODE       CPU  NOTE\n"
@@ -12,7 +12,7 @@ TEST_CASE("columns are as wide as their widest cell, numbers end together, no li
         "worker-1    10  x\n");
 }
 
-TEST_CASE("alignment counts columns of the terminal, not bytes") {
+TEST_CASE("alignment counts terminal columns, not bytes") {
   const Table table{{{"NAME"}, {"V", Align::right}},
                     {{"käse", "1"},
                      {"日本", "2"},
@@ -24,12 +24,12 @@ TEST_CASE("alignment counts columns of the terminal, not bytes") {
         "abc  3\n");
 }
 
-TEST_CASE("a short row has empty cells and an overlong one loses what is too much") {
+TEST_CASE("a short row has empty cells, and an overlong one is truncated") {
   const Table table{{{"A"}, {"B"}}, {{"1"}, {"1", "2", "3"}, {}}};
   CHECK(to_text(table, false) == "A  B\n1\n1  2\n\n");
 }
 
-TEST_CASE("colour surrounds the text and leaves the alignment as it is") {
+TEST_CASE("colour surrounds the text and does not affect alignment") {
   const Table table{{{"A"}, {"B"}}, {{Cell("x", Tone::bad), "y"}, {"long", "y"}}};
   CHECK(to_text(table, true) == "A     B\n\x1b[31mx\x1b[0m     y\nlong  y\n");
 }

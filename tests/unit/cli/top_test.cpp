@@ -1,4 +1,4 @@
-// `wattle top` without a terminal and without a controller: keys in, pictures out.
+// `wattle top` without a terminal and without a controller: keys in, screens out.
 #include <doctest/doctest.h>
 
 #include "cli/top/model.hpp"
@@ -57,7 +57,7 @@ class Top {
     for (const Line& line : model.picture(size)) out.push_back(text_of(line));
     return out;
   }
-  // First words below the titles.
+  // The first words below the titles.
   std::vector<std::string> names() {
     std::vector<std::string> out;
     const auto all = lines();
@@ -77,7 +77,7 @@ class Top {
 using Names = std::vector<std::string>;
 }  // namespace
 
-TEST_CASE("nodes are shown with who draws most first, and any column sorts them") {
+TEST_CASE("nodes are sorted by power at first, and by any other column on request") {
   Top top;
   top.model.report("", three());
   CHECK(top.lines()[0].rfind("live dqn | ", 0) == 0);
@@ -92,14 +92,14 @@ TEST_CASE("nodes are shown with who draws most first, and any column sorts them"
   CHECK(top.names() == Names{"c", "b", "a"});
   top.type("L");
   CHECK(top.names() == Names{"a", "c", "b"});
-  SUBCASE("the same key again turns the order round, and so does r") {
+  SUBCASE("the same key again reverses the order, and so does r") {
     top.type("L");
     CHECK(top.lines()[1] == "nodes 3 | by LATENCY, lowest first");
     CHECK(top.names() == Names{"b", "c", "a"});
     top.type("r");
     CHECK(top.names() == Names{"a", "c", "b"});
   }
-  SUBCASE("< and > go from column to column, round") {
+  SUBCASE("< and > cycle through the columns") {
     top.type("W<");
     CHECK(top.lines()[1].find("by AGE") != std::string::npos);
     top.type(">>");
@@ -108,7 +108,7 @@ TEST_CASE("nodes are shown with who draws most first, and any column sorts them"
   }
 }
 
-TEST_CASE("what is not known comes last, whatever the direction") {
+TEST_CASE("unknown values come last in either direction") {
   Top top;
   Json unknown = node_of("u", 1, 1, 1);
   unknown["power_w"] = nullptr;
@@ -118,7 +118,7 @@ TEST_CASE("what is not known comes last, whatever the direction") {
   CHECK(top.names() == Names{"a", "b", "u"});
 }
 
-TEST_CASE("the chosen row stays chosen wherever it goes, and rows are scrolled to it") {
+TEST_CASE("the selected row stays selected when it moves, and rows scroll to it") {
   Top top;
   top.model.report("", three());
   CHECK(top.chosen() == "b");
@@ -127,7 +127,7 @@ TEST_CASE("the chosen row stays chosen wherever it goes, and rows are scrolled t
   top.type("N");
   CHECK(top.chosen() == "c");
   top.model.report("", fleet_of({node_of("a", 50, 1, 3), node_of("b", 90, 2, 1)}));
-  CHECK(top.chosen() == "b");  // which took its place
+  CHECK(top.chosen() == "b");  // took its place
   std::vector<Json> many;
   for (int i = 0; i < 5000; ++i) many.push_back(node_of("n" + std::to_string(10000 + i), i, 1, 1));
   top.model.report("", fleet_of(many));
@@ -145,7 +145,7 @@ TEST_CASE("the chosen row stays chosen wherever it goes, and rows are scrolled t
   CHECK(top.chosen() == "n10001");
 }
 
-TEST_CASE("a filter is typed, shown, kept, fixed and ended") {
+TEST_CASE("a filter is typed, shown, kept, edited and cleared") {
   Top top;
   Json away = node_of("Zeta", 10, 1, 1);
   away["connected"] = false;
@@ -157,7 +157,7 @@ TEST_CASE("a filter is typed, shown, kept, fixed and ended") {
   CHECK(top.lines()[1] == "nodes 1 of 3 | by POWER, highest first | filter: BET");
   CHECK(top.type("q") == Then::quit);
   top.type("/");
-  CHECK(top.type("q") == Then::draw);  // text now
+  CHECK(top.type("q") == Then::draw);  // text in the filter
   CHECK(top.names().empty());
   for (int i = 0; i < 10; ++i) top.press(Key::backspace);
   CHECK(top.names().size() == 3);
@@ -173,14 +173,14 @@ TEST_CASE("a filter is typed, shown, kept, fixed and ended") {
   CHECK(top.names().size() == 3);
 }
 
-TEST_CASE("a node is looked into and left again") {
+TEST_CASE("a node is opened and closed") {
   Top top;
   top.size.columns = 160;
   top.model.report("", three());
   CHECK(top.press(Key::enter) == Then::ask);
   CHECK(top.model.node() == "b");
   CHECK(top.lines()[1].starts_with("b: waiting for the controller"));
-  top.model.report("", three());  // an answer that was on its way
+  top.model.report("", three());  // a late answer
   CHECK(top.names().empty());
   Json node = node_of("b", 90, 2, 2);
   node["energy_j"] = 5321.0;
@@ -195,7 +195,7 @@ TEST_CASE("a node is looked into and left again") {
   CHECK(top.lines()[3].find("100 J") != std::string::npos);
   top.type("E");
   CHECK(top.names() == Names{"default/web", "default/db"});
-  CHECK(top.press(Key::enter) == Then::draw);  // there is nothing below
+  CHECK(top.press(Key::enter) == Then::draw);  // there is no lower level
   CHECK(top.press(Key::escape) == Then::ask);
   CHECK(top.model.node().empty());
   top.model.report("", three());
@@ -203,7 +203,7 @@ TEST_CASE("a node is looked into and left again") {
   CHECK(top.press(Key::escape) == Then::draw);
 }
 
-TEST_CASE("what a controller does not answer stands on the last line, and what was known stays") {
+TEST_CASE("a controller's error is on the last line, and known values stay") {
   Top top;
   top.model.report("", fail(Errc::unavailable, "tcp://a:1", "no answer", "is it running?"));
   CHECK(top.lines()[0] == "waiting for the controller");
@@ -216,7 +216,7 @@ TEST_CASE("what a controller does not answer stands on the last line, and what w
   CHECK(top.lines().back().rfind("q quit", 0) == 0);
 }
 
-TEST_CASE("keys are explained, and the next one ends that") {
+TEST_CASE("keys are explained until the next one is pressed") {
   Top top;
   top.size = {40, 120};
   top.model.report("", three());
@@ -229,7 +229,7 @@ TEST_CASE("keys are explained, and the next one ends that") {
   CHECK(top.type("q") == Then::quit);
 }
 
-TEST_CASE("no name reaches the screen that a terminal would obey, and no picture is larger than the screen") {
+TEST_CASE("no name sends control sequences to the terminal, and no output is larger than the screen") {
   Top top;
   const std::string bad = "x\x1b[2J\x07\xE2\x80\xAE\xFFy\n\xE4\xB8\xAD\xE6\x96\x87";
   Json node = node_of(bad, 10, 1, 1);
@@ -268,7 +268,7 @@ TEST_CASE("no name reaches the screen that a terminal would obey, and no picture
   whole();
 }
 
-TEST_CASE("documents of another shape are shown as nothing known") {
+TEST_CASE("documents of another shape are shown as unknown") {
   for (const char* text :
        {"{}", R"({"nodes":null})", R"({"status":[],"nodes":{"a":1}})", R"({"nodes":[1,null,"x",{"name":7}]})"}) {
     Top top;

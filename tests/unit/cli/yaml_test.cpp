@@ -12,7 +12,7 @@
 using namespace wattle::cli;
 using Json = wattle::OrderedJson;
 
-TEST_CASE("lists and maps nest by indentation, in their order") {
+TEST_CASE("lists and maps nest by indentation, in order") {
   const auto value = Json::parse(R"({"nodes":[{"name":"b","psi":{"x":null},"l":[]},{"a":[1,[2,3]]}],"e":{}})");
   CHECK(to_yaml(value) ==
         "nodes:\n"
@@ -27,7 +27,7 @@ TEST_CASE("lists and maps nest by indentation, in their order") {
         "e: {}\n");
 }
 
-TEST_CASE("a text that a reader could take for something else is quoted") {
+TEST_CASE("a text that a parser could take for another type is quoted") {
   for (const char* text :
        {"",           "null", "True", "NO", "on", "y",  "1",  "1e3", "0x10", ".inf", "~",  "- a",   "a: b", "a #b",
         "2024-11-21", " a",   "a ",   "*a", "&a", "!a", "%a", "@a",  "`a",   "{a",   "[a", "12:30", "=",    "<<"})
@@ -37,20 +37,20 @@ TEST_CASE("a text that a reader could take for something else is quoted") {
   CHECK(yaml_text("/sys/class") == "/sys/class");
 }
 
-TEST_CASE("quoted texts escape what YAML does not allow as it is") {
+TEST_CASE("quoted texts escape what YAML does not permit") {
   CHECK(yaml_text("a\"b\\c\nd\te\x01") == R"("a\"b\\c\nd\te\x01")");
   CHECK(yaml_text("\xf0\x9f\x98\x80") == R"("\U0001f600")");
   CHECK(yaml_text("\xe2\x80\xa8") == R"("\u2028")");
   CHECK(yaml_text("\xff") == R"("\ufffd")");
 }
 
-TEST_CASE("a float keeps its point, so that YAML 1.1 takes it for a number") {
+TEST_CASE("a float keeps its point, so that YAML 1.1 reads it as a number") {
   CHECK(to_yaml(Json(1e-7)) == "1.0e-07\n");
   CHECK(to_yaml(Json(1.5)) == "1.5\n");
   CHECK(to_yaml(Json(2.0)) == "2.0\n");
 }
 
-TEST_CASE("PyYAML reads back the value that was written") {
+TEST_CASE("PyYAML reads back the written value") {
   if (std::system("python3 -c 'import yaml' 2>/dev/null") != 0) {
     MESSAGE("python3-yaml is not installed: not compared");
     return;

@@ -9,7 +9,7 @@ bool reports(const std::string& page, const std::string& part) { return page.fin
 const Parameter kHelp{.names = {"-h", "--help"}, .text = "Print help", .most = 0};
 }  // namespace
 
-TEST_CASE("a manual page has the program, each option and each command with its own") {
+TEST_CASE("a manual page has the program, its options, and each command with its own options") {
   Outline program{"wattle-x", "measures", "Exit codes: 0 well", {kHelp}, {}, {}};
   program.options.push_back(
       {.names = {"-o", "--output"}, .type = "TEXT", .label = "TEXT", .choices = {"a", "b"}, .text = "how"});
@@ -31,13 +31,13 @@ TEST_CASE("a manual page has the program, each option and each command with its 
   CHECK(reports(page, "\\fB\\-\\-limit\\fR \\fIINT\\fR\nhow many (INT in [1 \\- 5]; default: 3)\n"));
   CHECK(reports(page, ".SH NOTES\nExit codes: 0 well\n"));
   SUBCASE("a command's --help is not repeated") { CHECK(page.find("Print help") == page.rfind("Print help")); }
-  SUBCASE("printed part by part it is the same page") {
+  SUBCASE("a page printed in parts is the same page") {
     CHECK(page ==
           man_head(program, "8", "1.2.3") + man_command(program.commands[0], "wattle-x sub") + man_tail(program));
   }
 }
 
-TEST_CASE("what roff would obey stands in a page as text") {
+TEST_CASE("roff requests are escaped in a page") {
   const Outline program{"x", ".so /etc/passwd\n'x \\n(.t `a' ~ ^ -", "", {kHelp}, {}, {}};
   const std::string page = man_page(program, "1", "1");
   CHECK(reports(page, "\\&.so /etc/passwd\n\\&\\(aqx \\(rsn(.t \\(gaa\\(aq \\(ti \\(ha \\-\n"));

@@ -6,7 +6,7 @@
 
 using namespace wattle::cmdline;
 
-TEST_CASE("an outline has what was declared: names, types, choices, ranges, defaults, operands and commands") {
+TEST_CASE("an outline has all declarations: names, types, choices, ranges, defaults, operands and commands") {
   CLI::App app{"Does something", "program"};
   app.footer("see elsewhere");
   std::string output = "table", file;

@@ -29,7 +29,7 @@ struct Typed {
 
 }  // namespace
 
-TEST_CASE("what was typed goes on to be done, but for help, versions, pages and wrong usage") {
+TEST_CASE("parsing continues to the program, except for help, versions, pages and wrong usage") {
   Typed typed;
   CHECK_FALSE(typed.parse<3>({"program", "--limit", "7"}));
   CHECK(typed.limit == 7);
@@ -41,14 +41,14 @@ TEST_CASE("what was typed goes on to be done, but for help, versions, pages and 
   CHECK(typed.parse<3>({"program", "--limit", "x"}) == 2);
 }
 
-TEST_CASE("a command of a program has a part of its page, and no page") {
+TEST_CASE("a command of a program prints a part of its page, but no whole page") {
   Typed typed;
   CHECK(typed.parse<2>({"command", "--man-part"}, asked_man_part) == 0);
   CHECK(typed.parse<3>({"command", "--man-page", "1"}, asked_man_part) == 2);
 }
 
 namespace {
-// The line that wrong usage prints.
+// Returns the error line of a wrong usage.
 std::string line_of(std::vector<std::string> words) {
   CLI::App app{"Does something", "program"};
   int limit = 0;
@@ -76,7 +76,7 @@ std::string line_of(std::vector<std::string> words) {
 }
 }  // namespace
 
-TEST_CASE("wrong usage names the command, what is wrong and how to fix it") {
+TEST_CASE("wrong usage names the command, the error and the fix") {
   CHECK(line_of({}) == "program: a command is missing (commands: nodes, keys)");
   CHECK(line_of({"ndoes"}) == "program: unknown command \"ndoes\" (did you mean \"nodes\"? commands: nodes, keys)");
   CHECK(line_of({"ndoes", "--help"}) == line_of({"ndoes"}));

@@ -7,7 +7,7 @@
 using namespace wattle;
 using namespace wattle::actuation;
 
-TEST_CASE("orders and reports come back as they were sent") {
+TEST_CASE("orders and reports survive a round trip") {
   const Orders orders{1.25, {{"/system.slice/a b.service", Level::limits, Requests{1200, 34}}, {"/x", Level::off}}};
   CHECK(to_text(orders) == "orders 1 1250\nlimits:1200/34 /system.slice/a b.service\noff /x\n");
   CHECK(*parse_orders(to_text(orders)) == orders);
@@ -37,7 +37,7 @@ TEST_CASE("orders and reports come back as they were sent") {
     CHECK_FALSE(parse_report(odd));
 }
 
-TEST_CASE("a minute and the step that is to follow it cross the socket as they are") {
+TEST_CASE("a minute and its next step survive a round trip") {
   Orders orders;
   orders.orders.push_back({"/a b", Level::limits, Requests{1200, 34}, MarginStep{17, 0.9 * 1.04 * 1.04 - 1}});
   orders.orders.push_back({"/c", Level::limits, std::nullopt, MarginStep{0, 4}});
@@ -60,7 +60,7 @@ TEST_CASE("a minute and the step that is to follow it cross the socket as they a
     CHECK_FALSE(parse_report("report 1 - 0\nlimits set 0 - - - " + std::string(word) + " /a\n"));
 }
 
-TEST_CASE("a minute and a step report memory where it is known; a former reader's lines are as they were") {
+TEST_CASE("a minute and a step have memory if it is known; lines for an older reader do not change") {
   Orders orders;
   orders.orders.push_back({"/a", Level::limits, std::nullopt, MarginStep{17, 0.25, 0.0625}});
   CHECK(to_text(orders) == "orders 1 -\nlimits@17/1250000000/1062500000 /a\n");
@@ -87,12 +87,12 @@ TEST_CASE("a minute and a step report memory where it is known; a former reader'
     CHECK_FALSE(parse_report("report 1 - 0\nlimits set 0 - - - 0:1/1/1/1/1/1/1/1/1/" + std::string(tail) + " /a\n"));
 }
 
-// Recorded between both programs of commit fd85b54, which knew nothing of memory in a minute.
-TEST_CASE("what agent and actuator of the version before said is read, and the same said to them") {
+// Recorded between both programs of commit fd85b54, whose minutes had no memory.
+TEST_CASE("messages of the previous version of agent and actuator are read, and written back unchanged") {
   const std::string ordered = "orders 1 0\nlimits:3001/30 /recorded.service\n";
   const auto orders = parse_orders(ordered);
   REQUIRE(orders);
-  CHECK_FALSE(orders->memory);  // so that it is told of none
+  CHECK_FALSE(orders->memory);  // so that the agent gets no memory fields
   CHECK(orders->orders == std::vector<Order>{{"/recorded.service", Level::limits, Requests{3001, 30}}});
   CHECK(to_text(*orders) == ordered);
   const std::string reported =
@@ -110,7 +110,7 @@ TEST_CASE("what agent and actuator of the version before said is read, and the s
   CHECK(to_text(*report) == reported);
 }
 
-TEST_CASE("what is no message says what is wrong with it") {
+TEST_CASE("an invalid message is refused with the reason") {
   for (const char* text :
        {"", "orders", "orders 1\n", "orders 2 -\n", "report 1 - 0\n", "orders 1 x\n", "orders 1 - - -\n",
         "orders 1 - x\n", "orders 1 -\nlimits /a", "orders 1 -\nmost /a\n", "orders 1 -\nlimits\n",
@@ -144,7 +144,7 @@ TEST_CASE("messages are bounded in both directions") {
   CHECK(to_text(Orders{std::nullopt, {{"/a\nlimits /b", Level::limits}}}) == "orders 1 -\n");
 }
 
-TEST_CASE("any bytes are a message or none, and what is one is written as it was read") {
+TEST_CASE("any bytes are a message or refused, and a message is written as it was read") {
   std::mt19937_64 random(5);
   const std::string seed =
       "orders 1 1250 4250\noff +memory\nprotect /p\nlimits:1200/34@5/1040000000/1150000000 /system.slice/a "

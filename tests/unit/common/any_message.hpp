@@ -1,5 +1,6 @@
-// any_message: fills every field of a wire message, through the list that the codec follows.
-// Gives    with Counting, the same message each time, no two neighbours alike (golden bytes); with Drawing, a random one
+// any_message: fills every field of a wire message through the field list of the codec.
+// Gives    with Counting, the same message each time, with different neighbours (golden bytes); with Drawing, a random
+//          one
 #pragma once
 
 #include <cmath>
@@ -114,7 +115,7 @@ class Fill {
   Source& source_;
 };
 
-// The message of the index-th kind, filled from the source.
+// The message of kind `index`, filled from the source.
 template <class Source, std::size_t Index = 0>
 Message message_of(std::size_t index, Source source) {
   if constexpr (Index < std::variant_size_v<Message>) {

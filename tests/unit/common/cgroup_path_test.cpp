@@ -5,7 +5,7 @@
 
 using wattle::normal_cgroup_path;
 
-TEST_CASE("every spelling of a cgroup path has one normal form, which is its own") {
+TEST_CASE("every spelling of a cgroup path has one normal form, which is stable") {
   CHECK(rc::check([] {
     const auto names = *rc::gen::container<std::vector<std::string>>(
         rc::gen::nonEmpty(rc::gen::container<std::string>(rc::gen::elementOf(std::string("ab. \\x2d:_")))));
@@ -23,7 +23,7 @@ TEST_CASE("every spelling of a cgroup path has one normal form, which is its own
   }));
 }
 
-TEST_CASE("what is no path of a cgroup has no normal form") {
+TEST_CASE("an invalid cgroup path has no normal form") {
   for (const std::string_view path : {"", "..", "/..", "/a/..", "/a/../b", "/a\nb"})
     CHECK_FALSE(normal_cgroup_path(path));
   CHECK_FALSE(normal_cgroup_path(std::string_view("/a\0b", 4)));

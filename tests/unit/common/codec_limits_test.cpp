@@ -1,4 +1,4 @@
-// What the decoder refuses, byte by byte.
+// codec_limits: what the decoder refuses, byte by byte.
 #include <doctest/doctest.h>
 
 #include "common/wire/codec.hpp"
@@ -27,8 +27,8 @@ Refusal refusal_with(std::string subject) {
 }
 }  // namespace
 
-TEST_CASE("nesting is bounded, in fields that are skipped too") {
-  // [1, ack, 0, 0, 0, {}, {}, 0, [], 0, [[[...]]]]: the message is one level itself.
+TEST_CASE("nesting is bounded, also in skipped fields") {
+  // [1, ack, 0, 0, 0, {}, {}, 0, [], 0, [[[...]]]]: the message itself is one level.
   const std::string head = raw("\x9b\x01\x04\x00\x00\x00\x80\x80\x00\x90\x00");
   CHECK(decode(head + std::string(14, '\x91') + raw("\x90")));
   check_refused(head + std::string(15, '\x91') + raw("\x90"), Errc::malformed, "message", "nested too deep");
@@ -75,11 +75,11 @@ TEST_CASE("a text that is not UTF-8 is refused") {
   CHECK(decode(encode(refusal_with("\xE2\x82\xAC"))));
 }
 
-TEST_CASE("bytes behind the message are refused") {
+TEST_CASE("bytes after the message are refused") {
   check_refused(encode(Ack{1, 2, 3}) + '\0', Errc::malformed, "message", "after its end");
 }
 
-TEST_CASE("an enum that is not listed is refused") {
+TEST_CASE("an unlisted enum value is refused") {
   Samples samples{{Record{}}};
   samples.records[0].node.energy_source = static_cast<EnergySource>(6);
   check_refused(encode(samples), Errc::out_of_range, "samples.records[0].node.energy_source", "an unknown value");
@@ -90,7 +90,7 @@ TEST_CASE("an enum that is not listed is refused") {
 }
 
 TEST_CASE("a value of another type is refused by its path") {
-  // ack and ping, with one value wrong
+  // ack and ping, with one wrong value
   check_refused(raw("\x93\x01\x04\xff"), Errc::malformed, "ack.incarnation", "not an unsigned integer");
   check_refused(raw("\x94\x01\x04\x01\xa1x"), Errc::malformed, "ack.seq", "not an unsigned integer");
   check_refused(raw("\x93\x01\x04\xc0"), Errc::malformed, "ack.incarnation", "not an unsigned integer");
@@ -105,7 +105,7 @@ TEST_CASE("a value of another type is refused by its path") {
   check_refused(raw("\x93\x01\x07\xd4\x01x"), Errc::malformed, "message", "extension");
 }
 
-TEST_CASE("what is no message is refused") {
+TEST_CASE("bytes that are not a message are refused") {
   check_refused("", Errc::malformed, "message", "");
   check_refused(raw("\x01"), Errc::malformed, "message", "not an array");
   check_refused(raw("\x90"), Errc::malformed, "message", "not an array");

@@ -1,4 +1,4 @@
-// Laws of the codec over messages of all kinds, and bytes that are no messages.
+// codec_property: properties of the codec over messages of all kinds, and over arbitrary bytes.
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
@@ -21,7 +21,7 @@ Message random_message() {
 }
 }  // namespace
 
-TEST_CASE("every message comes back as it went") {
+TEST_CASE("every message survives a round trip") {
   CHECK(rc::check([] {
     const Message message = random_message();
     const std::string bytes = encode(message);
@@ -32,7 +32,7 @@ TEST_CASE("every message comes back as it went") {
   }));
 }
 
-TEST_CASE("records that were encoded one by one make the same Samples as those encoded together") {
+TEST_CASE("records that are encoded one by one give the same Samples as those encoded together") {
   CHECK(rc::check([](std::uint64_t seed) {
     auto samples = std::get<Samples>(message_of(2, Drawing(seed)));
     samples.gaps.clear();
@@ -54,7 +54,7 @@ TEST_CASE("records that were encoded one by one make the same Samples as those e
   }));
 }
 
-TEST_CASE("a record of any numbers is one that a controller reads, once what is not finite is left out") {
+TEST_CASE("a record with arbitrary numbers is readable by a controller once non-finite ones are omitted") {
   CHECK(rc::check([](std::uint64_t seed) {
     auto samples = std::get<Samples>(message_of(2, Drawing(seed)));
     RC_PRE(!samples.records.empty());
@@ -78,7 +78,7 @@ TEST_CASE("a record of any numbers is one that a controller reads, once what is 
   }));
 }
 
-TEST_CASE("damaged Samples are refused, or are records whose bytes are each one of them") {
+TEST_CASE("damaged Samples are refused, or the bytes of each record decode to that record") {
   CHECK(rc::check([](std::uint64_t seed) {
     std::string bytes = encode(message_of(2, Drawing(seed)));
     const auto at = *rc::gen::inRange<std::size_t>(0, bytes.size());
@@ -94,7 +94,7 @@ TEST_CASE("damaged Samples are refused, or are records whose bytes are each one 
   }));
 }
 
-TEST_CASE("a message that is cut short is refused at every length") {
+TEST_CASE("a truncated message is refused at every length") {
   CHECK(rc::check([] {
     const std::string bytes = encode(random_message());
     const auto length = *rc::gen::inRange<std::size_t>(0, bytes.size());
@@ -102,7 +102,7 @@ TEST_CASE("a message that is cut short is refused at every length") {
   }));
 }
 
-TEST_CASE("random bytes give a message or an error, never anything else") {
+TEST_CASE("random bytes give a message or an error") {
   CHECK(rc::check([](const std::string& bytes) {
     const auto message = decode(bytes);
     if (message) RC_ASSERT(decode(encode(*message)).has_value());
@@ -121,7 +121,7 @@ TEST_CASE("a message with changed bytes gives a message or an error that has a s
   }));
 }
 
-TEST_CASE("fields beyond the known are skipped whatever they hold") {
+TEST_CASE("unknown fields are skipped, whatever they contain") {
   CHECK(rc::check([] {
     // [2, ack, 1, 2, 3, {}, {}, 0, [], 0, a whole other message]
     const std::string bytes =

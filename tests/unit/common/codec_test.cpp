@@ -7,7 +7,7 @@
 using namespace wattle;
 using namespace wattle::wire;
 
-TEST_CASE("a samples message comes back as it went") {
+TEST_CASE("a samples message survives a round trip") {
   Record record;
   record.incarnation = 3;
   record.seq = 7;
@@ -43,12 +43,12 @@ TEST_CASE("a number that is not finite is refused by its path") {
   CHECK(back.error().subject == "samples.records[1].node.cpu_used_cores");
 }
 
-TEST_CASE("a header that announces more than the message holds is refused without allocating") {
+TEST_CASE("a header that announces more than the message has is refused without allocating") {
   const std::string bytes("\xdd\xff\xff\xff\xff", 5);
   CHECK_FALSE(decode(bytes));
 }
 
-TEST_CASE("an older, shorter message keeps defaults and a newer, longer one is read as far as known") {
+TEST_CASE("an older, shorter message keeps defaults, and known fields of a newer, longer one are read") {
   // [1, ack, 5]  and  [9, ack, 5, 6, 7, {}, {}, 0, [], 0, "new"]
   const auto older = decode(std::string("\x93\x01\x04\x05", 4));
   REQUIRE(older);

@@ -48,7 +48,7 @@ void check_mistake(const std::string& text, const std::string& mistake) {
 }
 }  // namespace
 
-TEST_CASE("what is set is read and what is absent keeps its default") {
+TEST_CASE("present keys are read, and absent ones keep their default") {
   Options out;
   REQUIRE(
       read("tick: 250ms\non: true\nmode: shadow\ntargets: [a, b]\nweights: {energy: 0.5}\n"
@@ -67,7 +67,7 @@ TEST_CASE("what is set is read and what is absent keeps its default") {
   CHECK(untouched.endpoint == "default");
 }
 
-TEST_CASE("a span of time takes its unit") {
+TEST_CASE("a duration needs its unit") {
   for (const auto& [text, seconds] : {std::pair{"250ms", 0.25}, {"2s", 2.0}, {"1m", 60.0}}) {
     Options out;
     REQUIRE(read(std::string("tick: ") + text + "\n", out));
@@ -75,10 +75,10 @@ TEST_CASE("a span of time takes its unit") {
   }
   check_mistake("tick: soon\n", "agent.yaml:1: tick: not a duration (for example 250ms, 1s or 2m)");
   check_mistake("on: true\ntick: 30\n", "agent.yaml:2: tick: 30 has no unit (write 30s for seconds)");
-  check_mistake("tick: 0\n", "tick: 0 is out of range");  // nothing is nothing in any unit
+  check_mistake("tick: 0\n", "tick: 0 is out of range");  // zero needs no unit
 }
 
-TEST_CASE("each kind of mistake names file, line, key and fix") {
+TEST_CASE("each kind of error names file, line, key and fix") {
   check_mistake("count: 3\n\ntock: 1\n", "agent.yaml:3: tock: unknown key (did you mean");
   check_mistake("controller:\n  endpiont: x\n", "agent.yaml:2: controller.endpiont: unknown key");
   check_mistake("count: many\n", "agent.yaml:1: count: not a number (for example 0.5)");
@@ -92,7 +92,7 @@ TEST_CASE("each kind of mistake names file, line, key and fix") {
   check_mistake("controller: 5\n", "controller: not a section (put its keys below it)");
 }
 
-TEST_CASE("a key that is there twice is a mistake, wherever it stands") {
+TEST_CASE("a duplicate key is an error at any place") {
   check_mistake("count: 3\non: true\ncount: 4\n", "agent.yaml:3: count: duplicate of line 1 (remove one of the two)");
   check_mistake("controller:\n  endpoint: a\n  endpoint: b\n",
                 "agent.yaml:3: controller.endpoint: duplicate of line 2");
@@ -102,7 +102,7 @@ TEST_CASE("a key that is there twice is a mistake, wherever it stands") {
   CHECK(read("targets: [count, count]\ncontroller:\n  endpoint: count\ncount: 4\n", out));
 }
 
-TEST_CASE("a second document is a mistake, and markers around a single one are none") {
+TEST_CASE("a second document is an error; markers around a single one are not") {
   const std::string what = "a second document, which would be ignored (remove the line '---' above)";
   check_mistake("count: 3\n---\non: true\n", "agent.yaml:3: " + what);
   check_mistake("count: 3\n...\n---\n# c\n\non: true\n", "agent.yaml:6: " + what);
@@ -116,7 +116,7 @@ TEST_CASE("a second document is a mistake, and markers around a single one are n
   }
 }
 
-TEST_CASE("aliases that would be followed for ever, or very often, are words to the search for what is there twice") {
+TEST_CASE("the search for duplicate keys does not follow endless or repeated aliases") {
   std::string text = "a0: &a0 [x, x]\n";
   for (int i = 1; i < 40; ++i)
     text += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [*a" + std::to_string(i - 1) + ", *a" +
@@ -124,7 +124,7 @@ TEST_CASE("aliases that would be followed for ever, or very often, are words to 
   check_mistake(text + "count: 1\ncount: 2\n", "count: duplicate of line 41");
 }
 
-TEST_CASE("all mistakes are reported at once, in the order of their lines") {
+TEST_CASE("all errors are reported at once, in the order of their lines") {
   Options out;
   const Status status = read("count: 99\nnonsense: 1\nmode: fast\ntick: 0\n", out);
   REQUIRE_FALSE(status);
@@ -136,7 +136,7 @@ TEST_CASE("all mistakes are reported at once, in the order of their lines") {
   CHECK(out.count == 3);
 }
 
-TEST_CASE("a required key that is missing and a mistake of the caller's own are reported") {
+TEST_CASE("a missing required key and a caller's own error are reported") {
   auto document = Document::parse("a: 1\n", "x.yaml");
   REQUIRE(document);
   Section root = document->root();
@@ -153,7 +153,7 @@ TEST_CASE("a required key that is missing and a mistake of the caller's own are 
   CHECK(status.error().what.find("x.yaml:1: a: clashes with b (drop one)") != std::string::npos);
 }
 
-TEST_CASE("sections in a list are each checked") {
+TEST_CASE("each section in a list is checked") {
   auto document = Document::parse("probes:\n  - name: a\n  - name: b\n    nam: c\n", "x.yaml");
   REQUIRE(document);
   auto probes = document->root().sections("probes");
@@ -164,7 +164,7 @@ TEST_CASE("sections in a list are each checked") {
   CHECK(document->finish().error().what.find("x.yaml:4: probes[1].nam: unknown key") != std::string::npos);
 }
 
-TEST_CASE("what is no YAML, or no map, is refused with its place") {
+TEST_CASE("text that is not YAML, or not a map, is refused with its position") {
   CHECK(Document::parse("a: [1\n", "x.yaml").error().subject.starts_with("x.yaml:"));
   CHECK(Document::parse("- a\n- b\n", "x.yaml").error().what == "the top level is not a map");
   const wattle::test::TempDir temp;
@@ -173,7 +173,7 @@ TEST_CASE("what is no YAML, or no map, is refused with its place") {
   CHECK(Document::load(temp.file("some.yaml")));
 }
 
-TEST_CASE("a document reports what it was asked for, in order and once, with what holds without it") {
+TEST_CASE("a document lists the requested keys, in order and once, with their defaults") {
   auto document = Document::parse("probes: [{name: a}, {name: b}]\nport: 7", "f");
   REQUIRE(document);
   Section root = document->root();
@@ -189,7 +189,7 @@ TEST_CASE("a document reports what it was asked for, in order and once, with wha
   CHECK(keys[0].kind == "time");
   CHECK(keys[0].range == "1 to 60 s");
   CHECK(keys[0].standing == "2s");
-  CHECK(keys[1].standing.empty());  // out of its own range: nothing holds without it
+  CHECK(keys[1].standing.empty());  // out of its own range: there is no default
   CHECK(keys[2].path == "probes[].name");
   CHECK(keys[2].required);
 }

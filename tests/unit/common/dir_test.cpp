@@ -27,7 +27,7 @@ TEST_CASE("files are read below their root, and an absolute path does not leave 
   CHECK(inner->path() == temp.path() + "/sys");
 }
 
-TEST_CASE("an error names the path as the caller would write it") {
+TEST_CASE("an error names the path as the caller writes it") {
   const TempDir temp;
   const auto root = Dir::open_(temp.path());
   const auto file = root->read_file("no/such");
@@ -37,7 +37,7 @@ TEST_CASE("an error names the path as the caller would write it") {
   CHECK(Dir::open_(temp.file("none")).error().subject == temp.file("none"));
 }
 
-TEST_CASE("a listing is sorted and knows directories through links") {
+TEST_CASE("a listing is sorted and detects directories through links") {
   const TempDir temp;
   REQUIRE(make_dirs(temp.file("b")));
   REQUIRE(write_file_atomically(temp.file("c"), ""));
@@ -55,7 +55,7 @@ TEST_CASE("a listing is sorted and knows directories through links") {
   CHECK_FALSE(root->read_link("c"));
 }
 
-TEST_CASE("a file that is kept open is read again each time") {
+TEST_CASE("an open file is read again each time") {
   const TempDir temp;
   const std::string path = temp.file("stat");
   REQUIRE(write_file_atomically(path, "one"));
@@ -71,7 +71,7 @@ TEST_CASE("a file that is kept open is read again each time") {
   CHECK(file->read_all(5).error().code == Errc::out_of_range);
 }
 
-TEST_CASE("a descriptor alone is read as a file is, and its errors name the path too") {
+TEST_CASE("a bare descriptor is read as a file is, and its errors name the path too") {
   const TempDir temp;
   REQUIRE(write_file_atomically(temp.file("stat"), "one"));
   const auto root = Dir::open_(temp.path());
@@ -86,7 +86,7 @@ TEST_CASE("a descriptor alone is read as a file is, and its errors name the path
   CHECK(root->read_once_into(closed, "stat", buffer).error().subject == temp.file("stat"));
 }
 
-TEST_CASE("a directory's inode is its own") {
+TEST_CASE("each directory has its own inode") {
   const TempDir temp;
   const auto root = Dir::open_(temp.path());
   struct stat info {};
@@ -94,7 +94,7 @@ TEST_CASE("a directory's inode is its own") {
   CHECK(root->inode().value() == info.st_ino);
 }
 
-TEST_CASE("an atomic write replaces the whole, sets its mode and leaves nothing beside it") {
+TEST_CASE("an atomic write replaces the whole file, sets its mode and leaves no temporary file") {
   const TempDir temp;
   const std::string path = temp.file("state");
   REQUIRE(write_file_atomically(path, "a longer first text"));
@@ -119,7 +119,7 @@ TEST_CASE("a descriptor has one owner") {
   CHECK(::fcntl(number, F_GETFD) == -1);
 }
 
-TEST_CASE("a path that is no file is reported at once, and nothing waits for it") {
+TEST_CASE("a path that is not a regular file is reported at once, without blocking") {
   const TempDir temp;
   REQUIRE(::mkfifo(temp.file("fifo").c_str(), 0600) == 0);
   REQUIRE(make_dirs(temp.file("folder")));

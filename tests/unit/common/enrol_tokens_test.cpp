@@ -17,7 +17,7 @@ EnrolToken token_of(const std::string& word, const std::string& node, std::int64
 }
 }  // namespace
 
-TEST_CASE("tokens are long, differ, and are kept as hashes alone") {
+TEST_CASE("tokens are long, differ, and are stored only as hashes") {
   std::set<std::string> made;
   for (int i = 0; i < 50; ++i) {
     const auto token = make_enrol_token();
@@ -28,7 +28,7 @@ TEST_CASE("tokens are long, differ, and are kept as hashes alone") {
   }
 }
 
-TEST_CASE("a file of tokens reads as it was written, whatever else is in it") {
+TEST_CASE("a file of tokens is read as it was written, whatever else it contains") {
   EnrolToken used = token_of("b", "node-2", 200);
   used.replace = true;
   used.used_by = "KEY";
@@ -40,7 +40,7 @@ TEST_CASE("a file of tokens reads as it was written, whatever else is in it") {
   CHECK(without_enrol_token(text, used.hash) == with_enrol_token("# made in spring\n\n", token_of("a", "node-1")));
 }
 
-TEST_CASE("a line that is none is named, and none of the file is taken") {
+TEST_CASE("an invalid line is named, and no line of the file is used") {
   for (const std::string& line :
        std::vector<std::string>{"abc node 1", std::string(64, 'a') + " node", std::string(64, 'a') + " node soon",
                                 std::string(64, 'G') + " node 1", std::string(64, 'a') + " node 1 used KEY",
@@ -51,7 +51,7 @@ TEST_CASE("a line that is none is named, and none of the file is taken") {
   }
 }
 
-TEST_CASE("a change of one token leaves every other line as it is") {
+TEST_CASE("a change of one token keeps every other line") {
   CHECK(rc::check([] {
     std::vector<std::string> lines;
     std::string text;

@@ -4,13 +4,13 @@
 
 using namespace wattle;
 
-TEST_CASE("a formatted text is never cut off") {
+TEST_CASE("a formatted text is never truncated") {
   const std::string longest(5000, 'x');
   CHECK(formatted("%s %d%%", longest.c_str(), 7) == longest + " 7%");
   CHECK(formatted("%s", "").empty());
 }
 
-TEST_CASE("a number has as many decimals as asked for, also the longest double") {
+TEST_CASE("a number has the requested decimals, also the longest double") {
   CHECK(fixed(2.345, 1) == "2.3");
   CHECK(fixed(-0.5, 0) == "-0");
   CHECK(fixed(1e308, 2).size() == 312);

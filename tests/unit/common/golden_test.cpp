@@ -1,5 +1,5 @@
-// The bytes of every kind at every released version, kept under tests/fixtures/wire: what was once spoken stays readable.
-// After a field was added, bring the present version's files up to date, until it is released, with
+// golden: the bytes of every kind at every released version, kept under tests/fixtures/wire, stay readable.
+// After a field was added, update the current version's files until it is released, with
 //   WATTLE_WRITE_FIXTURES=1 build/dev/bin/unit_common -tc='*golden*'
 #include <doctest/doctest.h>
 
@@ -43,7 +43,7 @@ std::string from_hex(const std::string& text) {
 }
 }  // namespace
 
-TEST_CASE("the encoding of every kind is its golden bytes") {
+TEST_CASE("the encoding of every kind equals its golden bytes") {
   const bool write = std::getenv("WATTLE_WRITE_FIXTURES") != nullptr;
   if (write) REQUIRE(make_dirs(folder_of(kVersionMax)));
   for (std::size_t i = 0; i < kKinds; ++i) {
@@ -60,7 +60,7 @@ TEST_CASE("the encoding of every kind is its golden bytes") {
   }
 }
 
-TEST_CASE("golden bytes of every version since the oldest spoken are read, and say what they said") {
+TEST_CASE("golden bytes of every supported version are readable, with the same content") {
   for (std::uint64_t version = kVersionMin; version <= kVersionMax; ++version) {
     const auto dir = Dir::open_(folder_of(version));
     REQUIRE(dir);

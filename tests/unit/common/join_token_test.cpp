@@ -19,7 +19,7 @@ JoinToken some_token() {
 
 }  // namespace
 
-TEST_CASE("bytes of any length are read back from their base64") {
+TEST_CASE("bytes of any length survive a round trip through base64") {
   std::string bytes;
   for (int length = 0; length < 300; ++length) {
     CHECK(base64_decode(base64_encode(bytes)) == bytes);
@@ -38,7 +38,7 @@ TEST_CASE("a token is read as it was written, with white space around it") {
   CHECK(parse_join_token(to_text(numeric)).value().telemetry_endpoint() == "tcp://[2001:db8::1]:7460");
 }
 
-TEST_CASE("a token that lacks a character, or has another, is none") {
+TEST_CASE("a token with a missing or changed character is refused") {
   const std::string text = to_text(some_token());
   for (std::size_t at = 0; at < text.size(); ++at) {
     CHECK_FALSE(parse_join_token(text.substr(0, at)));
@@ -48,7 +48,7 @@ TEST_CASE("a token that lacks a character, or has another, is none") {
   }
 }
 
-TEST_CASE("a token whose words are none is refused, and is not repeated") {
+TEST_CASE("a token with invalid words is refused, and not repeated in the error") {
   const std::string key(40, 'k'), print(64, 'a');
   for (const std::string& words :
        {std::string(), std::string("1"), std::string("1 a 1 1 ") + key + " " + print,

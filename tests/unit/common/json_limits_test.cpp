@@ -1,4 +1,5 @@
-// The limits of common/json: text, depth and memory, each checked before the value that breaks it is built.
+// json_limits: the limits of common/json (text, depth and memory), each checked before the value that exceeds it is
+// built.
 #include <doctest/doctest.h>
 #include <malloc.h>
 
@@ -17,14 +18,14 @@ std::string repeated(const std::string& head, const std::string& piece, std::siz
   return out + tail;
 }
 
-// A sanitizer's allocator reports no heap, and takes three times as long.
+// A sanitizer's allocator does not report its heap, and is three times as slow.
 #ifdef WATTLE_SANITIZED
 constexpr std::size_t kHeapMeasuredBytes = 8 << 20;
 #else
 constexpr std::size_t kHeapMeasuredBytes = 48 << 20;
 #endif
 
-// Bytes of heap in use.
+// Heap bytes in use.
 std::size_t in_use() {
   const struct mallinfo2 now = ::mallinfo2();
   return now.uordblks + now.hblkhd;
@@ -32,7 +33,7 @@ std::size_t in_use() {
 
 }  // namespace
 
-TEST_CASE("text beyond the depth is refused however deep it is, and text at the depth is not") {
+TEST_CASE("text above the depth limit is refused at any depth, and text at the limit is accepted") {
   for (const auto& [open, close] : {std::pair<std::string, std::string>{"[", "]"}, {R"({"a":)", "}"}}) {
     const auto nested = [&, open = open, close = close](std::size_t depth) {
       return repeated(repeated("", open, depth, "1"), close, depth, "");
@@ -47,7 +48,7 @@ TEST_CASE("text beyond the depth is refused however deep it is, and text at the 
       CHECK(refused.error().what == "is nested deeper than 64");
       CHECK(SortedJson::read(nested(depth), limits).is_discarded());
     }
-    // Members that are left out count as well.
+    // Skipped members count as well.
     const auto skipped = SortedJson::parse(R"({"skip":)" + nested(75'000) + "}", limits, "body",
                                            [](std::size_t, std::string_view key) { return key != "skip"; });
     REQUIRE_FALSE(skipped);
@@ -55,7 +56,7 @@ TEST_CASE("text beyond the depth is refused however deep it is, and text at the 
   }
 }
 
-TEST_CASE("text beyond its bytes is refused before it is read") {
+TEST_CASE("text above its size limit is refused before it is parsed") {
   const JsonLimits limits{.text_bytes = 4, .built_bytes = 1 << 20};
   CHECK(SortedJson::parse("[12]", limits));
   const auto refused = SortedJson::parse("[123]", limits, "body");
@@ -63,7 +64,7 @@ TEST_CASE("text beyond its bytes is refused before it is read") {
   CHECK(refused.error().what == "is longer than 4 bytes");
 }
 
-TEST_CASE("no kind of text takes more memory than its limit says") {
+TEST_CASE("no kind of text takes more memory than its limit") {
   constexpr std::size_t kBuilt = 8 << 20;
   const JsonLimits limits{.text_bytes = 64 << 20, .built_bytes = kBuilt};
   std::string distinct = "{";
@@ -96,13 +97,13 @@ TEST_CASE("no kind of text takes more memory than its limit says") {
   }
 }
 
-TEST_CASE("what a limit lets through takes no more than the limit, measured on the heap") {
+TEST_CASE("accepted text takes at most the limit, measured on the heap") {
   constexpr std::size_t kBuilt = kHeapMeasuredBytes;
   const JsonLimits limits{.text_bytes = 64 << 20, .built_bytes = kBuilt};
   for (const char* piece :
        {",[]", ",{}", ",0", R"(,"")", R"(,"0123456789abcdef0123456789abcdef")", R"(,{"a":[1,2,3]})"}) {
     CAPTURE(piece);
-    // The largest list of that piece that is accepted.
+    // The largest accepted list of that piece.
     std::size_t low = 1, high = kBuilt / 12;
     while (high - low > low / 8) {
       const std::size_t middle = (low + high) / 2;
@@ -117,7 +118,7 @@ TEST_CASE("what a limit lets through takes no more than the limit, measured on t
   }
 }
 
-TEST_CASE("an object of many keys in any order, or one key many times, is read in time") {
+TEST_CASE("an object with many keys in any order, or one key many times, is parsed in time") {
   const JsonLimits limits{.text_bytes = 64 << 20, .built_bytes = 256 << 20};
   std::string backwards = "{";
   for (int i = 500'000; i > 0; --i) backwards += "\"" + std::to_string(1'000'000 + i) + "\":0,";

@@ -1,4 +1,5 @@
-// Holds common/json to nlohmann's library: the same bytes, the same texts accepted, the same order of members.
+// json_property: common/json compared with nlohmann's library: the same bytes, the same accepted texts, the same order
+// of members.
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
@@ -16,7 +17,8 @@ namespace {
 
 constexpr JsonLimits kWide{.text_bytes = 16 << 20, .built_bytes = 256 << 20, .depth = 64};
 
-// Pieces that escaping and decoding have to tell apart: control characters, quotes, one character of each length in UTF-8 and U+FFFD.
+// Pieces that escaping and decoding must distinguish: control characters, quotes, one character of each UTF-8 length,
+// and U+FFFD.
 const std::vector<std::string>& valid_pieces() {
   static const std::vector<std::string> kPieces{
       "a",           "Zz", "\"", "\\",   "/",    std::string(1, '\0'), "\b",           "\f",
@@ -25,7 +27,7 @@ const std::vector<std::string>& valid_pieces() {
   return kPieces;
 }
 
-// Those, and parts of characters and forms that UTF-8 forbids.
+// The same with partial characters and forms that UTF-8 forbids.
 const std::vector<std::string>& any_pieces() {
   static const std::vector<std::string> kPieces = [] {
     std::vector<std::string> all = valid_pieces();
@@ -132,7 +134,7 @@ void reads_back() {
   RC_ASSERT(*read == Ours::parse(text, kWide).value());
 }
 
-// Keys that differ in wrong bytes alone are written alike, and are one key in another place once they are read.
+// Keys that differ only in invalid bytes are written alike, so they are one key once they are read.
 template <class Ours, class Theirs>
 void settles() {
   const std::string text = same_bytes<Ours, Theirs>(Utf8::any).dump();
@@ -145,7 +147,7 @@ void settles() {
   RC_ASSERT(again->dump() == read->dump());
 }
 
-// Text that is nearly JSON.
+// Text that resembles JSON.
 std::string nearly_json() {
   static const std::vector<std::string> kTokens{"{",
                                                 "}",
@@ -186,7 +188,7 @@ std::string nearly_json() {
   return out;
 }
 
-// A document with keys that come again, as a text.
+// The text of a document with repeated keys.
 std::string repeated_keys() {
   std::string out = "{";
   const int members = *rc::gen::inRange(0, 60);
@@ -213,15 +215,15 @@ void same_reading(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("a sorted document has the bytes that nlohmann's json writes, and reads back as it is") {
+TEST_CASE("a sorted document has the bytes of nlohmann's json, and survives a round trip") {
   CHECK(rc::check([] { reads_back<SortedJson, nlohmann::json>(); }));
 }
 
-TEST_CASE("an ordered document has the bytes that nlohmann's ordered_json writes, and reads back as it is") {
+TEST_CASE("an ordered document has the bytes of nlohmann's ordered_json, and survives a round trip") {
   CHECK(rc::check([] { reads_back<OrderedJson, nlohmann::ordered_json>(); }));
 }
 
-TEST_CASE("text that is no UTF-8 is written with U+FFFD as by nlohmann's json, is read as by it, and then stays") {
+TEST_CASE("text that is not UTF-8 is written with U+FFFD and read as by nlohmann's json, and is then stable") {
   CHECK(rc::check([] { settles<SortedJson, nlohmann::json>(); }));
   CHECK(rc::check([] { settles<OrderedJson, nlohmann::ordered_json>(); }));
   for (const std::string& piece : any_pieces()) {
@@ -233,7 +235,7 @@ TEST_CASE("text that is no UTF-8 is written with U+FFFD as by nlohmann's json, i
   }
 }
 
-TEST_CASE("parsing accepts and refuses the texts that nlohmann's parser does") {
+TEST_CASE("parsing accepts and refuses the same texts as nlohmann's parser") {
   CHECK(rc::check([] {
     const std::string text = nearly_json();
     same_reading<SortedJson, nlohmann::json>(text);
@@ -241,7 +243,7 @@ TEST_CASE("parsing accepts and refuses the texts that nlohmann's parser does") {
   }));
 }
 
-TEST_CASE("of a key that comes again the first place and the last value count, in small and large objects") {
+TEST_CASE("a repeated key has its first position and its last value, in small and large objects") {
   CHECK(rc::check([] {
     const std::string text = repeated_keys();
     same_reading<SortedJson, nlohmann::json>(text);
@@ -275,7 +277,7 @@ TEST_CASE("lists in braces are arrays and objects as in nlohmann's library") {
   CHECK(grown.dump() == R"({"list":[{"a":1},[1,2]],"pair":{"k":3}})");
 }
 
-TEST_CASE("numbers compare by value and are read within the range of what is asked for") {
+TEST_CASE("numbers compare by value and are read within the range of the requested type") {
   CHECK(SortedJson(1) == SortedJson(1U));
   CHECK(SortedJson(1.0) == SortedJson(1));
   CHECK(SortedJson(-1) != SortedJson(std::uint64_t{18446744073709551615ULL}));

@@ -1,4 +1,4 @@
-// log_lines: what a program logs.
+// log_lines: the log lines of a program.
 #pragma once
 
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 
 namespace wattle::test {
 
-// What f writes to standard error.
+// The lines that f writes to standard error.
 template <class F>
 std::vector<std::string> lines_of(F&& f) {
   const TempDir temp;

@@ -7,7 +7,7 @@ using namespace wattle;
 
 using wattle::test::lines_of;
 
-TEST_CASE("a JSON line is one object with time, level, program, event and fields of their type") {
+TEST_CASE("a JSON line is one object with time, level, program, event and typed fields") {
   const auto lines = lines_of([] {
     const Log log("wattle-test", LogLevel::info, LogFormat::json);
     log.info("test.happened", "it \"happened\"",
@@ -30,7 +30,7 @@ TEST_CASE("a JSON line is one object with time, level, program, event and fields
   CHECK(wattle::SortedJson::parse(lines[1])["level"] == "warn");
 }
 
-TEST_CASE("a text line has the event and its fields, quoted where they have blanks") {
+TEST_CASE("a text line has the event and its fields, quoted if they contain blanks") {
   const auto lines = lines_of([] {
     const Log log("wattle-test", LogLevel::warn, LogFormat::text);
     log.error("test.event", "a message", {{"a", "x"}, {"b", "x y"}, {"c", ""}, {"d", 7}});
@@ -40,7 +40,7 @@ TEST_CASE("a text line has the event and its fields, quoted where they have blan
   CHECK(lines[0].find("test.event: a message  a=x  b=\"x y\"  c=\"\"  d=7") != std::string::npos);
 }
 
-TEST_CASE("what a peer has put into a field moves no cursor, begins no line and turns no text") {
+TEST_CASE("a peer's text in a field moves no cursor, starts no line and reverses no text") {
   const std::string hostile =
       "a\x1b[2J\nb\xe2\x80\xae"
       "c\xe2\x80\x8b"
@@ -58,14 +58,14 @@ TEST_CASE("what a peer has put into a field moves no cursor, begins no line and 
   CHECK(json[0].find("a\\u001b[2J\\nb\\u202ec\\u200bd\\u007f\\ufffd") != std::string::npos);
 }
 
-TEST_CASE("a silent log says nothing, and standard error that is no terminal gets JSON") {
+TEST_CASE("a silent log writes nothing, and standard error that is not a terminal gets JSON") {
   CHECK(lines_of([] { Log::silent().error("test.event", "x"); }).empty());
   const auto lines = lines_of([] { Log("p", LogLevel::debug, LogFormat::automatic).debug("test.event", "x"); });
   REQUIRE(lines.size() == 1);
   CHECK(wattle::SortedJson::parse(lines[0])["event"] == "test.event");
 }
 
-TEST_CASE("levels and formats are read by name") {
+TEST_CASE("levels and formats are parsed by name") {
   CHECK(parse_log_level("warn").value() == LogLevel::warn);
   CHECK(parse_log_level("loud").error().fix == "use debug, info, warn, error or off");
   CHECK(parse_log_format("json").value() == LogFormat::json);

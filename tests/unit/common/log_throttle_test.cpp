@@ -5,7 +5,7 @@
 using namespace wattle;
 using namespace std::chrono_literals;
 
-TEST_CASE("a repeated event is reported once an interval, with how often it came since") {
+TEST_CASE("a repeated event is reported once per interval, with its count since") {
   LogThrottle once{60s};
   const MonoTime start = mono_from_ns(0);
   CHECK(once.note("a", start) == 1);
@@ -15,7 +15,7 @@ TEST_CASE("a repeated event is reported once an interval, with how often it came
   CHECK_FALSE(once.note("a", start + 61s));
 }
 
-TEST_CASE("strangers beyond the capacity are not reported until there is room, and what is kept stays bounded") {
+TEST_CASE("new keys above the capacity are not reported until there is room, so memory stays bounded") {
   LogThrottle once{60s, 10};
   const MonoTime start = mono_from_ns(0);
   int reported = 0;

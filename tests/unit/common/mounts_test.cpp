@@ -4,7 +4,7 @@
 
 using namespace wattle;
 
-TEST_CASE("the cgroup2 mount is found on hybrid and pure machines, and a partial view comes last") {
+TEST_CASE("the cgroup2 mount is found on hybrid and pure machines, and a partial view is the last choice") {
   const std::string_view table =
       "31 23 0:28 / /sys/fs/cgroup rw,relatime - tmpfs tmpfs rw,mode=755\n"
       "35 31 0:32 / /sys/fs/cgroup/memory rw,relatime shared:9 - cgroup cgroup rw,memory\n"

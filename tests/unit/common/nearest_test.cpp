@@ -15,10 +15,10 @@ TEST_CASE("a mistyped name finds the closest known one") {
   CHECK(nearest("nods", kNames) == "nodes");   // the first of several at the same distance
   CHECK(nearest("decisons", kNames) == "decisions");
   CHECK(nearest("Worker-2", kNames) == "worker-2");
-  CHECK(nearest("dec", kNames) == "decisions");  // the beginning of a name
+  CHECK(nearest("dec", kNames) == "decisions");  // a prefix of a name
 }
 
-TEST_CASE("a word without a resemblance finds no name") {
+TEST_CASE("a word without resemblance finds no name") {
   CHECK_FALSE(nearest("clouds", kNames));
   CHECK_FALSE(nearest("", kNames));
   CHECK_FALSE(nearest("x", {"y"}));
@@ -31,7 +31,7 @@ TEST_CASE("a suggestion precedes the fix") {
   CHECK(did_you_mean("clouds", kNames, "list them") == "list them");
 }
 
-TEST_CASE("an error line names program, command, cause and fix, and keeps a terminal safe") {
+TEST_CASE("an error line names program, command, cause and fix, and is safe for a terminal") {
   const Error error{Errc::malformed, "--limit", "0 is out of range", "use 1 to 9"};
   CHECK(error_line("wattle", "nodes", error) == "wattle: nodes: --limit: 0 is out of range (use 1 to 9)");
   CHECK(error_line("wattle-agent", "", error) == "wattle-agent: --limit: 0 is out of range (use 1 to 9)");

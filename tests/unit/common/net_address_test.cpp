@@ -5,7 +5,7 @@
 
 using namespace wattle;
 
-TEST_CASE("an address in digits is one, of either family, and a name is none") {
+TEST_CASE("a numeric address of either family is recognised, and a name is not") {
   const auto four = numeric_address("192.0.2.1", 7460);
   REQUIRE(four);
   CHECK_FALSE(four->ipv6());
@@ -22,7 +22,7 @@ TEST_CASE("an address in digits is one, of either family, and a name is none") {
     CHECK_FALSE(numeric_address(name, 1));
 }
 
-TEST_CASE("a host's addresses are each there once; a name without any is an error that names it") {
+TEST_CASE("a host's addresses are each listed once; a name without any is an error that names it") {
   const auto digits = resolve_host("::1", 7);
   REQUIRE(digits);
   CHECK(*digits == std::vector<NetAddress>{*numeric_address("::1", 7)});
@@ -35,7 +35,7 @@ TEST_CASE("a host's addresses are each there once; a name without any is an erro
   CHECK(none.error().subject == "no such host");
 }
 
-TEST_CASE("an address that no program can connect to is refused where it is configured") {
+TEST_CASE("an address that no program can connect to is refused in the configuration") {
   for (const char* good : {"tcp://controller:7460", "tcp://10.0.0.1:1", "tcp://[2001:db8::1]:65535",
                            "tcp://[fe80::1%eth0]:7460", "tcp://10.0.0.2:0;10.0.0.1:7460", "ipc:///run/socket"})
     CHECK_MESSAGE(can_connect_to(good), good);
@@ -45,7 +45,7 @@ TEST_CASE("an address that no program can connect to is refused where it is conf
     CHECK_FALSE_MESSAGE(can_connect_to(bad), bad);
 }
 
-TEST_CASE("an endpoint is taken apart, with and without brackets, and anything else is none") {
+TEST_CASE("an endpoint is parsed with and without brackets, and anything else is refused") {
   CHECK(*parse_tcp_endpoint("tcp://controller:7460") == HostPort{"controller", 7460});
   CHECK(*parse_tcp_endpoint("tcp://[2001:db8::1]:7460") == HostPort{"2001:db8::1", 7460});
   CHECK(*parse_tcp_endpoint("tcp://*:0") == HostPort{"*", 0});

@@ -18,8 +18,7 @@ TEST_CASE("a client gets OpenMetrics if it prefers it to the text format") {
   CHECK_FALSE(prefers_open_metrics(";;,;q=,application/openmetrics-text;q=x"));
 }
 
-TEST_CASE(
-    "counters lose _total in the name of their family alone, whole bounds get a fraction, and the page ends with EOF") {
+TEST_CASE("counters lose _total only in their family's name, whole bounds get a fraction, and the page ends with EOF") {
   CHECK(open_metrics("# HELP a_total Counts a_total.\n# TYPE a_total counter\na_total{le=\"x\"} 3\n"
                      "# HELP b_total A gauge.\n# TYPE b_total gauge\nb_total 1\n"
                      "# HELP c Seconds.\n# TYPE c histogram\nc_bucket{n=\"1\",le=\"5\"} 1\nc_bucket{le=\"0.5\"} 0\n"

@@ -43,7 +43,7 @@ TEST_CASE("a keyed number is found by its whole key") {
   CHECK_FALSE(parse::keyed_u64("usage_usec x\n", "usage_usec"));
 }
 
-TEST_CASE("a quantity reads as Kubernetes means it") {
+TEST_CASE("a quantity is parsed as in Kubernetes") {
   CHECK(parse::quantity("250m").value() == doctest::Approx(0.25));
   CHECK(parse::quantity("1.5") == 1.5);
   CHECK(parse::quantity("1e3") == 1000.0);
@@ -63,7 +63,7 @@ TEST_CASE("a quantity reads as Kubernetes means it") {
     CHECK_FALSE(parse::quantity(text));
 }
 
-TEST_CASE("a quantity beyond 2^63-1 is capped as Kubernetes caps it, and a span of time beyond a double is refused") {
+TEST_CASE("a quantity above 2^63-1 is capped as in Kubernetes, and a duration above a double is refused") {
   const std::string huge(308, '9');
   for (const auto& text :
        {huge, huge + "Pi", huge + "0", std::string("1e30"), std::string("1e999"), std::string("99Ei")})
@@ -71,7 +71,7 @@ TEST_CASE("a quantity beyond 2^63-1 is capped as Kubernetes caps it, and a span 
   CHECK_FALSE(parse::duration_s(huge + "h"));
 }
 
-TEST_CASE("a span of time has a unit, or is seconds") {
+TEST_CASE("a duration has a unit, or is in seconds") {
   CHECK(parse::duration_s("250ms") == 0.25);
   CHECK(parse::duration_s("1.5s") == 1.5);
   CHECK(parse::duration_s("2m") == 120.0);
@@ -82,7 +82,7 @@ TEST_CASE("a span of time has a unit, or is seconds") {
   for (const char* text : {"", "s", "3", "0.5", "-1s", "1 s", "1w", "1sec", "ms"}) CHECK_FALSE(parse::duration_s(text));
 }
 
-TEST_CASE("parsers take any text and give a value that is finite and not negative, or none") {
+TEST_CASE("parsers accept any text and give a finite, non-negative value, or none") {
   CHECK(rc::check([](const std::string& text) {
     for (const auto value : {parse::quantity(text), parse::duration_s(text)})
       if (value) RC_ASSERT(*value >= 0 && *value <= std::numeric_limits<double>::max());

@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-TEST_CASE("a process that keeps its memory private leaves no core file and is not looked into") {
+TEST_CASE("a process that keeps its memory private leaves no core file and cannot be inspected") {
   const pid_t child = ::fork();
   REQUIRE(child >= 0);
   if (child == 0) {

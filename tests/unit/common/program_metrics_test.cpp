@@ -1,4 +1,4 @@
-// What each program reports of its own process.
+// program_metrics: what each program reports about its own process.
 #include "common/program_metrics.hpp"
 
 #include <doctest/doctest.h>
@@ -16,7 +16,7 @@ bool has(const std::string& text, const std::string& line) {
 }
 }  // namespace
 
-TEST_CASE("a process is read from its own folder of procfs, whatever it is called") {
+TEST_CASE("a process is read from its own folder of procfs, whatever its name") {
   const wattle::test::TempDir proc;
   REQUIRE(make_dirs(proc.file("self/fd")));
   for (const std::string fd : {"0", "1", "7"}) REQUIRE(write_file_atomically(proc.file("self/fd/" + fd), ""));
@@ -42,14 +42,14 @@ TEST_CASE("a process is read from its own folder of procfs, whatever it is calle
   CHECK(has(text, "process_max_fds 1024"));
 }
 
-TEST_CASE("what cannot be read of a process is left out") {
+TEST_CASE("unreadable values of a process are omitted") {
   const wattle::test::TempDir proc;
   const std::string text = program_metrics("test", read_process(Dir::open_(proc.path()).value(), 1e9));
   CHECK(text.find("wattle_build_info") != std::string::npos);
   CHECK(text.find("process_") == std::string::npos);
 }
 
-TEST_CASE("this process has started, and has memory and descriptors") {
+TEST_CASE("this process has a start time, memory and descriptors") {
   const ProcessFigures found = read_process(Dir::open_("/proc").value(), boot_wall_s());
   CHECK(found.start_wall_s.value() > boot_wall_s());
   CHECK(found.resident_bytes.value() > 0);

@@ -25,13 +25,13 @@ Status both(int a, int b) {
 }
 }  // namespace
 
-TEST_CASE("an error reads as kind, subject, what and fix") {
+TEST_CASE("an error is printed as kind, subject, what and fix") {
   CHECK(Error{Errc::denied, "/a/b", "Permission denied", "grant it"}.message() ==
         "denied: /a/b: Permission denied (grant it)");
   CHECK(Error{Errc::timeout, "peer", "no answer", ""}.message() == "timed out: peer: no answer");
 }
 
-TEST_CASE("the first error goes outward and the rest is not done") {
+TEST_CASE("the first error is returned, and the rest is not executed") {
   CHECK(quarter(8).value() == "2");
   CHECK(quarter(6).error().what == "is odd");
   CHECK(quarter(6).error().fix == "double it");

@@ -8,7 +8,7 @@
 
 using namespace wattle;
 
-TEST_CASE("no peer, a message that waits, one that is cut off where it is too long, and an end") {
+TEST_CASE("a missing peer, a pending message, a truncated message and an end are distinguished") {
   const wattle::test::TempDir dir;
   const std::string path = dir.path() + "/s";
   CHECK(connect_seqpacket(path).error().code == Errc::unavailable);
@@ -27,7 +27,7 @@ TEST_CASE("no peer, a message that waits, one that is cut off where it is too lo
   REQUIRE(send_packet(*client, "one"));
   REQUIRE(send_packet(*client, std::string(50, 'y')));
   CHECK(**receive_packet(server, 10, std::chrono::seconds(10)) == "one");
-  // One byte more than allowed tells that there was more.
+  // One byte above the limit shows that the message was longer.
   CHECK((*receive_packet(server, 10, std::chrono::seconds(10)))->size() == 11);
   server = Fd();
   CHECK(receive_packet(*client, 10, std::chrono::seconds(10)).error().code == Errc::unavailable);

@@ -20,7 +20,7 @@ using namespace wattle;
 
 namespace {
 
-// What systemd listens to, and the environment that it gives.
+// systemd's notification socket and its environment.
 class Listener {
  public:
   explicit Listener(const char* watchdog_us)
@@ -56,7 +56,7 @@ class Listener {
 
 }  // namespace
 
-TEST_CASE("systemd learns that a program is ready, that its loop turns a few times in its span, and that it stops") {
+TEST_CASE("systemd is notified of readiness, of the loop's turns a few times per watchdog period, and of the end") {
   const Listener systemd("3000000");
   ServiceNotify notify;
   CHECK(notify.every() == 1s);
@@ -69,7 +69,7 @@ TEST_CASE("systemd learns that a program is ready, that its loop turns a few tim
     reported += systemd.received().size();
   }
   CHECK(reported == 6);
-  now += 10s;  // it hung: nothing came meanwhile, and the first turn after it is told at once
+  now += 10s;  // the loop hung: no notification until its first turn
   CHECK(systemd.received().empty());
   notify.alive(now);
   CHECK(systemd.received() == std::vector<std::string>{"WATCHDOG=1"});
@@ -77,7 +77,7 @@ TEST_CASE("systemd learns that a program is ready, that its loop turns a few tim
   CHECK(systemd.received() == std::vector<std::string>{"STOPPING=1"});
 }
 
-TEST_CASE("a manager that reads nothing any more does not make a loop wait") {
+TEST_CASE("a manager that no longer reads does not block a loop") {
   const Listener systemd("3000000");
   ServiceNotify notify;
   MonoTime now{};
@@ -85,7 +85,7 @@ TEST_CASE("a manager that reads nothing any more does not make a loop wait") {
   CHECK_FALSE(systemd.received().empty());
 }
 
-TEST_CASE("a watchdog that waits for another process is not ours") {
+TEST_CASE("a watchdog for another process is ignored") {
   const Listener systemd("3000000");
   ::setenv("WATCHDOG_PID", "1", 1);
   CHECK(ServiceNotify().every() == Duration(0));

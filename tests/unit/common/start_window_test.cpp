@@ -11,7 +11,7 @@
 using namespace wattle;
 using namespace std::chrono_literals;
 
-TEST_CASE("a cap is sized by the node's cores, and never below the least") {
+TEST_CASE("a cap depends on the node's cores, and has a minimum") {
   const StartCap cap{1.5, 8, 10s};
   CHECK(cap.of(64) == 96);
   CHECK(cap.of(5) == 8);
@@ -22,16 +22,16 @@ TEST_CASE("a cap is sized by the node's cores, and never below the least") {
   CHECK(StartCap{0, 3, 10s}.of(64) == 3);
 }
 
-TEST_CASE("a pod counts on one node at a time, until its time is over") {
+TEST_CASE("a pod counts on one node at a time, until it expires") {
   StartWindow starts;
   const MonoTime start{};
   CHECK(starts.hold("p", "a", start + 10s).empty());
-  CHECK(starts.hold("p", "a", start + 12s) == "a");  // again: once
+  CHECK(starts.hold("p", "a", start + 12s) == "a");  // repeated: counts once
   CHECK(starts.count("a") == 1);
   CHECK(starts.hold("p", "b", start + 11s) == "a");
   CHECK(starts.count("a") == 0);
   CHECK(starts.count("b") == 1);
-  CHECK(starts.drop("p", start + 12s).empty());  // it was held anew since
+  CHECK(starts.drop("p", start + 12s).empty());  // held again since
   CHECK(starts.expire(start + 10s).empty());
   CHECK(starts.expire(start + 11s) == std::vector<std::string>{"b"});
   CHECK(starts.count("b") == 0);
@@ -41,8 +41,8 @@ TEST_CASE("a pod counts on one node at a time, until its time is over") {
   CHECK(starts.drop("p", start + 20s) == "a");
 }
 
-// A giver who asks the window before each start, and pods that are asked for anew, come again, go or stay away.
-TEST_CASE("who gives a node no more than its cap leaves no window with more, whatever pods do in between") {
+// A client that checks the window before each start, with pods that are asked for again, repeated, deleted or unused.
+TEST_CASE("a client that respects a node's cap exceeds it in no window, whatever pods do in between") {
   CHECK(rc::check([] {
     constexpr std::uint64_t kCap = 3;
     constexpr Duration kWindow = 10s;
@@ -51,7 +51,7 @@ TEST_CASE("who gives a node no more than its cap leaves no window with more, wha
       std::string node;
       MonoTime at;
     };
-    std::map<std::string, Start> newest;  // of each pod: what it was given last, and not taken back
+    std::map<std::string, Start> newest;  // the last start of each pod that was not withdrawn
     MonoTime now{};
     const int steps = *rc::gen::inRange(0, 200);
     for (int step = 0; step < steps; ++step) {
@@ -60,11 +60,11 @@ TEST_CASE("who gives a node no more than its cap leaves no window with more, wha
       const std::string pod = "p" + std::to_string(*rc::gen::inRange(0, 30));
       const std::string node = "n" + std::to_string(*rc::gen::inRange(0, 4));
       switch (*rc::gen::inRange(0, 4)) {
-        case 0:  // deleted before it started
+        case 0:  // deleted before its start
           starts.drop(pod);
           newest.erase(pod);
           break;
-        default:  // asked for, perhaps again: what it was given before is taken back
+        default:  // a new or repeated ask withdraws the pod's earlier start
           starts.drop(pod);
           newest.erase(pod);
           if (starts.count(node) >= kCap) break;

@@ -13,7 +13,7 @@
 
 using namespace wattle;
 
-TEST_CASE("what a controller keeps is one's at a time, and the next one's once that one is gone") {
+TEST_CASE("a controller's state has one owner at a time, and the next one once that owner has ended") {
   const wattle::test::TempDir folder;
   std::optional<StateLock> held = std::move(*StateLock::take(folder.path()));
   const auto second = StateLock::take(folder.path());
@@ -21,7 +21,7 @@ TEST_CASE("what a controller keeps is one's at a time, and the next one's once t
   CHECK(second.error().code == Errc::conflict);
   CHECK(second.error().message().find(folder.path()) != std::string::npos);
   CHECK(second.error().message().find("systemctl stop wattle-controller") != std::string::npos);
-  // As a copy of the file, or a look at it, does in the same process
+  // As another access to the file in the same process does
   ::close(::open(held->path().c_str(), O_RDONLY));
   CHECK_FALSE(StateLock::take(folder.path()));
   held.reset();
@@ -29,7 +29,7 @@ TEST_CASE("what a controller keeps is one's at a time, and the next one's once t
   CHECK(std::filesystem::exists(folder.file("lock")));
 }
 
-TEST_CASE("a lock ends with its process, however that ends") {
+TEST_CASE("a lock ends with its process, however it ends") {
   const wattle::test::TempDir folder;
   int ready[2];
   REQUIRE(::pipe(ready) == 0);
@@ -54,7 +54,7 @@ TEST_CASE("a lock ends with its process, however that ends") {
   ::close(ready[1]);
 }
 
-TEST_CASE("a lock is not looked for where a link leads, nor made where no folder is") {
+TEST_CASE("a lock does not follow links, and is not created without its folder") {
   const wattle::test::TempDir folder;
   std::filesystem::create_symlink("/etc/passwd", folder.file("lock"));
   CHECK_FALSE(StateLock::take(folder.path()));

@@ -1,4 +1,4 @@
-// temp_dir: a directory that goes with its owner.
+// temp_dir: a directory that is removed with its owner.
 #pragma once
 
 #include <doctest/doctest.h>

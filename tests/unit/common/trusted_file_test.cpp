@@ -21,14 +21,14 @@ struct stat about(mode_t mode, uid_t owner) {
 
 constexpr gid_t kGroup = 64460, kOther = 64461;
 
-// As a kubelet mounts a Secret for a pod whose fsGroup is `group`.
+// A file as a kubelet mounts a Secret for a pod whose fsGroup is `group`.
 struct stat mounted(mode_t mode, gid_t group) {
   struct stat info = about(mode, 0);
   info.st_gid = group;
   return info;
 }
 
-// Runs in a process of its own, as a user other than root where root can choose one.
+// Runs in a process of its own, as a user other than root if root can choose one.
 bool accepts_mounted_secrets_alone() {
   const gid_t own = ::geteuid() == 0 ? kGroup : ::getegid();
   const pid_t child = ::fork();
@@ -49,7 +49,7 @@ bool accepts_mounted_secrets_alone() {
 
 }  // namespace
 
-TEST_CASE("a file that grants access is trusted while only root and this process's user may write it") {
+TEST_CASE("a file that grants access is trusted only if root and this process's user alone may write it") {
   for (const mode_t mode : {0400U, 0600U, 0644U, 0444U}) {
     CHECK(check_authority("f", about(mode, 0)));
     CHECK(check_authority("f", about(mode, ::geteuid())));
@@ -63,19 +63,19 @@ TEST_CASE("a file that grants access is trusted while only root and this process
   }
 }
 
-TEST_CASE("a secret is its owner's alone") {
+TEST_CASE("a secret may be accessed only by its owner") {
   for (const mode_t mode : {0400U, 0600U}) CHECK(check_secret("f", about(mode, ::geteuid())));
   for (const mode_t mode : {0440U, 0404U, 0620U, 0644U})
     CHECK(check_secret("f", about(mode, ::geteuid())).error().code == Errc::denied);
   CHECK(check_secret("f", about(0400, 65534)).has_value() == (::geteuid() == 0));
 }
 
-TEST_CASE("a Secret that a kubelet mounts for the group of a pod is accepted from root alone, and only for reading") {
+TEST_CASE("a Secret that a kubelet mounts for a pod's group is accepted only from root, and only read-only") {
   CHECK(accepts_mounted_secrets_alone());
   if (::geteuid() == 0) CHECK_FALSE(check_secret("f", mounted(0440, ::getegid())));
 }
 
-TEST_CASE("a file that does not exist passes by name") {
+TEST_CASE("a missing file passes the check") {
   const wattle::test::TempDir dir;
   CHECK(check_authority(dir.file("none")));
   REQUIRE(write_file_atomically(dir.file("list"), "x", 0666));

@@ -1,4 +1,4 @@
-// common/wire/messages.md and the codec list the same fields in the same order.
+// wire_doc: common/wire/messages.md and the codec list the same fields in the same order.
 #include <doctest/doctest.h>
 
 #include <map>
@@ -58,7 +58,7 @@ void each_kind(std::map<std::string, Names>& into) {
 }
 }  // namespace
 
-TEST_CASE("the pages of the wire list every field of every message in its order, and no other") {
+TEST_CASE("the wire pages list every field of every message in order, and no other") {
   std::map<std::string, Names> spoken;
   each_kind(spoken);
   spoken["record"] = names_of<Record>();

@@ -1,4 +1,4 @@
-// alarms: one line per problem, worst first, and idle energy with its money.
+// alarms: one line per problem, the worst first, and idle energy with its cost.
 #include "controller/web/alarms.hpp"
 
 #include <doctest/doctest.h>
@@ -26,7 +26,7 @@ std::vector<std::string> kinds(PartsRig& rig) {
 
 }  // namespace
 
-TEST_CASE("there is no alarm when all is well, and a silent node or shim raises one") {
+TEST_CASE("there is no alarm when all is well; a silent node or shim raises one") {
   PartsRig rig(Mode::live);
   rig.state.greet(hello_of("n1"));
   rig.clock.advance(1s);
@@ -64,7 +64,7 @@ TEST_CASE("overload raises an alarm, a finding with a fix, and a metric, until i
   CHECK(telemetry()["state"] == "ok");
 }
 
-TEST_CASE("idle energy has its money, and sleeping has its assumption") {
+TEST_CASE("the alarm about idle energy has its cost, and the one about sleep has its assumption") {
   FleetSums sums;
   CHECK(idle_json({}, sums, {})["power_w"].is_null());
   CHECK(idle_json({}, sums, {})["sleeping"]["power_w"] == 0.0);

@@ -1,4 +1,5 @@
-// anchor: the network that learns is drawn to the choices of the one that was trusted last, and to nothing where none was.
+// anchor: pulls the learning network towards the choices of the last trusted network. Without a trusted network it does
+// nothing.
 #include "controller/trainer/anchor.hpp"
 
 #include <doctest/doctest.h>
@@ -13,7 +14,7 @@ using namespace wattle::controller;
 
 namespace {
 
-// Keeps what it is asked to imitate.
+// Records the examples that it is asked to imitate.
 class Architecture final : public models::PolicyTrainer {
  public:
   Result<models::StepStats> step(std::span<const models::Transition* const>) override { return models::StepStats{}; }
@@ -45,8 +46,8 @@ models::Transition at_node(float feature) {
   return transition;
 }
 
-// Says something of every node.
-models::Weights talkative() {
+// Weights that give each node a score different from zero.
+models::Weights nonzero_weights() {
   models::Weights weights = models::initial_weights(5);
   for (auto& [name, tensor] : weights)
     for (float& value : tensor.values) value += 0.01F;
@@ -55,15 +56,15 @@ models::Weights talkative() {
 
 }  // namespace
 
-TEST_CASE("after each so many steps the trainer is shown the trusted network's choices in the same states") {
+TEST_CASE("every few steps the learner is trained on the trusted network's choices in the same states") {
   Architecture pupil;
   Anchor anchor(pupil, 2);
   std::vector<models::Transition> batch{at_node(0.5F), at_node(0.25F)};
   batch.push_back(at_node(0.1F));
-  batch.back().state.valid = {0, 0, 0};  // nothing to choose
+  batch.back().state.valid = {0, 0, 0};  // no candidate to choose
   REQUIRE(anchor.stepped(batch));
-  CHECK(pupil.asked == 0);  // nobody is trusted
-  const models::Weights weights = talkative();
+  CHECK(pupil.asked == 0);  // no network is trusted
+  const models::Weights weights = nonzero_weights();
   REQUIRE(anchor.trust(weights));
   for (int i = 0; i < 4; ++i) REQUIRE(anchor.stepped(batch));
   CHECK(pupil.asked == 2);
@@ -82,15 +83,15 @@ TEST_CASE("after each so many steps the trainer is shown the trusted network's c
   }
 }
 
-TEST_CASE("weights that are no network's are not trusted, and what was trusted before goes on") {
+TEST_CASE("malformed weights are refused, and the previously trusted network stays in use") {
   Architecture pupil;
   Anchor anchor(pupil, 1);
-  REQUIRE(anchor.trust(talkative()));
-  models::Weights damaged = talkative();
+  REQUIRE(anchor.trust(nonzero_weights()));
+  models::Weights damaged = nonzero_weights();
   damaged.erase(damaged.begin());
   CHECK_FALSE(anchor.trust(damaged));
   CHECK(anchor.holds());
   Anchor never(pupil, 0);
-  REQUIRE(never.trust(talkative()));
+  REQUIRE(never.trust(nonzero_weights()));
   CHECK_FALSE(never.holds());
 }

@@ -1,4 +1,4 @@
-// Who owns the number of replicas: what lists of autoscalers say, and that a right that is missing makes all unknown.
+// autoscalers: who owns the number of replicas. A missing permission makes every owner unknown.
 #include "controller/kube/replica_owners.hpp"
 
 #include <doctest/doctest.h>
@@ -23,7 +23,7 @@ std::string list_of(const std::vector<Object>& items, const std::string& next = 
   return Object{{"items", items}, {"metadata", {{"continue", next}}}}.dump();
 }
 
-// Answers by the beginning of what is asked, the longest first.
+// Answers each request by the longest matching prefix of its path.
 class ScriptedApi final : public kube::Api {
  public:
   Result<kube::Reply> get(const std::string& target) override {
@@ -54,7 +54,7 @@ class FixedRate final : public TrafficSource {
 
 const std::string kWeb = "shop/Deployment/web";
 
-// 100 requests/s of 10 ms each, answered by two pods that request half a core.
+// Two pods that request half a core answer 100 requests/s of 10 ms each.
 struct BookRig {
   ManualClock clock{mono_from_ns(100 * kSecondNs)};
   FixedRate rates;
@@ -81,12 +81,12 @@ struct BookRig {
     }
   }
   ReplicaState state() { return book.state_of(kWeb, web()); }
-  std::string last_word() { return replica_words(book, kWeb, web()).back(); }
+  std::string last_sentence() { return replica_words(book, kWeb, web()).back(); }
 };
 
 }  // namespace
 
-TEST_CASE("autoscalers of both kinds own what they name, as pods name their owner, over pages") {
+TEST_CASE("both kinds of autoscaler own their target's workload, over several pages of the list") {
   ScriptedApi api;
   api.answers[kHorizontal] = {200, list_of({scaler("shop", "web", {{"kind", "Deployment"}, {"name", "web"}})}, "a&b")};
   api.answers[kHorizontal + "?limit=500&continue=a%26b"] = {
@@ -102,7 +102,7 @@ TEST_CASE("autoscalers of both kinds own what they name, as pods name their owne
   CHECK(owners->of("jobs/Deployment/worker") == "ScaledObject jobs/queue");
   CHECK(owners->of("jobs/Deployment/other").empty());
   CHECK(api.asked.size() == 3);
-  // Whose pods a kind makes that nobody knows, nobody knows.
+  // Pods of an unknown kind may belong to any workload, so every workload that is not known has a possible owner.
   CHECK(owners->of("x/ReplicaSet/odd-5d9").find("HorizontalPodAutoscaler x/odd, which scales Thing odd") == 0);
   CHECK_FALSE(owners->of("x/Deployment/any").empty());
   api.answers[kKeda] = {404, "404 page not found"};  // without KEDA
@@ -110,8 +110,7 @@ TEST_CASE("autoscalers of both kinds own what they name, as pods name their owne
   CHECK(list_all(api)->of("jobs/Deployment/worker").empty());
 }
 
-TEST_CASE(
-    "who scales a ReplicaSet owns the workload that its pods are counted under, whatever the set's name ends in") {
+TEST_CASE("an autoscaler of a ReplicaSet owns the workload that its pods are counted under, whatever the set's name") {
   kube::AutoscalerLists owners;
   const Object item = scaler("shop", "web", {{"kind", "ReplicaSet"}, {"name", "web-5d9f8c7b4"}});
   REQUIRE(kube::read_autoscalers(list_of({item}), kube::AutoscalerKind::horizontal, owners));
@@ -121,7 +120,7 @@ TEST_CASE(
   CHECK(owners.of(rig.book->workloads().begin()->first) == "HorizontalPodAutoscaler shop/web");
 }
 
-TEST_CASE("a right that is missing, or an answer of another shape, makes all unknown, and says what to do") {
+TEST_CASE("a missing permission or a malformed answer makes every owner unknown, and the error names the fix") {
   ScriptedApi api;
   api.answers[kHorizontal] = {403, "{}"};
   CHECK(list_all(api).error().code == Errc::denied);
@@ -134,7 +133,7 @@ TEST_CASE("a right that is missing, or an answer of another shape, makes all unk
   api.answers[kHorizontal] = {404, ""};  // every API server has them
   CHECK(list_all(api).error().code == Errc::unavailable);
   api.answers[kHorizontal] = {200, list_of({})};
-  api.answers[kKeda] = {200, list_of({}, "again")};  // without an end
+  api.answers[kKeda] = {200, list_of({}, "again")};  // endless pagination
   CHECK(list_all(api).error().code == Errc::out_of_range);
   api.answers[kKeda] = {404, ""};
   for (const std::string& body :
@@ -152,7 +151,7 @@ Object metric(const std::string& source, const std::string& resource, Object tar
           {source, {{"name", resource}, {"target", std::move(target)}}}};
 }
 
-// The autoscaler that scales shop/Deployment/web by utilisation; empty: none.
+// Returns the autoscaler that scales shop/Deployment/web by utilisation; empty if there is none.
 std::string by_utilisation(kube::AutoscalerKind kind, const Object& spec) {
   Object item = scaler("shop", "web", {{"kind", "Deployment"}, {"name", "web"}});
   item["spec"].update(spec);
@@ -164,7 +163,7 @@ std::string by_utilisation(kube::AutoscalerKind kind, const Object& spec) {
 
 }  // namespace
 
-TEST_CASE("an autoscaler by CPU or memory utilisation is distinguished from those by other metrics") {
+TEST_CASE("an autoscaler by CPU or memory utilisation is distinguished from one by other metrics") {
   const auto horizontal = [](const Object& metrics) {
     return by_utilisation(kube::AutoscalerKind::horizontal, {{"metrics", metrics}});
   };
@@ -178,7 +177,7 @@ TEST_CASE("an autoscaler by CPU or memory utilisation is distinguished from thos
         name + " (CPU and memory utilisation)");
   CHECK(horizontal(Object::array({metric("resource", "cpu", {{"averageUtilization", 70}})})) ==
         name + " (CPU utilisation)");
-  CHECK(horizontal(Object::array()) == name + " (CPU utilisation)");  // an API server's default
+  CHECK(horizontal(Object::array()) == name + " (CPU utilisation)");  // the API server's default
   CHECK(by_utilisation(kube::AutoscalerKind::horizontal, {{"maxReplicas", 3}}) == name + " (CPU utilisation)");
   CHECK(horizontal(Object::array({metric("resource", "cpu", value)})).empty());
   CHECK(horizontal(Object::array({external})).empty());
@@ -199,7 +198,7 @@ TEST_CASE("an autoscaler by CPU or memory utilisation is distinguished from thos
   CHECK(keda(Object::array()).empty());
 }
 
-TEST_CASE("of two autoscalers of a workload the one by utilisation is known beside the other") {
+TEST_CASE("if two autoscalers scale a workload, the one by utilisation is reported beside the other") {
   ScriptedApi api;
   api.answers["/apis/autoscaling/v2/namespaces/shop/horizontalpodautoscalers"] = {
       200, list_of({scaler("shop", "mine", {{"kind", "Deployment"}, {"name", "web"}})})};
@@ -213,7 +212,7 @@ TEST_CASE("of two autoscalers of a workload the one by utilisation is known besi
   CHECK(lists->by_utilisation.of("shop/Deployment/other").empty());
 }
 
-TEST_CASE("what was seen stands for five minutes while the server is away, and not once it refuses") {
+TEST_CASE("a list stays valid for five minutes while the server is unreachable, but not after a refusal") {
   KnownOwners known;
   MonoTime now = mono_from_ns(100 * kSecondNs);
   CHECK_FALSE(known.owner_of("shop/Deployment/web"));
@@ -234,33 +233,33 @@ TEST_CASE("what was seen stands for five minutes while the server is away, and n
   CHECK_FALSE(known.owner_of("shop/Deployment/web"));
   CHECK(known.problem() == failed(Errc::timeout).error().message());
   CHECK(known.take(seen(), now += std::chrono::minutes(1)));
-  CHECK(known.take(failed(Errc::denied), now += std::chrono::minutes(1)));  // told two minutes ago
+  CHECK(known.take(failed(Errc::denied), now += std::chrono::minutes(1)));  // listed two minutes ago
   CHECK_FALSE(known.owner_of("shop/Deployment/web"));
   CHECK_FALSE(known.take(failed(Errc::denied), now += std::chrono::minutes(10)));
 }
 
-TEST_CASE("replicas are suggested where their number has no owner, and nowhere else") {
+TEST_CASE("replicas are suggested only if no autoscaler owns their number") {
   BookRig rig;
   rig.minutes(30);
   REQUIRE(rig.book.rule_of(kWeb) != nullptr);
   CHECK(rig.book.rule_of("shop/DaemonSet/each") == nullptr);
-  CHECK_FALSE(rig.book.suggested(kWeb));  // nobody knows who owns them
+  CHECK_FALSE(rig.book.suggested(kWeb));  // the owner is unknown
   CHECK(rig.state() == ReplicaState::unknown);
   rig.owner.problem = "denied: the controller may not list them";
-  CHECK(rig.last_word().find("no suggestion, because the autoscalers are unknown: denied") != std::string::npos);
-  CHECK(rig.last_word().find("may not list") != std::string::npos);
+  CHECK(rig.last_sentence().find("no suggestion, because the autoscalers are unknown: denied") != std::string::npos);
+  CHECK(rig.last_sentence().find("may not list") != std::string::npos);
   CHECK(rig.book.totals().withheld == 1);
   rig.owner.by = "HorizontalPodAutoscaler shop/web";
   CHECK_FALSE(rig.book.suggested(kWeb));
   CHECK(rig.state() == ReplicaState::owned);
-  CHECK(rig.last_word().find("no suggestion, because HorizontalPodAutoscaler shop/web sets their number") !=
+  CHECK(rig.last_sentence().find("no suggestion, because HorizontalPodAutoscaler shop/web sets their number") !=
         std::string::npos);
   rig.owner.by = "";
   REQUIRE(rig.book.suggested(kWeb));
   CHECK(rig.book.suggested(kWeb)->replicas >= 3);  // 35/s each
   CHECK(rig.state() == ReplicaState::more);
   const std::string suggested = std::to_string(rig.book.suggested(kWeb)->replicas);
-  CHECK(rig.last_word().find("Suggested: " + suggested + " replicas; current: 2") != std::string::npos);
+  CHECK(rig.last_sentence().find("Suggested: " + suggested + " replicas; current: 2") != std::string::npos);
   rig.minutes(1);
   CHECK(rig.book.totals().workloads == 1);
   CHECK(rig.book.totals().suggested == 1);
@@ -271,38 +270,39 @@ TEST_CASE("replicas are suggested where their number has no owner, and nowhere e
   CHECK(rig.book.totals().workloads == 0);
 }
 
-TEST_CASE("fewer replicas than there are need that all pods allow to shrink") {
+TEST_CASE("fewer replicas are suggested only if all pods of the workload allow shrinking") {
   BookRig rig;
   rig.owner.by = "";
   rig.web().pods = rig.web().reporting = 9;
   rig.minutes(60);
   CHECK(rig.state() == ReplicaState::keep);
-  CHECK(rig.last_word().find("wattle.dev/shrink: allowed") != std::string::npos);
+  CHECK(rig.last_sentence().find("wattle.dev/shrink: allowed") != std::string::npos);
   rig.web().shrink_allowed = true;
   rig.minutes(1);
   CHECK(rig.state() == ReplicaState::fewer);
-  CHECK(rig.last_word().find("wattle.dev/shrink") == std::string::npos);
+  CHECK(rig.last_sentence().find("wattle.dev/shrink") == std::string::npos);
 }
 
-TEST_CASE("usage of pods without an agent is that of the others; of most of them it is not known") {
+TEST_CASE("pods without an agent are assumed to use as much as the others; if most have none, usage is unknown") {
   BookRig rig;
   rig.owner.by = "";
   rig.web().pods = 4;
   rig.web().reporting = 2;
-  rig.web().used.cpu_cores = 0.5;  // of the two
+  rig.web().used.cpu_cores = 0.5;  // by both pods
   rig.minutes(30);
   REQUIRE(rig.book.suggested(kWeb));
   CHECK(rig.book.suggested(kWeb)->core_s_per_request == doctest::Approx(0.01));
-  BookRig deaf;
-  deaf.owner.by = "";
-  deaf.web().pods = 4;
-  deaf.web().reporting = 1;
-  deaf.minutes(30);
-  CHECK(deaf.state() == ReplicaState::learning);
-  CHECK(deaf.last_word().find("no suggestion yet (needs ten minutes with requests and CPU use)") != std::string::npos);
+  BookRig unreported;
+  unreported.owner.by = "";
+  unreported.web().pods = 4;
+  unreported.web().reporting = 1;
+  unreported.minutes(30);
+  CHECK(unreported.state() == ReplicaState::learning);
+  CHECK(unreported.last_sentence().find("no suggestion yet (needs ten minutes with requests and CPU use)") !=
+        std::string::npos);
 }
 
-TEST_CASE("a workload without pods, or whose rate is not reported any more, has no suggestion") {
+TEST_CASE("a workload without pods or without a recent rate has no suggestion") {
   BookRig rig;
   rig.owner.by = "";
   rig.minutes(30);
@@ -317,10 +317,10 @@ TEST_CASE("a workload without pods, or whose rate is not reported any more, has 
   rig.minutes(1);
   CHECK_FALSE(rig.book.suggested(kWeb));
   CHECK(rig.state() == ReplicaState::none);
-  CHECK(rig.last_word().find("no suggestion, because its request rate is unknown") != std::string::npos);
+  CHECK(rig.last_sentence().find("no suggestion, because its request rate is unknown") != std::string::npos);
 }
 
-TEST_CASE("the document has what is suggested, and why not, and the list those whose replicas are looked at") {
+TEST_CASE("the document has the suggestion or the reason for none; the list has the workloads with a replica rule") {
   RequestRig rig;
   rig.report(rig.pod_of("a"));
   rig.report(rig.pod_of("b", "Deployment/quiet"));

@@ -1,4 +1,5 @@
-// budget_monitor: over a budget, of waiting or of lateness, for half an hour of acting nothing acts any more; over it a canary does not go live.
+// budget_monitor: half an hour of acting over a budget (waiting or lateness) stops the mode that acts. A canary over
+// budget does not go live.
 #include "controller/rollout/budget_monitor.hpp"
 
 #include <doctest/doctest.h>
@@ -28,7 +29,7 @@ struct BudgetRig {
     REQUIRE(opened);
     rollout.emplace(std::move(*opened));
   }
-  // Minutes until it is in mode shadow; at most so many.
+  // Minutes until the mode is shadow, at most `most`.
   int pass(int minutes, std::optional<BudgetNow> waiting, std::optional<BudgetNow> late = {}) {
     ClusterNow now;
     now.nodes = now.watched = 2;
@@ -43,11 +44,9 @@ struct BudgetRig {
   }
 };
 
-TEST_CASE(
-    "pods that wait beyond the budget for half an hour end the mode that acts, and the audit says how long they "
-    "waited") {
+TEST_CASE("pods that wait over the budget for half an hour end the acting mode, and the audit has their waiting time") {
   BudgetRig rig(Mode::live);
-  CHECK(rig.pass(120, BudgetNow{0.014, 0.014, 0.01}) == 120);  // over it, but not by half
+  CHECK(rig.pass(120, BudgetNow{0.014, 0.014, 0.01}) == 120);  // over the budget, but by less than half
   CHECK(rig.pass(120, std::nullopt) == 120);
   const int minutes = rig.pass(120, BudgetNow{0.031, 0.02, 0.015});
   CHECK(minutes >= 30);
@@ -57,7 +56,7 @@ TEST_CASE(
   CHECK(newest["why"] == "pods waited for CPU 3.1% of their time (limit 1.5%)");
 }
 
-TEST_CASE("time within the budget is taken off, and neither a restart nor a gap of hours counts for more than it was") {
+TEST_CASE("time within the budget is subtracted; a restart or a gap of hours adds at most its real time") {
   BudgetRig rig(Mode::live);
   const BudgetNow over{0.05, 0.05, 0.01}, within{0.001, 0.001, 0.01};
   rig.pass(20, over);
@@ -66,15 +65,15 @@ TEST_CASE("time within the budget is taken off, and neither a restart nor a gap 
   CHECK(rig.rollout->keep({}));
   rig.open(Mode::live);
   rig.clock.advance(5h);
-  rig.rollout->watch({}, {over, over});  // an hour without a word is no hour of waiting
+  rig.rollout->watch({}, {over, over});  // an hour without reports does not count as waiting
   CHECK(rig.rollout->spec().mode.mode == Mode::live);
   CHECK(rig.pass(60, over) <= 2);
 }
 
-TEST_CASE("pods that are late beyond the budget for half an hour end it likewise, each budget on its own") {
+TEST_CASE("pods that are late over the budget for half an hour end the acting mode; each budget counts separately") {
   BudgetRig rig(Mode::live);
   const BudgetNow within{0.001, 0.001, 0.01}, over{0.04, 0.03, 0.02};
-  rig.pass(20, BudgetNow{0.05, 0.05, 0.01}, within);  // twenty minutes of another budget count for that one
+  rig.pass(20, BudgetNow{0.05, 0.05, 0.01}, within);  // twenty minutes over one budget count for that budget only
   CHECK(rig.pass(29, within, over) == 29);
   CHECK(rig.pass(60, within, within) == 60);
   CHECK(rig.pass(20, std::nullopt, over) == 20);
@@ -83,7 +82,7 @@ TEST_CASE("pods that are late beyond the budget for half an hour end it likewise
   rig.clock.advance(5h);
   BudgetNow silent = over;
   silent.reported = false;
-  CHECK(rig.pass(120, std::nullopt, silent) == 120);  // what was told last is no news
+  CHECK(rig.pass(120, std::nullopt, silent) == 120);  // an old report is not evidence
   const int minutes = rig.pass(60, within, over);
   CHECK(minutes >= 9);
   CHECK(minutes <= 12);
@@ -92,7 +91,7 @@ TEST_CASE("pods that are late beyond the budget for half an hour end it likewise
   CHECK(newest["why"] == "pods exceeded their soft latency limit 4% of their time (limit 2%)");
 }
 
-TEST_CASE("a value that is no number raises no alarm") {
+TEST_CASE("a value that is not a number raises no alarm") {
   BudgetMonitor monitor;
   const double nan = std::numeric_limits<double>::quiet_NaN();
   for (int i = 0; i < 10'000; ++i) {
@@ -104,7 +103,7 @@ TEST_CASE("a value that is no number raises no alarm") {
   for (const double wrong : {nan, -1.0, 1800.0}) CHECK_FALSE(monitor.restore(wrong));
 }
 
-TEST_CASE("a budget is judged once its limit is more than a guess") {
+TEST_CASE("a budget is enforced only once its limit has been learned or configured") {
   placement::Budget budget;
   CHECK_FALSE(budget_now(budget));
   budget.measure(0.03, 1, 30, true, 5);
@@ -119,7 +118,7 @@ TEST_CASE("a budget is judged once its limit is more than a guess") {
   CHECK(budget_now(budget)->limit == doctest::Approx(0.045));
 }
 
-TEST_CASE("a canary whose pods waited or were late beyond the limit does not go live, whatever it saved") {
+TEST_CASE("a canary whose pods waited or were late over the limit does not go live, whatever it saved") {
   GateEvidence evidence;
   evidence.effect.treated = evidence.effect.control = 4;
   evidence.effect.low = 0.05;
@@ -133,7 +132,7 @@ TEST_CASE("a canary whose pods waited or were late beyond the limit does not go 
   CHECK(gate_from(Mode::canary, evidence).closed ==
         "pods exceeded their soft latency limit 3.1% of their time (limit 2%)");
   evidence.decisions = kLeastDecisions;
-  CHECK(gate_from(Mode::shadow, evidence).closed.empty());  // what waited under the mode before is another matter
+  CHECK(gate_from(Mode::shadow, evidence).closed.empty());  // waiting under the previous mode does not count
 }
 
 }  // namespace

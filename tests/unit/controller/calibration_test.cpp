@@ -1,4 +1,4 @@
-// calibration: the modelled saving is weighed against what canaries measured.
+// calibration: corrects the modelled saving by what canaries measured.
 #include "controller/rollout/calibration.hpp"
 
 #include <doctest/doctest.h>
@@ -17,7 +17,7 @@ namespace {
 constexpr double kMeasured_s = 1500;
 using Canaries = std::vector<std::vector<BlockResult>>;
 
-// Blocks of a canary in which acting saves `truly` and the model says `modelled`, each with so much noise.
+// Blocks of a canary in which acting saves `truly` and the model predicts `modelled`, with the given noise.
 std::vector<BlockResult> canary(int treated, int control, double truly, double modelled, double noise, unsigned seed) {
   std::mt19937_64 random(seed);
   std::normal_distribution<double> drawn(0, noise);
@@ -44,7 +44,7 @@ double width(const stats::Interval& interval) { return interval.high - interval.
 
 }  // namespace
 
-TEST_CASE("a model that promises too much comes nearer to what is saved, the longer the canary the nearer") {
+TEST_CASE("an overestimated saving is corrected towards the measured one, further with a longer canary") {
   constexpr int kRuns = 100;
   double before = 1;
   for (const int blocks : {10, 40, 400}) {
@@ -63,7 +63,7 @@ TEST_CASE("a model that promises too much comes nearer to what is saved, the lon
   CHECK(before == doctest::Approx(0.8).epsilon(0.02));
 }
 
-TEST_CASE("few blocks leave the ratio near one, and below five an arm nothing is said") {
+TEST_CASE("few blocks leave the ratio near one, and fewer than five blocks per arm give no calibration") {
   const auto of = [](int treated, int control) {
     return calibrate(Canaries{canary(treated, control, 0.15, 0.15, 0.02, 3)}, kMeasured_s);
   };
@@ -80,7 +80,7 @@ TEST_CASE("few blocks leave the ratio near one, and below five an arm nothing is
 }
 
 TEST_CASE(
-    "a canary widens the interval only where it contradicts the model, and never moves it away from what it measured") {
+    "a canary widens the interval only if it contradicts the model, and moves the ratio towards its measurement") {
   CHECK(rc::check([] {
     const auto percent = [](int low, int high) { return *rc::gen::inRange(low, high) / 100.0; };
     const double truly = percent(-30, 60), modelled = percent(-10, 60), noise = percent(1, 20);
@@ -100,7 +100,7 @@ TEST_CASE(
   }));
 }
 
-TEST_CASE("several canaries are surer than one, each by what it is sure of") {
+TEST_CASE("several canaries are more certain than one, weighted by their certainty") {
   const auto one = canary(8, 24, 0.1, 0.2, 0.02, 1), other = canary(8, 24, 0.1, 0.2, 0.02, 2),
              noisy = canary(8, 24, 0.3, 0.2, 0.5, 3);
   const auto alone = calibrate(Canaries{one}, kMeasured_s), both = calibrate(Canaries{one, other}, kMeasured_s),
@@ -113,7 +113,8 @@ TEST_CASE("several canaries are surer than one, each by what it is sure of") {
   CHECK(all->ratio.mean == doctest::Approx(both->ratio.mean).epsilon(0.05));
 }
 
-TEST_CASE("nothing is said where nothing was modelled, and a modelled saving of nothing says nothing of the ratio") {
+TEST_CASE(
+    "without a modelled saving there is no calibration, and a modelled saving of zero does not affect the ratio") {
   auto blocks = canary(20, 40, 0.1, 0.2, 0.02, 5);
   for (BlockResult& block : blocks) block.modelled_s = 0;  // of an earlier version
   CHECK_FALSE(calibrate(Canaries{blocks}, kMeasured_s));
@@ -127,7 +128,8 @@ TEST_CASE("nothing is said where nothing was modelled, and a modelled saving of 
   CHECK_FALSE(calibrate(Canaries{blocks}, kMeasured_s));
 }
 
-TEST_CASE("ratio and ends are bounded, and a saving that was none moves the figure and widens it to nothing saved") {
+TEST_CASE(
+    "the ratio and its interval are bounded; a saving of zero lowers the figure and widens the interval to zero") {
   const auto much = calibrate(Canaries{canary(20, 60, 0.5, 0.02, 0.01, 8)}, kMeasured_s);
   REQUIRE(much);
   CHECK(much->ratio.high <= kMostCalibration);
@@ -141,7 +143,7 @@ TEST_CASE("ratio and ends are bounded, and a saving that was none moves the figu
   CHECK(change.mean <= change.high);
 }
 
-TEST_CASE("the oldest canaries go when there are too many blocks") {
+TEST_CASE("the oldest canaries are dropped when there are too many blocks") {
   std::vector<PastCanary> past;
   for (int i = 0; i < 100; ++i) keep_canary(past, {std::to_string(i), std::vector<BlockResult>(100, BlockResult{})});
   CHECK(past.size() == kMostPastBlocks / 100);

@@ -7,7 +7,7 @@
 using namespace wattle;
 using namespace wattle::controller;
 
-TEST_CASE("a full configuration is read") {
+TEST_CASE("a full configuration is parsed") {
   const auto config = parse_config(R"(
 mode: live
 policy: model-greedy
@@ -40,7 +40,7 @@ store: {max_bytes: 4194304, keep_history: 48h}
   CHECK(config->store.history_max_bytes() == 1 << 20);
 }
 
-TEST_CASE("a tariff has a price with its currency, CO2, or both, and every mistake of it is reported") {
+TEST_CASE("a tariff has a price with its currency, CO2, or both, and each of its errors is reported") {
   const std::string keys = "key: k\nallow_list: a\n";
   const auto none = parse_config(keys, "test");
   REQUIRE(none);
@@ -66,13 +66,13 @@ TEST_CASE("a tariff has a price with its currency, CO2, or both, and every mista
   }
 }
 
-TEST_CASE("outcomes are awaited longer than any settle window") {
+TEST_CASE("the wait for an outcome is longer than any settle window") {
   const auto config = parse_config("{key: k, allow_list: a, decide: {settle_window: 5m}}", "test");
   REQUIRE(config);
   CHECK(config->learn.settle_expiry == std::chrono::minutes(6));
 }
 
-TEST_CASE("the start cap is read") {
+TEST_CASE("the start cap is parsed") {
   const std::string keys = "key: k\nallow_list: a\n";
   const auto config = parse_config(keys + "decide: {start_cap: {per_core: 0.5, least: 3, window: 20s}}\n", "test");
   if (!config) FAIL(config.error().message());
@@ -83,13 +83,13 @@ TEST_CASE("the start cap is read") {
   CHECK_FALSE(parse_config(keys + "decide: {start_cap: {per_cores: 1}}\n", "test"));
 }
 
-TEST_CASE("measured blocks decide which candidate serves, unless the file says otherwise") {
+TEST_CASE("measured blocks decide which candidate serves, unless the configuration says otherwise") {
   const std::string keys = "key: k\nallow_list: a\n";
   CHECK(parse_config(keys, "test")->measure_candidates);
   CHECK_FALSE(parse_config(keys + "decide: {measure_candidates: false}\n", "test")->measure_candidates);
 }
 
-TEST_CASE("a limit of waiting is read; without one, or with 0, it is learned") {
+TEST_CASE("a waiting limit is parsed; without one, or with 0, the limit is learned") {
   const std::string keys = "key: /k\nallow_list: /a\n";
   CHECK_FALSE(parse_config(keys, "test")->limits.cpu_wait.has_value());
   CHECK_FALSE(parse_config(keys + "limits: {cpu_wait: 0}\n", "test")->limits.cpu_wait.has_value());
@@ -100,8 +100,7 @@ TEST_CASE("a limit of waiting is read; without one, or with 0, it is learned") {
     CHECK_FALSE(parse_config(keys + "limits: {" + wrong + "}\n", "test"));
 }
 
-TEST_CASE(
-    "a limit of lateness is read in the same way, and an impossible share is reported with its key and its range") {
+TEST_CASE("a lateness limit is parsed in the same way, and an impossible share is reported with its key and range") {
   const std::string keys = "key: /k\nallow_list: /a\n";
   CHECK_FALSE(parse_config(keys + "limits: {late: 0}\n", "test")->limits.late.has_value());
   const auto config = parse_config(keys + "limits: {late: 0.02}\n", "test");
@@ -117,7 +116,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "an expression is read and a wrong one reported with its term; a table may be trained in place of the network") {
+    "an expression is parsed, a wrong one is reported with its term; a table may be trained instead of the network") {
   const std::string keys = "key: k\nallow_list: a\n";
   const auto right = parse_config(keys + "reward: {preset: expression, expression: \"energy + 2 * latency\"}\n" +
                                       "decide: {epsilon: 0.2}\npolicy: tabular-q\n",
@@ -139,7 +138,7 @@ TEST_CASE(
   CHECK(removed.error().message().find("learn.network: unknown key") != std::string::npos);
 }
 
-TEST_CASE("every mistake is reported at once, with its key") {
+TEST_CASE("all errors are reported at once, each with its key") {
   const auto config = parse_config(R"(
 mode: sometimes
 policy: clairvoyant
@@ -154,7 +153,7 @@ learn: {warmup: 20001, batch: 0, tau: 0s}
     CHECK_MESSAGE(text.find(key) != std::string::npos, key, " in ", text);
 }
 
-TEST_CASE("an HTTP address that others reach asks for TLS, a token or a word that it is meant") {
+TEST_CASE("an HTTP address that other hosts reach needs TLS, a token or an explicit permission") {
   const std::string keys = "key: k\nallow_list: a\n";
   const auto open = parse_config(keys + "http: {address: 0.0.0.0}\n", "test");
   REQUIRE_FALSE(open);
@@ -168,7 +167,7 @@ TEST_CASE("an HTTP address that others reach asks for TLS, a token or a word tha
   CHECK(parse_config(keys + "http: {address: 0.0.0.0, insecure: true}\n", "test"));
 }
 
-TEST_CASE("an operator's token is another one than that of who looks, and never crosses a network in the clear") {
+TEST_CASE("the operator token differs from the read token and is never sent over the network in the clear") {
   const std::string keys = "key: k\nallow_list: a\n";
   CHECK(parse_config(keys, "test")->operator_token_file.empty());
   const auto local = parse_config(keys + "http: {token_file: /t, operator_token_file: /o}\n", "test");
@@ -186,7 +185,7 @@ TEST_CASE("an operator's token is another one than that of who looks, and never 
   }
 }
 
-TEST_CASE("enrolment asks for TLS, unless it keeps to loopback") {
+TEST_CASE("enrolment needs TLS, except on loopback") {
   const std::string keys = "key: k\nallow_list: a\n";
   CHECK(parse_config(keys, "test")->enrol.tokens.empty());
   const auto reported =
@@ -210,7 +209,7 @@ TEST_CASE("enrolment asks for TLS, unless it keeps to loopback") {
   }
 }
 
-TEST_CASE("an API server is followed where one is named, and only then outside a cluster") {
+TEST_CASE("the controller follows an API server if one is configured or if it runs in a cluster") {
   const std::string keys = "key: k\nallow_list: a\n";
   const auto none = parse_config(keys, "test");
   REQUIRE(none);
@@ -234,7 +233,7 @@ TEST_CASE("an API server is followed where one is named, and only then outside a
   }
 }
 
-TEST_CASE("blocks of the modelled saving are as long as the configuration says, and a minute by default") {
+TEST_CASE("blocks of the modelled saving last as long as configured, a minute by default") {
   const std::string keys = "{key: k, allow_list: a";
   CHECK(parse_config(keys + "}", "test")->modelled.block_s == 60);
   CHECK(parse_config(keys + ", shadow: {block: 30s}}", "test")->modelled.block_s == 30);
@@ -244,7 +243,7 @@ TEST_CASE("blocks of the modelled saving are as long as the configuration says, 
 }
 
 TEST_CASE(
-    "a Prometheus is asked where one is named, with what it is asked, and its token crosses no network in the clear") {
+    "a Prometheus is queried if one is configured, with the configured queries; its token is not sent in the clear") {
   const auto parsed = [](const std::string& keys) {
     return parse_config("{key: k, allow_list: a, provisioning: {prometheus: {" + keys + "}}}", "test");
   };
@@ -271,16 +270,15 @@ TEST_CASE(
   }
 }
 
-TEST_CASE(
-    "replicas are suggested where that is asked for and rates are reported; the teacher learns by what is named") {
+TEST_CASE("replica suggestions need their option and a source of rates; the teacher learns by the configured reward") {
   const auto parsed = [](const std::string& keys) {
     return parse_config("{key: k, allow_list: a, provisioning: {" + keys + "}}", "test");
   };
   CHECK_FALSE(parsed("prometheus: {url: 'http://p', rate_query: r}")->suggest_replicas);
   CHECK(parsed("replicas: suggest, prometheus: {url: 'http://p', rate_query: r}")->suggest_replicas);
-  const auto mute = parsed("replicas: suggest");
-  REQUIRE_FALSE(mute);
-  CHECK(mute.error().message().find("provisioning.prometheus") != std::string::npos);
+  const auto without_rates = parsed("replicas: suggest");
+  REQUIRE_FALSE(without_rates);
+  CHECK(without_rates.error().message().find("provisioning.prometheus") != std::string::npos);
   const auto blind = parsed("level: off, replicas: suggest, prometheus: {url: 'http://p', rate_query: r}");
   REQUIRE_FALSE(blind);
   CHECK(blind.error().message().find("provisioning.replicas: is suggest, but provisioning.level is off") !=

@@ -1,4 +1,5 @@
-// confirmed_rig: a controller's state, decisions, confirmed workloads and store over nodes whose units a test starts and stops; it may be restarted.
+// confirmed_rig: a controller's state, decisions, confirmed workloads and store over nodes whose units a test starts
+// and stops. The controller may be restarted.
 #pragma once
 
 #include <map>
@@ -22,7 +23,7 @@ using namespace std::chrono_literals;
 
 class ConfirmedRig : public DecisionSink {
  public:
-  static constexpr std::uint64_t kUnit_uj = 2'000'000;  // that a unit draws in a second
+  static constexpr std::uint64_t kUnit_uj = 2'000'000;  // energy of one unit in one second
 
   explicit ConfirmedRig(std::vector<std::string> nodes = {"n1", "n2"}, std::uint64_t usage_bytes = 64 << 20) {
     for (const std::string& node : nodes) units_[node];
@@ -32,13 +33,13 @@ class ConfirmedRig : public DecisionSink {
     begin();
   }
 
-  // The machines go on; what they tell of meanwhile comes afterwards.
+  // The machines continue while the controller is down; their reports arrive after the restart.
   void restart() {
     flush();
     life_.reset();
     begin();
   }
-  // One that has another configuration.
+  // Restarts with another configuration.
   void restart_in(ModeSetting mode) {
     mode_ = mode;
     restart();
@@ -48,13 +49,13 @@ class ConfirmedRig : public DecisionSink {
   void stop(const std::string& node, const std::string& unit) {
     if (units_[node].erase(unit) > 0) ended_[node].insert(unit);
   }
-  // The agent was restarted meanwhile, too: no record tells of what has ended.
+  // The agent restarts at the same time, so no record reports the units that ended.
   void forget_ends() { ended_.clear(); }
   bool runs(const std::string& node, const std::string& unit) { return units_[node].contains(unit); }
-  // A pod as a kubelet starts it.
+  // Starts a pod as a kubelet does.
   void start_pod(const std::string& node, const std::string& uid) { pods_[node].insert(uid); }
 
-  // A second of every node.
+  // One second of every node.
   void tick() {
     clock.advance(1s);
     ++seq_;
@@ -96,7 +97,7 @@ class ConfirmedRig : public DecisionSink {
   double requested(const std::string& node) { return life_->state.node_view(node)->requested.cpu_cores; }
   double requested_bytes(const std::string& node) { return life_->state.node_view(node)->requested.memory_bytes; }
   const LoggedDecision* decision(const std::string& pod) { return life_->decider->log().newest(pod); }
-  // What the owner's workloads drew, by the store's report.
+  // Energy of the owner's workloads in the store's report.
   std::int64_t energy_uj(const std::string& owner) {
     flush();
     std::int64_t sum = 0;
@@ -113,7 +114,7 @@ class ConfirmedRig : public DecisionSink {
   }
 
   static constexpr double kBytesPerCore = double{1 << 30};
-  bool write_each_placement = false;  // the store writes a placement's row before the next row is added
+  bool write_each_placement = false;  // the store writes each placement's row before the next one is added
   ManualClock clock{mono_from_ns(100 * kSecondNs), wall_from_ns(1'700'000'000 * kSecondNs)};
 
  private:
@@ -193,7 +194,7 @@ class ConfirmedRig : public DecisionSink {
     return values;
   }
 
-  // Until what is noted is in the file.
+  // Waits until all pending rows are on disk.
   void flush() {
     finish(life_->keeper.flush(life_->decider->log(), clock.mono()));
     wait_for_writer();

@@ -1,4 +1,4 @@
-// Workloads that an operator confirms: what each one is on its node, when it ends, and that a restart changes neither.
+// Workloads that an operator confirms: their identity on the node, their end, and their recovery after a restart.
 #include "controller/decisions/confirmed_workloads.hpp"
 
 #include <doctest/doctest.h>
@@ -16,7 +16,7 @@ const std::string kReport = "nightly-report.service";
 
 }  // namespace
 
-TEST_CASE("three nights of a unit of the workload's name take room while it runs, and give it back") {
+TEST_CASE("a unit of the workload's name takes room while it runs and frees it at its end, on three nights") {
   ConfirmedRig rig({"n1"});
   rig.ticks(2);
   for (int night = 1; night <= 3; ++night) {
@@ -39,11 +39,11 @@ TEST_CASE("three nights of a unit of the workload's name take room while it runs
     REQUIRE(rig.decision(uid)->decision.outcome);
     CHECK(rig.decision(uid)->decision.placed_on == "n1");
   }
-  // Each night ran for 5 s and a last record.
+  // Each night has 5 s of records and a last record.
   CHECK(rig.energy_uj("nightly-report") == 3 * 6 * static_cast<std::int64_t>(ConfirmedRig::kUnit_uj));
 }
 
-TEST_CASE("a unit that appears on the advised node is the workload before anybody confirms, however short it is") {
+TEST_CASE("a unit that appears on the advised node becomes the workload before it is confirmed, however short it is") {
   ConfirmedRig rig({"n1", "n2"});
   rig.ticks(2);
   const wire::Suggestion reported = rig.place("short", "nightly-report");
@@ -51,7 +51,7 @@ TEST_CASE("a unit that appears on the advised node is the workload before anybod
   const std::string node = rig.decision("short")->decision.advice;
   rig.start(node, kReport);
   rig.stop(node, kReport);
-  rig.tick();  // it came and went within one record
+  rig.tick();  // starts and ends within one record
   CHECK(rig.decision("short")->decision.placed_on == node);
   CHECK(rig.requested(node) == 0);
   const Confirmation late = rig.confirm("nightly-report", node);
@@ -61,7 +61,7 @@ TEST_CASE("a unit that appears on the advised node is the workload before anybod
   CHECK(rig.done("nightly-report").ended);
 }
 
-TEST_CASE("what ran on the node before it was asked for is no workload of that name") {
+TEST_CASE("a unit that ran before the request does not become the workload of the same name") {
   ConfirmedRig rig({"n1"});
   rig.start("n1", "web.service");
   rig.ticks(3);
@@ -69,13 +69,11 @@ TEST_CASE("what ran on the node before it was asked for is no workload of that n
   rig.ticks(3);
   CHECK(rig.requested("n1") == 0);
   CHECK(rig.state().node("n1")->workloads.contains("web.service"));
-  CHECK(rig.confirm("u", "n1").unit == "web.service");  // the operator says so
+  CHECK(rig.confirm("u", "n1").unit == "web.service");  // the operator names it
   CHECK(rig.requested("n1") == 0.5);
 }
 
-TEST_CASE(
-    "a unit that is named with --unit: by its name, without its suffix, by path, and a container by the start of its "
-    "ID") {
+TEST_CASE("a unit is named with --unit: by name, without suffix, by path, or a container by the start of its ID") {
   const std::string id(64, 'a');
   for (const auto& [given, unit] :
        std::vector<std::pair<std::string, std::string>>{{"job-7.service", "job-7.service"},
@@ -102,7 +100,7 @@ TEST_CASE(
   CHECK_FALSE(is_unit("abc", std::string(64, 'a')));
 }
 
-TEST_CASE("a named unit is waited for, and one that does not appear ends its workload") {
+TEST_CASE("the controller waits for a named unit, and ends the workload if the unit does not appear") {
   ConfirmedRig rig({"n1"});
   rig.ticks(2);
   rig.place("late", "a");
@@ -120,7 +118,7 @@ TEST_CASE("a named unit is waited for, and one that does not appear ends its wor
   CHECK(rig.requested("n1") == 0.5);
 }
 
-TEST_CASE("without a unit a workload ends on done, at its time limit, or after a day") {
+TEST_CASE("a workload without a unit ends on done, at its time limit, or after a day") {
   ConfirmedRig rig({"n1"});
   rig.ticks(2);
   rig.place("a", "by-hand");
@@ -131,7 +129,7 @@ TEST_CASE("without a unit a workload ends on done, at its time limit, or after a
   rig.confirm("c", "n1");
   CHECK(rig.requested("n1") == 1.5);
   CHECK_FALSE(rig.done("by-hand").ended);
-  CHECK(rig.done("by-hand").ended);  // again says so
+  CHECK(rig.done("by-hand").ended);  // a repeated call gives the same result
   CHECK(rig.requested("n1") == 1);
   rig.ticks(31);
   CHECK(rig.requested("n1") == 0.5);
@@ -144,7 +142,8 @@ TEST_CASE("without a unit a workload ends on done, at its time limit, or after a
   CHECK(rig.state().node_view("n1")->in_flight == 0);
 }
 
-TEST_CASE("done ends a workload whose unit goes on, which is a unit again; a failure is its outcome") {
+TEST_CASE(
+    "done ends a workload whose unit still runs, and the unit is an ordinary unit again; a failure is its outcome") {
   ConfirmedRig rig({"n1"});
   rig.start("n1", kReport);
   rig.ticks(2);
@@ -159,7 +158,7 @@ TEST_CASE("done ends a workload whose unit goes on, which is a unit again; a fai
   CHECK(rig.decision("u")->decision.outcome->failure == "crash");
 }
 
-TEST_CASE("a unit that is restarted goes on as the same workload, and one that is confirmed as another is that") {
+TEST_CASE("a restarted unit stays the same workload, and a unit confirmed under another name becomes that workload") {
   ConfirmedRig rig({"n1"});
   rig.start("n1", kReport);
   rig.ticks(2);
@@ -180,7 +179,7 @@ TEST_CASE("a unit that is restarted goes on as the same workload, and one that i
   CHECK(rig.pod("u") == nullptr);
 }
 
-TEST_CASE("a restart keeps what confirmed workloads request, what they are, and when they end") {
+TEST_CASE("a restart keeps the requests, identity and end of confirmed workloads") {
   for (const auto& [usage, written] : std::vector<std::pair<std::uint64_t, bool>>{
            {std::uint64_t{64} << 20, false}, {std::uint64_t{64} << 20, true}, {0, false}, {0, true}}) {
     const auto usage_bytes = usage;
@@ -197,7 +196,7 @@ TEST_CASE("a restart keeps what confirmed workloads request, what they are, and 
     rig.confirm("untied", "n2", {}, 1h);
     rig.ticks(2);
     rig.restart();
-    // At the agents' first word.
+    // After the first records of the agents.
     CHECK(rig.requested("n1") == 0.5);
     CHECK(rig.requested_bytes("n1") == 0.5 * ConfirmedRig::kBytesPerCore);
     CHECK(rig.requested("n2") == 0.25);
@@ -220,7 +219,7 @@ TEST_CASE("a restart keeps what confirmed workloads request, what they are, and 
   }
 }
 
-TEST_CASE("what ended while the controller was away ends, and what it drew is its owner's") {
+TEST_CASE("a workload that ended while the controller was down ends, and its energy belongs to its owner") {
   ConfirmedRig rig({"n1"});
   rig.start("n1", kReport);
   rig.ticks(2);
@@ -235,7 +234,7 @@ TEST_CASE("what ended while the controller was away ends, and what it drew is it
   CHECK(rig.energy_uj("nightly-report") == before + static_cast<std::int64_t>(ConfirmedRig::kUnit_uj));
 }
 
-TEST_CASE("a restart between place and confirm, and a confirm long after, know what was asked for") {
+TEST_CASE("a restart between place and confirm, or a late confirm, keeps the request") {
   ConfirmedRig rig({"n1"});
   rig.ticks(2);
   rig.place("early", "a", 1.5);
@@ -253,7 +252,7 @@ TEST_CASE("a restart between place and confirm, and a confirm long after, know w
   CHECK(rig.requested("n1") == 1.75);
 }
 
-TEST_CASE("pods that agents alone report keep name, decision, owner and requests over a restart") {
+TEST_CASE("pods that only agents report keep name, decision, owner and requests over a restart") {
   ConfirmedRig rig({"n1", "n2"});
   rig.ticks(2);
   rig.place("0b7e1d8c-0000-4000-8000-000000000001", "web-1", 0.75);
@@ -277,7 +276,7 @@ TEST_CASE("pods that agents alone report keep name, decision, owner and requests
   }
 }
 
-TEST_CASE("room that is taken is given back, whatever comes in which order") {
+TEST_CASE("room that a workload takes is freed in every order of events") {
   const bool conserved = rc::check([] {
     enum Step { run, run_without_unit, run_named, stop, done, again, restart, flap, vanish, only_ask, kSteps };
     const auto steps = *rc::gen::resize(12, rc::gen::container<std::vector<std::pair<int, int>>>(rc::gen::pair(
@@ -285,7 +284,7 @@ TEST_CASE("room that is taken is given back, whatever comes in which order") {
     ConfirmedRig rig({"n1", "n2"});
     rig.ticks(2);
     struct Held {
-      std::string node, unit;  // no unit: until it is done
+      std::string node, unit;  // no unit: runs until it is done
       double cores = 0;
     };
     std::map<std::string, Held> held;
@@ -333,12 +332,12 @@ TEST_CASE("room that is taken is given back, whatever comes in which order") {
           break;
         case flap:
           if (tied.empty()) break;
-          rig.ticks(3);  // it was seen
+          rig.ticks(3);  // the unit was seen
           rig.stop(held[tied].node, held[tied].unit);
           rig.ticks(2);
           rig.start(held[tied].node, held[tied].unit);
           break;
-        case vanish:  // ends while the controller is away, and nothing tells of that
+        case vanish:  // ends while the controller is down, and no record reports it
           if (tied.empty()) break;
           rig.ticks(3);
           rig.stop(held[tied].node, held[tied].unit);
@@ -367,7 +366,7 @@ TEST_CASE("room that is taken is given back, whatever comes in which order") {
       else
         rig.stop(each.node, each.unit);
     }
-    rig.ticks(40);  // what was only asked for is expected no more
+    rig.ticks(40);  // expectations expire
     for (const std::string on : {"n1", "n2"}) {
       const placement::NodeView& view = *rig.state().node_view(on);
       RC_ASSERT(view.requested.cpu_cores == 0);

@@ -1,4 +1,4 @@
-// What is drawn of training.
+// Training curves.
 #include "controller/trainer/curves.hpp"
 
 #include <doctest/doctest.h>
@@ -20,7 +20,7 @@ placement::Reward reward(double value, bool ends = false) { return {value, ends,
 
 }  // namespace
 
-TEST_CASE("rewards, their terms and steps are means since the last time") {
+TEST_CASE("rewards, their terms and steps are means since the last point") {
   Curves curves("unused");
   curves.add(reward(1));
   curves.add(reward(3));
@@ -38,7 +38,7 @@ TEST_CASE("rewards, their terms and steps are means since the last time") {
   CHECK(curves.take().empty());
 }
 
-TEST_CASE("an episode is over when a placement ends it, or after a hundred") {
+TEST_CASE("an episode ends with a failed placement or after a hundred placements") {
   Curves curves("unused");
   curves.add(reward(2));
   curves.add(reward(-1, true));
@@ -51,7 +51,7 @@ TEST_CASE("an episode is over when a placement ends it, or after a hundred") {
   CHECK(values.at("episode/length") == 100);
 }
 
-TEST_CASE("an episode is of one reward") {
+TEST_CASE("each episode has one reward") {
   Curves curves("unused");
   curves.add(reward(100));
   curves.add(models::StepStats{0.5, -1, 2, 10, 1});
@@ -65,7 +65,7 @@ TEST_CASE("an episode is of one reward") {
   CHECK(values.at("train/td_loss") == 0.5);
 }
 
-TEST_CASE("nothing came, nothing is written") {
+TEST_CASE("without new outcomes no point is written") {
   Curves curves("/proc/cannot/be/made");
   CHECK(curves.flush(1, {}, {{"train/epsilon", 0.1}}));
   curves.add(reward(1));

@@ -1,4 +1,5 @@
-// cycle_rig: power_cycles over machines, agents, an API server and a disk in memory. Calls run at once, on a manual clock.
+// cycle_rig: power_cycles over machines, agents, an API server and a disk in memory. Calls run at once, on a manual
+// clock.
 // Restart  restart() loses all but the disk, the machines and the API server
 // Faults   as the fields say; each until it is reset
 // Threads  single owner
@@ -19,7 +20,7 @@
 
 namespace wattle::controller::power {
 
-// What a crash leaves.
+// The data that survives a crash.
 struct Disk {
   std::map<std::string, PowerRow> nodes;
   std::vector<SleepTransition> transitions;
@@ -32,7 +33,7 @@ struct Disk {
     transitions.insert(transitions.end(), rows.transitions.begin(), rows.transitions.end());
     if (!rows.sums.empty()) sums = rows.sums;
   }
-  // The rows that wait reach the disk.
+  // Writes the pending rows to disk.
   void finish() {
     for (auto& [rows, answer] : std::exchange(waiting, {})) {
       apply(rows);
@@ -118,13 +119,13 @@ struct CycleRig {
   std::shared_ptr<FakePower> machines = std::make_shared<FakePower>();
   std::shared_ptr<FakeMarks> marks;
   std::unique_ptr<PowerCycles> cycles;
-  std::set<std::string> names, silent, reluctant, mute_agents;  // agents that are gone, refuse, or say no goodbye
+  std::set<std::string> names, silent, reluctant, mute_agents;  // agents: silent, unwilling, without a goodbye
   std::map<std::string, std::string> pods;                      // one pod of a node
-  std::map<std::string, std::uint64_t> promised;                // goodbyes to come
+  std::map<std::string, std::uint64_t> promised;                // pending goodbyes
   std::vector<std::pair<std::string, wire::SleepOrder>> orders;
   std::size_t cluster_pods = 100;
   bool observable = true, by_agent = false, pods_read = true;
-  std::optional<double> metered_w;  // power by the agents' meters; unset: they have none
+  std::optional<double> metered_w;  // power by the agents' meters; unset: no meters
   PowerCycles::Around around{clock, log, {}, {}, {}};
 
   explicit CycleRig(bool api = true, std::size_t nodes = 1) {
@@ -162,7 +163,7 @@ struct CycleRig {
     now.by_agent = by_agent;
     now.fresh = now.ready = runs(node);
     if (now.fresh) {
-      energy_j[node] += metered_w.value_or(0);  // over the second before
+      energy_j[node] += metered_w.value_or(0);  // over the last second
       sampled[node] = clock.mono();
     }
     if (metered_w && sampled.contains(node))

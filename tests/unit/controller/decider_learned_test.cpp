@@ -1,4 +1,4 @@
-// The decider's use of outcomes: lives that rewards are computed with, and errors of predictions.
+// Outcomes in the decider: the expected lifetimes that rewards use, and prediction errors.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ struct LearnedRig : DeciderRig {
     DeciderRig::tick(running);
     decider->expire();
   }
-  // A pod is asked for, runs on n1 for `seconds`, and goes.
+  // Asks for a pod, runs it on n1 for `seconds`, and ends it.
   void run_pod(int seconds) {
     const std::string uid = "pod-" + std::to_string(++pods);
     decider->asks().ask(ask_for(uid, {"n1", "n2"}));
@@ -42,11 +42,11 @@ struct LearnedRig : DeciderRig {
 
 }  // namespace
 
-TEST_CASE("an outcome is reckoned with the life of pods of its application, which the prior is reckoned with too") {
+TEST_CASE("rewards and the prior use the expected lifetime of pods of the same application") {
   LearnedRig rig;
   rig.run_pod(5);
   REQUIRE(rig.last_outcome());
-  CHECK(rig.last_outcome()->expected_life_s == 3600);  // nothing was known
+  CHECK(rig.last_outcome()->expected_life_s == 3600);  // no lifetimes are known yet
   for (int i = 0; i < 40; ++i) rig.run_pod(5);
   REQUIRE(rig.last_outcome());
   placement::PodSpec pod;
@@ -56,15 +56,15 @@ TEST_CASE("an outcome is reckoned with the life of pods of its application, whic
   const double life_s = rig.decider->engine().cluster_model().predict(pod).life_s;
   CHECK(life_s < 1800);
   CHECK(rig.last_outcome()->expected_life_s == doctest::Approx(life_s).epsilon(0.1));
-  // Short lives are worth little: the prior's energy shrinks with them.
+  // A short lifetime shrinks the prior's energy.
   rig.decider->asks().ask(ask_for("known", {"n1", "n2"}));
   const auto* known = rig.decider->log().newest("known");
   REQUIRE(known != nullptr);
   REQUIRE(known->features.has_value());
-  CHECK(known->features->pod[14] > 0);  // life
+  CHECK(known->features->pod[14] > 0);  // lifetime
 }
 
-TEST_CASE("after twenty outcomes a decision reports how far rewards were from the prediction, and not before") {
+TEST_CASE("from the twentieth outcome on, a decision reports the prediction error of rewards") {
   LearnedRig rig;
   for (int i = 0; i < 9; ++i) rig.run_pod(5);
   rig.decider->asks().ask(ask_for("early", {"n1", "n2"}));
@@ -76,7 +76,7 @@ TEST_CASE("after twenty outcomes a decision reports how far rewards were from th
   REQUIRE(late->winner_terms);
   REQUIRE(late->winner_terms->uncertainty.has_value());
   CHECK(*late->winner_terms->uncertainty >= 0);
-  // Another reward is another prediction.
+  // Another reward resets the prediction error.
   RolloutSpec other = rig.decider->spec();
   other.reward.weights.energy = 3;
   rig.decider->take(other);
@@ -84,7 +84,7 @@ TEST_CASE("after twenty outcomes a decision reports how far rewards were from th
   CHECK_FALSE(rig.decider->log().newest("other")->winner_terms->uncertainty.has_value());
 }
 
-TEST_CASE("a policy that another kind of network learns for goes by the predicted reward") {
+TEST_CASE("without a network in use, a policy of another kind of network uses the predicted reward") {
   LearnedRig rig;
   RolloutSpec other = rig.decider->spec();
   other.policy = "tabular-q";
@@ -94,7 +94,7 @@ TEST_CASE("a policy that another kind of network learns for goes by the predicte
   CHECK(answer.policy == "tabular-q");
 }
 
-TEST_CASE("the guard does not see what was explored, because it would blame the ranking") {
+TEST_CASE("the guard does not see exploratory placements, because it would blame the ranking") {
   LearnedRig rig(Mode::live, {.epsilon = 1, .safe_margin = 1e9});
   std::size_t explored = 0, outcomes = 0;
   for (int i = 0; i < 30; ++i) {
@@ -109,7 +109,7 @@ TEST_CASE("the guard does not see what was explored, because it would blame the 
   CHECK(rig.decider->outcomes().take_judged().size() == outcomes - explored);
 }
 
-TEST_CASE("the uncertainty of a prediction is what rewards were away from it, a node's own once it has enough") {
+TEST_CASE("the uncertainty of a prediction is its mean error, per node once the node has enough outcomes") {
   PredictionError errors;
   for (int i = 0; i < 19; ++i) errors.add("a", i % 2 == 0 ? 1.0 : -1.0);
   CHECK_FALSE(errors.of("b").has_value());

@@ -1,4 +1,4 @@
-// decider_rig: a decider on a state of its own, with two nodes, a clock that is moved by hand, and what it would have the trainer learn.
+// decider_rig: a decider with its own state, two nodes, a manual clock, and the news that it posts to the trainer.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@
 
 namespace wattle::controller::test {
 
-// Of sessions whose news nobody wants.
+// Ignores the events of sessions.
 struct NoSink final : TelemetrySink {
   void on_hello(const wire::Hello&) override {}
   void on_record(const std::string&, const Record&) override {}
@@ -22,7 +22,7 @@ struct NoSink final : TelemetrySink {
   void on_lost(const std::string&) override {}
 };
 
-// Gives the verdict that a case sets.
+// Returns the verdict that a case sets.
 struct Verdicts final : DecisionSink {
   std::function<bool(const ArmNow&, double)> verdict;
   bool on_decided(const ArmNow& arm, double max_abs_residual) override {
@@ -40,7 +40,7 @@ struct DeciderRig {
   std::optional<Decider> decider;
   std::uint64_t seq = 0;
 
-  // No node yet.
+  // Starts without nodes.
   explicit DeciderRig(ModeSetting mode, placement::DecideOptions decide = {}) {
     config.mode = mode;
     config.settle_window = std::chrono::seconds(3);
@@ -51,13 +51,13 @@ struct DeciderRig {
   DeciderRig(const DeciderRig&) = delete;
   DeciderRig& operator=(const DeciderRig&) = delete;
 
-  // n1 and n2, which have told of a second each.
+  // n1 and n2, each with one second of records.
   void begin() {
     state.greet(hello_of("n1"));
     state.greet(hello_of("n2"));
     tick({});
   }
-  // A second passes; n1 runs these pods with 0.8 cores each.
+  // One second passes; n1 runs these pods with 0.8 cores each.
   void tick(const std::vector<std::string>& pods) {
     clock.advance(std::chrono::seconds(1));
     ++seq;

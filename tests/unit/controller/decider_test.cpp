@@ -17,7 +17,7 @@ using namespace wattle::controller::test;
 using namespace std::chrono_literals;
 using json = wattle::SortedJson;
 
-TEST_CASE("live answers with real scores, shadow with zeros but a decision, off with nothing") {
+TEST_CASE("live answers with real scores, shadow with zeros and a decision, off with neither") {
   LiveRig live;
   const auto answer = live.decider->asks().ask(ask_for("p1", {"n1", "n2", "ghost"}));
   CHECK(!answer.neutral);
@@ -35,7 +35,7 @@ TEST_CASE("live answers with real scores, shadow with zeros but a decision, off 
   CHECK(off.decider->log().entries().empty());
 }
 
-TEST_CASE("no candidates is a neutral answer, not a decision") {
+TEST_CASE("an ask without candidates gets a neutral answer and no decision") {
   LiveRig rig;
   const auto answer = rig.decider->asks().ask(ask_for("p1", {}));
   CHECK(answer.neutral);
@@ -55,7 +55,7 @@ TEST_CASE("the same pod and candidates within 2 s get the same answer, in the or
   CHECK(rig.decider->asks().ask(ask_for("p1", {"n1", "n2"})).decision_id == 3);
 }
 
-TEST_CASE("advised pods are in flight until seen, and a burst spreads") {
+TEST_CASE("advised pods count as in flight until they are seen, and a burst spreads over nodes") {
   LiveRig rig;
   rig.decider->asks().ask(ask_for("p1", {"n1", "n2"}));
   const auto flying = [&] { return rig.state.node_view("n1")->in_flight + rig.state.node_view("n2")->in_flight; };
@@ -67,7 +67,7 @@ TEST_CASE("advised pods are in flight until seen, and a burst spreads") {
 TEST_CASE("a placement and its outcome reach the decision and the learner") {
   LiveRig rig;
   const auto answer = rig.decider->asks().ask(ask_for("p1", {"n1", "n2"}));
-  rig.tick({"p1"});  // the record shows the pod: that is its placement
+  rig.tick({"p1"});  // the record shows the pod, which is its placement
   REQUIRE(rig.news.size() == 1);
   const auto& placed = std::get<PlacedNews>(rig.news[0]);
   CHECK(placed.decision_id == answer.decision_id);
@@ -84,7 +84,7 @@ TEST_CASE("a placement and its outcome reach the decision and the learner") {
   CHECK(rig.decider->log().take_changed().empty());
 }
 
-TEST_CASE("outcomes are numbered, and under drs watched for five seconds where no window is configured") {
+TEST_CASE("outcomes are numbered; under drs the default window is five seconds") {
   LiveRig rig;
   rig.config.settle_window.reset();
   CHECK(settle_window(rig.config, placement::Preset::weighted) == 10s);
@@ -112,12 +112,12 @@ TEST_CASE("outcomes are numbered, and under drs watched for five seconds where n
   CHECK(settle_window(rig.config, placement::Preset::drs) == 2s);
 }
 
-TEST_CASE("what pods use is learned by application and predicted for the next one; rest counts") {
+TEST_CASE("usage is learned by application and predicted for its next pod; time at rest counts") {
   LiveRig rig;
   rig.decider->asks().ask(ask_for("p1", {"n1", "n2"}));
   for (int i = 0; i < 10; ++i) rig.tick({"p1"});
   CHECK(rig.decider->engine().cluster_model().pods().size() == 1);
-  // Thin records leave out what is at rest: five seconds of 0.8 cores, of which nothing is told afterwards.
+  // Thin records omit workloads at rest: five seconds of 0.8 cores, then no reports.
   for (int i = 0; i < 10; ++i) {
     rig.clock.advance(1s);
     Record record = record_at(++rig.seq);
@@ -138,7 +138,7 @@ TEST_CASE("what pods use is learned by application and predicted for the next on
   CHECK(predicted.seen_pods == doctest::Approx(20.0 / placement::DemandOptions{}.full_weight_s));
   CHECK(predicted.cores < 0.5);
   CHECK(predicted.cores > 0.49);
-  // Saved and restored, with the curve of a node that comes back.
+  // Saves and restores the model, with the curve of a node that returns.
   placement::ClusterModel again;
   REQUIRE(again.restore(rig.decider->engine().cluster_model().save(rig.state.view({}, rig.clock.mono()))).has_value());
   CHECK(again.predict(next).cores == predicted.cores);
@@ -151,12 +151,11 @@ TEST_CASE("what pods use is learned by application and predicted for the next on
   CHECK(state.node_view("n1")->curve.samples() == rig.state.node_view("n1")->curve.samples());
 }
 
-TEST_CASE(
-    "every policy can be taken at run time; the next decision is its own, and the advised node leads its record") {
+TEST_CASE("every policy can be set at run time; it makes the next decision, and the advised node leads its record") {
   int pod = 0;
   for (const placement::PolicyInfo& info : placement::policies()) {
     CAPTURE(info.name);
-    LiveRig rig;  // each anew: there are more policies than starts that two nodes are given at once
+    LiveRig rig;  // a new rig for each policy, because their starts would exceed the start cap of two nodes
     RolloutSpec spec = rig.decider->spec();
     spec.policy = info.name;
     rig.decider->take(spec);
@@ -165,7 +164,7 @@ TEST_CASE(
     CHECK(answer.policy == info.name);
     const LoggedDecision& entry = *rig.decider->log().newest(uid);
     CHECK(entry.decision.policy == info.name);
-    if (answer.neutral) {  // the two have the same pods, requests and use
+    if (answer.neutral) {  // both nodes have the same pods, requests and usage
       CHECK(entry.decision.decided_by == "neutral");
       CHECK(answer.reason.starts_with("neutral: all 2 feasible nodes"));
       CHECK(answer.scores == std::vector<std::int64_t>{0, 0});
@@ -179,7 +178,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a canary gives scores in treated blocks alone, and says in the record which it was") {
+TEST_CASE("a canary gives scores in treated blocks only, and records the arm of each decision") {
   LiveRig rig({Mode::canary, 0.5});
   RolloutSpec spec = rig.decider->spec();
   spec.schedule.began = rig.clock.wall();
@@ -199,13 +198,13 @@ TEST_CASE("a canary gives scores in treated blocks alone, and says in the record
     rig.state.pods().land(uid);
     treated += acts ? 1 : 0;
     rig.clock.advance(30min);
-    rig.seq += 1800;  // the nodes' clocks go on alike
+    rig.seq += 1800;  // the nodes' clocks advance equally
     for (const char* node : {"n1", "n2"}) rig.state.apply(node, record_at(rig.seq), rig.clock.mono());
   }
   CHECK(treated == 20);
 }
 
-TEST_CASE("the mean of rewards is of the reward in force: another preset, or other weights, begin it again") {
+TEST_CASE("the mean reward is of the reward in force; another preset or other weights reset it") {
   LiveRig rig;
   CHECK_FALSE(rig.decider->asks().ask(ask_for("p1", {"n1", "n2"})).neutral);
   for (int i = 0; i < 6; ++i) rig.tick({"p1"});
@@ -218,11 +217,11 @@ TEST_CASE("the mean of rewards is of the reward in force: another preset, or oth
   SUBCASE("weights") { spec.reward.weights.energy += 1; }
   rig.decider->take(spec);
   CHECK_FALSE(rig.decider->figures().mean_reward());
-  CHECK(rig.decider->log().newest("p1")->reward_preset == "weighted");  // as it was judged
+  CHECK(rig.decider->log().newest("p1")->reward_preset == "weighted");  // the preset in force at the decision
 }
 
-TEST_CASE("outcomes are judged by the arm of their decision, and an answer that must not act is neutral at once") {
-  class Mad final : public models::QNetwork {
+TEST_CASE("outcomes count for the arm of their decision, and an answer that must not act is neutral at once") {
+  class NanNetwork final : public models::QNetwork {
    public:
     void residual(const models::Observation&, std::span<float> out) const override {
       for (float& value : out) value = std::numeric_limits<float>::quiet_NaN();
@@ -249,7 +248,7 @@ TEST_CASE("outcomes are judged by the arm of their decision, and an answer that 
   CHECK(rig.decider->figures().mean_reward() == judged[0].reward);
   CHECK(rig.decider->outcomes().take_judged().empty());
   CHECK(rig.decider->log().newest("p1")->reward_preset == "weighted");
-  rig.networks.set(std::make_shared<Mad>());
+  rig.networks.set(std::make_shared<NanNetwork>());
   const auto answer = rig.decider->asks().ask(ask_for("p2", {"n1", "n2"}));
   CHECK(answer.neutral);
   CHECK(answer.scores == std::vector<std::int64_t>{0, 0});
@@ -260,14 +259,14 @@ TEST_CASE("outcomes are judged by the arm of their decision, and an answer that 
   CHECK(rig.state.pod("p2")->in_flight_to.empty());
 }
 
-TEST_CASE("a pod that no shim asked for is counted, and teaches nothing") {
+TEST_CASE("a pod without an ask is counted and not learned from") {
   LiveRig rig;
   rig.tick({"stranger"});
   CHECK(rig.decider->figures().placements_unasked == 1);
   CHECK(rig.news.empty());
 }
 
-TEST_CASE("a request beyond any machine fits nowhere and leaves every number finite") {
+TEST_CASE("a request larger than any machine fits no node, and all numbers stay finite") {
   LiveRig rig;
   wire::Ask ask = ask_for("p1", {"n1", "n2"});
   ask.cpu_request_cores = ask.memory_request_bytes = 1e308;
@@ -278,7 +277,7 @@ TEST_CASE("a request beyond any machine fits nowhere and leaves every number fin
     CHECK(std::isfinite(candidate.marginal_w));
 }
 
-TEST_CASE("a pod that shows up elsewhere keeps its request, and its old window ends") {
+TEST_CASE("a pod that appears elsewhere keeps its request, and its old window ends") {
   LiveRig rig;
   rig.decider->asks().ask(ask_for("p1", {"n1", "n2"}));
   rig.tick({"p1"});
@@ -287,10 +286,10 @@ TEST_CASE("a pod that shows up elsewhere keeps its request, and its old window e
   CHECK(rig.state.node_view("n1")->pods == 0);
   CHECK(rig.state.node_view("n2")->requested.cpu_cores == doctest::Approx(1));
   rig.decider->expire();
-  CHECK(rig.decider->figures().outcomes == 1);  // what was measured before it went, nothing of afterwards
+  CHECK(rig.decider->figures().outcomes == 1);  // only measurements from before it moved
 }
 
-TEST_CASE("a placement without a UID, or on an unknown node, is no news") {
+TEST_CASE("a placement without a UID or on an unknown node is ignored") {
   LiveRig rig;
   CHECK(!rig.decider->placements().placed("", "n1", true));
   CHECK(!rig.decider->placements().placed("p1", "ghost", true));
@@ -307,7 +306,7 @@ TEST_CASE("only the newest decision of a pod becomes its placement") {
   CHECK(std::get<PlacedNews>(rig.news[0]).decision_id == second.decision_id);
 }
 
-TEST_CASE("decisions over many candidates are kept in smaller number") {
+TEST_CASE("fewer decisions are kept if each has many candidates") {
   DecisionLog log(100, 1);
   for (std::uint64_t id = 1; id <= 6; ++id) {
     LoggedDecision entry;

@@ -1,4 +1,4 @@
-// Decisions on disk: the table, the writer that fills it, and what is read back.
+// Decisions on disk: the table, its writer, and its readers.
 #include <doctest/doctest.h>
 #include <poll.h>
 
@@ -77,9 +77,9 @@ std::vector<DecisionRow> rows_of(std::initializer_list<std::uint64_t> ids) {
 
 }  // namespace
 
-TEST_CASE("a decision that is read back says what it said, of the nodes that mattered") {
+TEST_CASE("a decision that is read back has the same content for the nodes that mattered") {
   LoggedDecision entry = decision_of(7, kNow_s, 300);
-  entry.decision.placed_on = "n298";  // by far not among the best
+  entry.decision.placed_on = "n298";  // ranks far below the best nodes
   entry.decision.outcome = wire::Outcome{"n298", -0.5, false, {{"mean_power_w", 80}}};
   const DecisionRow row = decision_row(entry);
   CHECK(row.at_s == kNow_s);
@@ -96,7 +96,7 @@ TEST_CASE("a decision that is read back says what it said, of the nodes that mat
   }
 }
 
-TEST_CASE("a row of any other bytes is refused or is a decision of its number, and nothing else happens") {
+TEST_CASE("a row of arbitrary bytes is refused or becomes a decision with its number") {
   const DecisionRow good = decision_row(decision_of(7, kNow_s));
   CHECK_FALSE(parse_decision({8, good.at_s, good.body, good.rest}));
   CHECK_FALSE(parse_decision({7, good.at_s, good.body, "[]"}));
@@ -116,7 +116,7 @@ TEST_CASE("a row of any other bytes is refused or is a decision of its number, a
   CHECK(refused > 5000);
 }
 
-TEST_CASE("rows are replaced by their id, counted from a time on, newest first, and are there after a reopening") {
+TEST_CASE("rows are replaced by id, counted from a given time, returned newest first, and kept over a reopening") {
   wattle::test::TempDir dir;
   StoreFileOptions options;
   options.path = dir.file("store.db");
@@ -142,7 +142,7 @@ TEST_CASE("rows are replaced by their id, counted from a time on, newest first, 
   CHECK(file.decisions().bytes() == bytes);
 }
 
-TEST_CASE("decisions go when they are too old or take too much, and raw records do not go for them") {
+TEST_CASE("decisions are dropped by age or size, and raw records are not dropped for them") {
   wattle::test::TempDir dir;
   StoreFileOptions options;
   options.path = dir.file("store.db");
@@ -171,7 +171,7 @@ TEST_CASE("decisions go when they are too old or take too much, and raw records 
     }
     CHECK(open_history(options).decisions().bytes() == bytes);
   }
-  SUBCASE("none at all") {
+  SUBCASE("none") {
     options.decisions.max_bytes = 0;
     StoreFile file = open_history(options);
     REQUIRE(file.decisions().put(rows_of({1}), kNow_s));
@@ -179,7 +179,7 @@ TEST_CASE("decisions go when they are too old or take too much, and raw records 
   }
 }
 
-TEST_CASE("the writer keeps decisions, answers readers after what came before them, and a new one finds them") {
+TEST_CASE("the writer keeps decisions, orders reads after earlier writes, and a new writer finds the rows") {
   wattle::test::TempDir dir;
   const SystemClock clock;
   const Log log = Log::silent();
@@ -201,7 +201,7 @@ TEST_CASE("the writer keeps decisions, answers readers after what came before th
     CHECK(reported["kept"] == 3);
     REQUIRE(reported["decisions"].size() == 2);
     CHECK(reported["decisions"][0] == decision_json(decision_of(3, kNow_s + 3)));
-    (*store)->keep(rows_of({9}).front());  // written by the destructor
+    (*store)->keep(rows_of({9}).front());  // the destructor writes it
   }
   auto store = Store::start(options, clock, log);
   REQUIRE(store);
@@ -213,8 +213,7 @@ TEST_CASE("the writer keeps decisions, answers readers after what came before th
   CHECK(json::parse(text.value())["kept"] == 4);
 }
 
-TEST_CASE(
-    "a disk that takes nothing costs the oldest decisions, counted, and the rest are kept when it is well again") {
+TEST_CASE("a failing disk drops the oldest decisions and counts them; the others are written once it recovers") {
   CrashDisk disk;
   const SystemClock clock;
   const Log log = Log::silent();
@@ -236,11 +235,11 @@ TEST_CASE(
   const auto text = (*store)->read([](StoreFile& file) { return history_text(file, {0, 1000}); }).get();
   REQUIRE(text);
   const json reported = json::parse(*text);
-  CHECK(reported["decisions"][0]["id"] == id);  // the newest is never lost
+  CHECK(reported["decisions"][0]["id"] == id);  // the newest is never dropped
   CHECK(reported["kept"].get<std::uint64_t>() + (*store)->figures().decisions_lost == id);
 }
 
-TEST_CASE("of a span of time and a number: what is neither is refused by its name") {
+TEST_CASE("a malformed time span or limit is refused by name") {
   const WallTime now = wall_from_ns(kNow_s * 1'000'000'000);
   CHECK(is_of_store("decisions", {{"since", "7d"}}));
   CHECK_FALSE(is_of_store("decisions", {{"limit", "7"}}));

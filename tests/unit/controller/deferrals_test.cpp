@@ -1,4 +1,4 @@
-// deferrals: who permits it may be told to wait, until his deadline and never beyond it; next pods have room left to them.
+// deferrals: an ask that permits it may be told to wait, at most until its deadline. Next pods have room kept for them.
 #include "controller/decisions/deferrals.hpp"
 
 #include <doctest/doctest.h>
@@ -28,7 +28,7 @@ wire::Ask asked(const std::string& uid, double cores, double defer_ms = 0) {
   return ask;
 }
 
-// Nodes of 8 cores; each gets a pod of 6.
+// Nodes of 8 cores, each with a pod of 6.
 void fill(LiveRig& rig) {
   for (const char* uid : {"big-1", "big-2"}) {
     REQUIRE(!rig.decider->asks().ask(asked(uid, 6)).neutral);
@@ -38,7 +38,7 @@ void fill(LiveRig& rig) {
 
 }  // namespace
 
-TEST_CASE("a pod that no node has room for gets a deferral with reason and end, and at its deadline no node") {
+TEST_CASE("a pod that fits no node gets a deferral with its reason and end, and no node at its deadline") {
   LiveRig rig;
   fill(rig);
   const auto wait = rig.decider->asks().ask(asked("p", 4, 30'000));
@@ -62,7 +62,7 @@ TEST_CASE("a pod that no node has room for gets a deferral with reason and end, 
   CHECK(late.reason.starts_with("no candidate is feasible"));
 }
 
-TEST_CASE("it is answered alike until it is time to ask again, and placed once there is room") {
+TEST_CASE("the answer is repeated until it is time to ask again, and the pod is placed once there is room") {
   LiveRig rig;
   fill(rig);
   const auto first = rig.decider->asks().ask(asked("p", 4, 30'000));
@@ -77,18 +77,18 @@ TEST_CASE("it is answered alike until it is time to ask again, and placed once t
   CHECK(placed.again_ms == 0);
 }
 
-TEST_CASE("a client that permits no waiting gets no deferral, whatever another ask permitted") {
+TEST_CASE("a client that does not permit waiting gets no deferral, whatever another ask permitted") {
   LiveRig rig;
   fill(rig);
   CHECK(rig.decider->asks().ask(asked("p", 4)).again_ms == 0);
-  CHECK(rig.decider->asks().ask(asked("p", 4, 30'000)).again_ms > 0);  // though the answer before it was a moment ago
+  CHECK(rig.decider->asks().ask(asked("p", 4, 30'000)).again_ms > 0);  // although the previous answer is recent
   CHECK(rig.decider->asks().ask(asked("q", 4, 30'000)).again_ms > 0);
   CHECK(rig.decider->asks().ask(asked("q", 4)).again_ms == 0);
   wire::Ask nameless = asked("", 4, 30'000);
   CHECK(rig.decider->asks().ask(nameless).again_ms == 0);
 }
 
-TEST_CASE("a permission that is no time is none, and one without an end is the longest") {
+TEST_CASE("a negative or zero permission permits no waiting, and an unlimited one is capped at the maximum") {
   LiveRig rig;
   fill(rig);
   for (const double none : {std::numeric_limits<double>::quiet_NaN(), -1.0, -1e300})
@@ -98,7 +98,7 @@ TEST_CASE("a permission that is no time is none, and one without an end is the l
   CHECK(endless.defer_left_ms <= seconds(Deferrals::kLongest) * 1e3);
 }
 
-TEST_CASE("where nothing is acted upon no pod is deferred") {
+TEST_CASE("no pod is deferred in a mode that does not act") {
   LiveRig rig(Mode::shadow);
   const auto answer = rig.decider->asks().ask(asked("p", 7.9, 30'000));
   CHECK(answer.again_ms == 0);
@@ -107,7 +107,7 @@ TEST_CASE("where nothing is acted upon no pod is deferred") {
   CHECK(rig.decider->figures().by("defer") == 0);
 }
 
-TEST_CASE("a deadline holds over a restart") {
+TEST_CASE("a deadline survives a restart") {
   LiveRig rig;
   fill(rig);
   REQUIRE(rig.decider->asks().ask(asked("p", 4, 30'000)).again_ms > 0);
@@ -116,7 +116,7 @@ TEST_CASE("a deadline holds over a restart") {
   for (int passed_s = 0; passed_s < 20; ++passed_s) next.tick({});
   auto entry = parse_decision(row);
   REQUIRE(entry);
-  entry->decision.id = 0;  // this one counts from 1
+  entry->decision.id = 0;  // this decider counts from 1
   next.decider->recall(std::move(*entry));
   fill(next);
   const auto again = next.decider->asks().ask(asked("p", 4, 30'000));
@@ -126,7 +126,7 @@ TEST_CASE("a deadline holds over a restart") {
   CHECK(next.decider->asks().ask(asked("p", 4, 30'000)).again_ms == 0);
 }
 
-TEST_CASE("pods that the ask names as coming next have room left to them") {
+TEST_CASE("pods that the ask names as next have room kept for them") {
   LiveRig rig;
   REQUIRE(!rig.decider->asks().ask(asked("big", 6)).neutral);
   const std::string full = rig.decider->log().newest("big")->decision.advice, empty = full == "n1" ? "n2" : "n1";
@@ -143,9 +143,7 @@ TEST_CASE("pods that the ask names as coming next have room left to them") {
   CHECK(rig.decider->log().newest("other")->decision.next_pods == 16);
 }
 
-TEST_CASE(
-    "whatever is asked and when, a pod is never deferred beyond its first deadline, and never for longer than "
-    "permitted") {
+TEST_CASE("a pod is never deferred past its first deadline, and never for longer than permitted") {
   CHECK(rc::check([] {
     Deferrals deferrals;
     std::map<std::string, MonoTime> deadline;
@@ -171,7 +169,7 @@ TEST_CASE(
   }));
 }
 
-TEST_CASE("however many ask, deadlines are bounded, and who is beyond that is placed") {
+TEST_CASE("the number of deadlines is bounded, and an ask above the bound is placed") {
   Deferrals deferrals;
   for (std::size_t i = 0; i < Deferrals::kMax; ++i) REQUIRE(deferrals.left(std::to_string(i), 10s, MonoTime{}) == 10s);
   CHECK(deferrals.left("one more", 10s, MonoTime{}) == Duration::zero());

@@ -1,4 +1,4 @@
-// disruption_budgets: which budgets allow no eviction, and which pods they cover.
+// disruption_budgets: budgets that allow no eviction, and the pods that they cover.
 #include "controller/power/disruption_budgets.hpp"
 
 #include <doctest/doctest.h>
@@ -19,7 +19,7 @@ DisruptionBudget only(const std::string& selector) {
 
 }  // namespace
 
-TEST_CASE("a budget that allows an eviction is left out, one without a number is not") {
+TEST_CASE("a budget that allows an eviction is omitted; one without a number is kept") {
   const auto page = parse_budgets(R"({"metadata": {"continue": "next"}, "items": [
     {"metadata": {"name": "a"}, "status": {"disruptionsAllowed": 1}},
     {"metadata": {"name": "b"}, "status": {"disruptionsAllowed": 0}},
@@ -47,7 +47,7 @@ TEST_CASE("a budget covers the pods of its namespace whose labels match all term
   CHECK(only("{}").covers("shop", ""));
 }
 
-TEST_CASE("an answer that is no list of budgets is an error") {
+TEST_CASE("an answer that is not a list of budgets is an error") {
   CHECK(parse_budgets("{}").error().code == Errc::malformed);
   CHECK(parse_budgets("[").error().code == Errc::malformed);
   CHECK(parse_budgets(R"({"items": [3, {"spec": 4}]})").value().unsatisfied.size() == 2);

@@ -16,7 +16,7 @@ using namespace wattle::controller::test;
 using namespace std::chrono_literals;
 using json = wattle::SortedJson;
 
-TEST_CASE("a pod is reported with what each of its containers draws, and the rest; all of it is the pod's") {
+TEST_CASE("a pod's report has the power of each container and the rest, which add up to the pod's") {
   LiveRig rig;
   rig.decider->asks().ask(ask_for("p1", {"n1", "n2"}));
   for (int i = 0; i < 3; ++i) rig.tick({"p1"});
@@ -44,7 +44,7 @@ TEST_CASE("a pod is reported with what each of its containers draws, and the res
   double sum_j = one["rest"]["energy_j"].get<double>();
   for (const json& container : one["containers"]) sum_j += container["energy_j"].get<double>();
   CHECK(sum_j == doctest::Approx(one["energy_j"].get<double>()));
-  // By its name, too; one that ended stays in the list.
+  // Also by name. A container that ended stays in the list.
   record.seq = ++rig.seq;
   record.workloads[0].containers = {{"ba9876543210", 800'000, 8'000'000}};
   rig.clock.advance(1s);
@@ -58,7 +58,7 @@ TEST_CASE("a pod is reported with what each of its containers draws, and the res
   CHECK(rig.get("pod").error().code == Errc::malformed);
 }
 
-TEST_CASE("an agent's finding is taken apart, whatever parentheses it holds") {
+TEST_CASE("an agent's finding is parsed, whatever parentheses it contains") {
   const auto lost = parse_finding("cgroup: lost: not whole (raise the limit (LimitNOFILE, ulimit -n))");
   CHECK(lost.name == "cgroup");
   CHECK(lost.state == "lost");
@@ -145,8 +145,8 @@ TEST_CASE("documents have the shapes of docs/reference/api.md") {
   CHECK(rig.get("nonsense").error().code == Errc::not_found);
 }
 
-TEST_CASE("a decision names the network that took part in it, also when another one serves since") {
-  struct Still final : models::QNetwork {
+TEST_CASE("a decision names the network that took part in it, even if another one serves now") {
+  struct ZeroNetwork final : models::QNetwork {
     void residual(const models::Observation&, std::span<float> out) const override {
       std::fill(out.begin(), out.end(), 0.0F);
     }
@@ -160,9 +160,9 @@ TEST_CASE("a decision names the network that took part in it, also when another 
   };
   rig.decider->asks().ask(ask_for("before", {"n1"}));
   CHECK(model_of("before").is_null());
-  rig.networks.set(std::make_shared<Still>(), {"abc", "promoted"});
+  rig.networks.set(std::make_shared<ZeroNetwork>(), {"abc", "promoted"});
   rig.decider->asks().ask(ask_for("first", {"n1"}));
-  rig.networks.set(std::make_shared<Still>(), {"def", ""});
+  rig.networks.set(std::make_shared<ZeroNetwork>(), {"def", ""});
   rig.decider->asks().ask(ask_for("second", {"n1"}));
   CHECK(model_of("first") == json{{"network_sha256", "abc"}, {"step", 9}, {"loaded_from", "promoted"}});
   CHECK(model_of("second") == json{{"network_sha256", "def"}, {"step", 9}, {"loaded_from", nullptr}});
@@ -177,7 +177,7 @@ TEST_CASE("a decision names the network that took part in it, also when another 
   CHECK(model_of("ruled").is_null());
 }
 
-TEST_CASE("status, the fleet and metrics count who decided as the decisions say") {
+TEST_CASE("status, fleet and metrics count decisions by what decided them") {
   LiveRig rig;
   for (int i = 0; i < 7; ++i) {
     rig.decider->asks().ask(ask_for("p" + std::to_string(i), {"n1", "n2"}));
@@ -204,7 +204,7 @@ TEST_CASE("status, the fleet and metrics count who decided as the decisions say"
   }
 }
 
-TEST_CASE("a restart reports the mean reward of outcomes that were judged by the reward in force") {
+TEST_CASE("after a restart the mean reward has only outcomes of the reward in force") {
   LiveRig before;
   for (int i = 0; i < 4; ++i) {
     before.decider->asks().ask(ask_for("p" + std::to_string(i), {"n1", "n2"}));
@@ -258,6 +258,6 @@ TEST_CASE("metrics are Prometheus text with one sample per node") {
   CHECK(text.find("wattle_controller_mode{mode=\"live\"} 1\n") != std::string::npos);
   CHECK(text.find("wattle_controller_mode{mode=\"shadow\"} 0\n") != std::string::npos);
   CHECK(text.find("wattle_controller_reward{preset=\"weighted\"} 1\n") != std::string::npos);
-  CHECK(text.find("wattle_node_") == std::string::npos);  // those names are the agents'
+  CHECK(text.find("wattle_node_") == std::string::npos);  // the agents export those names
   CHECK(text.find("wattle_controller_decisions_total{decided_by=\"network\"} 0") != std::string::npos);
 }

@@ -17,7 +17,7 @@ constexpr std::int64_t kBegan_ns = 1'800'000'000LL * 1'000'000'000;
 
 }  // namespace
 
-TEST_CASE("of every twenty blocks the share is treated, which ones follows from the seed alone") {
+TEST_CASE("the configured share of every twenty blocks is treated; which ones follows from the seed alone") {
   for (const double share : {0.05, 0.1, 0.5, 0.95}) {
     SwitchbackSchedule schedule;
     schedule.share = share;
@@ -28,7 +28,7 @@ TEST_CASE("of every twenty blocks the share is treated, which ones follows from 
       CHECK(treated == static_cast<int>(std::lround(share * kBlockGroup)));
       together += is_treated(schedule, group * kBlockGroup) ? 1 : 0;
     }
-    // The first of a group is treated about as often as any.
+    // The first block of a group is treated about as often as any other.
     CHECK(together >= 50 * share - 15);
     CHECK(together <= 50 * share + 15);
   }
@@ -39,7 +39,7 @@ TEST_CASE("of every twenty blocks the share is treated, which ones follows from 
   CHECK(differ);
 }
 
-TEST_CASE("a block's first minutes are not measured, and the wall clock says which block it is") {
+TEST_CASE("the first minutes of a block are not measured, and the wall clock determines the block") {
   SwitchbackSchedule schedule;
   schedule.began = wall_from_ns(kBegan_ns);
   CHECK(block_at(schedule, schedule.began).number == 0);
@@ -52,7 +52,7 @@ TEST_CASE("a block's first minutes are not measured, and the wall clock says whi
   CHECK(block_at(schedule, schedule.began - 1h).number == 0);  // the clock went back
 }
 
-TEST_CASE("modes are read and printed alike") {
+TEST_CASE("modes are printed as they are parsed") {
   for (const char* text : {"off", "shadow", "live", "canary:10%", "canary:95%"})
     CHECK(parse_mode(text)->text() == text);
   CHECK(parse_mode("canary")->text() == "canary:10%");
@@ -60,7 +60,7 @@ TEST_CASE("modes are read and printed alike") {
     CHECK_FALSE(parse_mode(text));
 }
 
-TEST_CASE("a spec is kept as text and read again, and what it may not be is refused") {
+TEST_CASE("a spec survives a round trip through text, and invalid specs are refused") {
   RolloutSpec spec;
   spec.mode = {Mode::canary, 0.25};
   spec.policy = "planner";
@@ -121,7 +121,7 @@ TEST_CASE("a spec is kept as text and read again, and what it may not be is refu
     CHECK_MESSAGE(!with_changes(spec, {wrong}), wrong.first, "=", wrong.second);
 }
 
-TEST_CASE("the saving is that of geometric means, and its interval holds the truth as often as it says") {
+TEST_CASE("the saving is a ratio of geometric means, and its interval covers the truth at its nominal rate") {
   std::mt19937_64 random(3);
   std::normal_distribution<double> noise(0, 0.05);
   const double truth = 0.08;
@@ -143,7 +143,7 @@ TEST_CASE("the saving is that of geometric means, and its interval holds the tru
   CHECK(held <= 0.98 * kRuns);
 }
 
-TEST_CASE("blocks that were hardly seen, hardly watched or empty are left out, and few blocks say nothing") {
+TEST_CASE("blocks with few records, little observation or no load are omitted, and few blocks give no estimate") {
   std::vector<BlockResult> blocks;
   for (std::uint64_t i = 0; i < 10; ++i) blocks.push_back({i, i < 5, 1500, 1000, 1, 6000, 6000, 1});
   CHECK(estimate_effect(blocks, 1500).ratio == doctest::Approx(0));

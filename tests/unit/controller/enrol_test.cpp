@@ -43,7 +43,7 @@ struct EnrolFixture {
     options.burst = 50;
     enrolment = std::make_unique<Enrolment>(options, std::make_unique<TokenFile>(tokens, clock), counts, clock, log);
   }
-  // A token that lives for `valid_s`.
+  // A token that is valid for `valid_s`.
   std::string token(const std::string& node, std::int64_t valid_s = 60, bool replace = false) {
     const std::string made = make_enrol_token().value();
     EnrolToken line;
@@ -68,7 +68,7 @@ struct EnrolFixture {
 
 }  // namespace
 
-TEST_CASE_FIXTURE(EnrolFixture, "a token puts its node's key on the list, and nothing else changes") {
+TEST_CASE_FIXTURE(EnrolFixture, "a token adds its node's key to the list, and changes nothing else") {
   const auto answer = ask(token("node-1"), key);
   REQUIRE(answer.status == 200);
   CHECK(json::parse(answer.body) == json{{"node", "node-1"}, {"server_keys", {server.public_key}}});
@@ -76,13 +76,13 @@ TEST_CASE_FIXTURE(EnrolFixture, "a token puts its node's key on the list, and no
   CHECK(counts.enrolled() == 1);
 }
 
-TEST_CASE_FIXTURE(EnrolFixture, "the next server key is in the answer while keys are rotated") {
+TEST_CASE_FIXTURE(EnrolFixture, "the answer has the next server key while keys are rotated") {
   const std::string next = KeyPair::generate().public_key;
   std::ofstream(dir.file("controller.key.pub")) << server.public_key << "\n" << next << "\n";
   CHECK(json::parse(ask(token("node-1"), key).body)["server_keys"] == json{server.public_key, next});
 }
 
-TEST_CASE_FIXTURE(EnrolFixture, "a token is good once, and again for the key that used it") {
+TEST_CASE_FIXTURE(EnrolFixture, "a token is valid once, and again for the key that used it") {
   const std::string one = token("node-1");
   REQUIRE(ask(one, key).status == 200);
   CHECK(ask(one, key).status == 200);
@@ -91,24 +91,24 @@ TEST_CASE_FIXTURE(EnrolFixture, "a token is good once, and again for the key tha
   CHECK(refused(EnrolRefused::used) == 1);
 }
 
-TEST_CASE_FIXTURE(EnrolFixture, "a token of any node lets in one node that has no key, by the name that it says") {
+TEST_CASE_FIXTURE(EnrolFixture, "a token for any node enrols one node that has no key, under the name in the request") {
   const std::string any = token(std::string(kAnyNode));
   CHECK(ask(any, key).status == 400);
   CHECK(ask(any, key, "no name").status == 400);
   const std::string other = KeyPair::generate().public_key;
   CHECK(ask(token("node-1"), other).status == 200);
-  CHECK(ask(any, key, "node-1").status == 409);  // whose key is another; nothing is used up by that
+  CHECK(ask(any, key, "node-1").status == 409);  // the name has another key; the token is not used up
   CHECK(json::parse(ask(any, key, "node-2").body)["node"] == "node-2");
   CHECK(ask(any, key, "node-2").status == 200);
   CHECK(ask(any, key, "node-3").status == 409);
   CHECK(ask(any, KeyPair::generate().public_key, "node-3").status == 401);
 }
 
-TEST_CASE_FIXTURE(EnrolFixture, "a name counts for a token of any node alone") {
+TEST_CASE_FIXTURE(EnrolFixture, "a name in the request counts only with a token for any node") {
   CHECK(json::parse(ask(token("node-1"), key, "node-2").body)["node"] == "node-1");
 }
 
-TEST_CASE_FIXTURE(EnrolFixture, "a crash between token and key leaves a token that is good for this key alone") {
+TEST_CASE_FIXTURE(EnrolFixture, "after a crash between token and key, the token is valid for the same key only") {
   struct Crashing final : Reviewer {
     Crashing(const std::string& path, const Clock& time, std::string list)
         : file(path, time), list_file(std::move(list)) {}
@@ -135,7 +135,7 @@ TEST_CASE_FIXTURE(EnrolFixture, "a crash between token and key leaves a token th
   CHECK(ask(any, key, "node-1").status == 200);
 }
 
-TEST_CASE_FIXTURE(EnrolFixture, "a token that is unknown, expired or taken back is good for nothing") {
+TEST_CASE_FIXTURE(EnrolFixture, "an unknown, expired or revoked token is refused") {
   CHECK(ask("wattle-enrol-none", key).status == 401);
   CHECK(refused(EnrolRefused::token) == 1);
   const std::string late = token("node-1", 60);
@@ -148,7 +148,7 @@ TEST_CASE_FIXTURE(EnrolFixture, "a token that is unknown, expired or taken back 
   CHECK(text_of(allow) == "# by hand\n");
 }
 
-TEST_CASE_FIXTURE(EnrolFixture, "a key that was revoked stays revoked, whatever token is shown") {
+TEST_CASE_FIXTURE(EnrolFixture, "a revoked key stays revoked, whatever token is used") {
   REQUIRE(ask(token("node-1"), key).status == 200);
   REQUIRE(transport::write_list(allow, transport::without_keys(text_of(allow), {key})));
   CHECK(ask(token("node-1"), key).status == 403);
@@ -157,7 +157,7 @@ TEST_CASE_FIXTURE(EnrolFixture, "a key that was revoked stays revoked, whatever 
   CHECK(AllowList::load(allow)->size() == 0);
 }
 
-TEST_CASE_FIXTURE(EnrolFixture, "a node keeps the key that it has, unless the token says that it may be replaced") {
+TEST_CASE_FIXTURE(EnrolFixture, "a node keeps its key unless the token permits a replacement") {
   REQUIRE(ask(token("node-1"), key).status == 200);
   const std::string other = KeyPair::generate().public_key;
   const auto answer = ask(token("node-1"), other);
@@ -168,7 +168,7 @@ TEST_CASE_FIXTURE(EnrolFixture, "a node keeps the key that it has, unless the to
   CHECK(text_of(allow) == "# by hand\n# revoked " + key + " agent node-1\n" + other + " agent node-1\n");
 }
 
-TEST_CASE_FIXTURE(EnrolFixture, "a key that is another's, in another role too, is not given to a second node") {
+TEST_CASE_FIXTURE(EnrolFixture, "a key that already has a name, in any role, is not given to a second node") {
   REQUIRE(transport::write_list(allow, transport::with_line("", {key, "reader", "node-1"})));
   CHECK(ask(token("node-1"), key).status == 409);
   REQUIRE(transport::write_list(allow, transport::with_line("", {key, "agent", "node-2"})));
@@ -176,7 +176,7 @@ TEST_CASE_FIXTURE(EnrolFixture, "a key that is another's, in another role too, i
   CHECK(refused(EnrolRefused::other_node) == 2);
 }
 
-TEST_CASE_FIXTURE(EnrolFixture, "an invalid request is refused, and the refusal reveals nothing of the token") {
+TEST_CASE_FIXTURE(EnrolFixture, "an invalid request is refused, and the refusal reveals nothing about the token") {
   const std::string good = token("node-1");
   http::Request request;
   for (const std::string& body :
@@ -199,7 +199,7 @@ TEST_CASE_FIXTURE(EnrolFixture, "an invalid request is refused, and the refusal 
 }
 
 TEST_CASE_FIXTURE(EnrolFixture,
-                  "a file that cannot be read or written now is reported as that, and the token stays good") {
+                  "a file that cannot be read or written is reported as such, and the token stays valid") {
   const std::string good = token("node-1");
   std::ofstream(allow) << "garbage\n";
   CHECK(ask(good, key).status == 503);
@@ -210,7 +210,7 @@ TEST_CASE_FIXTURE(EnrolFixture,
   CHECK(refused(EnrolRefused::unavailable) == 2);
 }
 
-TEST_CASE_FIXTURE(EnrolFixture, "a list that others may write is not added to, and the token stays good") {
+TEST_CASE_FIXTURE(EnrolFixture, "a list that other users may write to is not changed, and the token stays valid") {
   const std::string good = token("node-1");
   REQUIRE(::chmod(allow.c_str(), 0666) == 0);
   const http::Response answer = ask(good, key);
@@ -221,7 +221,7 @@ TEST_CASE_FIXTURE(EnrolFixture, "a list that others may write is not added to, a
   CHECK(ask(good, key).status == 200);
 }
 
-TEST_CASE_FIXTURE(EnrolFixture, "a client that asks too often is put off, and served again later") {
+TEST_CASE_FIXTURE(EnrolFixture, "a client that asks too often is refused for a while, and served again later") {
   const std::string good = token("node-1");
   for (int i = 0; i < 50; ++i) CHECK(ask("wattle-enrol-guess", key).status == 401);
   CHECK(ask(good, key).status == 429);

@@ -1,4 +1,4 @@
-// expected: how long a pod that was advised keeps its room on the node, with and without an API server.
+// expected: how long an advised pod reserves its room on the node, with and without an API server.
 #include <doctest/doctest.h>
 
 #include "tests/unit/controller/watched_rig.hpp"
@@ -12,7 +12,7 @@ namespace {
 
 struct ExpectedRig : WatchedRig {
   ExpectedRig() : WatchedRig(Mode::live) {}
-  // The node that the pod was sent to.
+  // The advised node.
   std::string ask(const std::string& uid, double hold_ms = 0) {
     wire::Ask question = ask_for(uid, {"n1", "n2"});
     question.hold_ms = hold_ms;
@@ -23,7 +23,7 @@ struct ExpectedRig : WatchedRig {
   double expected_cores() const {
     return state.node_view("n1")->in_flight_request.cpu_cores + state.node_view("n2")->in_flight_request.cpu_cores;
   }
-  // At least a second; nodes that have said nothing for long take no pods.
+  // At least a second; long-silent nodes take no pods.
   void pass(Duration time) {
     clock.advance(time - 1s);
     tick({});
@@ -37,7 +37,8 @@ struct ExpectedRig : WatchedRig {
 
 }  // namespace
 
-TEST_CASE("a pod that the API server shows unbound keeps its room until it is bound, deleted or asked for again") {
+TEST_CASE(
+    "a pod that the API server shows unbound keeps its reservation until it is bound, deleted or asked for again") {
   for (const bool shown_first : {true, false}) {
     CAPTURE(shown_first);
     ExpectedRig rig;
@@ -48,9 +49,9 @@ TEST_CASE("a pod that the API server shows unbound keeps its room until it is bo
       if (!shown_first) rig.report(WatchedRig::pod(uid, ""));
     }
     CHECK(rig.expected() == 6);
-    rig.pass(3s);  // the same question within two seconds is answered as before
+    rig.pass(3s);  // a repeated ask within two seconds gets the same answer
     to[2] = rig.ask("c");
-    CHECK(rig.expected() == 6);  // it counts once
+    CHECK(rig.expected() == 6);  // counts once
     rig.pass(36s);
     CHECK(rig.expected() == 6);
     rig.pass(30min);
@@ -71,7 +72,7 @@ TEST_CASE("a pod that the API server shows unbound keeps its room until it is bo
   }
 }
 
-TEST_CASE("without an API server a pod is expected for half a minute, and for as long as its scheduler may hold it") {
+TEST_CASE("without an API server a reservation lasts half a minute, or as long as the scheduler may hold the pod") {
   ExpectedRig rig;
   rig.ask("plain");
   rig.ask("gang", 300'000);
@@ -91,7 +92,7 @@ TEST_CASE("without an API server a pod is expected for half a minute, and for as
   CHECK(rig.expected() == 0);
 }
 
-TEST_CASE("where the API server names the node that a pod is expected on, that is where it counts") {
+TEST_CASE("if the API server nominates a node for an expected pod, the pod counts there") {
   ExpectedRig rig;
   rig.report(WatchedRig::pod("a", ""));
   const std::string advised = rig.ask("a"), other = advised == "n1" ? "n2" : "n1";
@@ -100,16 +101,16 @@ TEST_CASE("where the API server names the node that a pod is expected on, that i
   CHECK(rig.expected() == 1);
   rig.report(ExpectedRig::nominated("a", "a-node-without-an-agent"));
   CHECK(rig.state.pod("a")->in_flight_to == other);
-  // The scheduler has taken back its own choice.
+  // The scheduler withdraws its nomination.
   rig.report(WatchedRig::pod("a", ""));
   CHECK(rig.expected() == 0);
   rig.pass(3s);
-  // One that was sent there stays expected whether it is nominated or not.
+  // A pod that was advised a node stays expected, nominated or not.
   const std::string again = rig.ask("a");
   rig.report(ExpectedRig::nominated("a", again));
   rig.report(WatchedRig::pod("a", ""));
   CHECK(rig.state.pod("a")->in_flight_to == again);
-  // A pod of which nobody asked, as after a preemption.
+  // A nominated pod without an ask, as after a preemption.
   rig.report(ExpectedRig::nominated("b", "n1"));
   CHECK(rig.state.pod("b")->in_flight_to == "n1");
   rig.report(WatchedRig::pod("b", "n2"));
@@ -117,7 +118,7 @@ TEST_CASE("where the API server names the node that a pod is expected on, that i
   CHECK(rig.expected() == 1);
 }
 
-TEST_CASE("a pod that its scheduler could not place after all makes room; one of before the ask does not") {
+TEST_CASE("a pod that becomes unschedulable frees its reservation; a condition from before the ask does not count") {
   ExpectedRig rig;
   kube::Pod failed = WatchedRig::pod("a", "");
   failed.unschedulable = true;
@@ -127,7 +128,7 @@ TEST_CASE("a pod that its scheduler could not place after all makes room; one of
   CHECK(rig.expected() == 0);
   CHECK(rig.state.pods().pending() == 1);
   rig.pass(3s);
-  // Tried again: the condition is still there, and holds nothing of this try.
+  // The scheduler tries again: the old condition is still there, and does not count for this attempt.
   rig.ask("a");
   failed.labels = "changed=yes";
   rig.report(failed);
@@ -135,7 +136,7 @@ TEST_CASE("a pod that its scheduler could not place after all makes room; one of
   CHECK(rig.expected() == 1);
 }
 
-TEST_CASE("pods that no API server has and that are expected for long are bounded, the first to end go first") {
+TEST_CASE("reservations of pods unknown to the API server are bounded, and the first to expire are dropped first") {
   ClusterState state(30s);
   ManualClock clock(mono_from_ns(100 * kSecondNs));
   state.greet(hello_of("n1"));

@@ -1,4 +1,4 @@
-// What one node's agent may make of the state: work that grows with what it tells, and caps that lose no joule.
+// One agent's effect on the state: work is bounded by what the agent reports, and folded workloads lose no energy.
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
@@ -37,7 +37,7 @@ std::uint64_t joules_of(const Record& record) {
       [](std::uint64_t sum, const WorkloadValues& values) { return sum + values.energy_uj.value_or(0); });
 }
 
-// Steps that it takes to show so many new pods.
+// Steps of applying a record with so many new pods.
 std::uint64_t steps_for(std::size_t pods) {
   ClusterState state(30s);
   state.greet(hello_of("n1"));
@@ -56,7 +56,7 @@ TEST_CASE("binding a pod looks at that pod, not at all pods of its node") {
   CHECK(many <= 2000 * 8);
 }
 
-TEST_CASE("an interval of many parts is looked through once, not once for each part") {
+TEST_CASE("an interval of many parts is scanned once, not once per part") {
   ClusterState state(30s);
   state.greet(hello_of("n1"));
   constexpr std::size_t kParts = 100;
@@ -72,7 +72,7 @@ TEST_CASE("an interval of many parts is looked through once, not once for each p
   CHECK(state.steps() <= 20 * kParts * 10);
 }
 
-TEST_CASE("sums of a node's pods are those of its pods, whatever came and went, to the last bit") {
+TEST_CASE("sums of a node's pods equal the sums over its pods to the last bit, whatever starts and ends") {
   CHECK(rc::check("sums", [] {
     ClusterState state(30s);
     state.greet(hello_of("n1"));
@@ -133,7 +133,7 @@ TEST_CASE("sums of a node's pods are those of its pods, whatever came and went, 
   }));
 }
 
-TEST_CASE("workloads beyond a node's share become one, and no microjoule is lost") {
+TEST_CASE("workloads above a node's share are folded into one, and no microjoule is lost") {
   ClusterState state(30s);
   state.greet(hello_of("n1"));
   Record record = record_of(1, 0, 10'000);
@@ -145,7 +145,7 @@ TEST_CASE("workloads beyond a node's share become one, and no microjoule is lost
   CHECK(joules_of(record) == before);
   state.apply("n1", record, fair_at_s(1));
   CHECK(state.node("n1")->workloads.size() == kMaxWorkloads);
-  // The same again: who has a place keeps it.
+  // The same record again: workloads that have a place keep it.
   Record again = record_of(2, 0, 10'000);
   CHECK(state.fold("n1", again, fair_at_s(2)) == 10'000 - (kMaxWorkloads - 1));
   CHECK(again.workloads.front().name == "pod-0");
@@ -153,7 +153,7 @@ TEST_CASE("workloads beyond a node's share become one, and no microjoule is lost
   CHECK(state.node("n1")->workloads.size() == kMaxWorkloads);
 }
 
-TEST_CASE("names that come and go without end are folded too: each would stay in the ledger") {
+TEST_CASE("an endless sequence of new names is folded too, because each would stay in the ledger") {
   ClusterState state(30s);
   state.greet(hello_of("n1"));
   std::set<std::string> names;
@@ -173,7 +173,7 @@ TEST_CASE("names that come and go without end are folded too: each would stay in
   CHECK(names.size() >= kMaxWorkloads);
 }
 
-TEST_CASE("containers that come and go without end are left to their pod: each would stay in the ledger") {
+TEST_CASE("an endless sequence of new containers is counted in their pod, because each would stay in the ledger") {
   ClusterState state(30s);
   state.greet(hello_of("n1"));
   std::set<std::string> ids;
@@ -200,7 +200,7 @@ TEST_CASE("containers that come and go without end are left to their pod: each w
   CHECK(*pod.energy_j == doctest::Approx(static_cast<double>(pod_uj) * 1e-6));
 }
 
-TEST_CASE("a node as others are is not folded, over a day of pods that come and go") {
+TEST_CASE("an ordinary node is not folded over a day of pods that start and end") {
   ClusterState state(30s);
   state.greet(hello_of("n1"));
   std::uint64_t seq = 0;
@@ -211,7 +211,7 @@ TEST_CASE("a node as others are is not folded, over a day of pods that come and 
   }
 }
 
-TEST_CASE("records of an hour ago that name what has gone since are not folded") {
+TEST_CASE("records from an hour ago that name workloads that ended since are not folded") {
   ClusterState state(30s);
   state.greet(hello_of("n1"));
   Record now = record_of(4000, 0, 10);
@@ -223,17 +223,17 @@ TEST_CASE("records of an hour ago that name what has gone since are not folded")
   }
 }
 
-TEST_CASE("the thousandth pod that an agent reports is bound, the one beyond the node's share is not") {
+TEST_CASE("the thousandth pod that an agent reports is bound, but not the first one above the node's share") {
   DeciderRig rig(ModeSetting{Mode::live});
   rig.begin();
   for (std::size_t i = 0; i < kMaxPods + 5; ++i)
     rig.decider->placements().placed("pod-" + std::to_string(i), "n1", false);
   CHECK(rig.state.node("n1")->pods.size() == kMaxPods);
-  CHECK(rig.decider->placements().bound("pod-x", "n1", true));  // an API server is believed
+  CHECK(rig.decider->placements().bound("pod-x", "n1", true));  // the API server is trusted
   CHECK(rig.decider->placements().placed("pod-y", "n2", false));
 }
 
-TEST_CASE("pods that were asked for and never came are kept up to a number, the newest") {
+TEST_CASE("the number of asked pods that never appeared is bounded, and the newest are kept") {
   ClusterState state(30s);
   for (std::size_t i = 0; i < kMaxAsked + 10; ++i)
     state.pods().ask(spec("p" + std::to_string(i), 1), i, false, fair_at_s(static_cast<std::int64_t>(i / 100)));
@@ -242,7 +242,7 @@ TEST_CASE("pods that were asked for and never came are kept up to a number, the 
   CHECK(state.pod("p" + std::to_string(kMaxAsked)) != nullptr);
 }
 
-TEST_CASE("outcomes of many pods of one node are joined in one look at the record") {
+TEST_CASE("outcomes of many pods of one node are collected in one scan of the record") {
   DeciderRig rig(ModeSetting{Mode::live});
   rig.begin();
   std::vector<std::string> uids;

@@ -23,8 +23,8 @@ class FakePower final : public NodePower {
     PowerState state = PowerState::on;
     Capabilities able{.depths = {Depth::off}, .can_wake = true, .can_observe = true, .wake_s = 152.0, .asleep_w = 9.75};
     double on_w = 95;
-    bool deaf = false;  // accepts orders and does nothing
-    bool mute = false;  // is observed as unknown
+    bool ignores_orders = false;  // accepts orders and does nothing
+    bool unobservable = false;    // is observed as unknown
     std::size_t probes = 0;
     std::deque<Error> failures = {};
     std::vector<std::uint64_t> slept = {}, woken = {};  // operations that changed the state
@@ -45,7 +45,7 @@ class FakePower final : public NodePower {
   void fail_next(const std::string& name, Error error) {
     change(name, [&](Machine& machine) { machine.failures.push_back(std::move(error)); });
   }
-  // Probes wait until they are let go.
+  // Probes block until they are released.
   void hold_probes(bool held) {
     const std::lock_guard lock(mutex_);
     held_ = held;
@@ -81,7 +81,7 @@ class FakePower final : public NodePower {
   Result<Observation> observe(const Node& node, std::chrono::milliseconds) override {
     const std::lock_guard lock(mutex_);
     WATTLE_TRY(Machine* const machine, reach(node));
-    if (machine->mute) return Observation{};
+    if (machine->unobservable) return Observation{};
     return Observation{machine->state, machine->state == PowerState::on ? machine->on_w : machine->able.asleep_w};
   }
 
@@ -96,7 +96,7 @@ class FakePower final : public NodePower {
     return tl::unexpected<Error>(std::move(error));
   }
   static void turn(Machine& machine, PowerState to, std::vector<std::uint64_t>& done, const Operation& operation) {
-    if (machine.deaf || machine.state == to) return;
+    if (machine.ignores_orders || machine.state == to) return;
     machine.state = to;
     done.push_back(operation.number);
   }

@@ -18,7 +18,7 @@ std::array<float, FleetHistory::kValues.size()> row_of(float measured_w) {
   return row;
 }
 
-// A sample each 5 s.
+// One sample per 5 s.
 FleetHistory history_of(std::int64_t seconds) {
   FleetHistory history;
   for (std::int64_t at_s = 0; at_s < seconds; at_s += 5)
@@ -28,7 +28,7 @@ FleetHistory history_of(std::int64_t seconds) {
 
 }  // namespace
 
-TEST_CASE("an answer comes from the finest tier with everything that is known, in at most 400 points") {
+TEST_CASE("an answer has the finest tier that covers all known samples, in at most 400 points") {
   const FleetHistory minute = history_of(60);
   CHECK(minute.range(kBegin_s + 60 - 7 * 86'400, kBegin_s + 60).step_s == 5);
   const FleetHistory day = history_of(86'400);
@@ -42,7 +42,7 @@ TEST_CASE("an answer comes from the finest tier with everything that is known, i
     CHECK(points(span_s, now_s).points <= FleetHistory::kMostPoints + 1);
 }
 
-TEST_CASE("a coarse slot is the mean of its samples, and a tier holds no more than its capacity") {
+TEST_CASE("a coarse slot is the mean of its samples, and a tier holds at most its capacity") {
   const FleetHistory history = history_of(3 * 3600);
   const auto minutes = history.range(kBegin_s, kBegin_s + 3 * 3600);
   REQUIRE(minutes.tier->step_s == 60);
@@ -53,14 +53,14 @@ TEST_CASE("a coarse slot is the mean of its samples, and a tier holds no more th
   CHECK(history.range(kBegin_s + 3 * 3600 - 60, kBegin_s + 3 * 3600).tier->slots.size() == 720);
 }
 
-TEST_CASE("a clock that is set back replaces what was recorded after that time") {
+TEST_CASE("after the clock is set back, new samples replace those recorded after that time") {
   FleetHistory history = history_of(600);
   history.add(kBegin_s + 100, row_of(1), {});
   const auto range = history.range(kBegin_s, kBegin_s + 600);
   CHECK(range.tier->slots.back().number * 5 == kBegin_s + 95);
 }
 
-TEST_CASE("a new node takes the column of a node that is gone, without its past; a large fleet has no columns") {
+TEST_CASE("a new node takes the column of a removed node without its history; a large fleet has no columns") {
   FleetHistory history;
   std::vector<std::pair<std::string, std::size_t>> nodes;
   for (std::size_t i = 0; i < FleetHistory::kMostNodes; ++i) nodes.emplace_back("n" + std::to_string(i), i);
@@ -100,7 +100,7 @@ TEST_CASE("a saved history is restored with its nodes and marks; damaged bytes c
   damaged[damaged.size() / 2] = static_cast<char>(damaged[damaged.size() / 2] ^ 1);
   CHECK_FALSE(again.restore(damaged));
   CHECK(again.marks().size() == FleetHistory::kMostMarks);
-  // What follows a restart continues the same slots.
+  // Samples after a restart continue the same slots.
   again.add(kBegin_s + 7260, row_of(5), {});
   again.add(kBegin_s + 7320, row_of(5), {});
   CHECK(again.range(kBegin_s, kBegin_s + 7320).tier->slots.back().values[0] == 5);

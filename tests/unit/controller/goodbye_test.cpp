@@ -1,4 +1,4 @@
-// Sleep orders and goodbyes over the sessions of the agents.
+// Sleep orders and goodbyes in the sessions of agents.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -38,7 +38,7 @@ struct GoodbyeRig {
                                  Role role = Role::agent) {
     return telemetry.receive({"route of " + node, {role, node}, wire::encode(message)});
   }
-  // What the controller logs when the agent of n1 is silent from now on.
+  // Log of the controller if the agent of n1 is silent from now on.
   std::string silence() {
     const auto lines = wattle::test::lines_of([&] {
       clock.advance(std::chrono::seconds(6));
@@ -54,7 +54,7 @@ wire::SleepOrder sleep_order_of(std::uint64_t operation, bool granted) {
 
 }  // namespace
 
-TEST_CASE("a sleep order goes to the session of its node, and to no other") {
+TEST_CASE("a sleep order goes only to the session of its node") {
   GoodbyeRig rig;
   rig.say(hello_of("n1"));
   rig.say(hello_of("n2"), "n2");
@@ -67,7 +67,7 @@ TEST_CASE("a sleep order goes to the session of its node, and to no other") {
   CHECK(order->wake_after_s == 600);
 }
 
-TEST_CASE("a node without a session, and an agent of an older wire version, take no order; the error names the fix") {
+TEST_CASE("a node without a session or with an agent of an older wire version gets no order; the error names the fix") {
   GoodbyeRig rig;
   const auto none = rig.telemetry.order("n1", sleep_order_of(7, false));
   REQUIRE_FALSE(none);
@@ -83,7 +83,7 @@ TEST_CASE("a node without a session, and an agent of an older wire version, take
   CHECK(refused.error().fix.find("upgrade") != std::string::npos);
 }
 
-TEST_CASE("a goodbye is passed on with the node of the sender's key; without a Hello it is refused") {
+TEST_CASE("a goodbye is forwarded with the node of the sender's key, and refused before a Hello") {
   GoodbyeRig rig;
   CHECK(std::holds_alternative<wire::Refusal>(rig.say(wire::Goodbye{7, {}}).front()));
   rig.say(hello_of("n1"));
@@ -96,7 +96,7 @@ TEST_CASE("a goodbye is passed on with the node of the sender's key; without a H
   CHECK(rig.sink.goodbyes[1].second.refused == "an inhibitor is held");
 }
 
-TEST_CASE("a goodbye whose reason is too long ends the session") {
+TEST_CASE("a goodbye with a reason that is too long ends the session") {
   GoodbyeRig rig;
   rig.say(hello_of("n1"));
   CHECK(rig.say(wire::Goodbye{7, std::string(wire::Goodbye::kMaxRefusedBytes, 'x')}).empty());
@@ -106,13 +106,13 @@ TEST_CASE("a goodbye whose reason is too long ends the session") {
   CHECK(rig.sink.goodbyes.size() == 1);
 }
 
-TEST_CASE("no peer may send a sleep order to the controller") {
+TEST_CASE("the controller refuses a sleep order from any peer") {
   GoodbyeRig rig;
   rig.say(hello_of("n1"));
   CHECK(std::holds_alternative<wire::Refusal>(rig.say(sleep_order_of(7, true)).front()));
 }
 
-TEST_CASE("the end of a session is a node that sleeps only after a goodbye or a grant that the agent followed") {
+TEST_CASE("the end of a session means sleep only after a goodbye or a grant that the agent acted on") {
   GoodbyeRig rig;
   const auto begin = [&](bool granted) {
     rig.say(hello_of("n1"));
@@ -127,7 +127,7 @@ TEST_CASE("the end of a session is a node that sleeps only after a goodbye or a 
   CHECK(rig.silence().find("agent.asleep") != std::string::npos);
   begin(false);
   rig.say(wire::Goodbye{7, {}});
-  REQUIRE(rig.telemetry.order("n1", {7, "awake", false, false, 0}));  // called off
+  REQUIRE(rig.telemetry.order("n1", {7, "awake", false, false, 0}));  // cancelled
   CHECK(rig.silence().find("agent.silent") != std::string::npos);
   begin(true);
   rig.say(wire::Goodbye{7, "the node did not sleep"});

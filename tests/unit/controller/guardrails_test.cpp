@@ -1,6 +1,6 @@
-// Ablations of the mechanisms that decide whether a network may act: each injects a fault, over seeds that were not used
-// to choose a limit, and counts what happens with and without the mechanism. lab/docs/learning.md has the figures. The
-// first cases show that verdicts are in force before the next ask.
+// Ablations of the mechanisms that decide whether a network may act. Each injects a fault, over seeds that were not
+// used to choose a limit, and counts the outcomes with and without the mechanism. lab/docs/learning.md has the figures.
+// The first cases show that verdicts apply before the next ask.
 #include "controller/guardrails.hpp"
 
 #include <doctest/doctest.h>
@@ -29,7 +29,7 @@ double drawn_normal(std::mt19937_64& random, double mean = 0, double deviation =
   return std::normal_distribution<double>(mean, deviation)(random);
 }
 
-// Keeps what is posted to the trainer.
+// Keeps the news that is posted to the trainer.
 struct PostedNews final : Learning {
   std::vector<LearningNews> posted;
   void post(LearningNews news) override { posted.push_back(std::move(news)); }
@@ -81,7 +81,7 @@ struct GuardRig {
   bool acting() const { return acts(rollout->arm().arm); }
 };
 
-TEST_CASE("an order is in force for the decisions when it returns, and the trainer gets another reward only") {
+TEST_CASE("an order is in force for decisions when it returns; the trainer gets only a change of reward") {
   VerdictRig rig;
   REQUIRE(rig.guardrails.order("policy-set", {{"mode", "shadow"}}, "operator/ann"));
   CHECK(rig.decider->spec().mode == ModeSetting(Mode::shadow));
@@ -92,7 +92,7 @@ TEST_CASE("an order is in force for the decisions when it returns, and the train
   CHECK_FALSE(rig.guardrails.order("policy-dance", {}, "operator/ann"));
 }
 
-TEST_CASE("an invalid output makes its own answer neutral and is reported as the mode of that answer") {
+TEST_CASE("an invalid output makes its own answer neutral and is reported with the mode of that answer") {
   VerdictRig rig;
   class Invalid final : public models::QNetwork {
    public:
@@ -109,7 +109,7 @@ TEST_CASE("an invalid output makes its own answer neutral and is reported as the
   CHECK(rig.rollout.figures().rollbacks == 1);
 }
 
-TEST_CASE("rewards wait until they are drained, and a rollback that follows is in force then") {
+TEST_CASE("rewards wait until they are drained, and a resulting rollback is then in force") {
   VerdictRig rig;
   std::mt19937_64 random(17);
   for (int i = 0; i < 600; ++i) rig.rollout.judged({Arm::shadow, true}, drawn_normal(random));
@@ -160,7 +160,7 @@ TEST_CASE("ablation: regression monitor") {
     worse += bad;
     alarms += acted(0) < 2000 ? 1 : 0;
   }
-  MESSAGE("of 2000 placements that are worse by a deviation, acted: ", worse / kAblations,
+  MESSAGE("acted, of 2000 placements that are worse by a standard deviation: ", worse / kAblations,
           " with, 2000 without; false alarms in ", kAblations, " runs: ", alarms);
   CHECK(alarms == 0);
 }
@@ -219,7 +219,7 @@ TEST_CASE("ablation: measured effect of a canary") {
   CHECK(better >= 8);
 }
 
-// A teacher has a tenth of its requests late in a quarter of its minutes; half of a student's periods are throttled.
+// A tenth of the teacher's requests are late in a quarter of its minutes; half of a student's periods are throttled.
 TEST_CASE("ablation: trials of provisioning") {
   int teacher = 0, student = 0;
   for (std::uint64_t seed = kAblationSeed; seed < kAblationSeed + kAblations; ++seed) {

@@ -1,4 +1,4 @@
-// helpers: records and greetings that the controller's tests share.
+// helpers: records and Hello messages that the controller's tests share.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@ inline Record record_at(std::uint64_t seq, std::uint64_t incarnation = 1) {
   return record;
 }
 
-// Likewise of a node of that name: a watt more for each step of its number, since of equal nodes none is advised.
+// The same for a named node: one watt more for each step of its number, because equal nodes get no advice.
 inline Record record_of(const std::string& node, std::uint64_t seq, std::uint64_t incarnation = 1) {
   Record record = record_at(seq, incarnation);
   *record.node.energy_uj +=

@@ -1,4 +1,5 @@
-// Which candidate serves: the floor until measured evidence says otherwise, in every mode, over restarts and new networks.
+// Which candidate serves: the floor until measured evidence favours another, in every mode, over restarts and new
+// networks.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -58,7 +59,7 @@ struct CandidateRig : DeciderRig {
       if (each.name == kCandidatesRow) return std::move(each.text);
     return {};
   }
-  // What is kept once a network is in use.
+  // The rows that are kept once a network is in use.
   std::string row_with(Candidate in_use) const {
     CandidatesState kept = *parse_candidates(row());
     kept.state.arms.serving = static_cast<std::size_t>(in_use);
@@ -70,7 +71,7 @@ struct CandidateRig : DeciderRig {
 
 }  // namespace
 
-TEST_CASE("the floor serves until measured blocks show that another candidate costs less, in every mode that decides") {
+TEST_CASE("the floor serves until measured blocks show that another candidate costs less, in every deciding mode") {
   for (const Mode mode : {Mode::shadow, Mode::live}) {
     CandidateRig rig(mode);
     CHECK(rig.decider->engine().trials().active() == (mode == Mode::live));
@@ -99,7 +100,7 @@ TEST_CASE("a what-if under another reward is ranked by that reward, not by the f
   CHECK(decided_by() != "rule");
 }
 
-TEST_CASE("a network serves without a trial where candidates are not measured, and under a reward without energy") {
+TEST_CASE("a network serves without a trial if candidates are not measured, or under a reward without energy") {
   CandidateRig rig(Mode::shadow, false);
   CHECK_FALSE(rig.decider->engine().gated());
   CHECK(rig.decider->networks().in_use().version.sha256 == "trusted");
@@ -115,7 +116,7 @@ TEST_CASE("a network serves without a trial where candidates are not measured, a
   CHECK(measured.decider->engine().gated_why().empty());
 }
 
-TEST_CASE("evidence outlives a restart and a change of mode, but not another network or another reward") {
+TEST_CASE("evidence survives a restart and a change of mode, but not another network or another reward") {
   CandidateRig rig(Mode::shadow);
   const std::string kept = rig.row_with(Candidate::baseline);
   const std::uint64_t edition = rig.decider->edition();
@@ -128,7 +129,7 @@ TEST_CASE("evidence outlives a restart and a change of mode, but not another net
   live.mode = Mode::live;
   rig.decider->take(live);
   CHECK(rig.decider->engine().trials().in_use() == Candidate::baseline);
-  // The restart goes on from a checkpoint of its own.
+  // The restarted process resumes from its own checkpoint.
   rig.networks.trust(rig.network, {"trusted", "0000000007"});
   rig.emplace();
   REQUIRE(rig.restore(kept));
@@ -145,7 +146,7 @@ TEST_CASE("evidence outlives a restart and a change of mode, but not another net
   CHECK(rig.decider->engine().gated());
 }
 
-TEST_CASE("evidence that is cut off or impossible is refused, and changes nothing") {
+TEST_CASE("truncated or impossible evidence is refused, and changes nothing") {
   CandidateRig rig(Mode::shadow);
   const std::string kept = rig.row_with(Candidate::baseline);
   for (std::size_t length = 0; length + 2 < kept.size(); ++length) {
@@ -159,7 +160,7 @@ TEST_CASE("evidence that is cut off or impossible is refused, and changes nothin
   CHECK(rig.decider->engine().gated());
 }
 
-TEST_CASE("a candidate's sentence has its measured difference") {
+TEST_CASE("a candidate's description has its measured difference") {
   Contender planner{"the policy planner", true, {}, {}, stats::NetworkState::in_use, {}};
   planner.measured = MeasuredDifference{"node-order", -0.031, -0.044, -0.018, 22, {}};
   CHECK(contender_text(planner) ==

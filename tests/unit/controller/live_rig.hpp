@@ -1,4 +1,4 @@
-// live_rig: the parts of a controller with two nodes, and the documents that are made of them.
+// live_rig: the parts of a controller with two nodes, and the documents that are built from them.
 #pragma once
 
 #include "tests/unit/controller/parts_rig.hpp"

@@ -1,4 +1,4 @@
-// A fake network stands behind the seam: these run without libtorch.
+// The margin teacher with a fake network behind the interface. These cases run without libtorch.
 #include "controller/provision/margin_teacher.hpp"
 
 #include <doctest/doctest.h>
@@ -75,7 +75,7 @@ struct Rig {
     learner = std::move(*made);
     teacher.emplace(mode, 1, learner.get(), clock, reward);
   }
-  // One minute of a service that answers 100 requests a second, as the rule or the told step has it.
+  // One minute of a service that answers 100 requests a second, with the rule's or the teacher's step.
   void minute(const std::string& node = "n1", const std::string& name = "a.service", std::uint64_t late = 0) {
     clock.advance(std::chrono::seconds(60));
     LimitMinute& reported = last[node + name];
@@ -111,15 +111,13 @@ struct Rig {
   std::unique_ptr<MarginLearner> learner;
   std::optional<MarginTeacher> teacher;
   std::map<std::string, LimitMinute> last;
-  bool memory = false, limited = true;  // as the node has it
+  bool memory = false, limited = true;  // as the node reports it
   ReplicaPlace replicas;
 };
 
 }  // namespace
 
-TEST_CASE(
-    "replicas that somebody changed by one are the minute's action where the teacher could choose them, and none "
-    "else") {
+TEST_CASE("a manual change of replicas by one counts as the minute's action if the teacher could choose it") {
   for (const bool may : {true, false}) {
     const wattle::test::TempDir dir;
     Rig rig(TeacherMode::shadow, dir.path(), 40);
@@ -140,10 +138,10 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("in mode shadow the teacher says what it would do, learns from what the rule did, and steers no service") {
+TEST_CASE("in mode shadow the teacher logs its choice, learns from the rule's choice, and steers no service") {
   const wattle::test::TempDir dir;
   Rig rig(TeacherMode::shadow, dir.path());
-  CHECK(rig.made_trainers == 0);  // nobody has told of a service
+  CHECK(rig.made_trainers == 0);  // no service is reported yet
   for (int i = 0; i < 200; ++i) {
     rig.minute();
     CHECK(rig.teacher->margins("n1").empty());
@@ -154,7 +152,7 @@ TEST_CASE("in mode shadow the teacher says what it would do, learns from what th
   CHECK(rig.service().gain >= 0);
   CHECK(rig.learner->figures().steps > 50);
   CHECK(rig.learner->network());
-  // The rule went down, a little each minute, until it stood at its least margin.
+  // The rule lowered the margin a little each minute to its minimum.
   std::size_t down = 0, kept = 0;
   for (const models::Transition& each : rig.taught.seen) {
     down += each.action == models::provision::action_of(models::provision::Lever::cpu, -1);
@@ -168,7 +166,7 @@ TEST_CASE("in mode shadow the teacher says what it would do, learns from what th
   CHECK(down + kept == rig.taught.seen.size());
 }
 
-TEST_CASE("an untrained teacher goes where the rule goes") {
+TEST_CASE("an untrained teacher chooses as the rule does") {
   const wattle::test::TempDir dir;
   Rig rig(TeacherMode::shadow, dir.path(), 100'000);
   for (int i = 0; i < 60; ++i) rig.minute();
@@ -176,8 +174,7 @@ TEST_CASE("an untrained teacher goes where the rule goes") {
   CHECK(rig.service().gain == 0);
 }
 
-TEST_CASE(
-    "in mode canary it has its blocks, once there is a network, and each step is a rung for the minute that ended") {
+TEST_CASE("in mode canary the teacher has its blocks once there is a network; a step moves one rung per ended minute") {
   const wattle::test::TempDir dir;
   Rig rig(TeacherMode::canary, dir.path());
   std::size_t steered = 0;
@@ -185,7 +182,7 @@ TEST_CASE(
     rig.minute();
     steered += !rig.teacher->margins("n1").empty();
   }
-  CHECK(steered == 0);  // nothing is learned yet
+  CHECK(steered == 0);  // no step is learned yet
   for (int i = 0; i < 600; ++i) {
     rig.minute();
     const auto steps = rig.teacher->margins("n1");
@@ -203,9 +200,7 @@ TEST_CASE(
   CHECK(rig.teacher->trial().test().blocks() > 10);
 }
 
-TEST_CASE(
-    "where a node limits memory it is among the actions, a rung at a time and within bounds, and costs what was "
-    "granted") {
+TEST_CASE("if a node limits memory, actions change it one rung at a time within bounds, and cost the granted memory") {
   const wattle::test::TempDir dir;
   Rig rig(TeacherMode::canary, dir.path());
   rig.memory = true;
@@ -221,14 +216,14 @@ TEST_CASE(
     const auto bounds = models::provision::bounds_of(true, 1, std::nullopt);
     CHECK(wanted ==
           doctest::Approx(models::provision::memory_within_a_rung(wanted, *minute.memory_margin_ratio, bounds)));
-    // One of the two at most.
+    // At most one of the two.
     if (wanted != doctest::Approx(*minute.memory_margin_ratio))
       CHECK(steps.at("a.service").margin_ratio == doctest::Approx(minute.margin_ratio));
     moved += std::abs(wanted - last) > 1e-6;
     last = wanted;
   }
   CHECK(moved > 5);
-  // 0.3 W a GiB, beside 4 W for each of half a core.
+  // 0.3 W per GiB, and 4 W for each half core.
   CHECK(rig.service().cost > 1.15);
   bool up = false, down = false;
   for (const models::Transition& each : rig.taught.seen) {
@@ -241,7 +236,7 @@ TEST_CASE(
   CHECK(down);
 }
 
-TEST_CASE("where memory is not limited its actions are masked, and no step has it") {
+TEST_CASE("if memory is not limited its actions are masked, and no step has one") {
   for (const bool reported : {false, true}) {
     const wattle::test::TempDir dir;
     Rig rig(TeacherMode::canary, dir.path());
@@ -259,7 +254,7 @@ TEST_CASE("where memory is not limited its actions are masked, and no step has i
   }
 }
 
-TEST_CASE("a step ends with the minute that it is for") {
+TEST_CASE("a step expires with its minute") {
   const wattle::test::TempDir dir;
   Rig rig(TeacherMode::canary, dir.path());
   while (rig.teacher->margins("n1").empty()) rig.minute();
@@ -267,7 +262,7 @@ TEST_CASE("a step ends with the minute that it is for") {
   CHECK(rig.teacher->margins("n1").empty());
 }
 
-TEST_CASE("who has no latency that is known is left to the rule, and not learned from") {
+TEST_CASE("a service without a known latency is left to the rule, and not learned from") {
   const wattle::test::TempDir dir;
   Rig rig(TeacherMode::canary, dir.path());
   for (int i = 0; i < 200; ++i) {
@@ -287,7 +282,7 @@ TEST_CASE("who has no latency that is known is left to the rule, and not learned
   CHECK(rig.made_trainers == 0);
 }
 
-TEST_CASE("minutes that are reported again change nothing, and a gap ends what is learned from at once") {
+TEST_CASE("repeated reports of minutes change nothing, and a gap ends a transition at once") {
   const wattle::test::TempDir dir;
   Rig rig(TeacherMode::shadow, dir.path());
   for (int i = 0; i < 20; ++i) rig.minute();
@@ -298,10 +293,10 @@ TEST_CASE("minutes that are reported again change nothing, and a gap ends what i
   CHECK(rig.learner->figures().replay == 0);
   rig.last.at("n1a.service").number += 5;
   rig.minute();
-  CHECK(rig.learner->figures().replay == 19);  // all but the last, of which nobody knows what it became
+  CHECK(rig.learner->figures().replay == 19);  // all but the last, which has no next state yet
 }
 
-TEST_CASE("network, minutes and verdict go on after a restart") {
+TEST_CASE("network, minutes and verdict continue after a restart") {
   const wattle::test::TempDir dir;
   std::uint64_t steps = 0, blocks = 0;
   {
@@ -321,9 +316,10 @@ TEST_CASE("network, minutes and verdict go on after a restart") {
   CHECK(rig.teacher->trial().test().blocks() == blocks);
 }
 
-TEST_CASE("by DRPC's reward it learns in a folder of its own, of use and not of how many requests are late") {
+TEST_CASE(
+    "under DRPC's reward the teacher learns in its own folder, from usage instead of the share of late requests") {
   const wattle::test::TempDir dir;
-  // Between the best and the worst that it is taught, where one minute of five has late requests.
+  // Difference between the best and the worst learned reward if one minute of five has late requests.
   const auto spread_by = [&](TeacherReward reward) {
     Rig rig(TeacherMode::shadow, dir.path(), 60, reward);
     for (int i = 0; i < 150; ++i) rig.minute("n1", "a.service", i % 5 == 0 ? 400 : 0);
@@ -342,7 +338,7 @@ TEST_CASE("by DRPC's reward it learns in a folder of its own, of use and not of 
   CHECK(Rig(TeacherMode::shadow, dir.path(), 60, TeacherReward::drpc).taught.restored > 0);
 }
 
-TEST_CASE("a rollback is kept at once, and another mode ends it") {
+TEST_CASE("a rollback is stored at once, and another mode ends it") {
   const wattle::test::TempDir dir;
   {
     Rig rig(TeacherMode::canary, dir.path());
@@ -350,7 +346,7 @@ TEST_CASE("a rollback is kept at once, and another mode ends it") {
       rig.minute("n1", "a.service", rig.teacher->margins("n1").empty() ? 0 : 400);
     REQUIRE(rig.teacher->trial().rolled_back());
     CHECK(rig.teacher->margins("n1").empty());
-  }  // as if killed: nothing is saved at the end of one without a thread
+  }  // as if killed: a learner without a thread saves nothing at its end
   {
     const Rig rig(TeacherMode::canary, dir.path());
     CHECK(rig.teacher->trial().rolled_back());
@@ -364,7 +360,7 @@ TEST_CASE("a rollback is kept at once, and another mode ends it") {
   CHECK_FALSE(rig.teacher->trial().rolled_back());
 }
 
-TEST_CASE("a service that is not reported is forgotten") {
+TEST_CASE("a service that is no longer reported is dropped") {
   const wattle::test::TempDir dir;
   Rig rig(TeacherMode::shadow, dir.path());
   rig.minute("n1", "a.service");
@@ -375,7 +371,7 @@ TEST_CASE("a service that is not reported is forgotten") {
 
 namespace {
 
-// A minute of a service whose node knows nothing of its requests.
+// A minute of a service whose node does not know its requests.
 void unreported_minute(Rig& rig, const Traffic& traffic) {
   rig.clock.advance(std::chrono::seconds(60));
   LimitMinute& minute = rig.last["n1a.service"];
@@ -389,8 +385,7 @@ void unreported_minute(Rig& rig, const Traffic& traffic) {
 
 }  // namespace
 
-TEST_CASE(
-    "requests that a node does not know may come from another source: the teacher learns from them, and says so") {
+TEST_CASE("the teacher learns from requests of another source if the node knows none, and reports the source") {
   const wattle::test::TempDir dir;
   Rig rig(TeacherMode::shadow, dir.path());
   for (int i = 0; i < 100; ++i) unreported_minute(rig, {100.0, 0.02, 1.5});
@@ -409,7 +404,7 @@ TEST_CASE(
   CHECK(rig.learner->figures().steps > 0);
 }
 
-TEST_CASE("a rate without a latency is forecast, and the rule serves; what the node knows goes first") {
+TEST_CASE("a rate without a latency is forecast and the rule serves; the node's own data has precedence") {
   const wattle::test::TempDir dir;
   Rig rig(TeacherMode::canary, dir.path());
   for (int i = 0; i < 100; ++i) unreported_minute(rig, {50.0, {}, {}});
@@ -430,9 +425,8 @@ TEST_CASE("a rate without a latency is forecast, and the rule serves; what the n
   CHECK(rig.service().rate_rps == 10);
 }
 
-TEST_CASE(
-    "a learner whose steps take long reports each at once, and does not take all minutes that wait before it ends") {
-  // A step takes as long as the test lets it.
+TEST_CASE("a learner with slow steps reports each at once, and stops before it has processed all pending minutes") {
+  // A step lasts as long as the test blocks it.
   struct Gate {
     std::atomic<std::uint64_t> allowed = 0, begun = 0;
   } gate;
@@ -479,6 +473,6 @@ TEST_CASE(
   REQUIRE(tests::wait_until([&] { return gate.begun == 4; }));
   CHECK((*learner)->figures().steps == 3);
   gate.allowed = kMinutes;
-  learner->reset();  // else it would take all that wait, a millisecond each
+  learner->reset();  // otherwise it would process all pending minutes, a millisecond each
   CHECK(gate.begun < kMinutes);
 }

@@ -12,7 +12,7 @@ struct Played {
   std::size_t teacher = 0, rule = 0, changes = 0;
 };
 
-// Minutes of one service: what each side costs beyond need, and the share of requests that are late in the teacher's.
+// Minutes of one service: the excess cost of each side, and the share of late requests in the teacher's minutes.
 Played play(MarginTrial& trial, std::size_t minutes, double rule_waste, double teacher_waste, double teacher_late = 0,
             const std::string& service = "n/a.service") {
   std::mt19937_64 random(5);
@@ -31,7 +31,7 @@ Played play(MarginTrial& trial, std::size_t minutes, double rule_waste, double t
 
 }  // namespace
 
-TEST_CASE("in modes off and shadow no minute is the teacher's") {
+TEST_CASE("in modes off and shadow the teacher steers no minute") {
   for (const TeacherMode mode : {TeacherMode::off, TeacherMode::shadow}) {
     MarginTrial trial(mode, 1);
     CHECK(play(trial, 500, 0.2, 0).teacher == 0);
@@ -58,7 +58,8 @@ TEST_CASE("a teacher that costs less is used; one that costs as much, or more, i
   CHECK_FALSE(worse.test().in_use());
 }
 
-TEST_CASE("in use and live it has three pairs of four and more, and is left again when it is behind") {
+TEST_CASE(
+    "a teacher in use has at least three quarters of the minutes in mode live, and loses use when it falls behind") {
   MarginTrial trial(TeacherMode::live, 1);
   play(trial, 3000, 0.25, 0.15);
   REQUIRE(trial.test().in_use());
@@ -70,7 +71,7 @@ TEST_CASE("in use and live it has three pairs of four and more, and is left agai
   CHECK(trial.test().changes() >= 2);
 }
 
-TEST_CASE("a teacher under whom requests are late loses its block at once, and is rolled back before long") {
+TEST_CASE("a teacher with late requests loses its block at once, and is rolled back soon after") {
   MarginTrial trial(TeacherMode::canary, 1);
   const Played played = play(trial, 3000, 0.2, 0.1, 0.1);
   CHECK(trial.rolled_back());
@@ -78,7 +79,7 @@ TEST_CASE("a teacher under whom requests are late loses its block at once, and i
   CHECK(played.teacher < 60);
 }
 
-TEST_CASE("a rollback outlives a restart, and ends when the configuration says another mode") {
+TEST_CASE("a rollback survives a restart, and ends when the configuration sets another mode") {
   MarginTrial trial(TeacherMode::canary, 1);
   play(trial, 3000, 0.2, 0.1, 0.1);
   MarginTrial again(TeacherMode::canary, 1);
@@ -94,7 +95,7 @@ TEST_CASE("a rollback outlives a restart, and ends when the configuration says a
   CHECK(play(canary, 100, 0.2, 0.1).teacher > 0);
 }
 
-TEST_CASE("what a trial has seen is restored as it was, and what cannot be is refused") {
+TEST_CASE("the state of a trial is restored unchanged, and an impossible state is refused") {
   MarginTrial trial(TeacherMode::canary, 1);
   play(trial, 500, 0.22, 0.2);
   MarginTrial again(TeacherMode::canary, 1);
@@ -111,7 +112,7 @@ TEST_CASE("what a trial has seen is restored as it was, and what cannot be is re
   CHECK(again.test().blocks() == trial.test().blocks());
 }
 
-TEST_CASE("a service whose minutes have a gap starts another pair") {
+TEST_CASE("a service whose minutes have a gap starts a new pair") {
   MarginTrial trial(TeacherMode::canary, 1);
   for (int i = 0; i < 100; ++i) {
     play(trial, 29, 0.3, 0);

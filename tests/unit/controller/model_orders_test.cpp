@@ -1,4 +1,4 @@
-// Orders about networks, on a trainer's own thread; a fake network stands behind the seam.
+// Orders about networks on a trainer's own thread, with a fake network behind the interface.
 #include <doctest/doctest.h>
 #include <unistd.h>
 
@@ -25,7 +25,7 @@ using json = wattle::SortedJson;
 
 namespace {
 
-// Its value head says `bias` of every node; each step adds one.
+// The value head gives `bias` to every node; each step adds one.
 class FakeNetwork final : public models::QTrainer {
  public:
   Result<models::StepStats> step(std::span<const models::Transition* const>) override {
@@ -72,7 +72,7 @@ struct OrdersRig {
 
   OrdersRig() {
     REQUIRE(mkdtemp(path.data()) != nullptr);
-    config.steps_per_s = 0.01;  // none in a test but those that it asks for
+    config.steps_per_s = 0.01;  // a test takes only the steps that it requests
     config.max_abs_residual = 50;
     start();
   }
@@ -97,7 +97,7 @@ struct OrdersRig {
     slot.get()->residual(two_nodes(), out);
     return out[0];
   }
-  // A checkpoint of a network whose value is this, as another process would have left it.
+  // Writes a checkpoint of a network with this value, as another process would.
   void put(const std::string& name, float bias, const std::string& schema = placement::feature_schema_hash(),
            const std::string& certificate = "") {
     FakeNetwork network;
@@ -110,7 +110,7 @@ struct OrdersRig {
     manifest.certificate = certificate;
     REQUIRE(models::CheckpointDir::open_(path + "/checkpoints")->save_as(name, all, manifest));
   }
-  // What training left at its last checkpoint, with no network that somebody chose.
+  // Writes the last checkpoint of training, without a network that an operator loaded.
   void put_learned(float bias) {
     models::Weights all, tensors = FakeNetwork().checkpoint();
     tensors.at("online.value.out.bias").values[0] = bias;
@@ -148,7 +148,7 @@ TEST_CASE("a network that is saved under a name is listed, and serves again when
   CHECK(rig.models()["models"][0]["active"] == true);
 }
 
-TEST_CASE("a network from outside is kept under its name with what speaks for it, and serves when it is loaded") {
+TEST_CASE("an external network is kept under its name with its evidence, and serves when it is loaded") {
   OrdersRig rig;
   models::Safetensors file{models::initial_weights(3), {}};
   file.metadata = {{"network_sha256", models::network_digest(file.tensors)},
@@ -179,7 +179,7 @@ TEST_CASE("a network from outside is kept under its name with what speaks for it
   CHECK(add("other").error().message().find("damaged") != std::string::npos);
 }
 
-TEST_CASE("the evidence for a network that is loaded is reported with it, until something is learned") {
+TEST_CASE("the evidence for a loaded network is reported with it until the network learns") {
   OrdersRig rig;
   rig.put("proven", 7, placement::feature_schema_hash(), "it was better on Tuesday");
   REQUIRE(rig.order(What::load, "proven"));
@@ -187,7 +187,7 @@ TEST_CASE("the evidence for a network that is loaded is reported with it, until 
   CHECK(rig.slot.serving().trusted_version.loaded_from == "proven");
 }
 
-TEST_CASE("the list of models has the figures of learning once there are some") {
+TEST_CASE("the list of models has the figures of learning once they are known") {
   const OrdersRig rig;
   CHECK(json::parse(models_text(rig.trainer->models()))["learning"]["td_error"].is_null());
   const json learning = json::parse(models_text(rig.trainer->models(), {0.9, 1.1, 0.25, std::nullopt}))["learning"];
@@ -197,7 +197,7 @@ TEST_CASE("the list of models has the figures of learning once there are some") 
   CHECK(learning["loss"].is_null());
 }
 
-TEST_CASE("a restart reports what was learned before its first step, and why a checkpoint was skipped") {
+TEST_CASE("a restart reports the training history before its first step, and why a checkpoint was skipped") {
   OrdersRig rig;
   rig.trainer.reset();
   rig.config.warmup = rig.config.n_step = 1;
@@ -212,7 +212,7 @@ TEST_CASE("a restart reports what was learned before its first step, and why a c
   rig.trainer.reset();  // writes a checkpoint
   rig.start();          // takes no step before a new outcome
   const TrainerFigures figures = rig.trainer->figures();
-  CHECK(figures.td_error.value() == doctest::Approx(1));  // of each of the fake network's steps
+  CHECK(figures.td_error.value() == doctest::Approx(1));  // at each of the fake network's steps
   CHECK(figures.reward_centre.value() != 0);
   CHECK(figures.loss.value() == doctest::Approx(0.5));
   CHECK(figures.mean_q.value() == doctest::Approx(0.25));
@@ -251,13 +251,13 @@ TEST_CASE("curves for TensorBoard have the rewards of outcomes") {
   CHECK(drawn.find("reward/mean") != std::string::npos);
 }
 
-TEST_CASE("what is damaged, of another schema or beyond bounds is not loaded, and the old network serves on") {
+TEST_CASE("a damaged, incompatible or out-of-bounds network is not loaded, and the old network keeps serving") {
   OrdersRig rig;
   rig.put("loud", 1000);
   rig.put("old", 1, "another-schema");
   rig.put("torn", 1);
   std::ofstream(rig.path + "/checkpoints/torn.safetensors", std::ios::app) << "x";
-  // It is judged on recent decisions.
+  // Recent decisions judge it.
   rig.trainer->post(PlacedNews{1, two_nodes(), 0, rig.clock.mono()});
   for (const auto& [name, code] : std::vector<std::pair<std::string, Errc>>{{"loud", Errc::out_of_range},
                                                                             {"old", Errc::unsupported},
@@ -271,7 +271,7 @@ TEST_CASE("what is damaged, of another schema or beyond bounds is not loaded, an
   CHECK(rig.order(What::load, "../x").error().code == Errc::malformed);
 }
 
-TEST_CASE("a promotion keeps what serves: where that is the network that is held to, not what learns") {
+TEST_CASE("a promotion keeps the serving network: the anchor if it serves, otherwise the learning network") {
   if (!make_network(LearnConfig{})) return;  // built without libtorch
   for (const bool of_trusted : {true, false}) {
     OrdersRig rig;
@@ -280,7 +280,7 @@ TEST_CASE("a promotion keeps what serves: where that is the network that is held
     REQUIRE(rig.order(What::promoted));
     rig.trainer.reset();
     rig.put_learned(9);
-    rig.start();  // goes on with the one, held to the other
+    rig.start();  // continues with the learned network, anchored to the trusted one
     REQUIRE(rig.value() == 9.0F);
     rig.put(kPromotedModel, 5);
     REQUIRE(rig.trainer->order({What::promoted, {}, {}, of_trusted}).get());
@@ -293,7 +293,7 @@ TEST_CASE("a promotion keeps what serves: where that is the network that is held
   }
 }
 
-TEST_CASE("a network that a promotion kept is brought back, over a restart too, and its name belongs to no other") {
+TEST_CASE("a promoted network is restored by bring-back, also after a restart, and its name is reserved") {
   OrdersRig rig;
   CHECK(rig.order(What::bring_back).error().code == Errc::not_found);
   REQUIRE(rig.order(What::promoted));
@@ -308,7 +308,7 @@ TEST_CASE("a network that a promotion kept is brought back, over a restart too, 
   CHECK(rig.order(What::save, kPromotedModel).error().code == Errc::conflict);
 }
 
-TEST_CASE("the desk answers when the trainer has, audits what changed, and refuses what makes no sense") {
+TEST_CASE("the desk replies after the trainer, audits changes, and refuses invalid orders") {
   OrdersRig rig;
   auto rollout = RolloutManager::open_({}, "", {}, rig.clock, rig.log);
   REQUIRE(rollout);

@@ -16,7 +16,7 @@ OpenDecision open_over(std::size_t nodes, MonoTime at = {}) {
 
 }  // namespace
 
-TEST_CASE("an open decision is taken once, and one of the same number is not put over it") {
+TEST_CASE("an open decision is taken once, and a duplicate number does not replace it") {
   OpenDecisions open;
   open.add(7, open_over(3));
   open.add(7, open_over(90));
@@ -29,7 +29,7 @@ TEST_CASE("an open decision is taken once, and one of the same number is not put
   CHECK(open.rows() == 0);
 }
 
-TEST_CASE("the oldest go when there are too many, by number or by the nodes of their observations; the newest stays") {
+TEST_CASE("the oldest decisions are dropped above the limit of decisions or of rows; the newest stays") {
   OpenDecisions open;
   for (std::uint64_t id = 1; id <= OpenDecisions::kMax + 5; ++id) open.add(id, open_over(2));
   CHECK(open.size() == OpenDecisions::kMax);
@@ -41,7 +41,7 @@ TEST_CASE("the oldest go when there are too many, by number or by the nodes of t
   CHECK(open.rows() == 0);
 }
 
-TEST_CASE("a decision without a placement is forgotten after its time") {
+TEST_CASE("a decision without a placement expires") {
   const MonoTime begun = mono_from_ns(1);
   OpenDecisions open;
   open.add(1, open_over(4, begun));

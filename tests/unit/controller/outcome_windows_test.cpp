@@ -29,7 +29,7 @@ using Ids = std::vector<std::uint64_t>;
 
 }  // namespace
 
-TEST_CASE("records fill the windows of their node, which are given once, in the order of their decisions") {
+TEST_CASE("records fill the windows of their node; each window is returned once, in the order of decisions") {
   OutcomeWindows windows;
   windows.open(window_of(9, "b", "n1"));
   windows.open(window_of(4, "a", "n1"));
@@ -48,7 +48,7 @@ TEST_CASE("records fill the windows of their node, which are given once, in the 
   CHECK(windows.size() == 1);
 }
 
-TEST_CASE("a pod that its agent sees go may still be reported to have failed, until the window ends") {
+TEST_CASE("a pod that its agent no longer sees may still be reported as failed until the window ends") {
   OutcomeWindows windows;
   windows.open(window_of(1, "a", "n1"));
   windows.open(window_of(2, "b", "n1"));
@@ -62,12 +62,12 @@ TEST_CASE("a pod that its agent sees go may still be reported to have failed, un
   CHECK(over[0].failure() == "evicted");
   windows.pod_gone("b", "n1", false);
   CHECK(windows.over(kPlaced + 2s).empty());
-  const auto silent = windows.over(kPlaced + 3s);  // nobody said how it went
+  const auto silent = windows.over(kPlaced + 3s);  // no outcome was reported
   REQUIRE(ids_of(silent) == Ids{2});
   CHECK(silent[0].failure().empty());
 }
 
-TEST_CASE("a pod that is gone ends its own windows of that node alone; silence ends all after their grace") {
+TEST_CASE("the end of a pod ends only its own windows on that node; silence ends all after a grace period") {
   OutcomeWindows windows;
   windows.open(window_of(1, "a", "n1"));
   windows.open(window_of(2, "b", "n1"));
@@ -80,13 +80,13 @@ TEST_CASE("a pod that is gone ends its own windows of that node alone; silence e
   CHECK(windows.size() == 0);
 }
 
-TEST_CASE("of a decision that has a window already a second one is not taken, and leaves no trace") {
+TEST_CASE("a second window for the same decision is ignored without a trace") {
   OutcomeWindows windows;
   windows.open(window_of(1, "a", "n1"));
   windows.open(window_of(1, "a", "n1"));
   CHECK(windows.size() == 1);
   windows.pod_gone("a", "n1");
   CHECK(ids_of(windows.over(kPlaced)) == Ids{1});
-  windows.pod_gone("a", "n1");  // nothing is found that is not there
+  windows.pod_gone("a", "n1");  // a second call finds nothing
   CHECK(windows.add("n1", record_at(1), kPlaced + 1s, false, kPlaced + 1s).empty());
 }

@@ -1,4 +1,4 @@
-// When agents are asked for less, and when for as much as before.
+// overload: when agents are asked for longer intervals, and when they return to their own.
 #include "controller/ingest/overload.hpp"
 
 #include <doctest/doctest.h>
@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// A fleet that follows what it is asked for within its interval, and a loop that reads so many records a second.
+// A fleet that follows the requested interval, and a loop that processes a limited number of records a second.
 struct Fleet {
   Overload overload{5s};
   ManualClock clock{mono_from_ns(1'000'000'000)};
@@ -45,7 +45,7 @@ struct Fleet {
 
 }  // namespace
 
-TEST_CASE("a loop that keeps up asks for nothing, however long one message waited") {
+TEST_CASE("a loop that keeps up requests no longer interval, however long one message waited") {
   Fleet fleet;
   fleet.run(60s);
   CHECK(fleet.asked_s() == 0);
@@ -55,7 +55,8 @@ TEST_CASE("a loop that keeps up asks for nothing, however long one message waite
   CHECK(fleet.changes == 0);
 }
 
-TEST_CASE("twice what the loop reads lengthens the interval until the queue is empty, and more time ends it") {
+TEST_CASE(
+    "at twice the loop's rate the interval grows until the queue is empty, and shrinks when the loop has more time") {
   Fleet fleet;
   fleet.reads_per_s = 500;
   fleet.run(4s);
@@ -71,7 +72,7 @@ TEST_CASE("twice what the loop reads lengthens the interval until the queue is e
   CHECK(fleet.follows_s == 1);
 }
 
-TEST_CASE("a loop that looks free and is not is asked less and less often") {
+TEST_CASE("a loop that is full again after each recovery keeps its longer interval for longer each time") {
   Overload overload(5s);
   ManualClock clock{mono_from_ns(1'000'000'000)};
   const auto window = [&](bool full) {
@@ -99,25 +100,25 @@ TEST_CASE("a loop that looks free and is not is asked less and less often") {
   CHECK(windows == lasted.front());
 }
 
-TEST_CASE("any fleet finds an interval that the loop can read, within the bound, and returns to its own") {
+TEST_CASE("every fleet finds an interval that the loop can process, within the bound, and returns to its own") {
   CHECK(rc::check([] {
     Fleet fleet;
     fleet.own_s = fleet.follows_s = static_cast<double>(*rc::gen::inRange(1, 40)) * 0.1;
     fleet.agents = 100;
-    const double load = static_cast<double>(*rc::gen::inRange(2, 40)) * 0.1;  // times what the loop reads
+    const double load = static_cast<double>(*rc::gen::inRange(2, 40)) * 0.1;  // as a multiple of the loop's rate
     fleet.reads_per_s = fleet.agents / fleet.own_s / load;
     fleet.run(300s);
     const double asked_s = fleet.asked_s();
     RC_ASSERT(asked_s <= 5);
     if (load < 0.9) RC_ASSERT(fleet.changes == 0);
-    // An interval beyond the bound would be needed otherwise.
+    // Otherwise the loop would need an interval above the bound.
     if (load * fleet.own_s < 4.5 && load > 1.1) {
       RC_ASSERT(asked_s > fleet.own_s);
       RC_ASSERT(fleet.queued < 3 * fleet.reads_per_s);
     }
     const int before = fleet.changes;
     fleet.run(300s);
-    RC_ASSERT(fleet.changes - before <= 30);  // no change in most settled windows
+    RC_ASSERT(fleet.changes - before <= 30);  // in most settled windows there is no change
     fleet.reads_per_s = 10 * fleet.agents / fleet.own_s;
     fleet.run(120s);
     RC_ASSERT(fleet.asked_s() == 0);

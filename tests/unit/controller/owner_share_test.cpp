@@ -1,4 +1,4 @@
-// owner_share: replicas of one owner are counted where they are bound and where they are in flight, and kept apart.
+// owner_share: replicas of one owner count where they are bound or in flight, and are spread.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -73,7 +73,7 @@ struct OwnerRig : DeciderRig {
 
 }  // namespace
 
-TEST_CASE("a burst of one owner's replicas leaves no node and no zone more than half of them") {
+TEST_CASE("no node and no zone gets more than half of a burst of one owner's replicas") {
   OwnerRig rig;
   std::map<std::string, int> by_node, by_zone;
   for (int i = 0; i < 12; ++i) {
@@ -88,7 +88,7 @@ TEST_CASE("a burst of one owner's replicas leaves no node and no zone more than 
   CHECK(by_zone["b"] == 6);
 }
 
-TEST_CASE("replicas count once, in flight or bound, until they go; other owners' do not") {
+TEST_CASE("a replica counts once, in flight or bound, until it is deleted; other owners' replicas do not count") {
   OwnerRig rig;
   const std::string first = rig.ask("p1");
   CHECK(rig.replicas(first) == 1);
@@ -100,7 +100,7 @@ TEST_CASE("replicas count once, in flight or bound, until they go; other owners'
   CHECK(rig.replicas(first) == 1);
   const std::string second = rig.ask("p3");
   CHECK(second != first);
-  rig.bind("p3", first);  // its scheduler chose otherwise
+  rig.bind("p3", first);  // the scheduler chose another node
   CHECK(rig.replicas(first) == 2);
   CHECK(rig.replicas(second) == 0);
   rig.decider->placements().deleted("p1");
@@ -108,7 +108,7 @@ TEST_CASE("replicas count once, in flight or bound, until they go; other owners'
   CHECK(rig.replicas(first) == 0);
 }
 
-TEST_CASE("a replica that is being deleted does not count, and its successor may take its node") {
+TEST_CASE("a replica that is being deleted does not count, and its successor may use its node") {
   OwnerRig rig;
   const std::string first = rig.ask("p1");
   rig.bind("p1", first);
@@ -116,7 +116,7 @@ TEST_CASE("a replica that is being deleted does not count, and its successor may
   rig.decider->placements().deleted("p2");
   rig.bind("p1", first, true);
   CHECK(rig.replicas(first) == 0);
-  CHECK(rig.state.node_view(first)->pods == 1);  // it still occupies its place
+  CHECK(rig.state.node_view(first)->pods == 1);  // it still occupies its slot
   CHECK(rig.ask("p3") == first);
   CHECK(rig.replicas(first) == 1);
   CHECK(rig.replicas(first, "p1") == 1);
@@ -152,18 +152,18 @@ TEST_CASE("the use of a pod that is being deleted does not count against its nod
   CHECK(model.pods().size() == 0);
 }
 
-TEST_CASE("a replica counts no longer if the controller first sees it while it is being deleted, or it has moved") {
+TEST_CASE("a replica that moved, or was already being deleted when first seen, does not count") {
   OwnerRig rig;
   rig.bind("p1", "n1", true);
   CHECK(rig.replicas("n1") == 0);
-  rig.bind("p1", "n2", true);  // another list of the API server
+  rig.bind("p1", "n2", true);  // after a new list from the API server
   CHECK(rig.replicas("n1") == 0);
   CHECK(rig.replicas("n2") == 0);
   rig.decider->placements().deleted("p1");
   CHECK(rig.replicas("n2") == 0);
 }
 
-TEST_CASE("explain shows that a node has its share") {
+TEST_CASE("explain shows that a node has reached its owner share") {
   OwnerRig rig;
   const std::string first = rig.ask("p1");
   rig.ask("p2");

@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kOperatorWord = "an-operators-word-1";
 
-// As the page asks; `asked` is what came through to the change.
+// Sends the page's request; `asked` holds the changes that passed the checks.
 struct ChangeRig {
   std::optional<http::Token> operators;
   http::Request request{"POST", "/page/change", {}, R"({"mode": "canary:10%", "why": "to see", "force": true})", {}};
@@ -47,7 +47,7 @@ struct ChangeRig {
     };
     return answer_change(operators, make, request);
   }
-  // Nothing was asked of the change.
+  // No change was requested.
   void refuses(int status, std::optional<Refused> why, const std::string& words) {
     const http::Response response = ask();
     CHECK(response.status == status);
@@ -59,7 +59,7 @@ struct ChangeRig {
 
 }  // namespace
 
-TEST_CASE("a change by an operator is made as the command line's, and says from where") {
+TEST_CASE("an operator's change is made as by the command line, and records its origin") {
   ChangeRig rig;
   const http::Response response = rig.ask();
   CHECK(response.status == 200);
@@ -81,13 +81,13 @@ TEST_CASE("a change by an operator is made as the command line's, and says from 
   CHECK(rig.asked[3] == std::map<std::string, std::string>{{"policy", "planner"}});
 }
 
-TEST_CASE("without an operator's token no change is possible, and the error names what to configure") {
+TEST_CASE("without a configured operator token no change is possible, and the error names the setting") {
   ChangeRig rig;
   rig.operators.reset();
   rig.refuses(403, Refused::path, "http.operator_token_file");
 }
 
-TEST_CASE("no token, another one, and a cookie change nothing") {
+TEST_CASE("a missing token, another token and a cookie change nothing") {
   for (const char* word : {"", "Bearer ", "Bearer correct-horse-battery", "an-operators-word-1",
                            "Basic an-operators-word-1", "Bearer an-operators-word-1 "}) {
     CAPTURE(word);
@@ -98,7 +98,7 @@ TEST_CASE("no token, another one, and a cookie change nothing") {
   }
 }
 
-TEST_CASE("what another site's form or script could send changes nothing") {
+TEST_CASE("a cross-site form or script changes nothing") {
   ChangeRig no_header;
   no_header.request.headers.erase("x-wattle");
   no_header.refuses(403, Refused::foreign, "X-Wattle");
@@ -125,7 +125,7 @@ TEST_CASE("what another site's form or script could send changes nothing") {
   }
 }
 
-TEST_CASE("a browser that says less, and no browser at all, are asked for the token all the same") {
+TEST_CASE("a client that omits Sec-Fetch-Site or Origin still needs the token") {
   ChangeRig rig;
   rig.request.headers.erase("sec-fetch-site");
   CHECK(rig.ask().status == 200);
@@ -136,7 +136,7 @@ TEST_CASE("a browser that says less, and no browser at all, are asked for the to
   rig.refuses(401, Refused::token, "http.operator_token_file");
 }
 
-TEST_CASE("a body that makes no sense changes nothing and is named") {
+TEST_CASE("an invalid body changes nothing and is named") {
   const auto with = [](const std::string& body, const std::string& words) {
     CAPTURE(body);
     ChangeRig rig;
@@ -155,7 +155,7 @@ TEST_CASE("a body that makes no sense changes nothing and is named") {
   with(R"({"mode": "off", "force": "yes"})", "argument force");
 }
 
-TEST_CASE("the controller's answer to a change is passed on, with its status") {
+TEST_CASE("the controller's answer to a change is forwarded with its status") {
   for (const auto& [code, status] : std::vector<std::pair<Errc, int>>{{Errc::malformed, 400},
                                                                       {Errc::out_of_range, 400},
                                                                       {Errc::denied, 409},

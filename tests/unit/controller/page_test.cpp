@@ -83,14 +83,14 @@ http::Token page_token(const std::string& word) {
   return *token;
 }
 
-struct Ear final : http::Subscriber {
+struct PageListener final : http::Subscriber {
   void hear(Text text) override { received.push_back(text->substr(7, text->find('\n') - 7)), texts.push_back(*text); }
   std::vector<std::string> received, texts;
 };
 
 }  // namespace
 
-TEST_CASE("nodes and pods are sorted, filtered and cut as asked for, and say how many there are") {
+TEST_CASE("nodes and pods are sorted, filtered and limited as requested, with the total count") {
   PageRig rig;
   CHECK(rig.names("nodes", {}) == "n1 n2 n3 n4 ");
   CHECK(rig.names("nodes", {{"sort", "power_w"}}) == "n4 n3 n2 n1 ");
@@ -101,7 +101,7 @@ TEST_CASE("nodes and pods are sorted, filtered and cut as asked for, and say how
   CHECK(rig.names("nodes", {{"filter", "N3"}}) == "n3 ");
   CHECK(rig.names("nodes", {{"state", "estimated"}}) == "n4 ");
   CHECK(rig.names("nodes", {{"state", "measured"}, {"order", "desc"}}) == "n3 n2 n1 ");
-  CHECK(rig.names("nodes", {{"sort", "latency_ms"}}) == "n1 n2 n3 n4 ");  // nobody knows: by name
+  CHECK(rig.names("nodes", {{"sort", "latency_ms"}}) == "n1 n2 n3 n4 ");  // unknown: sorted by name
   const auto page = rig.get("nodes", {{"limit", "1"}, {"filter", "n"}});
   CHECK((*page)["matched"] == 4);
   CHECK((*page)["total"] == 4);
@@ -114,7 +114,7 @@ TEST_CASE("nodes and pods are sorted, filtered and cut as asked for, and say how
   CHECK(rig.names("nodes", {{"state", "silent"}}) == "n1 n2 n3 n4 ");
 }
 
-TEST_CASE("an argument of a list that makes no sense is named with its fix") {
+TEST_CASE("an invalid argument of a list is named with its fix") {
   PageRig rig;
   for (const auto& [name, value] : std::vector<std::pair<std::string, std::string>>{{"sort", "colour"},
                                                                                     {"order", "up"},
@@ -136,7 +136,7 @@ TEST_CASE("an argument of a list that makes no sense is named with its fix") {
   CHECK(rig.get("history", {{"node", "n9"}}).error().code == Errc::not_found);
 }
 
-TEST_CASE("the fleet's watts are split by whether they were measured; what is silent counts for nothing") {
+TEST_CASE("the fleet's watts are split into measured and estimated; silent nodes do not count") {
   PageRig rig;
   json fleet = (*rig.get("fleet"))["fleet"];
   CHECK(fleet["measured_w"].get<double>() == doctest::Approx(600));
@@ -146,7 +146,7 @@ TEST_CASE("the fleet's watts are split by whether they were measured; what is si
   CHECK(fleet["cpu_cores"] == 32);
   CHECK(fleet["pods"] == 3);
   CHECK(fleet["decided_by"] == json::object());
-  // A workload's watts are of the same kind as its node's.
+  // A workload's watts have the same source as its node's.
   const json source = (*rig.get("node", {{"name", "n3"}}))["node"]["energy_source"];
   const json pods = (*rig.get("pods"))["pods"];
   CHECK(pods.size() == 3);
@@ -157,11 +157,11 @@ TEST_CASE("the fleet's watts are split by whether they were measured; what is si
   CHECK(fleet["nodes_silent"] == 1);
 }
 
-TEST_CASE("the map of nodes has nine bytes a node, in the order of its names") {
+TEST_CASE("the map of nodes has nine bytes per node, in the order of names") {
   PageRig rig;
   const json heat = (*rig.get("heat"))["heat"];
   CHECK(heat["names"] == json{"n1", "n2", "n3", "n4"});
-  // 1000 tenths of a watt, use 0.5, pressure and latency unknown, no flag.
+  // 1000 tenths of a watt, utilisation 0.5, pressure and latency unknown, no flag.
   CHECK(heat["cells"].get<std::string>().substr(0, 12) == "6AOIE/////8A");
   CHECK(heat["cells"].get<std::string>().size() == 48);
   CHECK_FALSE(heat.contains("groups"));
@@ -170,7 +170,7 @@ TEST_CASE("the map of nodes has nine bytes a node, in the order of its names") {
   CHECK((*rig.get("heat"))["heat"]["edition"] != heat["edition"]);
 }
 
-TEST_CASE("a ring keeps the newest rows in their order") {
+TEST_CASE("a ring keeps the newest rows in order") {
   Ring ring(2, 3);
   for (int i = 0; i < 5; ++i) ring.push(std::array<float, 2>{static_cast<float>(i), static_cast<float>(-i)});
   REQUIRE(ring.size() == 3);
@@ -180,7 +180,7 @@ TEST_CASE("a ring keeps the newest rows in their order") {
   }
 }
 
-TEST_CASE("curves have a point each 5 s of the fleet, at most 400 points of any span, each 20 s of a node and a pod") {
+TEST_CASE("curves have a point per 5 s for the fleet and per 20 s for a node or pod, at most 400 points for any span") {
   PageRig rig;
   for (int i = 0; i < 130; ++i) rig.all();
   const json hour = (*rig.get("history"))["history"];
@@ -230,7 +230,7 @@ TEST_CASE("curves have a point each 5 s of the fleet, at most 400 points of any 
   }
 }
 
-TEST_CASE("the history marks the start and each change of the mode, the policy or what decides") {
+TEST_CASE("the history marks the start and each change of mode, policy or decision maker") {
   PageRig rig;
   RolloutSpec spec = rig.decider->spec();
   spec.mode = {Mode::shadow};
@@ -244,29 +244,29 @@ TEST_CASE("the history marks the start and each change of the mode, the policy o
   CHECK(marks[1]["text"] == "mode live -> shadow");
 }
 
-TEST_CASE("nothing is made without a listener; a listener gets everything at once, then each 2 s, the map each 4 s") {
+TEST_CASE("without a listener no event is built; a listener gets all at once, then every 2 s, the map every 4 s") {
   PageRig rig;
-  const auto ear = std::make_shared<Ear>();
+  const auto page_listener = std::make_shared<PageListener>();
   const auto turns = [&](int count, Duration each) {
-    ear->received.clear();
+    page_listener->received.clear();
     for (int i = 0; i < count; ++i) {
       rig.clock.advance(each);
       finish(rig.live.turn(rig.parts(), rig.clock.mono()));
     }
-    return std::count(ear->received.begin(), ear->received.end(), "heat") * 100 +
-           std::count(ear->received.begin(), ear->received.end(), "fleet");
+    return std::count(page_listener->received.begin(), page_listener->received.end(), "heat") * 100 +
+           std::count(page_listener->received.begin(), page_listener->received.end(), "fleet");
   };
   CHECK(turns(50, 100ms) == 0);
   rig.all();
   rig.decider->asks().ask(ask_for("before", {"n1", "n2"}));
-  REQUIRE(rig.broadcast.join(ear, {"127.0.0.1", true}));
+  REQUIRE(rig.broadcast.join(page_listener, {"127.0.0.1", true}));
   CHECK(turns(1, 100ms) == 101);
-  CHECK(std::count(ear->received.begin(), ear->received.end(), "decisions") == 0);
+  CHECK(std::count(page_listener->received.begin(), page_listener->received.end(), "decisions") == 0);
   rig.all();
   rig.decider->asks().ask(ask_for("p1", {"n1", "n2"}));
   CHECK(turns(80, 100ms) == 204);
-  REQUIRE(std::count(ear->received.begin(), ear->received.end(), "decisions") == 1);
-  const auto reported = std::find_if(ear->texts.begin(), ear->texts.end(),
+  REQUIRE(std::count(page_listener->received.begin(), page_listener->received.end(), "decisions") == 1);
+  const auto reported = std::find_if(page_listener->texts.begin(), page_listener->texts.end(),
                                      [](const std::string& t) { return t.starts_with("event: decisions"); });
   const std::string data = reported->substr(reported->find("data: ") + 6);
   CHECK(json::parse(data)["decisions"].size() == 1);
@@ -274,8 +274,7 @@ TEST_CASE("nothing is made without a listener; a listener gets everything at onc
   CHECK(std::count(data.begin(), data.end(), '\n') == 2);  // one line, and the end of the event
 }
 
-TEST_CASE(
-    "the page's files are compressed, allow nothing from elsewhere, and are asked for again only when they changed") {
+TEST_CASE("the page's files are compressed, allow no external sources, and are revalidated by ETag") {
   Pages pages;
   std::size_t bytes = 0;
   for (const Asset& asset : assets()) {
@@ -302,7 +301,7 @@ TEST_CASE(
   CHECK(bytes <= 200'000);
 }
 
-TEST_CASE("a token becomes a cookie of 30 days, for the page's own scripts alone") {
+TEST_CASE("a token becomes a cookie of 30 days, HttpOnly and SameSite, for the page's own requests only") {
   const http::Token token = page_token("correct-horse-battery");
   Pages pages(token, true);
   const std::map<std::string, std::string> own{{"x-wattle", "page"}};

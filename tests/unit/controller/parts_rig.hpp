@@ -1,4 +1,5 @@
-// parts_rig: the parts of a controller around the decider of decider_rig, all others switched off, and their documents.
+// parts_rig: the parts of a controller around the decider of decider_rig, with all others switched off, and their
+// documents.
 #pragma once
 
 #include <memory>

@@ -32,7 +32,7 @@ struct QueuesRig {
   PeerQueues queues;
   explicit QueuesRig(PeerLimits limits) : queues(limits) {}
   bool push(const std::string& name, std::size_t bytes = 100) { return queues.push(from(name, bytes), clock.mono()); }
-  // Whose message was looked at, for that long; empty: nobody's turn.
+  // Serves one message for the given time and returns its peer; empty: no peer may be served.
   std::string serve(Duration takes) {
     const auto waiting = queues.next(clock.mono());
     if (!waiting) return {};
@@ -44,33 +44,33 @@ struct QueuesRig {
 
 }  // namespace
 
-TEST_CASE("a peer's burst delays another's message by one message at most") {
+TEST_CASE("a peer's burst delays another peer's message by at most one message") {
   QueuesRig rig(kAskLimits);
   for (int i = 0; i < 200; ++i) REQUIRE(rig.push("flood"));
   for (int round = 0; round < 50; ++round) {
     CHECK(rig.serve(3ms) == "flood");
-    REQUIRE(rig.push("scheduler"));  // comes while the flood's is looked at
+    REQUIRE(rig.push("scheduler"));  // arrives while the flood's message is processed
     CHECK(rig.serve(1ms) == "scheduler");
     CHECK(rig.serve(3ms) == "flood");
   }
 }
 
-TEST_CASE("twenty that flood without end cost a light one a message of one of them, not of each") {
+TEST_CASE("twenty flooding peers delay a light peer by one message in total, not by one each") {
   QueuesRig rig(kAskLimits);
   std::map<std::string, int> served;
   for (int turn = 0; turn < 2000; ++turn) {
     for (int i = 0; i < 20; ++i) rig.push("flood-" + std::to_string(i));
-    if (turn >= 100 && turn % 10 == 9) {  // at first nobody has used anything
+    if (turn >= 100 && turn % 10 == 9) {  // at first no peer has used any time
       REQUIRE(rig.push("scheduler"));
       CHECK(rig.serve(500us) == "scheduler");
     }
     ++served[rig.serve(2ms)];
   }
-  // And among themselves they are equals.
+  // The flooding peers get equal service among each other.
   for (int i = 0; i < 20; ++i) CHECK(served["flood-" + std::to_string(i)] == doctest::Approx(100).epsilon(0.1));
 }
 
-TEST_CASE("who used more than his tolerance waits, and has his share in the long run") {
+TEST_CASE("a peer that has used more than its tolerance waits, and gets its share in the long run") {
   QueuesRig rig(kTelemetryLimits);
   Duration used{};
   const MonoTime begun = rig.clock.mono();
@@ -86,7 +86,7 @@ TEST_CASE("who used more than his tolerance waits, and has his share in the long
   CHECK(seconds(used) >= 60 * kTelemetryLimits.share);
 }
 
-TEST_CASE("one query of any length delays the same peer's next one by five seconds at most") {
+TEST_CASE("a query of any length delays the same peer's next one by five seconds at most") {
   for (const Duration takes : {Duration(1500ms), Duration(10s), Duration(10min)}) {
     QueuesRig rig(kQueryLimits);
     REQUIRE(rig.push("operator"));
@@ -97,7 +97,7 @@ TEST_CASE("one query of any length delays the same peer's next one by five secon
   }
 }
 
-TEST_CASE("an agent that sends what agents send never waits for its own sake") {
+TEST_CASE("an agent with normal traffic is never delayed by its own quota") {
   QueuesRig rig(kTelemetryLimits);
   for (int s = 0; s < 600; ++s) {
     REQUIRE(rig.push("n1"));
@@ -106,7 +106,7 @@ TEST_CASE("an agent that sends what agents send never waits for its own sake") {
   }
 }
 
-TEST_CASE("what waits is bounded for each peer and for all, and there is room for who comes") {
+TEST_CASE("the queue is bounded per peer and in total, and a new peer always has room") {
   QueuesRig rig({100, 10'000, 40'000, 1, 1h});
   while (rig.push("a", 500)) {
   }
@@ -114,7 +114,7 @@ TEST_CASE("what waits is bounded for each peer and for all, and there is room fo
   for (int i = 0; i < 100; ++i)
     while (rig.push("flood-" + std::to_string(i), 500)) {
     }
-  // A hundred have one each at least; more than that fits no more, and it is not the first who had it all.
+  // Each of the hundred has at least one message. The total is bounded, and the first peer does not have all of it.
   CHECK(rig.queues.bytes() <= 40'000 + 100 * 1000);
   CHECK(rig.push("scheduler", 500));
   CHECK(!rig.push("scheduler", 500));
@@ -123,7 +123,7 @@ TEST_CASE("what waits is bounded for each peer and for all, and there is room fo
   CHECK(!many.push("a", 1));
 }
 
-TEST_CASE("a message that finds no room is as it was") {
+TEST_CASE("a message that finds no room is unchanged") {
   QueuesRig rig({1, 10'000, 40'000, 1, 1h});
   REQUIRE(rig.push("a"));
   Incoming second = from("a", 7, "route");
@@ -132,7 +132,7 @@ TEST_CASE("a message that finds no room is as it was") {
   CHECK(second.route == "route");
 }
 
-TEST_CASE("messages of one peer keep their order, and what came by a closed connection is dropped") {
+TEST_CASE("messages of one peer keep their order, and those of a closed connection are dropped") {
   QueuesRig rig(kQueryLimits);
   for (const char* route : {"a", "b", "a", "b"}) REQUIRE(rig.queues.push(from("cli", 10, route), rig.clock.mono()));
   CHECK(rig.queues.drop({Role::agent, "cli"}, "a") == 2);
@@ -144,7 +144,7 @@ TEST_CASE("messages of one peer keep their order, and what came by a closed conn
   CHECK(rig.queues.drop({Role::agent, "cli"}, "a") == 0);
 }
 
-TEST_CASE("what is put back is its peer's next again, after a pause in which others are not kept waiting") {
+TEST_CASE("a message that is put back is its peer's next, after a pause that does not delay other peers") {
   QueuesRig rig(kQueryLimits);
   for (const char* route : {"a", "b"}) REQUIRE(rig.queues.push(from("stuck", 10, route), rig.clock.mono()));
   auto first = rig.queues.next(rig.clock.mono());
@@ -161,12 +161,12 @@ TEST_CASE("what is put back is its peer's next again, after a pause in which oth
   CHECK(rig.queues.bytes() == 0);
 }
 
-TEST_CASE("within other work only peers that owe little are looked at, though no peer waits for its own sake") {
+TEST_CASE("between other work only peers with little debt are served, although no peer is delayed for its own quota") {
   QueuesRig rig(kAskLimits);
   REQUIRE(rig.push("floods"));
   const auto served = rig.queues.next(rig.clock.mono());
   REQUIRE(served);
-  rig.queues.charge(served->message.identity, 300ms, rig.clock.mono());  // 1.2 s, at a share of a quarter
+  rig.queues.charge(served->message.identity, 300ms, rig.clock.mono());  // 1.2 s at a share of a quarter
   REQUIRE(rig.push("floods"));
   CHECK(!rig.queues.next(rig.clock.mono(), kOwesLittle));
   CHECK(rig.queues.ready(rig.clock.mono()));
@@ -176,7 +176,7 @@ TEST_CASE("within other work only peers that owe little are looked at, though no
   CHECK(rig.queues.next(rig.clock.mono(), kOwesLittle)->message.identity.name == "floods");
 }
 
-TEST_CASE("whoever neither waits nor owes is forgotten") {
+TEST_CASE("a peer without messages or debt is forgotten") {
   QueuesRig rig(kTelemetryLimits);
   for (int i = 0; i < 10; ++i) rig.push("n" + std::to_string(i));
   while (!rig.serve(1ms).empty()) {
@@ -224,8 +224,8 @@ TEST_CASE("docs/reference/fairness.md has the bounds that the code has") {
   has("| requested pods without a node | all | " + number(kMaxAsked) + " |");
 }
 
-TEST_CASE("what goes in comes out, whatever comes and goes") {
-  CHECK(rc::check("counts hold", [] {
+TEST_CASE("every message that enters the queue leaves it once, whatever the sequence") {
+  CHECK(rc::check("counts are equal", [] {
     QueuesRig rig({8, 2'000, 6'000, 0.1, 10s});
     std::size_t in = 0, out = 0;
     for (int i = 0; i < 200; ++i) {
@@ -243,7 +243,7 @@ TEST_CASE("what goes in comes out, whatever comes and goes") {
   }));
 }
 
-TEST_CASE("answers wait for a connection that does not read, as many as fit, in their order") {
+TEST_CASE("answers wait for a connection that does not read, up to a limit, in order") {
   std::map<std::string, std::vector<std::string>> sent;
   std::map<std::string, Sent> state;
   Unsent answers([&](const std::string& route, std::string_view bytes) {
@@ -271,7 +271,7 @@ TEST_CASE("answers wait for a connection that does not read, as many as fit, in 
   CHECK(answers.empty());
 }
 
-TEST_CASE("a live message takes the place of an older one that waits, and nothing else does") {
+TEST_CASE("a live message replaces a pending older live message of its peer, and no other") {
   using Sort = PeerQueues::Sort;
   QueuesRig rig(kTelemetryLimits);
   const auto push = [&](const std::string& name, std::size_t bytes, Sort sort, const std::string& route = "r") {
@@ -294,7 +294,7 @@ TEST_CASE("a live message takes the place of an older one that waits, and nothin
   CHECK(rig.queues.bytes() == 0);
 }
 
-TEST_CASE("a peer's placement is known to wait until it is taken or dropped") {
+TEST_CASE("a peer's placement is known to be pending until it is taken or dropped") {
   using Sort = PeerQueues::Sort;
   QueuesRig rig(kTelemetryLimits);
   const transport::Identity a{Role::agent, "a"}, b{Role::agent, "b"};

@@ -1,4 +1,4 @@
-// The thread makes the plan that whoever waits would have made.
+// plan_thread: the background plan equals the plan that a waiting caller would get.
 #include "controller/decisions/plan_thread.hpp"
 
 #include <doctest/doctest.h>
@@ -30,7 +30,7 @@ placement::Fleet fleet_of(std::size_t nodes) {
 
 }  // namespace
 
-TEST_CASE("a plan that is wanted comes, and is the one that waiting for it would have given") {
+TEST_CASE("a requested plan arrives, and equals the one of a synchronous call") {
   const SystemClock clock;
   PlanThread thread;
   CHECK(thread.newest() == nullptr);
@@ -54,7 +54,7 @@ TEST_CASE("a plan that is wanted comes, and is the one that waiting for it would
   }
 }
 
-TEST_CASE("it ends while a plan is wanted") {
+TEST_CASE("the thread ends while a plan is requested") {
   for (int i = 0; i < 20; ++i) {
     PlanThread thread;
     thread.want(fleet_of(50));

@@ -27,7 +27,7 @@ bool says(const RequestWorkload& workload, const std::string& text) {
 }
 }  // namespace
 
-TEST_CASE("a node learns what its own pods say, as long as they are there") {
+TEST_CASE("a node gets the levels of its own pods for as long as the pods exist") {
   PodLevels levels;
   CHECK(levels.of("n1").empty());
   levels.described(saying("a", PodProvision::limits));
@@ -52,7 +52,7 @@ TEST_CASE("a node learns what its own pods say, as long as they are there") {
   CHECK(levels.of("n2").empty());
 }
 
-TEST_CASE("a pod has limits or requests: one whose requests were set is not reported with limits") {
+TEST_CASE("a pod has either limits or requests: one whose requests were set is not reported with limits") {
   PodLevels levels;
   kube::Pod pod = saying("a", PodProvision::limits);
   pod.requests_set = true;
@@ -60,7 +60,7 @@ TEST_CASE("a pod has limits or requests: one whose requests were set is not repo
   CHECK(levels.of("n1") == Levels{{"a", "suggest"}});
 }
 
-TEST_CASE("a node with very many pods gets as many as its actuator takes") {
+TEST_CASE("a node with too many pods gets only as many levels as its actuator accepts") {
   PodLevels levels;
   for (std::size_t i = 0; i < actuation::kMaxWorkloads + 10; ++i)
     levels.described(saying("p" + std::to_string(i), PodProvision::limits));
@@ -70,8 +70,7 @@ TEST_CASE("a node with very many pods gets as many as its actuator takes") {
   CHECK(levels.of("n1").contains("late"));
 }
 
-TEST_CASE(
-    "workloads whose pods all say limits, or off, are in that state, and nothing is suggested of their requests") {
+TEST_CASE("a workload whose pods all have the level limits, or off, has that state and no suggested requests") {
   RequestRig rig;
   kube::Pod pod = RequestRig::pod_of("a");
   pod.shrink_allowed = true;
@@ -96,7 +95,7 @@ TEST_CASE(
   REQUIRE(reported);
   CHECK((*reported)["workloads"][0]["levels"]["limits"] == 1);
   CHECK((*reported)["workloads"][0]["levels"]["limits_left_alone"] == 1);
-  // Protection leaves requests as they are, and does not conflict with requests that were set.
+  // Protection keeps requests unchanged, and does not conflict with requests that were set.
   pod.provision = PodProvision::protect;
   PodLevels levels;
   levels.described(pod);
@@ -106,7 +105,7 @@ TEST_CASE(
   CHECK((*rig.provision({{"workload", "web"}}))["workloads"][0]["levels"]["protect"] == 1);
   pod.provision = PodProvision::limits;
   rig.report(pod);
-  // One of two says something else: its workload goes on.
+  // If one of two pods has another level, the workload keeps its suggestions.
   kube::Pod other = RequestRig::pod_of("b");
   other.shrink_allowed = true;
   rig.report(other);

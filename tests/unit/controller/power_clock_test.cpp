@@ -1,4 +1,4 @@
-// power_clock_test: steps of the wall clock change neither a limit nor a rest nor a measured time of a node's power.
+// power_clock_test: steps of the wall clock do not change limits, rests or measured times of a node's power.
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
@@ -15,7 +15,7 @@ using State = core::PowerState;
 
 namespace {
 
-// One thing that happens to the node, and the seconds until the next.
+// One event of the node, and the seconds until the next one.
 struct Event {
   int kind = 0;
   int then_s = 0;
@@ -56,7 +56,8 @@ Trace play(const std::vector<Event>& events, const std::vector<Duration>& steps)
         rig.cycles->wake("n1", "a pod waits", true);
         break;
       case 4:
-        rig.machines->change("n1", [](FakePower::Machine& machine) { machine.deaf = !machine.deaf; });
+        rig.machines->change("n1",
+                             [](FakePower::Machine& machine) { machine.ignores_orders = !machine.ignores_orders; });
         break;
       default:
         if (!rig.silent.erase("n1")) rig.silent.insert("n1");
@@ -77,7 +78,7 @@ Trace play(const std::vector<Event>& events, const std::vector<Duration>& steps)
 
 }  // namespace
 
-TEST_CASE("a step of the wall clock is no part of a measured wake, nor of the time asleep") {
+TEST_CASE("a step of the wall clock affects neither a measured wake nor the time asleep") {
   for (const Duration step : {Duration(24h), Duration(-24h)}) {
     CycleRig rig;
     rig.choose();
@@ -95,13 +96,13 @@ TEST_CASE("a step of the wall clock is no part of a measured wake, nor of the ti
   }
 }
 
-TEST_CASE("times before the clock's own past, of an earlier step back, stay") {
+TEST_CASE("times up to the step are moved, and later ones, from an earlier step back, stay") {
   const WallStep step{wall_from_ns(100), Duration(50)};
   CHECK(step.moved(wall_from_ns(100)) == wall_from_ns(150));
   CHECK(step.moved(wall_from_ns(101)) == wall_from_ns(101));
 }
 
-TEST_CASE("property: states, attempts and moves follow each other as without steps of the wall clock") {
+TEST_CASE("property: states, attempts and moves are the same with and without steps of the wall clock") {
   CHECK(rc::check([] {
     std::vector<Event> events(static_cast<std::size_t>(*rc::gen::inRange(1, 20)));
     std::vector<Duration> steps(events.size());

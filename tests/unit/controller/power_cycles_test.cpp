@@ -1,4 +1,4 @@
-// power_cycles: a node's way to sleep and back, with each fault on it, and a restart at each step.
+// power_cycles: a node's way to sleep and back, with every fault, and a restart at each step.
 #include "controller/power/power_cycles.hpp"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ std::vector<State> states_of(const CycleRig& rig) {
 const std::vector<State> kRoundTrip{State::idle,   State::suspending, State::asleep,
                                     State::waking, State::probation,  State::awake};
 
-// Wakes the node and lets it come back.
+// Wakes the node and waits for its return.
 void comes_back(CycleRig& rig) {
   for (int i = 0; i < 8 && rig.record().state != State::awake; ++i) {
     rig.cycles->wake("n1", "the end of the case", false);
@@ -45,7 +45,7 @@ void comes_back(CycleRig& rig) {
 
 }  // namespace
 
-TEST_CASE("cycles: a node sleeps and wakes, with its marks around it, and the totals count it") {
+TEST_CASE("cycles: a node sleeps and wakes, is marked meanwhile, and the totals count it") {
   CycleRig rig;
   rig.choose();
   REQUIRE(rig.until(State::asleep));
@@ -74,7 +74,7 @@ TEST_CASE("cycles: a node sleeps and wakes, with its marks around it, and the to
   CHECK(rig.marks->events.back() == "n1 WattleAwake");
 }
 
-TEST_CASE("cycles: sums of a version that metered no transitions or no tests keep the rest after an upgrade") {
+TEST_CASE("cycles: totals from a version that did not meter transitions or tests keep the rest after an upgrade") {
   const SleepTotals totals{1e6, 2e4, 3e3, 7, {{"no_wake", 2}}, 3, 6e4, 5, 61.5};
   placement::PackWriter out;
   totals.pack(out);
@@ -95,17 +95,17 @@ TEST_CASE("cycles: sums of a version that metered no transitions or no tests kee
   for (const std::size_t broken : {8U, 24U, 40U}) CHECK(cut(broken) == std::pair(false, SleepTotals{}));
 }
 
-TEST_CASE("cycles: an order to wake that had no effect is repeated with its number, also where no driver observes") {
+TEST_CASE("cycles: a wake order without effect is repeated with its number, even if no driver observes the node") {
   for (const bool observable : {true, false}) {
     CAPTURE(observable);
     CycleRig rig;
     rig.observable = observable;
     rig.choose();
     REQUIRE(rig.until(State::asleep));
-    rig.machines->change("n1", [](FakePower::Machine& machine) { machine.deaf = true; });
+    rig.machines->change("n1", [](FakePower::Machine& machine) { machine.ignores_orders = true; });
     rig.cycles->wake("n1", "a pod", false);
     for (int i = 0; i < 20; ++i) rig.step();
-    rig.machines->change("n1", [](FakePower::Machine& machine) { machine.deaf = false; });
+    rig.machines->change("n1", [](FakePower::Machine& machine) { machine.ignores_orders = false; });
     rig.machines->fail_next("n1", {Errc::timeout, "bmc-1", "no answer in 20 s", "check the network"});
     const WallTime asked = rig.clock.wall();
     REQUIRE(rig.until(State::awake));
@@ -114,15 +114,15 @@ TEST_CASE("cycles: an order to wake that had no effect is repeated with its numb
   }
 }
 
-TEST_CASE("cycles: an order to sleep that had no effect is repeated with its number, also after a call that failed") {
+TEST_CASE("cycles: a sleep order without effect is repeated with its number, also after a failed call") {
   CycleRig rig;
-  rig.machines->change("n1", [](FakePower::Machine& machine) { machine.deaf = true; });
+  rig.machines->change("n1", [](FakePower::Machine& machine) { machine.ignores_orders = true; });
   rig.choose();
   REQUIRE(rig.until(State::suspending));
   while (!rig.record().goodbye) rig.step();
   const WallTime asked = rig.clock.wall();
   for (int i = 0; i < 20; ++i) rig.step();
-  rig.machines->change("n1", [](FakePower::Machine& machine) { machine.deaf = false; });
+  rig.machines->change("n1", [](FakePower::Machine& machine) { machine.ignores_orders = false; });
   while (rig.clock.wall() - asked < kOrderAgain) rig.step();
   CHECK(rig.runs("n1"));
   rig.machines->fail_next("n1", {Errc::timeout, "bmc-1", "no answer in 20 s", "check the network"});
@@ -148,21 +148,21 @@ TEST_CASE("cycles: a lost grant is repeated to the agent that puts its node to s
   CHECK(grants[1] - grants[0] >= kOrderAgain);
 }
 
-TEST_CASE("cycles: an order to sleep is not repeated once a wake is wanted, so that a pod that came is not killed") {
+TEST_CASE("cycles: a sleep order is not repeated once a wake is wanted, so that a new pod is not killed") {
   CycleRig rig;
-  rig.machines->change("n1", [](FakePower::Machine& machine) { machine.deaf = true; });
+  rig.machines->change("n1", [](FakePower::Machine& machine) { machine.ignores_orders = true; });
   rig.choose();
   REQUIRE(rig.until(State::suspending));
   while (!rig.record().goodbye) rig.step();
   rig.step();
   rig.pods["n1"] = "shop/late";
   rig.step();
-  rig.machines->change("n1", [](FakePower::Machine& machine) { machine.deaf = false; });
+  rig.machines->change("n1", [](FakePower::Machine& machine) { machine.ignores_orders = false; });
   REQUIRE(rig.until(State::awake));
   CHECK(rig.machines->machine("n1").slept.empty());
 }
 
-TEST_CASE("cycles: a test ends with a wake, also after a restart of the controller, and the next sleep is none") {
+TEST_CASE("cycles: a test ends with a wake, also after a restart, and the next sleep is not a test") {
   CycleRig rig;
   REQUIRE(rig.cycles->test("n1", Depth::off, true, "operator/ann"));
   REQUIRE(rig.until(State::asleep));
@@ -180,7 +180,7 @@ TEST_CASE("cycles: a test ends with a wake, also after a restart of the controll
   CHECK_FALSE(rig.until(State::awake, "n1", 60));
 }
 
-TEST_CASE("cycles: a restart at any step of a test leads to its end, a round trip") {
+TEST_CASE("cycles: a test ends in a round trip after a restart at any step") {
   int trips = 0;
   for (int at = 0; at < 40; ++at) {
     CAPTURE(at);
@@ -192,7 +192,7 @@ TEST_CASE("cycles: a restart at any step of a test leads to its end, a round tri
     }
     CHECK(rig.record().state == State::awake);
     CHECK_FALSE(rig.is_marked());
-    // A node that runs after its goodbye is not put to sleep by a controller that did not see it go off.
+    // After the goodbye, a controller that did not see the node go off does not put the running node to sleep.
     CHECK(rig.record().round_trips + rig.failures("no_effect") + rig.failures("no_goodbye") + rig.failures("unknown") <=
           1);
     trips += static_cast<int>(rig.record().round_trips);
@@ -217,7 +217,7 @@ TEST_CASE("cycles: no node goes to sleep before its pods are known") {
   CHECK(rig.until(State::asleep));
 }
 
-TEST_CASE("cycles: a node that woke from a test is still marked as tested, unless the plan wanted it") {
+TEST_CASE("cycles: a node that woke from a test is still marked as tested, unless the plan requested the sleep") {
   CycleRig rig;
   for (const bool needed : {false, true}) {
     REQUIRE(rig.cycles->test("n1", Depth::off, true, "operator/ann"));
@@ -240,7 +240,7 @@ TEST_CASE("cycles: without an API server a node sleeps and wakes without marks")
   CHECK(states_of(rig) == kRoundTrip);
 }
 
-TEST_CASE("cycles: without a way to observe the node its goodbye counts, and the sleep is presumed") {
+TEST_CASE("cycles: without a way to observe the node, its goodbye counts and the sleep is presumed") {
   CycleRig rig;
   rig.observable = false;
   rig.choose();
@@ -274,7 +274,7 @@ TEST_CASE("cycles: each record is on disk before its action") {
   CHECK_FALSE(rig.runs("n1"));
 }
 
-TEST_CASE("cycles: a full disk keeps a node from sleep, and a sleeper still wakes") {
+TEST_CASE("cycles: a full disk keeps a node awake, and a sleeping node still wakes") {
   CycleRig rig;
   rig.choose();
   REQUIRE(rig.until(State::asleep));
@@ -305,7 +305,7 @@ TEST_CASE("cycles: a restart at any step of a round trip leads to the same end")
     }
 }
 
-TEST_CASE("cycles: a controller that dies after it stored a record and before its action loses nothing") {
+TEST_CASE("cycles: a controller that dies between a stored record and its action loses nothing") {
   for (int writes = 1; writes < 16; ++writes) {
     CAPTURE(writes);
     int left = writes;
@@ -334,7 +334,7 @@ TEST_CASE("cycles: a lost goodbye is a failed sleep, and the node takes pods aga
   REQUIRE(rig.until(State::awake));
   CHECK(rig.failures("no_goodbye") == 1);
   CHECK(rig.machines->machine("n1").slept.empty());
-  CHECK(rig.orders.size() > 10);  // asked again and again
+  CHECK(rig.orders.size() > 10);  // repeated again and again
   comes_back(rig);
 }
 
@@ -350,7 +350,7 @@ TEST_CASE("cycles: a refused goodbye keeps the node awake, with the agent's reas
   CHECK(rig.machines->machine("n1").slept.empty());
 }
 
-TEST_CASE("cycles: a driver that times out is a failed sleep, and the reason has its error") {
+TEST_CASE("cycles: a driver timeout is a failed sleep, and the reason has the driver's error") {
   CycleRig rig;
   rig.choose();
   REQUIRE(rig.until(State::suspending));
@@ -361,11 +361,13 @@ TEST_CASE("cycles: a driver that times out is a failed sleep, and the reason has
   comes_back(rig);
 }
 
-TEST_CASE("cycles: the agent gets its grant after the driver has taken the order, and goes on if the driver refuses") {
+TEST_CASE(
+    "cycles: the agent gets its grant after the driver has accepted the order, and resumes if the driver refuses") {
   for (const bool refuses : {false, true}) {
     CAPTURE(refuses);
     CycleRig rig;
-    rig.machines->change("n1", [](FakePower::Machine& machine) { machine.deaf = true; });  // it is on for a while
+    rig.machines->change(
+        "n1", [](FakePower::Machine& machine) { machine.ignores_orders = true; });  // it stays on for a while
     rig.choose();
     REQUIRE(rig.until(State::suspending));
     if (refuses) rig.machines->fail_next("n1", {Errc::conflict, "bmc-1", "a firmware update runs", "wait for its end"});
@@ -379,9 +381,9 @@ TEST_CASE("cycles: the agent gets its grant after the driver has taken the order
   }
 }
 
-TEST_CASE("cycles: a node that is still on after the order to sleep goes on") {
+TEST_CASE("cycles: a node that is still on after the sleep order resumes") {
   CycleRig rig;
-  rig.machines->change("n1", [](FakePower::Machine& machine) { machine.deaf = true; });
+  rig.machines->change("n1", [](FakePower::Machine& machine) { machine.ignores_orders = true; });
   rig.choose();
   REQUIRE(rig.until(State::suspending));
   REQUIRE(rig.until(State::probation));
@@ -389,22 +391,22 @@ TEST_CASE("cycles: a node that is still on after the order to sleep goes on") {
   comes_back(rig);
 }
 
-TEST_CASE("cycles: a wake without effect is repeated, then the node has failed, and an hour later it is tried again") {
+TEST_CASE("cycles: a wake without effect is repeated, then the node fails, and is tried again an hour later") {
   CycleRig rig;
   rig.choose();
   REQUIRE(rig.until(State::asleep));
-  rig.machines->change("n1", [](FakePower::Machine& machine) { machine.deaf = true; });
+  rig.machines->change("n1", [](FakePower::Machine& machine) { machine.ignores_orders = true; });
   rig.cycles->wake("n1", "wanted", false);
   REQUIRE(rig.until(State::failed));
   CHECK(rig.failures("no_wake") == 1);
   rig.step();
   CHECK_FALSE(rig.is_marked());  // a failed node gets none of Wattle's marks
-  rig.machines->change("n1", [](FakePower::Machine& machine) { machine.deaf = false; });
+  rig.machines->change("n1", [](FakePower::Machine& machine) { machine.ignores_orders = false; });
   rig.step(std::chrono::hours(1));
   comes_back(rig);
 }
 
-TEST_CASE("cycles: without the API server no node is marked or put to sleep, and none stays marked after it") {
+TEST_CASE("cycles: without the API server no node is marked or put to sleep, and marks are removed after its return") {
   CycleRig rig;
   rig.marks->down = true;
   rig.choose();
@@ -428,7 +430,7 @@ TEST_CASE("cycles: without the API server no node is marked or put to sleep, and
   comes_back(rig);
 }
 
-TEST_CASE("cycles: a node that goes silent without a goodbye is lost, and its return ends that") {
+TEST_CASE("cycles: a node that goes silent without a goodbye is lost until it returns") {
   CycleRig rig;
   rig.silent.insert("n1");
   REQUIRE(rig.until(State::failed));
@@ -438,7 +440,7 @@ TEST_CASE("cycles: a node that goes silent without a goodbye is lost, and its re
   REQUIRE(rig.until(State::awake));
 }
 
-TEST_CASE("cycles: a sleeper that wakes by itself, gets a pod, or loses its label comes back") {
+TEST_CASE("cycles: a sleeping node that wakes by itself, gets a pod, or loses its label returns to service") {
   CycleRig rig;
   rig.choose();
   REQUIRE(rig.until(State::asleep));
@@ -463,7 +465,7 @@ TEST_CASE("cycles: a sleeper that wakes by itself, gets a pod, or loses its labe
   comes_back(rig);
 }
 
-TEST_CASE("cycles: a pod that comes to a marked node stops its sleep") {
+TEST_CASE("cycles: a new pod on a marked node stops its sleep") {
   CycleRig rig;
   rig.choose();
   rig.step();
@@ -475,7 +477,7 @@ TEST_CASE("cycles: a pod that comes to a marked node stops its sleep") {
   CHECK(rig.orders.empty());
 }
 
-TEST_CASE("cycles: a test is one round trip, and one without proof wakes again even after a restart") {
+TEST_CASE("cycles: a test is one round trip, and an unproven node wakes again even after a restart") {
   CycleRig rig;
   rig.around.rules.proven_round_trips = 2;
   rig.restart();
@@ -524,7 +526,7 @@ TEST_CASE("cycles: a drain waits for a disruption budget, and two misplaced pods
   CHECK(rig.marks->evictions == std::map<std::string, std::size_t>{{"b", 1}});
   rig.marks->answers.clear();
   for (int i = 0; i < 600; ++i) rig.step();
-  // The pod that was evicted has not started elsewhere in time.
+  // The evicted pod did not start elsewhere in time.
   CHECK(rig.record().state == State::awake);
   CHECK(rig.record().reason.find("shop/b has not started elsewhere in time") != std::string::npos);
   CHECK(rig.marks->evictions.at("b") == 1);
@@ -546,7 +548,7 @@ TEST_CASE("cycles: a drain that a restart interrupts does not evict a pod twice"
   CHECK(rig.marks->evictions.at("a") == 1);
 }
 
-TEST_CASE("cycles: an unreadable record is observed, and its node comes back") {
+TEST_CASE("cycles: a node with an unreadable record is observed, and returns to service") {
   CycleRig rig;
   rig.choose();
   REQUIRE(rig.until(State::asleep));
@@ -558,7 +560,7 @@ TEST_CASE("cycles: an unreadable record is observed, and its node comes back") {
 
 namespace {
 
-// Counts the calls that are under way, by node.
+// Counts the calls in progress, by node.
 class CountedPower final : public NodePower {
  public:
   explicit CountedPower(std::shared_ptr<NodePower> power) : power_(std::move(power)) {}
@@ -606,7 +608,7 @@ class CountedPower final : public NodePower {
 
 }  // namespace
 
-TEST_CASE("cycles: calls of several nodes run at once, those of one node one after the other") {
+TEST_CASE("cycles: calls of different nodes run at once, those of one node in sequence") {
   CycleRig rig(true, 8);
   const auto counted = std::make_shared<CountedPower>(rig.machines);
   rig.cycles = std::make_unique<PowerCycles>(rig.around, std::make_unique<MemoryStore>(rig.disk), counted, rig.marks);

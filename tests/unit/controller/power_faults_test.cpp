@@ -41,12 +41,12 @@ struct FaultyRun {
       toggle(rig.mute_agents, node, 0.02, "no goodbye");
       toggle(rig.reluctant, node, 0.02, "refused");
       if (happens(0.02, "driver fails")) rig.machines->fail_next(node, {Errc::timeout, node, "no answer", ""});
-      const bool deaf = happens(0.02, "driver does nothing"), mute = happens(0.02, "not observed");
+      const bool ignores_orders = happens(0.02, "driver does nothing"), unobservable = happens(0.02, "not observed");
       const bool spurious = rig.record(node).state == State::asleep && happens(0.002, "spurious wake");
       const bool dies = happens(0.0005, "dies");
       rig.machines->change(node, [&](FakePower::Machine& machine) {
-        machine.deaf = deaf;
-        machine.mute = mute;
+        machine.ignores_orders = ignores_orders;
+        machine.unobservable = unobservable;
         if (spurious || (!dies && machine.state == PowerState::off && rig.record(node).state == State::failed))
           machine.state = PowerState::on;  // by itself, or by an operator
         if (dies) machine.state = PowerState::off;
@@ -67,7 +67,7 @@ struct FaultyRun {
     for (const std::string& node : rig.names)
       rig.machines->change(node, [](FakePower::Machine& machine) {
         machine.failures.clear();
-        machine.deaf = machine.mute = false;
+        machine.ignores_orders = machine.unobservable = false;
       });
   }
   void check() {
@@ -108,7 +108,7 @@ void check_laws(bool api, bool observable, std::uint64_t seed) {
   for (const std::string& breach : run.breaches) FAIL_CHECK(breach);
   CHECK(run.sleeps >= kSleeps);
   CHECK(run.faults.size() >= 11);
-  // Without faults every node comes back, without marks.
+  // Without further faults every node returns, without marks.
   run.calm();
   for (int i = 0; i < 600; ++i) {
     for (const std::string& node : run.rig.names) run.rig.cycles->wake(node, "the end", false);
@@ -125,10 +125,10 @@ void check_laws(bool api, bool observable, std::uint64_t seed) {
 
 }  // namespace
 
-TEST_CASE("cycles with faults: no node is stuck, none sleeps without marks, and all come back: observable nodes") {
+TEST_CASE("cycles with faults: no node is stuck, none sleeps without marks, and all return: observable nodes") {
   check_laws(true, true, 1);
 }
 
-TEST_CASE("cycles with faults: no node is stuck, and all come back: presumed sleeps without an API server") {
+TEST_CASE("cycles with faults: no node is stuck, and all return: presumed sleeps without an API server") {
   check_laws(false, false, 2);
 }

@@ -1,4 +1,4 @@
-// power_store: the records of nodes that sleep, in the controller's store on disk.
+// power_store: records of sleeping nodes in the controller's store on disk.
 #include "controller/power/power_store.hpp"
 
 #include <doctest/doctest.h>
@@ -87,7 +87,7 @@ TEST_CASE_FIXTURE(StoredRig, "sleep records: the history keeps its newest transi
 }
 
 TEST_CASE_FIXTURE(StoredRig,
-                  "sleep records: a damaged record becomes unknown, marked and ours, so that its node comes back") {
+                  "sleep records: a damaged record becomes unknown, marked and owned, so that its node returns") {
   put("n1", core::PowerState::asleep, 7);
   written();
   records.reset();

@@ -1,5 +1,5 @@
-// Every pair of reward presets: after a change what decides is the network of the new preset, or its prior, and never the network of the
-// former; a change back finds that one again.
+// Every pair of reward presets: after a change the network of the new preset decides, or its prior, but never the
+// former network. A change back restores the former network.
 #include <doctest/doctest.h>
 #include <stdlib.h>
 
@@ -22,15 +22,15 @@ namespace {
 
 std::string name_of(Preset preset) { return std::string(placement::to_string(preset)); }
 
-// Would have every pod on the second node.
-struct Loud final : models::QNetwork {
+// Scores the second node highest for every pod.
+struct SecondNodeNetwork final : models::QNetwork {
   void residual(const models::Observation& observation, std::span<float> out) const override {
     for (std::size_t i = 0; i < observation.nodes; ++i) out[i] = i == 1 ? 1000.0F : 0.0F;
   }
   std::uint64_t step() const override { return 9; }
 };
 
-// Of so many steps; its value head tells one from another.
+// Has a fixed number of steps; its value head identifies it.
 class Stepped final : public models::QTrainer {
  public:
   explicit Stepped(float says = 0, std::uint64_t steps = 0) : steps_(steps) {
@@ -61,7 +61,7 @@ class Stepped final : public models::QTrainer {
 bool ships(Preset preset) { return preset == Preset::ee || preset == Preset::lb; }
 float says(Preset preset) { return 1 + static_cast<float>(preset); }
 
-// As a controller begins a preset, two of which ship a network here.
+// Begins a preset as a controller does. Two presets ship a network here.
 Result<BegunNetwork> begin_as_shipped(const placement::RewardConfig& reward) {
   BegunNetwork begun;
   begun.trainer = std::make_unique<Stepped>(ships(reward.preset) ? says(reward.preset) : 0.0F);
@@ -94,7 +94,7 @@ struct TrainerRig {
     if (!started) FAIL(started.error().message());
     trainer = std::move(*started);
   }
-  // News is taken before an order that came later.
+  // News is processed before an order that was posted later.
   void change(Preset preset) {
     trainer->post(RewardNews{reward_of(preset)});
     REQUIRE(trainer->order({ModelOrder::What::save, "barrier"}).get());
@@ -114,9 +114,7 @@ struct TrainerRig {
 
 }  // namespace
 
-TEST_CASE(
-    "from each preset to each: the trainer puts in the network that ships, else begins at the prior, and keeps the "
-    "former") {
+TEST_CASE("any change of preset: the trainer loads the shipped network or starts at the prior, and keeps the former") {
   for (const Preset from : kPresets)
     for (const Preset to : kPresets) {
       CAPTURE(name_of(from));
@@ -147,12 +145,11 @@ TEST_CASE(
     }
 }
 
-TEST_CASE(
-    "a preset that was changed while no learner ran has its own network at the next start, and the former is kept") {
+TEST_CASE("a preset that was changed while no learner ran has its own network at the next start; the former is kept") {
   TrainerRig rig;
   rig.start(Preset::weighted, std::make_unique<Stepped>(0.5F, 7));
   rig.change(Preset::lc);
-  rig.change(Preset::weighted);  // there is something to save at the end
+  rig.change(Preset::weighted);  // the trainer has unsaved state at its end
   rig.start(Preset::ee, std::move(begin_as_shipped(reward_of(Preset::ee)).value().trainer));
   CHECK(rig.version().preset == "ee");
   CHECK(rig.said() == says(Preset::ee));
@@ -161,7 +158,7 @@ TEST_CASE(
   CHECK(rig.said() == 0.5F);
 }
 
-TEST_CASE("names of networks that changes of the preset keep are not given by hand") {
+TEST_CASE("reserved names of networks that a preset change keeps cannot be saved by hand") {
   TrainerRig rig;
   rig.start(Preset::ee, std::make_unique<Stepped>());
   const auto refused = rig.trainer->order({ModelOrder::What::save, kept_name(Preset::lb)}).get();
@@ -169,7 +166,7 @@ TEST_CASE("names of networks that changes of the preset keep are not given by ha
   CHECK(refused.error().code == Errc::conflict);
 }
 
-TEST_CASE("from each preset to each: the former's network is not used, the prior decides until the other's is there") {
+TEST_CASE("any change of preset: the former network is not used, and the prior decides until the new network arrives") {
   int pod = 0;
   for (const Preset from : kPresets)
     for (const Preset to : kPresets) {
@@ -190,7 +187,7 @@ TEST_CASE("from each preset to each: the former's network is not used, the prior
         return decision;
       };
       const auto serves = [&](Preset preset) {
-        rig.networks.set(std::make_shared<Loud>(), {"digest", "", name_of(preset), ""});
+        rig.networks.set(std::make_shared<SecondNodeNetwork>(), {"digest", "", name_of(preset), ""});
       };
       take(from);
       serves(from);

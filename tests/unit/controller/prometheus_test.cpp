@@ -1,4 +1,5 @@
-// What a Prometheus tells of workloads: each shape of answer, and a stand-in that is asked, fails, hangs and comes back.
+// Rates and latencies from a Prometheus: each shape of answer, and a fake server that answers, fails, hangs and
+// recovers.
 #include "controller/provision/prometheus.hpp"
 
 #include <doctest/doctest.h>
@@ -41,7 +42,7 @@ Error refused(const std::string& body) {
   return values.error();
 }
 
-// Answers each query as it is told to, and notes what it was asked.
+// Answers each query as configured, and records the queries.
 class StandIn {
  public:
   StandIn() {
@@ -104,7 +105,7 @@ struct AskingRig {
 
 }  // namespace
 
-TEST_CASE("a vector of Prometheus is a number for each workload that its labels name") {
+TEST_CASE("a Prometheus vector becomes a number for each workload that its labels name") {
   const auto values = parse_prometheus(
       vector_of({one_series({{"workload", "a.service"}}, "12.5"),
                  one_series({{"workload", "a.service"}, {"node", "n1"}}, "3"),
@@ -117,7 +118,7 @@ TEST_CASE("a vector of Prometheus is a number for each workload that its labels 
   CHECK(parse_prometheus(vector_of({}), 1, "p").value().values.empty());
 }
 
-TEST_CASE("what is no number, beyond the range, without a name or there twice is left out and counted") {
+TEST_CASE("values that are not numbers, out of range, unnamed or duplicate are dropped and counted") {
   for (const char* text : {"NaN", "+Inf", "-Inf"}) CHECK(parse_prometheus(one(text), 1, "p").value().no_number == 1);
   for (const char* text : {"-1", "1.1", "100000000000000000000000000000000"}) {
     const auto values = parse_prometheus(one(text), 1, "p").value();
@@ -137,7 +138,7 @@ TEST_CASE("what is no number, beyond the range, without a name or there twice is
   CHECK(parse_prometheus(vector_of({native}), 10, "p").value().out_of_range == 1);
 }
 
-TEST_CASE("an answer of another shape is refused as a whole, and the error names who was asked what") {
+TEST_CASE("a malformed answer is refused as a whole, and the error names the server and the query") {
   const std::string open = R"({"status":"success","data":{"resultType":"vector","result":)";
   const std::vector<std::string> bodies = {"",
                                            "{",
@@ -178,7 +179,7 @@ TEST_CASE("an answer of another shape is refused as a whole, and the error names
   CHECK(refused(R"({"status":"error","error":")" + std::string(100'000, 'x') + "\"}").what.size() < 300);
 }
 
-TEST_CASE_FIXTURE(AskingRig, "it sends the queries of the configuration with the token, and reports each workload") {
+TEST_CASE_FIXTURE(AskingRig, "the configured queries are sent with the token, and each workload is reported") {
   const wattle::test::TempDir dir;
   write(dir.file("token"), "word-of-the-token\n");
   config.token_file = dir.file("token");
@@ -202,7 +203,7 @@ TEST_CASE_FIXTURE(AskingRig, "it sends the queries of the configuration with the
 }
 
 TEST_CASE_FIXTURE(AskingRig,
-                  "a query's answer stays while the query fails, until it is too old, and the others go on") {
+                  "the last answer of a failing query is kept until it is too old, and other queries continue") {
   make();
   rates->turn();
   const std::string words = R"({"status":"error","errorType":"execution","error":"too many samples"})";
@@ -227,7 +228,7 @@ TEST_CASE_FIXTURE(AskingRig,
   CHECK(figures(TrafficQuery::rate).problem.empty());
 }
 
-TEST_CASE_FIXTURE(AskingRig, "a server that answers as no Prometheus does, or too much, gives no values") {
+TEST_CASE_FIXTURE(AskingRig, "a server that does not answer as Prometheus does, or answers too much, gives no values") {
   make();
   const auto problem_of = [this](http::Response response) {
     stand_in.say(config.rate_query, std::move(response));
@@ -245,8 +246,8 @@ TEST_CASE_FIXTURE(AskingRig, "a server that answers as no Prometheus does, or to
   CHECK(traffic().late_ratio == 0.02);
 }
 
-TEST_CASE("one that never answers is given up at the end") {
-  // Connections wait in its backlog.
+TEST_CASE("a request to a server that never answers ends when the client is destroyed") {
+  // Connections wait in the backlog.
   const Fd silent(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in at{};
   at.sin_family = AF_INET;
@@ -268,7 +269,7 @@ TEST_CASE("one that never answers is given up at the end") {
   CHECK(PrometheusRates::start(config, clock, log).value()->figures().queries[0].answers == 0);
 }
 
-TEST_CASE("an address that is none is refused before anything is asked") {
+TEST_CASE("an invalid address is refused before any query is sent") {
   for (const char* url :
        {"prometheus:9090", "http://", "http://user:word@p:9090", "http://p:9090/?a=b", "ftp://p", "http://p:0"}) {
     PrometheusConfig config;

@@ -1,4 +1,4 @@
-// queue: pods that wait with an API server, as what comes next.
+// queue: pods that wait in the API server's queue count as next pods.
 #include <doctest/doctest.h>
 
 #include "tests/unit/controller/watched_rig.hpp"
@@ -7,9 +7,7 @@ using namespace wattle;
 using namespace wattle::controller;
 using namespace wattle::controller::test;
 
-TEST_CASE(
-    "pods that wait in the API server's queue have room left to them, if it is configured, and those that are bound "
-    "have not") {
+TEST_CASE("pods in the API server's queue have room kept for them if configured; bound pods do not") {
   for (const int look_ahead : {0, 4}) {
     CAPTURE(look_ahead);
     WatchedRig rig(Mode::live);

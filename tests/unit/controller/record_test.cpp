@@ -1,4 +1,5 @@
-// What a cluster has lived through, as the store keeps it and tells it page by page: who came, asked for what, used how much and went.
+// The record of a cluster's pods, as the store keeps it and serves it in pages: ask, request, usage and end of each
+// pod.
 #include <array>
 #include <map>
 #include <optional>
@@ -43,7 +44,7 @@ json page(StoreFile& file, bool pods, const std::string& after, std::int64_t now
 
 }  // namespace
 
-TEST_CASE("a pod's request, life and use by the hour are served after it has gone, over a restart") {
+TEST_CASE("an ended pod's request, lifetime and hourly usage are served, also after a restart") {
   const CrashDisk disk;
   std::optional<StoreFile> file(open(in_memory()));
   REQUIRE(file->usage().put(std::array{asked_for("u1", "a", kNow_s + 1800), placed("daemon", "a", kNow_s)}, kNow_s));
@@ -53,7 +54,7 @@ TEST_CASE("a pod's request, life and use by the hour are served after it has gon
   file.emplace(open(in_memory()));
   REQUIRE(file->usage().put(std::array{ended("u1", kNow_s + kHour_s + 1800)}, kNow_s + kHour_s + 1800));
   const json reported = page(*file, true, "", kNow_s + 2 * kHour_s);
-  REQUIRE(reported["rows"].size() == 1);  // nobody chose where the other goes
+  REQUIRE(reported["rows"].size() == 1);  // no decision chose the other pod's node
   CHECK(reported["next"].is_null());
   const json& pod = reported["rows"][0];
   CHECK(pod["owner"] == "ReplicaSet/web");
@@ -75,7 +76,7 @@ TEST_CASE("a pod's request, life and use by the hour are served after it has gon
   CHECK(hours["next"].is_null());
 }
 
-TEST_CASE("a running pod has no end; one without reports for hours has ended meanwhile; one placed again runs") {
+TEST_CASE("a running pod has no end; one without reports for hours has ended; one that is placed again runs") {
   const CrashDisk disk;
   StoreFile file = open(in_memory());
   REQUIRE(file.usage().put(std::array{asked_for("runs", "a", kNow_s), asked_for("lost", "a", kNow_s - 9 * kHour_s)},
@@ -91,7 +92,7 @@ TEST_CASE("a running pod has no end; one without reports for hours has ended mea
   for (const json& row : rows) CHECK(row["ended_s"].get<std::int64_t>() >= row["placed_s"].get<std::int64_t>());
 }
 
-TEST_CASE("pages follow one another until all pods and all hours were sent once") {
+TEST_CASE("pages follow each other until all pods and all hours were sent once") {
   const CrashDisk disk;
   StoreFile file = open(in_memory());
   std::vector<PodFacts> pods;
@@ -105,7 +106,7 @@ TEST_CASE("pages follow one another until all pods and all hours were sent once"
   CHECK(second["next"].is_null());
 }
 
-TEST_CASE("of pods that wait for the disk what is newest is kept, and an end does not outlive another beginning") {
+TEST_CASE("the newest facts of a pending pod are kept, and a new start clears an earlier end") {
   PodFacts pod = asked_for("u", "a", kNow_s);
   pod.merge(ended("u", kNow_s + 5));
   CHECK(pod.ended_s == kNow_s + 5);
@@ -116,7 +117,7 @@ TEST_CASE("of pods that wait for the disk what is newest is kept, and an end doe
   CHECK(pod.node == "b");
 }
 
-TEST_CASE("what is asked of a record wrongly is refused, with a word on what would be right") {
+TEST_CASE("an invalid record query is refused, and the error names a valid one") {
   const WallTime now = wall_from_ns(kNow_s * 1'000'000'000);
   CHECK(is_of_store("record", {{"of", "pods"}}));
   CHECK_FALSE(is_of_store("record", {{"of", "nodes"}}));

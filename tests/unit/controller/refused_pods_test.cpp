@@ -1,4 +1,4 @@
-// refused_pods: when a pod that its scheduler refuses wakes a node, and how often.
+// refused_pods: when an unschedulable pod wakes a node, and how often.
 #include "controller/power/refused_pods.hpp"
 
 #include <doctest/doctest.h>
@@ -14,7 +14,7 @@ WallTime after(Duration time) { return kStart + time; }
 
 }  // namespace
 
-TEST_CASE("refused pods: a pod counts once it has been unschedulable for a while with the nodes as they are") {
+TEST_CASE("refused pods: a pod counts once it has been unschedulable for a while with the same nodes") {
   RefusedPods pods;
   pods.begin(kStart, {});
   CHECK_FALSE(pods.refused("a", "web"));
@@ -22,18 +22,18 @@ TEST_CASE("refused pods: a pod counts once it has been unschedulable for a while
   CHECK_FALSE(pods.refused("a", "web"));
   pods.begin(after(RefusedPods::kSettled), {});
   CHECK(pods.refused("a", "web"));
-  // A node has become awake: its scheduler may take it there.
+  // A node became awake, and its scheduler may place the pod there.
   pods.begin(after(RefusedPods::kSettled * 2), after(RefusedPods::kSettled * 3 / 2));
   CHECK_FALSE(pods.refused("a", "web"));
   pods.begin(after(RefusedPods::kSettled * 3), after(RefusedPods::kSettled * 3 / 2));
   CHECK(pods.refused("a", "web"));
-  // It had a node meanwhile.
+  // The pod had a node in the meantime.
   pods.begin(after(RefusedPods::kSettled * 4), {});
   pods.begin(after(RefusedPods::kSettled * 5), {});
   CHECK_FALSE(pods.refused("a", "web"));
 }
 
-TEST_CASE("refused pods: the pods of an owner wake few nodes, and may try again later") {
+TEST_CASE("refused pods: the pods of one owner wake few nodes, and may try again later") {
   RefusedPods pods;
   Duration time{};
   const auto look = [&](const char* uid, const char* owner) {
@@ -48,7 +48,7 @@ TEST_CASE("refused pods: the pods of an owner wake few nodes, and may try again 
     pods.woke_for({"a", "unknown"});
   }
   CHECK_FALSE(look("a", "web"));
-  pods.woke_for({"a"});  // for its size: no try
+  pods.woke_for({"a"});  // woken for its size, which is no try
   CHECK_FALSE(look("b", ""));
   CHECK(look("b", ""));
   time += RefusedPods::kForgotten;
@@ -56,7 +56,7 @@ TEST_CASE("refused pods: the pods of an owner wake few nodes, and may try again 
   CHECK(look("a", "web"));
 }
 
-TEST_CASE("refused pods: neither a restart nor a step of the wall clock allows an owner more tries") {
+TEST_CASE("refused pods: neither a restart nor a step of the wall clock gives an owner more tries") {
   RefusedPods pods;
   Duration time{};
   const auto look = [&] {

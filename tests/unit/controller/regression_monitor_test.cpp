@@ -1,4 +1,4 @@
-// regression_monitor and output_check: how seldom they alarm for nothing, and how soon for something.
+// regression_monitor and output_check: the rate of false alarms, and the delay of true ones.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -16,8 +16,8 @@ double normal(std::mt19937_64& random, double mean = 0) { return std::normal_dis
 
 }  // namespace
 
-TEST_CASE("no more than one false alarm in 20,000 placements, whatever the rewards' distribution") {
-  // Runs of 20,000 placements, each against control placements of its own; rewards of three shapes.
+TEST_CASE("there is at most one false alarm in 20,000 placements, whatever the distribution of rewards") {
+  // Runs of 20,000 placements, each with its own control placements and one of three reward distributions.
   constexpr int kRuns = 60, kPlacements = 20'000;
   int alarms = 0;
   std::mt19937_64 random(11);
@@ -26,7 +26,7 @@ TEST_CASE("no more than one false alarm in 20,000 placements, whatever the rewar
       const double z = normal(random);
       if (run % 3 == 0) return z;
       if (run % 3 == 1) return -std::exp(1.5 * z);  // rare disasters
-      return z > 0 ? 1 : 0;                         // nothing but ties
+      return z > 0 ? 1 : 0;                         // only ties
     };
     RegressionOptions options;
     RegressionMonitor guard(options);
@@ -41,7 +41,7 @@ TEST_CASE("no more than one false alarm in 20,000 placements, whatever the rewar
   CHECK(alarms < kRuns);
 }
 
-TEST_CASE("placements that are worse by one and a half standard deviations alarm within fifty") {
+TEST_CASE("placements that are worse by one and a half standard deviations raise an alarm within fifty") {
   std::mt19937_64 random(13);
   int within = 0;
   constexpr int kRuns = 200;
@@ -59,8 +59,7 @@ TEST_CASE("placements that are worse by one and a half standard deviations alarm
 }
 
 TEST_CASE(
-    "the guard waits for control placements, keeps a bounded number and takes a reward that is no number as the "
-    "worst") {
+    "the guard waits for control placements, keeps a bounded number, and treats a non-number as the worst reward") {
   RegressionMonitor guard;
   for (int i = 0; i < 499; ++i) guard.control(i);
   for (int i = 0; i < 100; ++i) CHECK_FALSE(guard.acting(-1e9));

@@ -28,7 +28,7 @@ const MonoTime kBegin{};
 
 }  // namespace
 
-TEST_CASE("the same pod with the same candidates gets the same answer, in whatever order they are named") {
+TEST_CASE("the same pod with the same candidates gets the same answer, in any order of candidates") {
   Repeats repeats;
   repeats.keep("p", {"a", "b"}, scored({10, 3}), kBegin);
   CHECK(repeats.find(ask_of("p", {"a", "b"}), 2s, kBegin + 1s)->scores == std::vector<std::int64_t>{10, 3});
@@ -39,7 +39,7 @@ TEST_CASE("the same pod with the same candidates gets the same answer, in whatev
   CHECK_FALSE(repeats.find(ask_of("p", {"a", "b"}), 2s, kBegin + 3s));
 }
 
-TEST_CASE("for a pod that is kept again the newest answer counts, and it is forgotten in its time") {
+TEST_CASE("a newer answer for a pod replaces the older one and its expiry") {
   Repeats repeats;
   repeats.keep("p", {"a"}, scored({1}), kBegin);
   repeats.keep("p", {"a", "b"}, scored({2, 3}), kBegin + 1s);
@@ -54,7 +54,7 @@ TEST_CASE("for a pod that is kept again the newest answer counts, and it is forg
   CHECK_FALSE(repeats.find(ask_of("p", {"a"}), 2s, kBegin + 4s));
 }
 
-TEST_CASE("however much is asked, the candidates that are kept are bounded, and the oldest go first") {
+TEST_CASE("the number of kept candidates is bounded, and the oldest are dropped first") {
   Repeats repeats;
   const std::vector<std::string> many(8192, "node");
   for (int i = 0; i < 1000; ++i) {

@@ -1,4 +1,4 @@
-// Nine actions in operation: pods of a workload whose replicas nobody owns have them; all others are told why not.
+// The nine actions in operation: a pod of a workload without a replica owner has all of them; others get the reason.
 #include "controller/provision/replica_place.hpp"
 
 #include <doctest/doctest.h>
@@ -25,7 +25,8 @@ class ShopTraffic final : public TrafficSource {
   double rate_rps = 360, late_ratio = 0.001;
 };
 
-// Two pods of a Deployment at level limits, whose minutes their node reports, as an API server and a Prometheus know them.
+// Two pods of a Deployment at level limits. Their node reports their minutes; an API server and a Prometheus report the
+// rest.
 struct NineRig : RequestRig {
   ShopTraffic rates;
   ReplicaOwner owner{"", ""};
@@ -73,8 +74,7 @@ struct NineRig : RequestRig {
 
 }  // namespace
 
-TEST_CASE(
-    "a pod of a workload whose replicas have no owner has nine actions, and more replicas are a suggestion alone") {
+TEST_CASE("a pod of a workload without a replica owner has nine actions, and more replicas are only a suggestion") {
   NineRig rig;
   rig.pass(30, 1.8);
   REQUIRE(rig.replicas.suggested(kShopWeb));
@@ -85,10 +85,10 @@ TEST_CASE(
   CHECK(pod.replicas.now == 2);
   CHECK(pod.replicas.wanted == wanted);
   CHECK(pod.replicas.withheld.empty());
-  CHECK(pod.rate_rps == 180);  // its half
+  CHECK(pod.rate_rps == 180);  // half of the workload's rate
   CHECK(pod.known);
   CHECK(action_word(pod.action) == "replicas_up");
-  // The node is never told of it.
+  // The node does not get the replica action.
   CHECK(pod.applied / choice::kDirections != static_cast<std::size_t>(choice::Lever::replicas));
   CHECK(pod.wanted_margin == doctest::Approx(0.1));
   const auto suggested = rig.teacher.replicas();
@@ -108,7 +108,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("an autoscaler that owns the number, or might, is named, and the other actions stay") {
+TEST_CASE("a known or possible owning autoscaler is named, and the other actions remain") {
   NineRig rig;
   rig.owner.by = "HorizontalPodAutoscaler shop/web";
   rig.pass(30, 1.8);
@@ -127,7 +127,7 @@ TEST_CASE("an autoscaler that owns the number, or might, is named, and the other
   CHECK(rig.service("a").replicas.wanted);
 }
 
-TEST_CASE("without an API server, or without replicas to suggest, CPU and memory are left, and the document says why") {
+TEST_CASE("without an API server or a suggestion of replicas, CPU and memory remain, and the document says why") {
   NineRig rig;
   rig.pass(30, 1.8);
   rig.suggests = false;
@@ -141,8 +141,7 @@ TEST_CASE("without an API server, or without replicas to suggest, CPU and memory
   CHECK(rig.service("reports.service").rate_rps == 7);
 }
 
-TEST_CASE(
-    "fewer replicas are suggested down to what the requests need, and replicas that others change are the action") {
+TEST_CASE("fewer replicas are suggested down to the need of the requests; a manual change of replicas is the action") {
   NineRig rig;
   for (const char* uid : {"a", "b"}) {
     kube::Pod pod = RequestRig::pod_of(uid);
@@ -155,7 +154,7 @@ TEST_CASE(
   CHECK(rig.replicas.suggested(kShopWeb)->replicas == 1);
   CHECK(action_word(rig.service("a").action) == "replicas_down");
   CHECK(rig.teacher.replicas().at(kShopWeb).suggested() == 1);
-  // Once there is one, that is what is needed.
+  // A single replica is the minimum.
   rig.report_gone("b");
   finish(rig.book->tick(rig.state));
   rig.pass(3, 0.1);

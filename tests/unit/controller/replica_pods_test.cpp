@@ -1,4 +1,4 @@
-// Replicas that no agent tells of: on nodes without one, and on no node yet.
+// Replicas without agent reports: on nodes without an agent, or not yet on a node.
 #include <doctest/doctest.h>
 
 #include "controller/provision/replica_book.hpp"
@@ -24,7 +24,7 @@ kube::Pod replica(const std::string& uid, const std::string& node, bool may_shri
   return pod;
 }
 
-// Two pods are heard of, which use half a core each and request one.
+// Two reported pods that use half a core each and request one.
 struct PodsRig {
   ManualClock clock{mono_from_ns(100 * kSecondNs)};
   HundredRequests rates;
@@ -48,35 +48,35 @@ struct PodsRig {
     }
   }
   ReplicaState state() { return book.state_of(kShop, workloads.at(kShop)); }
-  std::string last_word() { return replica_words(book, kShop, workloads.at(kShop)).back(); }
+  std::string last_sentence() { return replica_words(book, kShop, workloads.at(kShop)).back(); }
 };
 
 }  // namespace
 
-TEST_CASE("replicas on nodes without agents answer requests, too: their load is not put on those with agents") {
+TEST_CASE("replicas on nodes without agents serve requests too: their load is not assigned to reported ones") {
   PodsRig rig;
   rig.elsewhere("far", 2);
   rig.minutes(40);
   REQUIRE(rig.book.suggested(kShop));
   CHECK(rig.book.suggested(kShop)->core_s_per_request == doctest::Approx(0.02));  // four of half a core, 100 requests/s
   CHECK(rig.book.suggested(kShop)->replicas >= 4);
-  CHECK(rig.last_word().find("; current: 4.") != std::string::npos);
-  PodsRig deaf;  // less than half of them is heard of
-  deaf.elsewhere("far", 3);
-  deaf.minutes(40);
-  CHECK(deaf.state() == ReplicaState::learning);
+  CHECK(rig.last_sentence().find("; current: 4.") != std::string::npos);
+  PodsRig mostly_unreported;  // less than half of the replicas are reported
+  mostly_unreported.elsewhere("far", 3);
+  mostly_unreported.minutes(40);
+  CHECK(mostly_unreported.state() == ReplicaState::learning);
 }
 
-TEST_CASE("replicas that wait for a node are replicas: no fewer are suggested than the owner asks for") {
+TEST_CASE("replicas that wait for a node count: no fewer than the owner's number are suggested") {
   PodsRig rig;
   rig.elsewhere("", 5);
   rig.minutes(40);
   REQUIRE(rig.book.suggested(kShop));
-  CHECK(rig.book.suggested(kShop)->core_s_per_request == doctest::Approx(0.01));  // they use nothing
+  CHECK(rig.book.suggested(kShop)->core_s_per_request == doctest::Approx(0.01));  // waiting replicas use no CPU
   CHECK(rig.book.suggested(kShop)->replicas == 7);
   CHECK(rig.state() == ReplicaState::keep);
-  CHECK(rig.last_word().find("wattle.dev/shrink") != std::string::npos);
-  // Told again, and gone.
+  CHECK(rig.last_sentence().find("wattle.dev/shrink") != std::string::npos);
+  // Reported again, and then deleted.
   rig.elsewhere("", 5);
   rig.minutes(1);
   CHECK(rig.book.suggested(kShop)->replicas == 7);
@@ -86,7 +86,7 @@ TEST_CASE("replicas that wait for a node are replicas: no fewer are suggested th
   CHECK(rig.book.suggested(kShop)->replicas == 3);
 }
 
-TEST_CASE("fewer are suggested only where those elsewhere allow it, too") {
+TEST_CASE("fewer replicas are suggested only if the unreported pods allow it too") {
   PodsRig rig;
   rig.workloads[kShop].shrink_allowed = true;
   rig.elsewhere("", 5);
@@ -97,8 +97,7 @@ TEST_CASE("fewer are suggested only where those elsewhere allow it, too") {
   CHECK(rig.state() == ReplicaState::fewer);
 }
 
-TEST_CASE(
-    "pods on no node, or on one without an agent, are reported as elsewhere until they are bound to one of ours") {
+TEST_CASE("pods on no node or on a node without an agent are elsewhere until they are bound to a known node") {
   WatchedRig rig;
   const auto &elsewhere = rig.seen.elsewhere, &bound = rig.seen.bound;
   rig.report(replica("here", "n1"));

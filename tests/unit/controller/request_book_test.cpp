@@ -1,4 +1,4 @@
-// What workloads should request, of what their pods told; what that frees, in words, and over a restart.
+// request_book: suggested requests of workloads from their pods' usage, the freed amounts, and restarts.
 #include "controller/provision/request_book.hpp"
 
 #include <doctest/doctest.h>
@@ -23,7 +23,7 @@ bool says(const RequestWorkload& workload, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("pods that allow it would be given less, and what that frees adds up over them") {
+TEST_CASE("pods that allow it get lower suggestions, and the freed amounts add up") {
   RequestRig rig;
   for (const char* uid : {"a", "b"}) {
     kube::Pod pod = RequestRig::pod_of(uid);
@@ -50,14 +50,14 @@ TEST_CASE("pods that allow it would be given less, and what that frees adds up o
   const Freed& freed = rig.web().freed;
   CHECK(freed.cpu_cores == doctest::Approx(2 * (2 - cores)));
   CHECK(freed.memory_bytes == doctest::Approx(2 * (1024.0 * kMebibyte - bytes)));
-  // A pod takes more of the node's 8 cores than of its 8 GiB, before and after.
+  // A pod requests a larger share of the node's 8 cores than of its 8 GiB, before and after.
   const double idle_w = rig.state.node_view("n1")->curve.idle_w();
   CHECK(*freed.power_w == doctest::Approx(2 * (2 - cores) / 8 * idle_w));
   CHECK(rig.book->totals().freed.cpu_cores == doctest::Approx(freed.cpu_cores));
   CHECK(rig.book->totals().suggested == 1);
 }
 
-TEST_CASE("without the annotation, or with one pod that lacks it, nothing is below the original") {
+TEST_CASE("without the annotation, or with one pod that lacks it, no suggestion is below the original") {
   RequestRig rig;
   kube::Pod pod = RequestRig::pod_of("a");
   rig.report(pod);
@@ -75,7 +75,7 @@ TEST_CASE("without the annotation, or with one pod that lacks it, nothing is bel
   CHECK(state_of(rig.web()) == "keep");
 }
 
-TEST_CASE("waiting raises what is needed, and so do throttling where pressure is not reported, and kills for memory") {
+TEST_CASE("waiting raises the need; so do throttling if pressure is not reported, and OOM kills") {
   RequestRig rig;
   rig.report(RequestRig::pod_of("a"));
   for (int i = 0; i < 90; ++i)
@@ -98,7 +98,7 @@ TEST_CASE("waiting raises what is needed, and so do throttling where pressure is
   CHECK(*killed.web().suggested_bytes() > 1.2 * 1024 * kMebibyte);
 }
 
-TEST_CASE("a single kill for memory is suggested for within its minute") {
+TEST_CASE("a single OOM kill raises the suggestion within its minute") {
   RequestRig rig;
   rig.report(RequestRig::pod_of("a"));
   for (int i = 0; i < 65; ++i) rig.minute(0.1, 900 * kMebibyte);
@@ -120,7 +120,7 @@ TEST_CASE("page cache is not needed by a pod that does not wait for memory") {
   CHECK(*rig.web().suggested_bytes() >= 200.0 * kMebibyte);
 }
 
-TEST_CASE("a rollout and a schedule go on as the same workload; pods that went are none of it") {
+TEST_CASE("a rollout and a schedule continue the same workload; deleted pods do not count") {
   RequestRig rig;
   rig.report(RequestRig::pod_of("a", "Job/copy-28123456"));
   rig.minute(0.5);
@@ -130,13 +130,13 @@ TEST_CASE("a rollout and a schedule go on as the same workload; pods that went a
   CHECK(rig.book->totals().workloads == 0);
   CHECK(says(rig.book->workloads().at("shop/Job/copy"), "no pods now"));
   rig.report(RequestRig::pod_of("b", "Job/copy-28123516"));
-  rig.report(RequestRig::pod_of("s", "Node/n1"));  // static
+  rig.report(RequestRig::pod_of("s", "Node/n1"));  // a static pod
   rig.minute(0.5);
   CHECK(rig.book->workloads().size() == 1);
   CHECK(rig.book->workloads().at("shop/Job/copy").pods == 1);
 }
 
-TEST_CASE("a restart keeps suggestions, from the store's file") {
+TEST_CASE("a restart keeps suggestions from the store's file") {
   wattle::test::TempDir dir;
   StoreOptions options;
   options.file.path = dir.file("store.db");
@@ -148,7 +148,7 @@ TEST_CASE("a restart keeps suggestions, from the store's file") {
   pod.shrink_allowed = true;
   rig.report(pod);
   rig.hours(14, 0.5);
-  // Their clock is the rig's: rows are not too old by the store's.
+  // The rows have the rig's clock; the store's clock would find them too old.
   for (RequestRow& row : rig.kept) row.at_s = to_ns(clock.wall()) / 1'000'000'000;
   {
     auto store = Store::start(options, clock, log);
@@ -171,7 +171,7 @@ TEST_CASE("a restart keeps suggestions, from the store's file") {
   CHECK(rig.web().suggested_cores() == before.suggested_cores());
 }
 
-TEST_CASE("rows that are not ours are counted, and learned again") {
+TEST_CASE("invalid rows are counted, and learned again") {
   RequestRig rig;
   rig.report(RequestRig::pod_of("a"));
   rig.hours(1, 0.5);
@@ -189,21 +189,21 @@ TEST_CASE("rows that are not ours are counted, and learned again") {
   CHECK(rig.book->workloads().size() == 1);
 }
 
-TEST_CASE("there are no more workloads than can be followed, and who has no pod makes room") {
+TEST_CASE("the number of workloads is bounded, and one without pods makes room") {
   RequestRig rig;
   for (std::size_t i = 0; i < kMostRequestWorkloads; ++i)
     rig.book->described(RequestRig::pod_of("u" + std::to_string(i), "Deployment/d" + std::to_string(i)));
   CHECK(rig.book->workloads().size() == kMostRequestWorkloads);
   rig.report(RequestRig::pod_of("a"));
   CHECK(rig.book->beyond() == 1);
-  rig.minute(0.5);  // the others' pods are nowhere
+  rig.minute(0.5);  // the other workloads' pods are on no node
   rig.report(RequestRig::pod_of("a"));
   CHECK(rig.book->beyond() == 1);
   CHECK(rig.book->workloads().size() == kMostRequestWorkloads);
   CHECK(rig.book->workloads().contains("shop/Deployment/web"));
 }
 
-TEST_CASE("the document has every workload, those that differ, or one by an end of its name") {
+TEST_CASE("the document has all workloads, those that differ, or those that match the end of a name") {
   RequestRig rig;
   kube::Pod pod = RequestRig::pod_of("a");
   pod.shrink_allowed = true;
@@ -245,7 +245,7 @@ TEST_CASE("the document has every workload, those that differ, or one by an end 
   CHECK(finished(document(without, "provision", {})).error().what == "provisioning.level is off");
 }
 
-TEST_CASE("metrics have the sums") {
+TEST_CASE("metrics have the totals") {
   RequestRig rig;
   kube::Pod pod = RequestRig::pod_of("a");
   pod.shrink_allowed = true;
@@ -270,7 +270,8 @@ TEST_CASE("remaining times are shown in hours or minutes, never less than one") 
   CHECK(more_time(0) == "1 more minute");
 }
 
-TEST_CASE("what was set is the request, what was there before it stays the original, over a restart too") {
+TEST_CASE(
+    "requests that were set count as the request and keep the earlier value as the original, also after a restart") {
   RequestRig rig;
   kube::Pod pod = RequestRig::pod_of("a");
   pod.shrink_allowed = true;
@@ -288,7 +289,7 @@ TEST_CASE("what was set is the request, what was there before it stays the origi
   CHECK(rig.web().resizes.set == 1);
   CHECK(rig.book->totals().resizes.given_up.cpu_cores == doctest::Approx(2 - pod.cpu_request_cores));
   CHECK(says(rig.web(), "2 cores before it was set"));
-  // Without leave it goes back to the original, not to what was set.
+  // Without permission the suggestion is the original, not the value that was set.
   pod.shrink_allowed = false;
   rig.report(pod);
   rig.minute(0.5);
@@ -298,13 +299,13 @@ TEST_CASE("what was set is the request, what was there before it stays the origi
   rig.start(rig.kept);
   rig.report(pod);
   CHECK(rig.web().original.cpu_cores == 2);
-  // What somebody else asks for is the original.
+  // A request from another source becomes the original.
   pod.requests_set = false;
   rig.report(pod);
   CHECK(rig.web().original.cpu_cores == pod.cpu_request_cores);
 }
 
-TEST_CASE("kubelets that wait, refuse or fail are described in words, and over a namespace with the pods they are of") {
+TEST_CASE("deferred, infeasible and failed resizes are described in words, in a namespace together with their pods") {
   RequestRig rig;
   kube::Pod pod = RequestRig::pod_of("a");
   pod.resize = kube::PodResize::deferred;

@@ -1,4 +1,4 @@
-// request_rig: a node whose pods an API server describes, minute by minute, and the book of what they should request.
+// request_rig: a node whose pods an API server describes, minute by minute, and the book of their suggested requests.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace wattle::controller::test {
 inline constexpr std::uint64_t kMebibyte = std::uint64_t{1} << 20;
 
 struct RequestRig : LiveRig {
-  std::vector<RequestRow> kept;  // the newest of each workload are last
+  std::vector<RequestRow> kept;  // the newest rows of each workload are last
   std::optional<RequestBook> book;
   std::vector<kube::Pod> pods;
 
@@ -51,7 +51,7 @@ struct RequestRig : LiveRig {
     decider->placements().deleted(uid);
     std::erase_if(pods, [&](const kube::Pod& each) { return each.uid == uid; });
   }
-  // Each pod uses so much; `change` may change what it tells.
+  // One minute in which each pod has this usage; `change` may modify its report.
   void minute(double cores, std::uint64_t bytes = 256 * kMebibyte, void (*change)(WorkloadValues&) = nullptr) {
     clock.advance(std::chrono::minutes(1));
     Record record = record_at(++seq);

@@ -1,4 +1,4 @@
-// Right sizes from mode to rollback: owners of an API server's pods, their telemetry, and a client that carries out
+// right_size: from mode to rollback, with owners of an API server's pods, their telemetry, and a client that executes
 // orders. Time is manual.
 #include <doctest/doctest.h>
 
@@ -50,7 +50,7 @@ struct SizingRig : RequestRig {
     report(pod);
     ladder->described(pod);
   }
-  // A minute of telemetry, the client's pass, and the ladder's steps.
+  // A minute of telemetry, one pass of the client, and the steps of the ladder.
   void pass(double cores, void (*change)(WorkloadValues&) = calm) {
     minute(cores, 256 * kMebibyte, change);
     ladder->record(*state.node("n1"));
@@ -98,7 +98,7 @@ struct SizingRig : RequestRig {
     return std::any_of(audited.begin(), audited.end(),
                        [&](const std::string& line) { return line.find(part) != std::string::npos; });
   }
-  // With evidence for lower requests, and observed in shadow.
+  // Runs until there is evidence for lower requests, observed in shadow.
   void learn() {
     REQUIRE(order("shadow"));
     passes(14 * 60);
@@ -113,7 +113,7 @@ struct SizingRig : RequestRig {
 
 }  // namespace
 
-TEST_CASE("off and shadow change nothing, and shadow records what the smaller requests would have met") {
+TEST_CASE("off and shadow change nothing; shadow records whether the lower requests would have been enough") {
   SizingRig rig;
   CHECK(rig.ladder->mode().mode == ModeSetting(Mode::off));
   rig.passes(14 * 60);
@@ -130,7 +130,7 @@ TEST_CASE("off and shadow change nothing, and shadow records what the smaller re
   CHECK(rig.was_audited("operator/ada: right sizes: mode off -> shadow"));
 }
 
-TEST_CASE("modes open one after the other, each through its gate, and a gate is skipped with a reason only") {
+TEST_CASE("modes open in order, each through its gate, and skipping a gate needs a reason") {
   SizingRig rig;
   CHECK(rig.order("canary:50%").error().what.find("shadow is the next mode") != std::string::npos);
   CHECK(rig.order("fast").error().code == Errc::malformed);
@@ -169,7 +169,7 @@ TEST_CASE("requests are lowered in steps to the suggestion, and a lower mode res
   CHECK(rig.was_audited("shop/Deployment/web: the original requests are restored: the mode is shadow"));
 }
 
-TEST_CASE("after a restart, pods that their kubelets accepted long ago are lowered without another half hour") {
+TEST_CASE("after a restart, pods whose resize was accepted long ago are lowered without another half hour of waiting") {
   SizingRig rig;
   rig.learn();
   const auto passes_until_lowered = [&](std::int64_t started_s) {
@@ -212,7 +212,7 @@ TEST_CASE("an OOM kill restores the requests") {
   CHECK(rig.was_audited("OOM kills since the change"));
 }
 
-TEST_CASE("throttling that owners have whose requests were not changed is no reason to restore") {
+TEST_CASE("throttling of owners with unchanged requests does not restore requests") {
   SizingRig rig;
   kube::Pod other = RequestRig::pod_of("other", "Deployment/other");
   rig.show(other);
@@ -222,7 +222,7 @@ TEST_CASE("throttling that owners have whose requests were not changed is no rea
   CHECK(rig.cores_of() < 2);
 }
 
-TEST_CASE("a restart continues from the file: what was lowered is known, and a restoration goes on") {
+TEST_CASE("a restart continues from the file: lowered owners are known, and a restoration continues") {
   SizingRig rig;
   rig.lower();
   const auto lowered = rig.of().state.lowered.size();
@@ -244,12 +244,12 @@ TEST_CASE("a restart continues from the file: what was lowered is known, and a r
   CHECK(rig.of().state.lowered.empty());
 }
 
-TEST_CASE("OOM kills since a change count on after a restart") {
+TEST_CASE("OOM kills since a change still count after a restart") {
   SizingRig rig;
   const auto kill = [](WorkloadValues& values) { values.memory_oom_kills = 1; };
   rig.learn();
   rig.passes(1, 0.5, kill);
-  rig.passes(7 * 60);  // more than the pause after a need above the smaller request
+  rig.passes(7 * 60);  // longer than the pause after usage above the lower request
   REQUIRE(rig.order("live", "test", true));
   for (int i = 0; i < 120 && rig.cores_of() == 2; ++i) rig.pass(0.5);
   REQUIRE(rig.cores_of() < 2);
@@ -265,7 +265,7 @@ TEST_CASE("OOM kills since a change count on after a restart") {
   CHECK(rig.was_audited("2 OOM kills since the change"));
 }
 
-TEST_CASE("a step of the wall clock neither shortens nor lengthens a rest, also over a restart") {
+TEST_CASE("a step of the wall clock neither shortens nor lengthens a pause, also after a restart") {
   using namespace std::chrono_literals;
   const auto play = [](Duration step) {
     SizingRig rig;
@@ -288,7 +288,7 @@ TEST_CASE("a step of the wall clock neither shortens nor lengthens a rest, also 
   CHECK(play(-45min) == plain);
 }
 
-TEST_CASE("a copy of the file has the same mode and the same owners, and there is none before the first order") {
+TEST_CASE("a copy of the file has the same mode and owners, and there is no file before the first order") {
   SizingRig rig;
   const std::string path = rig.dir.file("copy.db");
   CHECK_FALSE(rig.ladder->copy_to(path).value());
@@ -310,7 +310,7 @@ TEST_CASE("a copy of the file has the same mode and the same owners, and there i
   CHECK(found.take() == kept.take());
 }
 
-TEST_CASE("an order to lower is on disk before it can be read") {
+TEST_CASE("a lowering order is on disk before clients can read it") {
   SizingRig rig;
   rig.learn();
   REQUIRE(rig.order("live", "test", true));
@@ -324,7 +324,8 @@ TEST_CASE("an order to lower is on disk before it can be read") {
   CHECK(order_of(rig.of().state).target.cpu_cores == before.target.cpu_cores);
 }
 
-TEST_CASE("without a client that sets requests nothing is lowered, and an owner that it refuses says why") {
+TEST_CASE(
+    "without a client that sets requests nothing is lowered, and an owner that the client refuses has the reason") {
   SizingRig rig;
   rig.learn();
   rig.hand = false;
@@ -347,7 +348,7 @@ TEST_CASE("without a client that sets requests nothing is lowered, and an owner 
   CHECK(rig.ladder->report("[]").error().code == Errc::malformed);
 }
 
-TEST_CASE("the annotation decides, and losing it restores the requests") {
+TEST_CASE("the annotation decides, and its removal restores the requests") {
   SizingRig rig;
   rig.lower();
   kube::Pod pod = rig.pods.front();
@@ -358,7 +359,7 @@ TEST_CASE("the annotation decides, and losing it restores the requests") {
   CHECK(rig.was_audited("annotation wattle.dev/shrink: allowed"));
 }
 
-TEST_CASE("a canary changes owners of its share only, one at a time, and the same ones after a restart") {
+TEST_CASE("a canary changes only owners of its share, one at a time, and the same ones after a restart") {
   std::vector<std::string> owners;
   for (int i = 0; i < 12; ++i) owners.push_back("Deployment/web-" + std::to_string(i));
   SizingRig rig(owners);
@@ -411,7 +412,7 @@ TEST_CASE("a failed resize is reported with the kubelet's message, restored, and
   CHECK(rig.cores_of() < 2);
 }
 
-TEST_CASE("a file that cannot be written lowers nothing, and an order that goes back applies all the same") {
+TEST_CASE("if the file cannot be written, no request is lowered, and a restoring order still applies") {
   SizingRig rig;
   rig.learn();
   rig.ladder = std::make_unique<SizingLadder>(*rig.book, true, 1, "/proc/none/right-sizes.db", rig.clock, rig.log);

@@ -1,4 +1,4 @@
-// What gates and monitors keep over a restart, what is refused, and that the page of guardrails says what the tables say.
+// State of gates and monitors over a restart, damaged state, and the tables of the guardrails page.
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 #include <unistd.h>
@@ -51,7 +51,8 @@ struct RestartRig {
   }
 };
 
-// Every reading of a text that was cut off, or has a field less or of another kind, is refused and names the row.
+// Every truncated text, and every text with a missing field or one of another type, is refused with the name of the
+// row.
 template <class Parse>
 void refuses_damage(std::string_view row, const std::string& text, const Parse& parse) {
   REQUIRE(parse(text));
@@ -83,7 +84,7 @@ std::string page() {
 
 }  // namespace
 
-TEST_CASE("what a monitor keeps is read as it was written") {
+TEST_CASE("a monitor's state survives a round trip") {
   CHECK(rc::check([](std::uint64_t decisions, bool nonsense, const std::vector<int>& draws) {
     const GateState gate = *parse_gate(gate_text({decisions, nonsense}));
     RC_ASSERT(gate.decisions == decisions);
@@ -97,7 +98,7 @@ TEST_CASE("what a monitor keeps is read as it was written") {
   }));
 }
 
-TEST_CASE("what is cut off, lacks a field or has one of another kind is refused, and the row is named") {
+TEST_CASE("truncated text, a missing field or one of another type is refused, and the row is named") {
   refuses_damage(kGateRow, gate_text({3, true}), parse_gate);
   refuses_damage(kRegressionRow, regression_text({1.5, 9, {0.25, -1}}), parse_regression);
   for (const std::string_view row : {kWaitingRow, kLateRow})
@@ -107,7 +108,7 @@ TEST_CASE("what is cut off, lacks a field or has one of another kind is refused,
   CHECK_FALSE(parse_regression(regression_text({11, 0, {}})));  // it would have alarmed
 }
 
-TEST_CASE("evidence of candidates is read as it was written; from an earlier version, the trials begin again") {
+TEST_CASE("evidence of candidates survives a round trip; from an earlier version, the trials start again") {
   placement::CandidateTrials::State state = placement::CandidateTrials().saved();
   state.arms.blocks = 30;
   state.arms.serving = 1;
@@ -141,7 +142,7 @@ TEST_CASE("evidence of candidates is read as it was written; from an earlier ver
   CHECK_FALSE(parse_candidates(kept.dump()));
 }
 
-TEST_CASE("gate and regression monitor go on over a restart as if there had been none") {
+TEST_CASE("the gate and the regression monitor continue after a restart as if there had been none") {
   RestartRig rig;
   rig.open(Mode::live);
   RegressionMonitor whole;
@@ -171,13 +172,13 @@ TEST_CASE("gate and regression monitor go on over a restart as if there had been
   }
   CHECK(whole.level() > whole.options().limit);  // at the same placement
   CHECK(rig.manager->spec().mode == ModeSetting(Mode::shadow));
-  // A change is another experiment: nothing of before is taken for it.
+  // A change starts another experiment without earlier evidence.
   rig.open(Mode::canary);
   CHECK(rig.manager->document()["experiment"]["decisions"] == 0);
   CHECK(rig.manager->kept("plan") == nullptr);
 }
 
-TEST_CASE("a row that is damaged lets nothing act until an operator says so; the other rows are kept") {
+TEST_CASE("a damaged row stops acting until an operator's order; the other rows are kept") {
   for (const char* row : {"gate", "regression"}) {
     CAPTURE(row);
     RestartRig rig;
@@ -199,7 +200,7 @@ TEST_CASE("a row that is damaged lets nothing act until an operator says so; the
   }
 }
 
-TEST_CASE("a monitor that cannot be read is reported where nothing acts, too, until the next order") {
+TEST_CASE("an unreadable monitor is reported until the next order, also in a mode that does not act") {
   RestartRig rig;
   rig.open(Mode::shadow);
   rig.manager->unreadable({Errc::malformed, "monitor plan", "is no JSON object", ""});
@@ -226,7 +227,7 @@ TEST_CASE("a finding of a monitor sets mode shadow and restores the network of t
   }
 }
 
-TEST_CASE("the pages of rollout have each gate and each row that is kept") {
+TEST_CASE("the pages about rollout have each gate and each stored row") {
   const std::string text = page();
   REQUIRE_FALSE(text.empty());
   for (const GateCheck& check : kGateChecks) {
@@ -252,7 +253,7 @@ TEST_CASE("the pages of rollout have each gate and each row that is kept") {
   }
 }
 
-TEST_CASE("gates are asked in their order, and name the first that is closed") {
+TEST_CASE("gates are checked in order, and the first closed one is named") {
   GateEvidence evidence;
   CHECK(gate_from(Mode::off, evidence).closed.empty());
   CHECK(gate_from(Mode::shadow, evidence).closed == "0 of 100 decisions needed for a canary");

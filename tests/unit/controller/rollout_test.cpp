@@ -1,4 +1,4 @@
-// rollout: what is in force, who may change it, and when what acts is stopped.
+// rollout: the spec in force, who may change it, and when an acting mode is stopped.
 #include <doctest/doctest.h>
 #include <unistd.h>
 
@@ -52,8 +52,8 @@ struct RolloutRig {
     REQUIRE(opened);
     rollout.emplace(std::move(*opened));
   }
-  // Blocks pass; treated ones draw `treated_w`, control ones `control_w`, each with some noise; in control ones the model says
-  // that acting draws so much of it.
+  // Passes blocks: treated ones draw `treated_w`, control ones `control_w`, with noise. In control blocks the model
+  // predicts `modelled_ratio` of the power for acting.
   void pass_blocks(int blocks, double treated_w, double control_w, double modelled_ratio = 1) {
     std::mt19937_64 random(7);
     std::normal_distribution<double> noise(0, 0.02);
@@ -90,7 +90,7 @@ double drawn(std::mt19937_64& random, double mean = 0) { return std::normal_dist
 
 }  // namespace
 
-TEST_CASE("a change holds over a restart, until the configuration says something new; the block goes on") {
+TEST_CASE("a change survives a restart until the configuration changes, and the block continues") {
   const Folder folder;
   RolloutRig rig(Mode::shadow, folder.file());
   REQUIRE(rig.handle(
@@ -123,7 +123,7 @@ TEST_CASE("a change holds over a restart, until the configuration says something
         "the configuration changed: mode canary:50% -> live, policy planner -> dqn, weight.energy 3 -> 1");
 }
 
-TEST_CASE("a canary measures what its treated blocks save, and a sure saving opens the way to live") {
+TEST_CASE("a canary measures the saving of its treated blocks, and a significant saving opens the gate to live") {
   const Folder folder;
   RolloutRig rig({Mode::canary, 0.5}, folder.file());
   CHECK(rig.rollout->document()["promotion"]["open"] == false);
@@ -135,16 +135,16 @@ TEST_CASE("a canary measures what its treated blocks save, and a sure saving ope
   CHECK(*saving.ratio == doctest::Approx(0.1).epsilon(0.15));
   CHECK(*saving.low > 0);
   CHECK(rig.rollout->document()["promotion"]["open"] == true);
-  // Blocks outlive the process.
+  // Blocks survive the process.
   rig.open({Mode::canary, 0.5}, folder.file());
   CHECK(rig.rollout->effect().ratio == doctest::Approx(*saving.ratio).epsilon(1e-6));
   REQUIRE(rig.handle("policy-promote", {}));
   CHECK(rig.rollout->spec().mode == ModeSetting(Mode::live));
-  CHECK_FALSE(rig.rollout->effect().ratio.has_value());  // of the new experiment nothing is known
+  CHECK_FALSE(rig.rollout->effect().ratio.has_value());  // the new experiment has no evidence yet
   CHECK_FALSE(rig.handle("policy-promote", {}));
 }
 
-TEST_CASE("what a canary says of the model holds over restarts and changes of mode, for its policy and reward alone") {
+TEST_CASE("the calibration of a canary survives restarts and changes of mode, for its policy and reward only") {
   const Folder folder;
   RolloutRig rig({Mode::canary, 0.5}, folder.file());
   CHECK_FALSE(rig.rollout->calibration());
@@ -173,7 +173,7 @@ TEST_CASE("what a canary says of the model holds over restarts and changes of mo
   same();
 }
 
-TEST_CASE("a promotion that is not earned is refused and noted; force needs a reason") {
+TEST_CASE("an unearned promotion is refused and recorded; force needs a reason") {
   RolloutRig rig;
   const auto refused = rig.handle("policy-promote", {});
   REQUIRE_FALSE(refused);
@@ -189,8 +189,7 @@ TEST_CASE("a promotion that is not earned is refused and noted; force needs a re
   CHECK(earned.handle("policy-promote", {}));
 }
 
-TEST_CASE(
-    "no order walks around a gate: the refusal names it, what it waits for and the fix, and force needs a reason") {
+TEST_CASE("no order bypasses a gate: the refusal names the gate, its condition and the fix, and force needs a reason") {
   const auto refusal = [](RolloutRig& rig, const std::map<std::string, std::string>& arguments) {
     const auto refused = rig.handle("policy-set", arguments);
     REQUIRE_FALSE(refused);
@@ -211,21 +210,21 @@ TEST_CASE(
   for (int i = 0; i < 100; ++i) rig.rollout->decided(rig.rollout->arm(), 0);
   CHECK(refusal(rig, {{"mode", "canary:50%"}, {"policy", "round-robin"}}).find("change these first") !=
         std::string::npos);
-  REQUIRE(rig.handle("policy-set", {{"mode", "canary:50%"}}));  // its gate is open
+  REQUIRE(rig.handle("policy-set", {{"mode", "canary:50%"}}));  // the gate is open
   CHECK(refusal(rig, {{"mode", "live"}}).find("measured blocks: 0 treated") != std::string::npos);
   REQUIRE(rig.handle("policy-set", {{"mode", "canary:95%"}}));  // a larger share is the same mode
-  const auto mute = rig.handle("policy-set", {{"mode", "live"}, {"force", "yes"}});
-  REQUIRE_FALSE(mute);
-  CHECK(mute.error().message().find("--why") != std::string::npos);
+  const auto unexplained = rig.handle("policy-set", {{"mode", "live"}, {"force", "yes"}});
+  REQUIRE_FALSE(unexplained);
+  CHECK(unexplained.error().message().find("--why") != std::string::npos);
   REQUIRE(rig.handle("policy-set", {{"mode", "live"}, {"force", "yes"}, {"why", "a demo"}}));
   const json forced = rig.rollout->document()["changes"][0];
   CHECK(forced["who"] == "operator/ann");
   CHECK(forced["why"] == "a demo");
   CHECK(forced["what"].get<std::string>().starts_with("mode canary:95% -> live, forced despite: measured blocks"));
-  REQUIRE(rig.handle("policy-set", {{"mode", "off"}}));  // back is always open
+  REQUIRE(rig.handle("policy-set", {{"mode", "off"}}));  // a lower mode is always allowed
 }
 
-TEST_CASE("what the guard took back is not brought back by a rollback without a gate") {
+TEST_CASE("a rollback does not restore, without a gate, what the guard withdrew") {
   RolloutRig rig(Mode::live);
   CHECK_FALSE(rig.rollout->decided({Arm::live, true}, INFINITY));
   REQUIRE(rig.rollout->spec().mode.mode == Mode::shadow);
@@ -236,12 +235,12 @@ TEST_CASE("what the guard took back is not brought back by a rollback without a 
   CHECK(rig.rollout->spec().mode.mode == Mode::live);
 }
 
-TEST_CASE("rollback by hand goes to what was in force before, or to a change by its number") {
+TEST_CASE("a manual rollback restores the previous spec, or that of a change by its number") {
   RolloutRig rig;
   CHECK_FALSE(rig.handle("policy-rollback", {}));
   REQUIRE(rig.handle("policy-set", {{"policy", "planner"}}));                              // 2
   REQUIRE(rig.handle("policy-set", {{"policy", "amortised"}}));                            // 3
-  REQUIRE(rig.handle("policy-rollback", {{"why", std::string(2000, 's') + "\xff\xc3"}}));  // whatever somebody types
+  REQUIRE(rig.handle("policy-rollback", {{"why", std::string(2000, 's') + "\xff\xc3"}}));  // arbitrary user input
   CHECK(rig.rollout->document()["changes"][0]["why"].get<std::string>().size() <= 500);
   CHECK(rig.rollout->spec().policy == "planner");
   REQUIRE(rig.handle("policy-rollback", {{"to", "1"}}));
@@ -254,13 +253,13 @@ TEST_CASE("rollback by hand goes to what was in force before, or to a change by 
   CHECK(rig.rollout->document()["changes"].size() == 5);
 }
 
-TEST_CASE("rewards that fall while acting roll back to shadow within fifty placements, once, and it is audited") {
+TEST_CASE("falling rewards while acting roll back to shadow within fifty placements, once, with an audit record") {
   RolloutRig rig(Mode::live);
   std::mt19937_64 random(17);
   for (int i = 0; i < 600; ++i) rig.rollout->judged({Arm::shadow, true}, drawn(random));
   for (int i = 0; i < 1000; ++i) rig.rollout->judged({Arm::live, true}, drawn(random));
   CHECK(rig.rollout->take_events().empty());
-  for (int i = 0; i < 500; ++i) rig.rollout->judged({Arm::live, false}, -9);  // dropped minutes say nothing
+  for (int i = 0; i < 500; ++i) rig.rollout->judged({Arm::live, false}, -9);  // the washout does not count
   CHECK(rig.rollout->take_events().empty());
   int placements = 0;
   while (rig.rollout->spec().mode.mode == Mode::live && placements < 51) {
@@ -274,12 +273,12 @@ TEST_CASE("rewards that fall while acting roll back to shadow within fifty place
   const json change = rig.rollout->document()["changes"][0];
   CHECK(change["who"] == "guard");
   CHECK(change["what"] == "rolled back: mode live -> shadow");
-  // What happens in shadow afterwards is no reason for another.
+  // Later rewards in shadow cause no second rollback.
   for (int i = 0; i < 100; ++i) rig.rollout->judged({Arm::shadow, true}, -9);
   CHECK(rig.rollout->take_events().empty());
 }
 
-TEST_CASE("a network that says nonsense is stopped at once, and in shadow it is noted once") {
+TEST_CASE("a network with invalid output is stopped at once, and recorded once in shadow") {
   for (const double residual : {1e9, static_cast<double>(INFINITY)}) {
     RolloutRig rig(Mode::live);
     CHECK(rig.rollout->decided({Arm::live, true}, 5));
@@ -292,7 +291,7 @@ TEST_CASE("a network that says nonsense is stopped at once, and in shadow it is 
   }
 }
 
-TEST_CASE("a promotion to a mode that acts keeps the network, every rollback brings it back") {
+TEST_CASE("a promotion to an acting mode keeps the network, and every rollback restores it") {
   RolloutRig rig(Mode::off);
   const Events promoted{RolloutEvent::spec_changed, RolloutEvent::network_promoted};
   const Events withdrawn{RolloutEvent::spec_changed, RolloutEvent::network_withdrawn};
@@ -308,7 +307,7 @@ TEST_CASE("a promotion to a mode that acts keeps the network, every rollback bri
   CHECK(rig.rollout->take_events() == withdrawn);
 }
 
-TEST_CASE("an expression is set while it runs, kept, and refused with the term that is wrong") {
+TEST_CASE("an expression is set at run time, kept, and refused with the wrong term") {
   const Folder folder;
   RolloutRig rig(Mode::shadow, folder.file());
   const auto wrong = rig.handle("policy-set", {{"reward", "expression"}, {"expression", "energie"}});
@@ -327,9 +326,7 @@ TEST_CASE("an expression is set while it runs, kept, and refused with the term t
         "expression \"energy + 2 * latency\" -> \"energy\"");
 }
 
-TEST_CASE(
-    "a control file that lost what it held lets nothing act until an operator says so, whatever the configuration asks "
-    "for") {
+TEST_CASE("a damaged control file stops acting until an operator's order, whatever the configuration") {
   const std::string lost = "control.db is empty, but cluster-model is from a previous controller";
   for (const Mode configured : {Mode::live, Mode::canary, Mode::shadow, Mode::off}) {
     CAPTURE(to_string(configured));
@@ -347,7 +344,7 @@ TEST_CASE(
     CHECK(rig.rollout->spec().mode.mode == (configured == Mode::off ? Mode::off : Mode::shadow));
     CHECK(rig.rollout->lost() == lost);
     CHECK(rig.rollout->document()["changes"][0]["why"] == lost);
-    open();  // and it stays so over the next restart
+    open();  // also after the next restart
     CHECK(rig.rollout->spec().mode.mode == (configured == Mode::off ? Mode::off : Mode::shadow));
     REQUIRE(rig.handle("policy-set", {{"mode", "live"}, {"force", "yes"}, {"why", "looked"}}));
     CHECK(rig.rollout->spec().mode.mode == Mode::live);
@@ -357,7 +354,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("an order to stop holds at once though the disk is full, says so, and is written when there is room") {
+TEST_CASE("an order to stop applies at once on a full disk, reports the failure, and is written later") {
   const std::vector<std::map<std::string, std::string>> orders = {
       {{"mode", "off"}}, {{"mode", "shadow"}}, {{"mode", "canary:10%"}}};
   for (const auto& order : orders) {
@@ -375,7 +372,7 @@ TEST_CASE("an order to stop holds at once though the disk is full, says so, and 
       CHECK((*stopped)["changes"][0]["who"] == "operator/ann");
       CHECK(rig.rollout->spec().mode.text() == order.at("mode"));
       CHECK(rig.rollout->take_events() == Events{RolloutEvent::spec_changed});
-      // What goes further needs the disk, even past the gate.
+      // A higher mode needs the disk, even with force.
       CHECK_FALSE(rig.handle("policy-set", {{"mode", "live"}, {"force", "yes"}, {"why", "no"}}));
       CHECK(rig.rollout->spec().mode.text() == order.at("mode"));
       CHECK(rig.rollout->document()["unwritten"]["changes"] == 1);
@@ -392,8 +389,7 @@ TEST_CASE("an order to stop holds at once though the disk is full, says so, and 
   }
 }
 
-TEST_CASE(
-    "on a full disk a rollback, and what a monitor takes back, hold at once; a closed gate says that it is closed") {
+TEST_CASE("on a full disk a rollback and a monitor's withdrawal apply at once; a closed gate is reported as closed") {
   const Folder folder;
   RolloutRig rig(Mode::shadow, folder.file());
   REQUIRE(rig.handle("policy-set", {{"policy", "planner"}}));
@@ -409,7 +405,7 @@ TEST_CASE(
     CHECK((*back)["unwritten"]["changes"] == 1);
   }
   REQUIRE(rig.handle("policy-set", {{"mode", "live"}, {"force", "yes"}, {"why", "acts"}}));
-  CHECK(rig.rollout->unwritten() == 0);  // what waited was written first
+  CHECK(rig.rollout->unwritten() == 0);  // the pending change was written first
   {
     const tests::FullDisk full;
     rig.rollout->decided(rig.rollout->arm(), std::numeric_limits<double>::infinity());
@@ -423,7 +419,7 @@ TEST_CASE(
   CHECK(rig.rollout->spec().policy == "dqn");
 }
 
-TEST_CASE("what a controller leaves behind is a trace of it, what was there before the first start is none") {
+TEST_CASE("files of a previous controller are traces of it; files from before the first start are not") {
   const Folder folder;
   const auto traces = [&] { return traces_of_before(folder.path, folder.path + "/store.db"); };
   std::filesystem::create_directory(folder.path + "/lost+found");

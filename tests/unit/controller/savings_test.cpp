@@ -1,4 +1,4 @@
-// The list of savings of a controller: which nodes could sleep and why the others could not, what changes free, and its
+// The savings of a controller: which nodes could sleep and why the others could not, what changes would free, and the
 // document and metrics.
 #include "controller/web/savings.hpp"
 
@@ -15,7 +15,7 @@ using test::RequestRig;
 
 constexpr double kGiB = 1 << 30;
 
-// Six nodes of 8 cores; an API server describes the pods. Each minute a pod of n1 uses half a core and 256 MiB.
+// Six nodes of 8 cores, with pods that an API server describes. Each minute a pod of n1 uses half a core and 256 MiB.
 struct SavingsRig : RequestRig, private PodSink {
   PodReconciler join{state, *decider, shims, *this, clock};
   void on_bound(const kube::Pod& pod) override { book->described(pod); }
@@ -50,7 +50,7 @@ struct SavingsRig : RequestRig, private PodSink {
   }
 };
 
-TEST_CASE("a node with pods of DaemonSets alone could sleep; others are listed by why they could not") {
+TEST_CASE("a node with only DaemonSet pods could sleep; the others are listed by their reason") {
   SavingsRig rig;
   rig.run("a", "n1", 2);
   rig.run("ds", "n2", 0.1, "DaemonSet/proxy");
@@ -68,7 +68,7 @@ TEST_CASE("a node with pods of DaemonSets alone could sleep; others are listed b
   CHECK(sleep.at("kept") == wattle::SortedJson::array({{{"why", "it has pods"}, {"nodes", 1}, {"first", {"n1"}}}}));
 }
 
-TEST_CASE("requests that are twelve times the need keep a second node awake, and the change that frees it says so") {
+TEST_CASE("requests of twelve times the need keep a second node awake, and the change that frees it is listed") {
   SavingsRig rig;
   rig.run("a", "n1", 6);
   rig.run("b", "n2", 6, "Deployment/db");
@@ -77,7 +77,7 @@ TEST_CASE("requests that are twelve times the need keep a second node awake, and
   const auto requests = SavingsRig::lever(document, "requests");
   CHECK(requests.at("nodes") == 1);
   CHECK(requests.at("saved_w").get<double>() > 0);
-  REQUIRE(requests.at("items").size() == 1);  // db's node reports no use of it
+  REQUIRE(requests.at("items").size() == 1);  // db's node reports no usage
   const auto& item = requests.at("items")[0];
   CHECK(item.at("name") == "shop/Deployment/web");
   CHECK(item.at("nodes") == 1);
@@ -89,7 +89,7 @@ TEST_CASE("requests that are twelve times the need keep a second node awake, and
   CHECK(document.at("sum").at("saved_w").get<double>() <= document.at("power_w").get<double>());
 }
 
-TEST_CASE("requests that were given up since are shown as measured") {
+TEST_CASE("requests that were lowered since are shown as measured") {
   SavingsRig rig;
   kube::Pod pod = RequestRig::pod_of("a");
   rig.report(pod);
@@ -102,7 +102,7 @@ TEST_CASE("requests that were given up since are shown as measured") {
   CHECK(requests.at("measured") == "1 pod has requests set by Wattle and gave up 1.500 cores, 0.00 GiB");
 }
 
-TEST_CASE("a saving that is not known has a reason, no sample, and comes last") {
+TEST_CASE("an unknown saving has a reason and no sample, and is listed last") {
   SavingsRig rig;
   rig.report_both();
   const auto document = rig.savings();
@@ -120,7 +120,7 @@ TEST_CASE("a saving that is not known has a reason, no sample, and comes last") 
   CHECK(metrics.find("wattle_controller_available_saving_watts{lever=\"replicas\"") == std::string::npos);
 }
 
-TEST_CASE("the list of savings and the idle line project the same nodes and the same watts") {
+TEST_CASE("the list of savings and the idle line have the same nodes and watts") {
   SavingsRig rig;
   rig.run("ds", "n2", 0.1, "DaemonSet/proxy");
   rig.report_both();
@@ -131,7 +131,7 @@ TEST_CASE("the list of savings and the idle line project the same nodes and the 
   CHECK(idle.at("assumption").get<std::string>().find("(projection)") != std::string::npos);
 }
 
-TEST_CASE("workloads that are too new to lower are counted, and no command is named before there is a change") {
+TEST_CASE("workloads that are too new to lower are counted, and no command is shown before there is a change") {
   SavingsRig rig;
   rig.run("a", "n1", 6);
   rig.report_both();
@@ -141,7 +141,7 @@ TEST_CASE("workloads that are too new to lower are counted, and no command is na
   CHECK(requests.at("command").is_null());
 }
 
-TEST_CASE("the limit of items is checked, and what it leaves out is counted") {
+TEST_CASE("the limit of items is validated, and omitted items are counted") {
   SavingsRig rig;
   rig.report_both();
   CHECK(SavingsRig::lever(rig.savings({{"limit", "1"}}), "sleep").at("more") == 1);
@@ -150,7 +150,7 @@ TEST_CASE("the limit of items is checked, and what it leaves out is counted") {
   CHECK(bad.error().code == Errc::malformed);
 }
 
-TEST_CASE("the cluster model counts a pod's request as its API server describes it after a resize") {
+TEST_CASE("the cluster model counts a pod's request as the API server describes it after a resize") {
   SavingsRig rig;
   rig.run("a", "n1", 6);
   rig.report_both();

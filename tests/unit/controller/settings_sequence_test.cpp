@@ -1,5 +1,5 @@
-// Any sequence of changes of policy, reward and mode, of learning, of orders about networks and of restarts ends in the state of a fresh
-// start with the last settings and with what was learned.
+// Any sequence of changes of policy, reward and mode, of learning, of orders about networks and of restarts ends in the
+// state of a fresh start with the last settings and the learned state.
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 #include <unistd.h>
@@ -30,7 +30,7 @@ namespace {
 
 constexpr const char* kCertified = "it was better on days that it was not taught on";
 
-// Each step adds one to what it says of every node.
+// Each step adds one to the score of every node.
 class Counting final : public models::QTrainer {
  public:
   explicit Counting(float says = 0) { weights_.at("value.out.bias").values[0] = says; }
@@ -59,7 +59,7 @@ class Counting final : public models::QTrainer {
   std::uint64_t steps_ = 0;
 };
 
-// As a controller begins a preset: three ship a network, two of them with a certificate.
+// Begins a preset as a controller does: three ship a network, two of them with a certificate.
 Result<BegunNetwork> begin_with_certificates(const placement::RewardConfig& reward) {
   BegunNetwork begun;
   const bool ships = reward.preset == Preset::weighted || reward.preset == Preset::ee || reward.preset == Preset::lb;
@@ -73,7 +73,7 @@ Result<BegunNetwork> begin_with_certificates(const placement::RewardConfig& rewa
   return begun;
 }
 
-// What serves a decision, and why.
+// The network that serves a decision, and why.
 struct Outcome {
   std::string preset, learned, trusted, certificate, serving;
   bool from_learned = false, gated = false;
@@ -106,7 +106,7 @@ struct SettingsRig {
     if (mkdtemp(path.data()) == nullptr) throw std::runtime_error("no temporary directory");
     config.measure_candidates = true;
     config.learn.warmup = config.learn.n_step = config.learn.freeze_every_steps = 1;
-    config.learn.batch = 64;  // as often as two placements are drawn: learn() is one step
+    config.learn.batch = 64;  // two placements fill a batch, so learn() is one step
     config.learn.steps_per_s = 1000;
     spec.mode = Mode::shadow;
     start();
@@ -146,7 +146,7 @@ struct SettingsRig {
     trainer->turn();
     decider->expire();
   }
-  // As the loop obeys `wattle policy set`.
+  // Applies the change as the loop does for `wattle policy set`.
   void change(const RolloutSpec& wanted) {
     const bool reward_changed = !(wanted.reward == spec.reward);
     spec = wanted;
@@ -166,7 +166,7 @@ struct SettingsRig {
     }
     trainer->turn();
   }
-  // An order that is refused changes no setting.
+  // A refused order changes no setting.
   void order(ModelOrder::What what, const std::string& name = "") {
     auto answer = trainer->order({what, name});
     trainer->turn();
@@ -250,7 +250,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("other weights, or another policy and back, take no certificate away") {
+TEST_CASE("other weights, or another policy and back, do not remove a certificate") {
   SettingsRig rig;
   const Outcome before = rig.now();
   for (const double energy : {2.0, 0.0, 1.0}) {
@@ -287,8 +287,7 @@ TEST_CASE("a network that an operator loaded is trusted after a restart, and aft
   CHECK(rig.now() == before);
 }
 
-TEST_CASE(
-    "any sequence of changes ends in the state of a fresh start with the last settings and with what was learned") {
+TEST_CASE("any sequence of changes ends in the state of a fresh start with the last settings and the learned state") {
   const bool held = rc::check([] {
     const auto changes = *rc::gen::container<std::vector<std::pair<int, int>>>(
         rc::gen::pair(rc::gen::inRange(0, static_cast<int>(Event::wait) + 1), rc::gen::inRange(0, 60)));
@@ -297,7 +296,7 @@ TEST_CASE(
     const Outcome played = rig.now();
     rig.restart();
     const Outcome fresh = rig.now();
-    rig.rows.clear();  // no candidate has evidence here, so that a start without its rows is the same, too
+    rig.rows.clear();  // no candidate has evidence here, so a start without its rows is the same
     rig.start();
     const Outcome without_rows = rig.now();
     RC_LOG() << "played: " << played << "\n fresh: " << fresh << "\n fresh, no rows: " << without_rows << "\n";

@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// 50 W idle, 100 W more at full load, straight.
+// 50 W idle, 100 W more at full load, linear.
 placement::PowerCurve straight() {
   std::array<double, placement::kCurvePoints> watts{};
   for (std::size_t i = 0; i < watts.size(); ++i) watts[i] = 50 + 10 * static_cast<double>(i);
@@ -52,14 +52,14 @@ Record with_pod(std::uint64_t seq) {
 
 }  // namespace
 
-TEST_CASE("marginal watts are what was measured less the curve without the pod's own share") {
+TEST_CASE("marginal watts are the measured watts minus the curve without the pod's own share") {
   WindowSums sums;
   for (int i = 0; i < 3; ++i) sums.add(with_pod(1), "p1");
   // 100 W at 50%; without the pod 40%: 90 W
   CHECK(*marginal_w(sums, 8, straight()) == doctest::Approx(10));
 }
 
-TEST_CASE("a pod with a cluster within it is judged by all that it uses, as it was placed with all of it") {
+TEST_CASE("a pod that contains a nested cluster is judged by all of its usage, as it was placed") {
   WindowSums whole, outer;
   Record record = with_pod(1);
   whole.add(record, "p1");
@@ -69,7 +69,7 @@ TEST_CASE("a pod with a cluster within it is judged by all that it uses, as it w
   CHECK(outer.pod_core_s == whole.pod_core_s);
 }
 
-TEST_CASE("without the pod's own use, or without watts, there are no marginal watts") {
+TEST_CASE("without the pod's own usage, or without watts, there are no marginal watts") {
   WindowSums unseen;
   unseen.add(record_at(1), "p1");
   CHECK(!marginal_w(unseen, 8, straight()));
@@ -85,10 +85,10 @@ TEST_CASE("without the pod's own use, or without watts, there are no marginal wa
   CHECK(!marginal_w(wrapped, 8, straight()));
 }
 
-TEST_CASE("only intervals that begin after the placement count, and the window ends by itself") {
+TEST_CASE("only intervals that start after the placement count, and the window ends by itself") {
   const auto view = settled_nodes();
   SettleWindow window = window_of(view);
-  window.add(with_pod(1), settle_at_s(10));  // began before
+  window.add(with_pod(1), settle_at_s(10));  // starts before the placement
   CHECK(window.sums().records == 0);
   window.add(with_pod(2), settle_at_s(11));
   window.add(with_pod(3), settle_at_s(12));
@@ -106,15 +106,14 @@ TEST_CASE("only intervals that begin after the placement count, and the window e
   const placement::WorkerAfter after = worker_after(view.nodes[1]);
   CHECK(after.cpu_pct == doctest::Approx(50));
   CHECK(after.memory_pct == doctest::Approx(12.5));
-  // A worker that came since has no "before"; one that is used otherwise by now makes them uneven.
+  // A new worker has no "before"; different usage of an existing one makes the nodes uneven.
   placement::ClusterView later = view;
   later.nodes[1].values.cpu_used_cores = 0;  // 50% and 0%
   later.nodes.push_back(later.nodes[1]);
   CHECK(window.finish(later)->deviations_pct == doctest::Approx(25));
 }
 
-TEST_CASE(
-    "a record that goes ahead of others counts and does not end the window; one behind the window's end is left out") {
+TEST_CASE("a record ahead of others counts and does not end the window; one after the window's end is ignored") {
   const auto view = settled_nodes();
   SettleWindow window = window_of(view);
   window.add(with_pod(4), settle_at_s(13), true);
@@ -128,7 +127,7 @@ TEST_CASE(
   CHECK(window.finish(view));
 }
 
-TEST_CASE("a kill for memory of the pod, and of no other, is a failure of the placement and ends the episode") {
+TEST_CASE("an OOM kill of the pod, and of no other, is a failure of the placement and ends the episode") {
   const auto view = settled_nodes();
   for (const char* whose : {"p1", "p2"}) {
     CAPTURE(whose);
@@ -137,7 +136,7 @@ TEST_CASE("a kill for memory of the pod, and of no other, is a failure of the pl
     Record record = with_pod(1);
     record.workloads.push_back(pod_values(whose, 0));
     record.workloads.back().memory_oom_kills = 1;
-    window.add(record, settle_at_s(10));  // began before
+    window.add(record, settle_at_s(10));  // starts before the placement
     CHECK(window.failure().empty());
     window.add(record, settle_at_s(11));
     CHECK(window.failure() == (failed ? "oom_kill" : ""));
@@ -150,7 +149,7 @@ TEST_CASE("a kill for memory of the pod, and of no other, is a failure of the pl
   }
 }
 
-TEST_CASE("contention is what somebody waited for others: not for his own limit") {
+TEST_CASE("contention is the time that tasks wait for other workloads, not for their own limit") {
   WindowSums sums;
   CHECK_FALSE(waited_ratio(sums).has_value());
   Record record = with_pod(1);  // 4 cores used
@@ -166,7 +165,7 @@ TEST_CASE("contention is what somebody waited for others: not for his own limit"
   CHECK(waited_ratio(sums).value() == 0);
 }
 
-TEST_CASE("a pod that failed before any telemetry came has an outcome all the same") {
+TEST_CASE("a pod that failed before any telemetry has an outcome") {
   const auto view = settled_nodes();
   SettleWindow window = window_of(view);
   window.pod_failed("failed_start");
@@ -178,7 +177,7 @@ TEST_CASE("a pod that failed before any telemetry came has an outcome all the sa
   CHECK(!outcome->marginal_w);
 }
 
-TEST_CASE("a node that reports nothing gives no outcome, after a grace") {
+TEST_CASE("a node that reports nothing gives no outcome after a grace period") {
   const auto view = settled_nodes();
   const SettleWindow window = window_of(view);
   CHECK(!window.over(settle_at_s(14)));

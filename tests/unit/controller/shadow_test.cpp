@@ -1,4 +1,5 @@
-// shadow: where nothing follows advice it adds up all the same, and what acting would save is told beside what happens.
+// shadow: advice that is not followed accumulates on a copy, and the modelled saving of acting is reported beside
+// reality.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -23,10 +24,10 @@ struct ShadowRig : DeciderRig {
       : DeciderRig(mode, {.mask = {.start_cap = {.least = 1000}}}) {
     for (int i = 1; i <= nodes; ++i) names.push_back("n" + std::to_string(i));
     for (const std::string& name : names) state.greet(hello_of(name));
-    config.repeat_within = 0s;  // an ask is a new attempt
+    config.repeat_within = 0s;  // each ask is a new attempt
     report(1);
   }
-  // So many seconds pass.
+  // Passes `count` seconds with reports.
   void report(int count) {
     for (int i = 0; i < count; ++i) {
       clock.advance(1s);
@@ -36,13 +37,13 @@ struct ShadowRig : DeciderRig {
       decider->expire();
     }
   }
-  // n1 is a little fuller than the others, so that nodes are worth differently from the first pod on.
-  void tip() {
+  // Loads n1 slightly, so that nodes have different values from the first pod on.
+  void load_first_node() {
     decider->placements().described({.uid = "tip", .request = {0, 2e9}});
     decider->placements().bound("tip", "n1", false);
     report(1);
   }
-  // Where it is advised; empty: nowhere.
+  // Returns the advised node; empty: none.
   std::string ask(const std::string& uid) {
     wire::Ask pod = ask_for(uid, names);
     pod.memory_request_bytes = 1 << 20;
@@ -53,7 +54,7 @@ struct ShadowRig : DeciderRig {
 
 }  // namespace
 
-TEST_CASE("fifty pods of a core each are advised to no more of them than each node of eight cores has room for") {
+TEST_CASE("of fifty one-core pods at most eight are advised to a node of eight cores") {
   for (const bool run : {false, true}) {
     CAPTURE(run);
     ShadowRig rig(7);
@@ -62,19 +63,19 @@ TEST_CASE("fifty pods of a core each are advised to no more of them than each no
       const std::string uid = "p" + std::to_string(pod), to = rig.ask(uid);
       REQUIRE(!to.empty());
       ++advised[to];
-      // The default scheduler puts them all somewhere else, in turn.
+      // The default scheduler places all of them elsewhere, in turn.
       if (run) rig.decider->placements().placed(uid, rig.names[static_cast<std::size_t>(pod) % 7], false);
     }
     for (const auto& [node, pods] : advised) CHECK(pods <= 8);
     for (int pod = 50; pod < 56; ++pod) ++advised[rig.ask("p" + std::to_string(pod))];
     CHECK(advised.size() == 7);
-    CHECK(rig.ask("p56").empty());  // where advice was followed all nodes are full
-    rig.report(1);                  // who asks again takes no second place
+    CHECK(rig.ask("p56").empty());  // if advice was followed, all nodes are full
+    rig.report(1);                  // a repeated ask takes no second slot
     CHECK(!rig.ask("p55").empty());
   }
 }
 
-TEST_CASE("what was advised and never ran makes room again, and so does a pod that ended") {
+TEST_CASE("an advised pod that never ran frees its room, and so does a pod that ended") {
   ShadowRig rig(1);
   for (int pod = 0; pod < 8; ++pod) CHECK(rig.ask("p" + std::to_string(pod)) == "n1");
   CHECK(rig.ask("late").empty());
@@ -89,13 +90,13 @@ TEST_CASE("what was advised and never ran makes room again, and so does a pod th
   CHECK(rig.ask("later") == "n1");
 }
 
-TEST_CASE("the advice is the copy's, what is learned is the cluster's") {
+TEST_CASE("the advice follows the copy, and learning follows the cluster") {
   ShadowRig rig(2);
   RolloutSpec spec = rig.decider->spec();
   spec.policy = "most-allocated";
   rig.decider->take(spec);
-  rig.tip();
-  // All of it is advised to one of the two, and runs on the other.
+  rig.load_first_node();
+  // All pods are advised to one of the two nodes, and run on the other.
   const std::string to = rig.ask("p0"), other = to == "n1" ? "n2" : "n1";
   rig.decider->placements().placed("p0", other, false);
   for (int pod = 1; pod < 8; ++pod) {
@@ -103,7 +104,7 @@ TEST_CASE("the advice is the copy's, what is learned is the cluster's") {
     rig.decider->placements().placed("p" + std::to_string(pod), other, false);
   }
   rig.news.clear();
-  CHECK(rig.ask("p8") == other);  // on the copy the first is full; in the cluster it is the other one
+  CHECK(rig.ask("p8") == other);  // the first node is full on the copy; in the cluster it is the other one
   rig.decider->placements().placed("p8", to, false);
   REQUIRE(rig.news.size() == 1);
   const auto* placed = std::get_if<PlacedNews>(&rig.news[0]);
@@ -114,7 +115,7 @@ TEST_CASE("the advice is the copy's, what is learned is the cluster's") {
   CHECK(rig.decider->figures().outcomes >= 1);
 }
 
-TEST_CASE("what acting would save is modelled in shadow, and goes on over a restart") {
+TEST_CASE("the saving of acting is modelled in shadow, and survives a restart") {
   ShadowRig rig(3);
   REQUIRE(rig.decider->engine().shadow().saving() != nullptr);
   CHECK_FALSE(rig.decider->engine().shadow().saving()->figure());
@@ -144,13 +145,13 @@ TEST_CASE("what acting would save is modelled in shadow, and goes on over a rest
   CHECK(half["calibration"]["blocks"] == 31);
   CHECK(half["calibrated_ratio"].get<double>() == doctest::Approx(-0.5 * figure->change.mean));
   CHECK(half["calibrated_low"].get<double>() <= half["calibrated_high"].get<double>());
-  // A calibration moves the figure, and leaves the interval as wide as the model's.
+  // A calibration moves the figure, and keeps the interval at least as wide as the model's.
   const wattle::SortedJson exact =
       modelled_json({rig.decider->engine().shadow().saving(), false, Calibration{{0.5, 0.5, 0.5}, 31}});
   CHECK(exact["saved_high_w"].get<double>() - exact["saved_w"].get<double>() == doctest::Approx(reach_w));
   CHECK(half["saving_ratio"] == reported["saving_ratio"]);
   CHECK(modelled_json({}).is_null());
-  // A day of the saving has a price by the tariff, and none without one.
+  // The daily saving has a price by the tariff, and none without one.
   constexpr double kDay_s = 86'400, kJoulesPerKwh = 3.6e6;
   const double day_j = kDay_s * reported["saved_w"].get<double>();
   CHECK(reported["energy_j_per_day"].get<double>() == doctest::Approx(day_j));
@@ -172,7 +173,7 @@ TEST_CASE("what acting would save is modelled in shadow, and goes on over a rest
   spec.mode = Mode::live;
   rig.decider->take(spec);
   REQUIRE(rig.decider->engine().shadow().saving() != nullptr);
-  CHECK_FALSE(rig.decider->engine().shadow().saving()->figure());  // another figure, of choices that are followed
+  CHECK_FALSE(rig.decider->engine().shadow().saving()->figure());  // a separate figure, for choices that are followed
   for (const MonitorState& state : kept) CHECK(rig.decider->restore(state));
   CHECK_FALSE(rig.decider->engine().shadow().saving()->figure());
   spec.mode = Mode::off;
@@ -184,7 +185,7 @@ TEST_CASE("what acting would save is modelled in shadow, and goes on over a rest
   CHECK_FALSE(rig.decider->engine().shadow().saving()->figure());
 }
 
-TEST_CASE("a modelled saving whose interval is wider than twice the power is not shown") {
+TEST_CASE("a modelled saving with an interval wider than twice the power is not shown") {
   for (const double wake_j : {0.0, 19'000.0}) {
     placement::ModelledSaving modelled({2, placement::ModelledOptions{}.least_blocks, 48, 10});
     for (int i = 0; i < 20; ++i) {
@@ -202,7 +203,7 @@ TEST_CASE("a modelled saving whose interval is wider than twice the power is not
   }
 }
 
-TEST_CASE("while Wattle acts, the nodes that sleep are part of what it saves; in shadow they save beside it") {
+TEST_CASE("while Wattle acts, sleeping nodes are part of its saving; in shadow they are a separate saving") {
   placement::ModelledSaving modelled({2, placement::ModelledOptions{}.least_blocks, 48, 10});
   SavingNow now{&modelled, true, {}, {3, 150}};
   CHECK(now.text().starts_with("3 nodes asleep save 150 W, modelled; by placement: not known yet: needs "));
@@ -220,7 +221,7 @@ TEST_CASE("while Wattle acts, the nodes that sleep are part of what it saves; in
         std::string::npos);
   CHECK(now.total_w() == doctest::Approx(200));
   CHECK(now.shown()->placement_w() == doctest::Approx(60));
-  now.calibration = Calibration{{0.5, 0.4, 0.6}, 31};  // of placement
+  now.calibration = Calibration{{0.5, 0.4, 0.6}, 31};  // for placement
   CHECK(now.total_w() == doctest::Approx(140 + 30));
   now = {&modelled, false, {}, {3, 150}};
   CHECK(now.text().starts_with("3 nodes asleep save 150 W, modelled; by placement: would save 200 W (50%) ["));
@@ -228,7 +229,7 @@ TEST_CASE("while Wattle acts, the nodes that sleep are part of what it saves; in
   CHECK(modelled_json(now)["total_saved_w"].get<double>() == doctest::Approx(350));
 }
 
-TEST_CASE("a placement that costs energy is said to use more") {
+TEST_CASE("a placement that costs energy is reported as using more") {
   placement::ModelledSaving modelled({2, placement::ModelledOptions{}.least_blocks, 48, 10});
   for (int i = 0; i < 20; ++i) {
     placement::ComparedLoad load;
@@ -241,14 +242,14 @@ TEST_CASE("a placement that costs energy is said to use more") {
   CHECK(SavingNow{&modelled, false, {}}.text().starts_with("would use 20 W more (5.0%) ["));
 }
 
-TEST_CASE("in mode live the default scheduler's choices are modelled beside what Wattle does") {
+TEST_CASE("in mode live the default scheduler's choices are modelled beside Wattle's") {
   ShadowRig rig(3, Mode::live);
   RolloutSpec spec = rig.decider->spec();
   spec.policy = "most-allocated";
   rig.decider->take(spec);
-  rig.tip();
+  rig.load_first_node();
   CHECK(rig.decider->engine().shadow().default_power_ratio() == 1);  // no pod runs elsewhere yet
-  // Wattle fills one node; the default scheduler would have spread the pods over three.
+  // Wattle fills one node; the default scheduler would spread the pods over three.
   for (int pod = 0; pod < 6; ++pod) {
     const std::string uid = "p" + std::to_string(pod);
     rig.decider->placements().placed(uid, rig.ask(uid), false);
@@ -285,19 +286,19 @@ TEST_CASE("in mode live the default scheduler's choices are modelled beside what
   CHECK(next.decider->engine().shadow().saving()->figure()->now_w == figure->now_w);
 }
 
-TEST_CASE("what was advised before a restart is where it was on the copy, once its nodes are known") {
+TEST_CASE("advice from before a restart keeps its node on the copy once its nodes are known") {
   ShadowRig before(2);
   RolloutSpec spec = before.decider->spec();
   spec.policy = "most-allocated";
   before.decider->take(spec);
-  before.tip();
+  before.load_first_node();
   const std::string to = before.ask("p0"), other = to == "n1" ? "n2" : "n1";
   for (int pod = 1; pod < 8; ++pod) CHECK(before.ask("p" + std::to_string(pod)) == to);
   for (const bool recalled : {true, false}) {
     CAPTURE(recalled);
     ShadowRig after(2);
     after.decider->take(spec);
-    after.tip();
+    after.load_first_node();
     if (recalled)
       for (const LoggedDecision& entry : before.decider->log().entries()) after.decider->recall(entry);
     for (int pod = 0; pod < 8; ++pod)
@@ -308,7 +309,7 @@ TEST_CASE("what was advised before a restart is where it was on the copy, once i
   }
 }
 
-TEST_CASE("where every pod goes where it was advised nothing would be saved") {
+TEST_CASE("if every pod runs where it was advised, the modelled saving is zero") {
   ShadowRig rig(3);
   for (int pod = 0; pod < 6; ++pod) {
     const std::string uid = "p" + std::to_string(pod);
@@ -322,10 +323,9 @@ TEST_CASE("where every pod goes where it was advised nothing would be saved") {
   CHECK(figure->now_w == figure->advised_w);
 }
 
-TEST_CASE(
-    "in control blocks advice is played forward on a copy that begins with each block, in treated ones nothing is") {
+TEST_CASE("each control block replays advice on a copy that starts with the block; treated blocks do not") {
   ShadowRig rig(3, {Mode::canary, 0.5});
-  rig.tip();
+  rig.load_first_node();
   std::set<std::uint64_t> control;
   bool treated = false, differs = false;
   int pod = 0;

@@ -1,4 +1,4 @@
-// shallow_orders: which nodes are asked to be shallow, and what they are sent.
+// shallow_orders: which nodes are asked to use shallow idle states, and the orders that are sent.
 #include "controller/power/shallow_orders.hpp"
 
 #include <doctest/doctest.h>
@@ -18,7 +18,7 @@ namespace {
 
 using Sent = std::vector<std::pair<std::string, std::uint64_t>>;
 
-// One idle node that the plan keeps awake.
+// An idle node that the plan keeps awake.
 struct Kept {
   power::SleepSnapshot snapshot;
   core::SleepPlan plan;
@@ -82,7 +82,7 @@ TEST_CASE("an idle node that the plan keeps awake is chosen, and the plan says s
   CHECK(kept.plan.kept[0].why.reason == "reason (shallow)");
 }
 
-TEST_CASE("a node that must stay fast is not chosen, whatever cause the plan names") {
+TEST_CASE("a node that must stay fast is not chosen, whatever reason the plan gives") {
   const auto refused = [](const std::function<void(Kept&)>& change) {
     Kept kept;
     change(kept);
@@ -102,7 +102,7 @@ TEST_CASE("a node that must stay fast is not chosen, whatever cause the plan nam
 
 TEST_CASE_FIXTURE(Orders, "a node with a pod, or with a DaemonSet's pod that has a latency limit, has work") {
   CHECK(offered("n1"));
-  SUBCASE("a pod of a DaemonSet without a limit is no work") {
+  SUBCASE("a pod of a DaemonSet without a limit does not count as work") {
     placement::PodSpec pod;
     pod.daemonset = true;
     put(pod);
@@ -123,7 +123,7 @@ TEST_CASE_FIXTURE(Orders, "a node with a pod, or with a DaemonSet's pod that has
   CHECK(offered("n2"));
 }
 
-TEST_CASE_FIXTURE(Orders, "an agent that does not offer it gets no order") {
+TEST_CASE_FIXTURE(Orders, "an agent that does not offer the feature gets no order") {
   state.greet(hello_of("n1"));
   CHECK_FALSE(offered("n1"));
 }
@@ -139,15 +139,14 @@ TEST_CASE_FIXTURE(Orders, "an order is repeated each minute, and ended once when
   CHECK(taken() == Sent{{"n1", 0}});
 }
 
-TEST_CASE_FIXTURE(Orders, "without another plan an order is not repeated") {
+TEST_CASE_FIXTURE(Orders, "without a new plan an order is not repeated") {
   CHECK(plan({"n1"}) == Sent{{"n1", 180}});
   clock.advance(10min);
   orders.turn(state);
   CHECK(taken().empty());
 }
 
-TEST_CASE_FIXTURE(Orders,
-                  "work on a node ends it in the next turn, and a plan from before that work does not repeat it") {
+TEST_CASE_FIXTURE(Orders, "work on a node ends its order in the next turn, and an earlier plan does not repeat it") {
   CHECK(plan({"n1"}) == Sent{{"n1", 180}});
   put({});
   orders.turn(state);

@@ -1,4 +1,4 @@
-// What sessions get while the controller is overloaded.
+// Service of sessions while the controller is overloaded.
 #include <doctest/doctest.h>
 
 #include "common/wire/codec.hpp"
@@ -30,9 +30,9 @@ struct Rig {
 
 }  // namespace
 
-TEST_CASE("a ping of a session is answered ahead of its records, and confirms no placement that waits") {
+TEST_CASE("a ping of a session is answered ahead of its records, and does not confirm a pending placement") {
   Rig rig;
-  CHECK_FALSE(rig.ping(1));  // no session yet: its Hello waits
+  CHECK_FALSE(rig.ping(1));  // no session yet: its Hello is pending
   rig.say(hello_of("n1"));
   const auto pong = rig.ping(5);
   REQUIRE(pong);
@@ -43,7 +43,7 @@ TEST_CASE("a ping of a session is answered ahead of its records, and confirms no
   CHECK_FALSE(rig.telemetry.answer_ping(Rig::incoming("a", wire::Samples{}), false));
 }
 
-TEST_CASE("an agent that floods with pings is answered in its turn") {
+TEST_CASE("pings of a flooding agent are answered in turn") {
   Rig rig;
   rig.say(hello_of("n1"));
   std::size_t answered = 0;

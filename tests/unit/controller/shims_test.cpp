@@ -1,4 +1,4 @@
-// Who asks this controller, and what nobody asked for.
+// shims: the clients that ask this controller, and pods without an ask.
 #include "controller/state/shims.hpp"
 
 #include <doctest/doctest.h>
@@ -43,7 +43,7 @@ struct ShimsFixture {
 
 }  // namespace
 
-TEST_CASE("shims that share a key are distinguished by their host, and one that is silent is known for ten minutes") {
+TEST_CASE("shims that share a key are distinguished by host, and a silent one is remembered for ten minutes") {
   ShimsFixture f;
   f.beat("a");
   f.beat("b");
@@ -61,7 +61,7 @@ TEST_CASE("shims that share a key are distinguished by their host, and one that 
   CHECK(f.shims.all().begin()->second.asked_at == f.clock.mono() - 1500ms);
 }
 
-TEST_CASE("a beat that makes no sense is refused and names what is wrong") {
+TEST_CASE("an invalid heartbeat is refused with the name of its error") {
   ShimsFixture f;
   for (const auto& [key, value] : Facts{{"asked", "many"}, {"host", std::string(300, 'x')}, {"version", "\xff"}}) {
     Facts wrong = facts("a");
@@ -76,12 +76,12 @@ TEST_CASE("a beat that makes no sense is refused and names what is wrong") {
   f.beat("h0");
 }
 
-TEST_CASE("pods of Wattle's schedulers count when they are bound, by whether somebody had asked") {
+TEST_CASE("bound pods of Wattle's schedulers are counted by whether there was an ask") {
   ShimsFixture f;
   f.shims.asked("p1", f.clock.mono());
   f.shims.bound(pod("p1"), f.clock.mono());
   f.shims.bound(pod("p2"), f.clock.mono());
-  f.shims.bound(pod("p3", "other"), f.clock.mono());  // nobody has said that this one asks
+  f.shims.bound(pod("p3", "other"), f.clock.mono());  // no shim serves this scheduler yet
   kube::Pod daemon = pod("p4");
   daemon.daemonset = true;
   f.shims.bound(daemon, f.clock.mono());
@@ -96,15 +96,13 @@ TEST_CASE("pods of Wattle's schedulers count when they are bound, by whether som
   CHECK(f.shims.total().pods == 3);
 }
 
-TEST_CASE(
-    "a shim that is dead, wrongly addressed or not asked is a failure, and none at all before anybody counts on it is "
-    "not") {
+TEST_CASE("a shim that is dead, misaddressed or not asked is a failure; a missing shim without pods is not") {
   ShimsFixture f;
   CHECK(f.state() == "lost");
   f.bind(1, "p", false);
-  CHECK(f.state() == "failed");  // its pods come, and no shim is there
+  CHECK(f.state() == "failed");  // its pods are bound without a shim
   f.beat("a", "0");
-  CHECK(f.state() == "ok");  // one pod may have had one node alone
+  CHECK(f.state() == "ok");  // a single pod may have had only one feasible node
   f.bind(9, "q", false);
   CHECK(f.state() == "failed");
   CHECK(f.detail().find("10 of 10 pods of other, wattle") != std::string::npos);
@@ -117,7 +115,7 @@ TEST_CASE(
   CHECK(f.detail().find("a is silent") != std::string::npos);
 }
 
-TEST_CASE("paths that a shim does not have are reported where nothing else is asked") {
+TEST_CASE("requests to unknown paths of a shim are reported if it gets no others") {
   ShimsFixture f;
   Facts wrong = facts("a", "0");
   wrong["wrong_paths"] = "7";

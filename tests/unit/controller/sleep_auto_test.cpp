@@ -1,5 +1,5 @@
-// sleep_auto: mode auto of sleep_control: opt-in and proof, the plan's wakes, what other parts see of a sleeper, and a
-// restart in another mode.
+// sleep_auto: mode auto of sleep_control: opt-in and proof, the plan's wakes, the view of other parts on a sleeping
+// node, and a restart in another mode.
 #include <doctest/doctest.h>
 
 #include "common/wire/codec.hpp"
@@ -68,7 +68,7 @@ struct AutoRig : SleepRig {
       return {};
     });
   }
-  // A moment with telemetry of all nodes that are on.
+  // Advances the clock, with telemetry of all nodes that are on.
   void moment(Duration by = std::chrono::milliseconds(200)) {
     clock.advance(by);
     for (int i = 1; i <= 6; ++i) {
@@ -82,7 +82,7 @@ struct AutoRig : SleepRig {
       const auto tick = static_cast<std::uint64_t>(clock.mono().time_since_epoch() / std::chrono::milliseconds(200));
       state.apply(name, record_of(name, tick), clock.mono());
     }
-    // The clock stands still while calls and writes are under way, so their real duration does not matter.
+    // The clock stands still during calls and writes, so their real duration does not matter.
     REQUIRE(tests::wait_until([this] {
       finish(control->tick(state));
       return !control->busy();
@@ -99,7 +99,7 @@ struct AutoRig : SleepRig {
     const auto found = control->records().find(node);
     return found == control->records().end() ? State::unknown : found->second.state;
   }
-  // Why the last plan keeps nodes awake, for people.
+  // Returns why the last plan keeps nodes awake, for failure messages.
   std::string reasons() const {
     std::string text;
     if (control->plan())
@@ -108,13 +108,13 @@ struct AutoRig : SleepRig {
       text += name + " " + std::string(to_string(record.state)) + " " + record.reason + "; ";
     return text;
   }
-  // The cause in the last plan.
+  // Returns the cause in the last plan.
   core::ExcludedFor cause_of(const std::string& node) const {
     for (const core::KeptAwake& each : control->plan()->plan.kept)
       if (each.node == node) return each.why.cause;
     return core::ExcludedFor::none;
   }
-  // Lets nodes sleep, at least that many.
+  // Waits until at least `least` nodes sleep.
   void nodes_sleep(std::size_t least) {
     const bool slept = until([&] { return asleep() >= least; });
     INFO(reasons());
@@ -143,7 +143,7 @@ struct AutoRig : SleepRig {
 
 }  // namespace
 
-TEST_CASE("auto: no node sleeps before its round trips are proven by an operator's order") {
+TEST_CASE("auto: no node sleeps before an operator's order has proven its round trips") {
   AutoRig rig;
   REQUIRE(rig.until([&] { return rig.control->plans() > 1; }));
   CHECK(rig.cause_of("n1") == core::ExcludedFor::unproven);
@@ -161,7 +161,7 @@ TEST_CASE("auto: no node sleeps before its round trips are proven by an operator
   CHECK(rig.control->history().size() >= 6);
 }
 
-TEST_CASE("auto: proven nodes sleep, others see it, and pods that wait wake them") {
+TEST_CASE("auto: proven nodes sleep, other parts see it, and waiting pods wake them") {
   AutoRig rig;
   rig.prove();
   rig.nodes_sleep(1);
@@ -172,7 +172,7 @@ TEST_CASE("auto: proven nodes sleep, others see it, and pods that wait wake them
   CHECK_FALSE(rig.state.node_view(sleeper)->ready);
   CHECK(rig.state.node_view(sleeper)->wake_cost_j > 0);
   CHECK(mask_reason(*rig.state.node_view(sleeper), {}, {}) == "not ready");
-  // More pods than the awake nodes take.
+  // More pods than fit on the awake nodes.
   const double cores = rig.state.node_view(sleeper)->allocatable.cpu_cores;
   for (int i = 0; i < 6; ++i) {
     placement::PodSpec pod;
@@ -192,7 +192,7 @@ TEST_CASE("auto: proven nodes sleep, others see it, and pods that wait wake them
   CHECK(rig.control->totals().waited_pods <= 1);
 }
 
-TEST_CASE("auto: pods of an API server wake nodes, whether they wait or kube-scheduler found no node for them") {
+TEST_CASE("auto: pods of an API server wake nodes, both waiting and unschedulable ones") {
   AutoRig rig;
   for (const bool unschedulable : {false, true}) {
     placement::PodSpec pod;
@@ -209,7 +209,7 @@ TEST_CASE("auto: sleep-wake wakes one node or all, also in mode recommend, and m
   AutoRig rig;
   rig.prove();
   rig.nodes_sleep(2);
-  REQUIRE(rig.until([&] {  // none is on its way
+  REQUIRE(rig.until([&] {  // no transition is in progress
     return std::all_of(rig.control->records().begin(), rig.control->records().end(),
                        [](const auto& item) { return takes_pods(item.second) || item.second.state == State::asleep; });
   }));
@@ -219,7 +219,7 @@ TEST_CASE("auto: sleep-wake wakes one node or all, also in mode recommend, and m
   CHECK(rig.order("sleep-wake", {{"all", "no"}}).error().code == Errc::malformed);
   rig.begin(core::SleepMode::recommend);
   INFO(rig.reasons());
-  // The last transition may not have been in the store yet when the controller ended.
+  // The last transition may not be in the store when the controller ends.
   REQUIRE(rig.until([&] { return rig.asleep() == sleepers; }));
   for (int i = 0; i < 30; ++i) rig.moment();
   CHECK(rig.asleep() == sleepers);
@@ -232,7 +232,7 @@ TEST_CASE("auto: sleep-wake wakes one node or all, also in mode recommend, and m
     return std::all_of(rig.control->records().begin(), rig.control->records().end(),
                        [](const auto& item) { return takes_pods(item.second); });
   }));
-  // Once the last record is on disk.
+  // After the last record is on disk.
   REQUIRE(rig.until([&] {
     rig.begin(core::SleepMode::recommend);
     return rig.control->records().empty();
@@ -243,7 +243,7 @@ TEST_CASE("auto: sleep-wake wakes one node or all, also in mode recommend, and m
   REQUIRE(rig.until([&] { return rig.asleep() == 0; }));
 }
 
-TEST_CASE("auto: sleep-empty asks for a plan at once, and keeps to it") {
+TEST_CASE("auto: sleep-empty requests a plan at once, and follows it") {
   AutoRig rig;
   CHECK(rig.order("sleep-empty", {}).error().code == Errc::malformed);
   CHECK(rig.order("sleep-empty", {{"node", "n9"}}).error().code == Errc::not_found);
@@ -266,7 +266,7 @@ TEST_CASE("auto: sleep-empty asks for a plan at once, and keeps to it") {
   rig.state.pods().describe(pod, false);
   rig.state.pods().bind(pod.uid, "n2", false, rig.clock.mono());
   rig.nodes_sleep(1);
-  REQUIRE(rig.until([&] { return rig.state_of("n2") == State::awake; }));  // woken for its pod, if it slept
+  REQUIRE(rig.until([&] { return rig.state_of("n2") == State::awake; }));  // woken for its pod if it slept
   CHECK_FALSE(decided("n2"));
   CHECK(last->error().code == Errc::conflict);
   CHECK(last->error().message().find("stays awake: ") != std::string::npos);
@@ -312,7 +312,7 @@ TEST_CASE("auto: a controller that starts while nodes sleep knows them, although
 }
 
 TEST_CASE(
-    "auto: a test goes on after a restart once the pods are known, but not in another mode, nor of an excluded node") {
+    "auto: a test continues after a restart once the pods are known, but not in another mode or on an excluded node") {
   AutoRig rig;
   bool known = true;
   rig.pods_read = [&] { return known; };
@@ -362,7 +362,7 @@ TEST_CASE("auto: an excluded node wakes and stays awake") {
   REQUIRE(rig.until([&] { return rig.state_of(sleeper) == State::awake; }));
   for (int i = 0; i < 60; ++i) rig.moment();
   CHECK(rig.state_of(sleeper) == State::awake);
-  // Without an exclusion it counts in a plan that is made at once.
+  // Without the exclusion the node counts in a plan that is made at once.
   rig.control->wake("", "operator/ann");
   REQUIRE(rig.until([&] { return rig.asleep() == 0 && !rig.control->busy(); }));
   const std::size_t plans = rig.control->plans();
@@ -381,7 +381,7 @@ TEST_CASE("auto: an agent that is too old to agree keeps its node awake") {
   REQUIRE(rig.until([&] { return rig.control->plan() && rig.cause_of("n1") == core::ExcludedFor::no_driver; }));
 }
 
-TEST_CASE("auto: with an API server and no way to mark nodes, no node sleeps") {
+TEST_CASE("auto: without a way to mark nodes at the API server, no node sleeps") {
   AutoRig rig;
   CHECK(rig.order("sleep-now", {{"node", "n1"}}).error().code == Errc::unavailable);  // no plan yet
   rig.control = std::make_unique<power::SleepControl>(power::SleepControl::Around{
@@ -389,7 +389,7 @@ TEST_CASE("auto: with an API server and no way to mark nodes, no node sleeps") {
   CHECK(rig.order("sleep-now", {{"node", "n1"}}).error().code == Errc::unsupported);
 }
 
-TEST_CASE("auto: the configuration refuses auto without drivers or without a store") {
+TEST_CASE("auto: the configuration refuses mode auto without drivers or without a store") {
   const std::string keys = "key: k\nallow_list: a\n";
   const auto none = parse_config(keys + "sleep: {mode: auto}\n", "controller.yaml");
   REQUIRE_FALSE(none);
@@ -400,8 +400,7 @@ TEST_CASE("auto: the configuration refuses auto without drivers or without a sto
   CHECK_FALSE(parse_config(keys + "sleep: {proven_trips: 0}\n", "controller.yaml"));
 }
 
-TEST_CASE(
-    "auto: an idle node that stays awake is asked to be shallow each minute, until it is to sleep or gets a pod") {
+TEST_CASE("auto: an idle node that stays awake gets a shallow order each minute, until it is to sleep or gets a pod") {
   AutoRig rig;
   rig.features = {std::string(power::kShallow)};
   for (const char* name : {"n1", "n2"}) rig.greet_auto(name);
@@ -422,7 +421,7 @@ TEST_CASE(
   CHECK(rig.shallow_for_s["n2"].back() == 0);
 }
 
-TEST_CASE("auto: a node that an operator excludes is no longer shallow at once") {
+TEST_CASE("auto: excluding a node ends its shallow order at once") {
   AutoRig rig;
   rig.features = {std::string(power::kShallow)};
   rig.greet_auto("n1");

@@ -47,7 +47,7 @@ TEST_CASE_FIXTURE(SleepRig, "empty nodes with the label could sleep, and the spa
   CHECK(made.wakes.empty());
 }
 
-TEST_CASE("a recommendation shows the whole saving, more than an hour of sleeps") {
+TEST_CASE("a recommendation shows the whole saving of more than an hour of sleep") {
   SleepRig rig;
   for (int i = 7; i <= 40; ++i) rig.greet("n" + std::to_string(i), {{"wattle.dev/sleep", "recommend"}});
   const std::size_t first = rig.plan().sleeps.size();
@@ -55,14 +55,14 @@ TEST_CASE("a recommendation shows the whole saving, more than an hour of sleeps"
   CHECK(rig.plan().sleeps.size() == first);
 }
 
-TEST_CASE_FIXTURE(SleepRig, "a node without the label, or with a value that is none, stays awake") {
+TEST_CASE_FIXTURE(SleepRig, "a node without the label, or with an invalid value, stays awake") {
   greet("n1", {});
   greet("n2", {{"wattle.dev/sleep", "sometimes"}});
   CHECK(cause("n1") == core::ExcludedFor::mode_off);
   CHECK(cause("n2") == core::ExcludedFor::mode_off);
 }
 
-TEST_CASE_FIXTURE(SleepRig, "the label at the API server ranks above that of the agent") {
+TEST_CASE_FIXTURE(SleepRig, "the label at the API server takes precedence over the agent's") {
   state.adopt("n1", std::make_shared<kube::Node>(kube_node("n1", {{"wattle.dev/sleep", "off"}})));
   CHECK(cause("n1") == core::ExcludedFor::mode_off);
 }
@@ -75,7 +75,7 @@ TEST_CASE_FIXTURE(SleepRig, "a control-plane node and a silent node stay awake")
   CHECK(cause("n2") == core::ExcludedFor::not_ready);
 }
 
-TEST_CASE_FIXTURE(SleepRig, "the controller's node stays awake, by the name of its host or of its pod") {
+TEST_CASE_FIXTURE(SleepRig, "the controller's node stays awake, found by its host name or by its pod") {
   begin_control("n3");
   CHECK(cause("n3") == core::ExcludedFor::controller);
   begin_control("wattle-controller-name");
@@ -92,7 +92,7 @@ TEST_CASE_FIXTURE(SleepRig, "the node of the last scheduler stays awake") {
   CHECK(cause("n1") != core::ExcludedFor::scheduler);
 }
 
-TEST_CASE_FIXTURE(SleepRig, "pods that must stay hold their node, those of DaemonSets do not") {
+TEST_CASE_FIXTURE(SleepRig, "a pod that must stay keeps its node awake; a DaemonSet's pod does not") {
   kube::Pod bare = pod_on("bare", "n1"), local = pod_on("local", "n2"), kept = pod_on("kept", "n3"),
             daemon = pod_on("daemon", "n4");
   bare.hold = kube::PodHold::bare;
@@ -111,7 +111,7 @@ TEST_CASE_FIXTURE(SleepRig, "pods that must stay hold their node, those of Daemo
   CHECK(cause("n5") == core::ExcludedFor::bare_pod);
 }
 
-TEST_CASE_FIXTURE(SleepRig, "the samples of a node that was suspended are new, although its clock stood still") {
+TEST_CASE_FIXTURE(SleepRig, "samples of a suspended node are fresh, although its clock stood still") {
   report();
   const std::int64_t stopped_ns = to_ns(clock.mono());
   NodeSleep asleep;
@@ -126,7 +126,7 @@ TEST_CASE_FIXTURE(SleepRig, "the samples of a node that was suspended are new, a
   CHECK(state.node("n1")->sampled_at == clock.mono());
 }
 
-TEST_CASE_FIXTURE(SleepRig, "late records of an earlier boot do not make the samples of this one look old") {
+TEST_CASE_FIXTURE(SleepRig, "late records of an earlier boot do not make the current samples old") {
   report();
   const auto newest = [&](std::uint64_t number) {
     state.apply("n1", record_of("n1", number, 2), clock.mono(), true);
@@ -151,7 +151,7 @@ TEST_CASE_FIXTURE(SleepRig, "a waiting pod counts only on nodes that its node se
   pod.node_terms.emplace_back("metadata.name in (n3)");
   control->described(pod);
   CHECK(plan().unplaceable.empty());
-  pod.node_terms = {"?"};  // unreadable: its scheduler judges it
+  pod.node_terms = {"?"};  // unreadable: left to its scheduler
   control->described(pod);
   CHECK(plan().unplaceable.empty());
 }
@@ -191,7 +191,7 @@ TEST_CASE("exclusions and the outlook of demand are in the store, also after a c
   CHECK(json::parse(*order)["kept"] == true);
   const std::string outlook = rig.store->read([](StoreFile& file) { return file.sleeps().plan(); }).get().value();
   CHECK_FALSE(outlook.empty());
-  // The file as a crash leaves it now.
+  // The file as a crash would leave it.
   REQUIRE(rig.store->copy_to(dir.file("copy.db")).get());
   StoreOptions copy;
   copy.file.path = dir.file("copy.db");

@@ -1,4 +1,4 @@
-// sleep_drivers: the plan uses the answers of the power drivers, and no driver holds up the loop.
+// sleep_drivers: the plan uses the answers of the power drivers, and no driver blocks the loop.
 #include <doctest/doctest.h>
 
 #include <fstream>
@@ -39,7 +39,7 @@ struct DriverRig : SleepRig {
     begin_control();
   }
   ~DriverRig() { machines->hold_probes(false); }
-  // Of the document, in either list.
+  // Returns the node's entry in either list of the document.
   json entry(const std::string& name) {
     const json document = get("sleep").value();
     for (const char* list : {"sleep", "awake"})
@@ -51,7 +51,7 @@ struct DriverRig : SleepRig {
 
 }  // namespace
 
-TEST_CASE_FIXTURE(DriverRig, "sleep: depth, wake time and power asleep are those that the driver states") {
+TEST_CASE_FIXTURE(DriverRig, "sleep: depth, wake time and power asleep are those that the driver reports") {
   machines->change("n1", [](FakePower::Machine& machine) {
     machine.able.depths = {power::Depth::suspend, power::Depth::off};
     machine.able.wake_s = 7;
@@ -72,7 +72,7 @@ TEST_CASE_FIXTURE(DriverRig, "sleep: depth, wake time and power asleep are those
     if (choice.node != "n1") CHECK(choice.break_even_s > 152);
 }
 
-TEST_CASE_FIXTURE(DriverRig, "sleep: less power asleep, as the driver states it, saves more") {
+TEST_CASE_FIXTURE(DriverRig, "sleep: less power asleep, as reported by the driver, saves more") {
   const double before_w = plan().watts_after;
   for (const char* name : {"n1", "n2", "n3", "n4", "n5"})
     machines->change(name, [](FakePower::Machine& machine) { machine.able.asleep_w = 1; });
@@ -121,14 +121,14 @@ TEST_CASE("sleep: no driver is asked with mode off") {
   for (const char* name : {"n1", "n2", "n3", "n4", "n5"}) CHECK(rig.machines->machine(name).probes == 0);
 }
 
-TEST_CASE_FIXTURE(DriverRig, "sleep: the loop goes on while a driver does not answer") {
+TEST_CASE_FIXTURE(DriverRig, "sleep: the loop continues while a driver does not answer") {
   machines->hold_probes(true);
   report();
   REQUIRE(tests::wait_until([&] {
     finish(control->tick(state));
     return machines->machine("n1").probes == 1;
   }));
-  // A tick returns and the document is there, although the driver has not answered.
+  // A tick returns and the document exists, although the driver has not answered.
   report();
   finish(control->tick(state));
   CHECK(control->plans() == 0);
@@ -155,7 +155,7 @@ TEST_CASE_FIXTURE(DriverRig, "sleep: the document says whether a silent node is 
   CHECK(entry("n4")["observed"].is_null());
 }
 
-TEST_CASE("sleep: a round ends at its most calls, and the next one asks the other nodes") {
+TEST_CASE("sleep: a round ends at its maximum number of calls, and the next round asks the other nodes") {
   auto drivers = std::make_shared<FakePower>();
   ManualClock clock;
   power::NodeDrivers item;
@@ -178,7 +178,7 @@ TEST_CASE("sleep: a round ends at its most calls, and the next one asks the othe
   CHECK(probes.ask(nodes).size() == nodes.size());
 }
 
-TEST_CASE("sleep: mistakes of the drivers' file are mistakes of the configuration, with file and line") {
+TEST_CASE("sleep: errors in the drivers' file are errors of the configuration, with file and line") {
   wattle::test::TempDir dir;
   write(dir.file("drivers.yaml"), "nodes:\n  - node: n1\n    wol: {mac: 52:54:00:12:34:56}\n    colour: red\n");
   const std::string path = dir.file("drivers.yaml"), keys = "key: k\nallow_list: a\n";

@@ -12,7 +12,7 @@ using namespace wattle::controller::test;
 using json = wattle::SortedJson;
 namespace core = wattle::placement::sleep;
 
-TEST_CASE_FIXTURE(SleepRig, "savings and the idle line are those of the plan, with the reasons of the nodes it keeps") {
+TEST_CASE_FIXTURE(SleepRig, "savings and the idle line are those of the plan, with its reasons to keep nodes awake") {
   const auto lever = [this](const char* name) {
     const json levers = get("savings").value()["levers"];
     for (const json& each : levers)
@@ -36,7 +36,7 @@ TEST_CASE_FIXTURE(SleepRig, "savings and the idle line are those of the plan, wi
   CHECK(idle["assumption"].get<std::string>().find("of the sleep plan") != std::string::npos);
 }
 
-TEST_CASE_FIXTURE(SleepRig, "where no node could sleep, the idle line has the most frequent reason") {
+TEST_CASE_FIXTURE(SleepRig, "if no node could sleep, the idle line has the most frequent reason") {
   const auto idle = [this] { return get("status").value()["idle"]["sleeping"]; };
   CHECK(idle()["assumption"] == "unknown: no sleep plan has been made yet");
   for (int i = 1; i <= 6; ++i) control->exclude("n" + std::to_string(i), "disk check", "operator/ann");
@@ -49,7 +49,7 @@ TEST_CASE_FIXTURE(SleepRig, "where no node could sleep, the idle line has the mo
   CHECK(text.find("disk check") != std::string::npos);
 }
 
-TEST_CASE_FIXTURE(SleepRig, "a node that the plan empties is a drain, with its moves and net of them") {
+TEST_CASE_FIXTURE(SleepRig, "a node that the plan empties is listed as a drain, with its moves and its net saving") {
   for (int i = 1; i <= 6; ++i) {
     placement::PodSpec spec;
     spec.uid = "p" + std::to_string(i);

@@ -1,4 +1,4 @@
-// sleep_post: POST /api/v1/sleep/order: who may order, what a body may have, and the status of each answer.
+// sleep_post: POST /api/v1/sleep/order: permissions, valid bodies, and the status of each answer.
 #include "controller/web/sleep_post.hpp"
 
 #include <doctest/doctest.h>
@@ -46,7 +46,7 @@ struct OrderRig {
 
 }  // namespace
 
-TEST_CASE("an order over HTTP is made as the query's, and says from where") {
+TEST_CASE("an order over HTTP has the effect of the query, and records its origin") {
   OrderRig rig;
   const http::Response response = rig.ask();
   CHECK(response.status == 200);
@@ -71,7 +71,7 @@ TEST_CASE("an order over HTTP needs the operator's token and JSON") {
   CHECK(rig.asked.empty());
 }
 
-TEST_CASE("an order over HTTP with another body is refused, and the answer shows the form") {
+TEST_CASE("an order over HTTP with an invalid body is refused, and the answer shows the form") {
   OrderRig rig;
   for (const char* body :
        {"", "x", "[]", "{}", R"({"order": "sleep-wake"})", R"({"order": "sleep-now", "node": "n1"})",

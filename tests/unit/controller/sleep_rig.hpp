@@ -17,7 +17,7 @@ namespace wattle::controller::test {
 // Six nodes with the label, without pods, on a manual clock.
 struct SleepRig : PartsRig {
   std::unique_ptr<power::SleepControl> control;
-  std::shared_ptr<power::NodePower> drivers;  // unset: those of the configuration
+  std::shared_ptr<power::NodePower> drivers;  // unset: the configured ones
   std::function<bool()> pods_read;
 
   explicit SleepRig(placement::sleep::SleepMode mode = placement::sleep::SleepMode::recommend)
@@ -41,7 +41,7 @@ struct SleepRig : PartsRig {
     hello.labels = std::move(labels);
     state.greet(hello);
   }
-  // The next plan.
+  // Makes the next plan.
   const placement::sleep::SleepPlan& plan() {
     report();
     const std::size_t before = control->plans();
@@ -51,7 +51,7 @@ struct SleepRig : PartsRig {
     }));
     return control->plan()->plan;
   }
-  // The next plan is due, with telemetry of all nodes as new as it.
+  // Makes the next plan due, with current telemetry of all nodes.
   void report() {
     clock.advance(power::kPlanEvery);
     const auto second = static_cast<std::uint64_t>(clock.mono().time_since_epoch() / std::chrono::seconds(1));

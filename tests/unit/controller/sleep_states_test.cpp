@@ -1,4 +1,4 @@
-// sleep_states: nodes that sleep are not silent, and documents, alarms and metrics show what sleep does.
+// sleep_states: sleeping nodes are not silent, and documents, alarms and metrics show the state of sleep.
 #include "controller/web/sleep_states.hpp"
 
 #include <doctest/doctest.h>
@@ -73,7 +73,7 @@ struct StatesRig : SleepRig {
 
 }  // namespace
 
-TEST_CASE_FIXTURE(StatesRig, "a node that sleeps or wakes is asleep, not silent, and has no age of its telemetry") {
+TEST_CASE_FIXTURE(StatesRig, "a sleeping or waking node is asleep, not silent, and its telemetry has no age") {
   const json status = document_of("status");
   CHECK(status["nodes_asleep"] == 2);
   const json fleet = document_of("fleet")["fleet"];
@@ -92,7 +92,7 @@ TEST_CASE_FIXTURE(StatesRig, "a node that sleeps or wakes is asleep, not silent,
   CHECK(metrics.find("wattle_controller_node_up{node=\"n3\"} 0") != std::string::npos);
 }
 
-TEST_CASE_FIXTURE(StatesRig, "a failed node and a blocked one are alarms, one that an operator excluded is none") {
+TEST_CASE_FIXTURE(StatesRig, "a failed or blocked node is an alarm; one that an operator excluded is not") {
   const std::vector<std::string> before = alarm_texts();
   REQUIRE(before.size() == 2);
   CHECK(before[0] == "node n3 failed to sleep or wake: it does not wake");

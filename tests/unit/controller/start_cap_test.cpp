@@ -1,4 +1,4 @@
-// start_cap: no node is given more pods in a window than its cap, whether bindings are known at once, late or never.
+// start_cap: no node gets more pods in a window than its cap, whether bindings are known at once, late or never.
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
@@ -36,18 +36,18 @@ struct StartCapRig : DeciderRig {
       join->greeted(name);
     }
     report();
-    config.repeat_within = 0s;  // an ask is a new attempt
+    config.repeat_within = 0s;  // each ask is a new attempt
   }
-  // Every node tells of a second.
+  // Every node reports one second.
   void report() {
     ++seq;
     for (const std::string& name : names)
       decider->outcomes().record(name, record_of(name, seq), state.apply(name, record_of(name, seq), clock.mono()));
   }
-  // The node that got the most; empty: neutral.
+  // Returns the node with the highest score; empty: neutral.
   std::string ask(const std::string& uid) {
     wire::Ask pod = ask_for(uid, names);
-    pod.cpu_request_cores = 0.01;  // room is never what ends it
+    pod.cpu_request_cores = 0.01;  // room is never the limit
     pod.memory_request_bytes = 1 << 20;
     const wire::Suggestion answer = decider->asks().ask(pod);
     if (answer.neutral) return {};
@@ -65,7 +65,7 @@ struct StartCapRig : DeciderRig {
     join->take({}, {{uid, std::make_shared<const kube::Pod>(pod), true}});
     if (!node.empty()) bound_at[node].push_back(clock.mono());
   }
-  // Of any window that ends now.
+  // The most starts in any window that ends now.
   std::uint64_t most_started() const {
     std::uint64_t most = 0;
     for (const auto& [node, times] : bound_at)
@@ -78,7 +78,7 @@ struct StartCapRig : DeciderRig {
 
 }  // namespace
 
-TEST_CASE("a burst whose bindings are known at once leaves no node above its start cap, and then answers are neutral") {
+TEST_CASE("a burst with immediate bindings keeps every node within its start cap, and then answers are neutral") {
   StartCapRig rig(10);
   int neutral = 0;
   for (int i = 0; i < 120; ++i) {
@@ -103,7 +103,7 @@ TEST_CASE("a burst whose bindings are known at once leaves no node above its sta
   CHECK(rig.ask("later") != "");
 }
 
-TEST_CASE("pods that ran before the controller looked are no starts") {
+TEST_CASE("pods that ran before the controller started do not count as starts") {
   StartCapRig rig(1);
   for (int i = 0; i < 50; ++i) rig.decider->placements().bound("old" + std::to_string(i), "n1", false);
   CHECK(rig.state.node_view("n1")->starts == 0);
@@ -112,7 +112,7 @@ TEST_CASE("pods that ran before the controller looked are no starts") {
   CHECK(rig.state.node_view("n1")->starts == 1);
 }
 
-TEST_CASE("a pod that is advised again counts once, and one that is deleted unbound counts no more") {
+TEST_CASE("a pod that is advised again counts once, and one that is deleted unbound no longer counts") {
   StartCapRig rig(1);
   for (int i = 0; i < 5; ++i) CHECK(rig.ask("p") == "n1");
   CHECK(rig.state.node_view("n1")->starts == 1);
@@ -124,7 +124,7 @@ TEST_CASE("a pod that is advised again counts once, and one that is deleted unbo
   CHECK(rig.state.node_view("n1")->starts == 1);
 }
 
-TEST_CASE("who is advised and bound, in whichever order and however late, never exceeds the cap in any window") {
+TEST_CASE("starts never exceed the cap in any window, whatever the order and delay of bindings") {
   CHECK(rc::check([] {
     StartCapRig rig(3);
     struct Advised {
@@ -169,7 +169,7 @@ TEST_CASE("who is advised and bound, in whichever order and however late, never 
   }));
 }
 
-TEST_CASE("a board says how many starts each node that it names has left, and of which decisions it knows") {
+TEST_CASE("a board has the remaining starts of each node that it names, and its latest known decision") {
   StartCapRig rig(2);
   const std::string first = rig.ask("p1");
   rig.ask("p2");

@@ -1,4 +1,4 @@
-// Energy of workloads and nodes in the state, against the sums of their records.
+// Energy of workloads and nodes in the state, compared with the sums of their records.
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
@@ -21,8 +21,8 @@ namespace {
 
 MonoTime sums_at_s(std::uint64_t s) { return mono_from_ns(static_cast<std::int64_t>(s) * kSecondNs); }
 
-// Plain sums in microjoules, by rules of their own: records that are shown begin and end workloads, records that come
-// later only add to workloads that run, and live copies add nothing.
+// Reference sums in microjoules: shown records begin and end workloads, late records only add to running workloads, and
+// live copies add nothing.
 struct PlainSums {
   std::uint64_t node_uj = 0;
   std::map<std::string, std::uint64_t> workloads_uj;
@@ -60,7 +60,7 @@ Record any_record(std::uint64_t seq) {
 
 }  // namespace
 
-TEST_CASE("whatever ends, comes twice, ahead or late, each record's joules count once for each workload that runs") {
+TEST_CASE("each record's energy counts once per running workload, whatever ends, repeats, or arrives early or late") {
   CHECK(rc::check([] {
     ClusterState state{30s};
     state.greet(hello_of("n1"));
@@ -91,7 +91,7 @@ TEST_CASE("a workload that starts and ends within a record takes the room of one
   ClusterState state{30s};
   state.greet(hello_of("n1"));
   Record record = record_at(1);
-  state.fold("n1", record, sums_at_s(1001));  // the room is that of this time
+  state.fold("n1", record, sums_at_s(1001));  // the room depends on this time
   state.apply("n1", record, sums_at_s(1001));
   const auto room = [&] {
     Newcomers newcomers = state.node("n1")->newcomers;
@@ -106,12 +106,12 @@ TEST_CASE("a workload that starts and ends within a record takes the room of one
   CHECK(room() + 1 == before);
 }
 
-TEST_CASE("a node that retires is unknown, and one that returns under its name starts at zero joules") {
+TEST_CASE("a retired node is unknown, and one that returns under its name starts at zero joules") {
   ClusterState state{30s};
   for (int round = 0; round < 3; ++round) {
     CAPTURE(round);
     const auto second = static_cast<std::uint64_t>(1000 + round * 10);
-    // A long name is on the heap: its address does not outlive the node.
+    // A long name is on the heap, so its address does not outlive the node.
     const std::string name = "worker-of-a-long-name-that-is-on-the-heap-" + std::to_string(round % 2);
     state.greet(hello_of(name));
     state.greet(hello_of("stays"));

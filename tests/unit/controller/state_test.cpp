@@ -32,7 +32,7 @@ struct StateRig {
 
 }  // namespace
 
-TEST_CASE("a record becomes watts, utilisation, latency and a reading of the power curve") {
+TEST_CASE("a record gives watts, utilisation, latency and a sample of the power curve") {
   StateRig rig;
   Record record = record_at(1);
   record.probes.push_back({"default", 4.5, 9.0, 1.0, 0.0, 10});
@@ -44,12 +44,11 @@ TEST_CASE("a record becomes watts, utilisation, latency and a reading of the pow
   CHECK(*node.energy_j == doctest::Approx(200));
   const placement::NodeView& view = *rig.state.node_view("n1");
   CHECK(view.curve.samples() == 2);
-  CHECK(view.latency_ms.empty());  // the second record had no probes: nothing is guessed
+  CHECK(view.latency_ms.empty());  // the second record has no probes, so there is no value
   CHECK(*placement::cpu_utilisation(view) == doctest::Approx(0.5));
 }
 
-TEST_CASE(
-    "a node's throttled time is that of all its workloads, in however many parts they come, and of the last interval") {
+TEST_CASE("a node's throttled time is that of all its workloads in the last interval, in any number of parts") {
   StateRig rig;
   const auto throttled = [](std::uint64_t seq, std::uint64_t part, const std::string& uid, std::uint64_t us) {
     Record record = record_at(seq);
@@ -66,7 +65,7 @@ TEST_CASE(
   CHECK(rig.state.node_view("n1")->throttled_cores == 0);
 }
 
-TEST_CASE("links and disks carry what the agent says, what is known otherwise, and never less than was seen") {
+TEST_CASE("link and disk capacities come from the agent or a default, and are at least the observed maximum") {
   ClusterState state(30s);
   wire::Hello hello = hello_of("n1");
   state.greet(hello);
@@ -83,7 +82,7 @@ TEST_CASE("links and disks carry what the agent says, what is known otherwise, a
   CHECK(state.node_view("n1")->disk_bytes_per_s == 3e9);
 }
 
-TEST_CASE("a node that says nothing grows old, and one that never reported has no age") {
+TEST_CASE("a node that reports nothing ages, and one that never reported has no age") {
   StateRig rig;
   rig.state.apply("n1", record_at(1), at_s(1000));
   const auto& view = rig.state.view(spec("p"), at_s(1007));
@@ -91,23 +90,23 @@ TEST_CASE("a node that says nothing grows old, and one that never reported has n
   CHECK(!view.nodes[1].telemetry_age);
 }
 
-TEST_CASE("node clocks map by the sample that waited least, never into the future") {
+TEST_CASE("a node's clock is mapped by the sample with the least delay, never into the future") {
   ClockMap clock;
   CHECK(clock.map(1 * kSecondNs, at_s(103)) == at_s(103));
-  CHECK(clock.map(2 * kSecondNs, at_s(102)) == at_s(102));  // waited 2 s less
-  CHECK(clock.map(3 * kSecondNs, at_s(110)) == at_s(103));  // came late: belongs to its own time
+  CHECK(clock.map(2 * kSecondNs, at_s(102)) == at_s(102));  // 2 s less delay
+  CHECK(clock.map(3 * kSecondNs, at_s(110)) == at_s(103));  // arrived late: maps to its own time
 }
 
-TEST_CASE("a node that was suspended by others, or paused, is as fresh as its records once it greets again") {
+TEST_CASE("a node that was suspended or paused is fresh again after its next Hello and records") {
   StateRig rig;
   rig.state.apply("n1", record_at(1), at_s(1000));
-  // An hour later, of which the node's clock has counted two seconds.
+  // An hour later; the node's clock advanced two seconds.
   rig.state.greet(hello_of("n1"));
   rig.state.apply("n1", record_at(3), at_s(4600));
   CHECK(seconds(*rig.state.view(spec("p"), at_s(4600)).nodes[0].telemetry_age) == doctest::Approx(0));
 }
 
-TEST_CASE("pods that asked of late and were advised nowhere are pending") {
+TEST_CASE("pods that asked recently without an advised node are pending") {
   StateRig rig;
   rig.state.pods().ask(spec("advised"), 1, true, at_s(0));
   rig.state.pods().ask(spec("masked"), 2, false, at_s(0));
@@ -119,16 +118,16 @@ TEST_CASE("pods that asked of late and were advised nowhere are pending") {
   CHECK(rig.state.view(spec("p"), at_s(32)).pending_pods == 0);
 }
 
-TEST_CASE("records of an older boot do not make the present ones old") {
+TEST_CASE("records of an older boot do not make the current ones old") {
   StateRig rig;
   rig.state.greet(hello_of("n1", 2));
-  Record spooled = record_at(9'000'000, 1);  // from before the reboot: its clock stood high
+  Record spooled = record_at(9'000'000, 1);  // from before the reboot, with a high clock
   rig.state.apply("n1", spooled, at_s(1000));
   rig.state.apply("n1", record_at(1, 2), at_s(1000));
   CHECK(seconds(*rig.state.view(spec("p"), at_s(1001)).nodes[0].telemetry_age) == doctest::Approx(1));
 }
 
-TEST_CASE("a pod is bound where a record shows it, with the request that it asked with") {
+TEST_CASE("a pod is bound to the node whose record shows it, with the request of its ask") {
   StateRig rig;
   rig.state.pods().ask(spec("p1"), 5, true, at_s(1));
   Record record = record_at(1);
@@ -140,15 +139,15 @@ TEST_CASE("a pod is bound where a record shows it, with the request that it aske
   const placement::NodeView& view = *rig.state.node_view("n1");
   CHECK(view.pods == 1);
   CHECK(view.requested.cpu_cores == doctest::Approx(2));
-  CHECK(view.unsettled == 0);  // its use is in the record already
+  CHECK(view.unsettled == 0);  // its usage is already in the record
   CHECK(*rig.state.node("n1")->workloads.at("p1").cpu_cores == doctest::Approx(0.75));
   CHECK(rig.state.view(spec("p2"), at_s(3)).nodes[0].same_app_pods == 1);
-  placement::PodSpec elsewhere = spec("p3");  // of the same name and image
+  placement::PodSpec elsewhere = spec("p3");  // with the same name and image
   elsewhere.pod_namespace = "another";
   CHECK(rig.state.view(elsewhere, at_s(3)).nodes[0].same_app_pods == 0);
 }
 
-TEST_CASE("a pod goes when its cgroup ended, or when no record has named it for long") {
+TEST_CASE("a pod is removed when its cgroup ends, or after a long time without records of it") {
   StateRig rig;
   Record record = record_at(1);
   record.workloads = {pod_values("p1", 1)};
@@ -164,7 +163,7 @@ TEST_CASE("a pod goes when its cgroup ended, or when no record has named it for 
   CHECK(rig.state.apply("n1", record_at(20), at_s(20)).gone == std::vector<std::string>{"p2"});
 }
 
-TEST_CASE("a bound pod is unsettled until telemetry shows its use") {
+TEST_CASE("a bound pod is unsettled until telemetry shows its usage") {
   StateRig rig;
   rig.state.pods().ask(spec("p1"), 1, true, at_s(1));
   rig.state.pods().bind("p1", "n1", false, at_s(1));
@@ -176,13 +175,13 @@ TEST_CASE("a bound pod is unsettled until telemetry shows its use") {
   CHECK(rig.state.node_view("n1")->unsettled == 0);
 }
 
-TEST_CASE("in flight is counted by UID, ends with the binding, and expires after 30 s") {
+TEST_CASE("in-flight pods are counted by UID until they are bound, or for 30 s") {
   StateRig rig;
   rig.state.pods().ask(spec("p1"), 1, true, at_s(0));
   rig.state.pods().ask(spec("p2"), 2, true, at_s(0));
   rig.state.pods().fly("p1", "n1", at_s(0));
   rig.state.pods().fly("p2", "n1", at_s(0));
-  rig.state.pods().fly("p2", "n2", at_s(1));  // asked again: the earlier expectation is over
+  rig.state.pods().fly("p2", "n2", at_s(1));  // a new ask ends the earlier expectation
   CHECK(rig.state.node_view("n1")->in_flight == 1);
   CHECK(rig.state.node_view("n2")->in_flight_request.cpu_cores == doctest::Approx(2));
   rig.state.pods().bind("p2", "n1", false, at_s(2));
@@ -193,7 +192,7 @@ TEST_CASE("in flight is counted by UID, ends with the binding, and expires after
   CHECK(rig.state.node_view("n1")->in_flight == 0);
 }
 
-TEST_CASE("what is shown ahead of its turn stays shown while older records come, which only add to sums") {
+TEST_CASE("a record shown ahead of its turn stays shown while older records arrive, which only add to the sums") {
   StateRig rig;
   rig.state.apply("n1", record_at(1), at_s(1000));
   Record newest = record_at(5);
@@ -219,7 +218,7 @@ TEST_CASE("what is shown ahead of its turn stays shown while older records come,
   CHECK(*node.power_w == doctest::Approx(100));
 }
 
-TEST_CASE("whatever goes ahead, the sums are those of each record once, and the newest is shown") {
+TEST_CASE("the sums count each record once and the newest is shown, whichever records arrive early") {
   CHECK(rc::check([](std::uint64_t records) {
     records = 1 + records % 40;
     ClusterState state{30s};
@@ -247,7 +246,7 @@ TEST_CASE("whatever goes ahead, the sums are those of each record once, and the 
   }));
 }
 
-TEST_CASE("records of an earlier incarnation that come after a live one are summed and not shown") {
+TEST_CASE("records of an earlier incarnation that arrive after a live one are summed and not shown") {
   StateRig rig;
   rig.state.apply("n1", record_at(1, 2), at_s(1000), true);
   const RecordNews news = rig.state.apply("n1", record_at(900, 1), at_s(1001));

@@ -7,7 +7,7 @@
 using namespace wattle;
 using namespace wattle::controller;
 
-TEST_CASE("a step does a bounded number of items, and the last one says so") {
+TEST_CASE("a step processes a bounded number of items, and the last one reports the end") {
   std::vector<int> items(2 * kItemsPerStep + 1);
   std::iota(items.begin(), items.end(), 0);
   std::vector<int> seen;
@@ -21,7 +21,7 @@ TEST_CASE("a step does a bounded number of items, and the last one says so") {
   CHECK_FALSE(each_of(none, [&](int) { FAIL("there is no item"); })());
 }
 
-TEST_CASE("works follow each other, and what follows is made when it begins") {
+TEST_CASE("works run in sequence, and each is created when it begins") {
   std::vector<int> items(kItemsPerStep + 1, 1);
   std::size_t first = 0, at_begin = 0;
   const auto count = [&](int) { ++first; };
@@ -33,7 +33,7 @@ TEST_CASE("works follow each other, and what follows is made when it begins") {
   CHECK(first == 2 * items.size());
 }
 
-TEST_CASE("a draft has no value before its last step, and may be turned into another one") {
+TEST_CASE("a draft has no value before its last step, and can be mapped to another value") {
   std::vector<int> items(kItemsPerStep + 1, 1);
   int sum = 0;
   Draft<int> draft = then(each_of(items, [&](int item) { sum += item; }), [&] { return ready(sum); });

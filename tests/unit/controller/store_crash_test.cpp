@@ -1,4 +1,5 @@
-// Agents, ingest and the store's file on a disk that loses power between any two writes. RC_PARAMS=max_success=N for more.
+// Agents, ingest and the store's file on a disk that loses power between any two writes. RC_PARAMS=max_success=N runs
+// more.
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
@@ -22,7 +23,7 @@ namespace {
 
 constexpr std::size_t kNodes = 3;
 
-struct Nobody final : TelemetrySink {
+struct IgnoringSink final : TelemetrySink {
   void on_hello(const wire::Hello&) override {}
   void on_record(const std::string&, const Record&) override {}
   void on_live(const std::string&, const Record&) override {}
@@ -36,7 +37,7 @@ struct Queue final : RecordStore {
   void add(StoreItem item) override { items.push_back(std::move(item)); }
 };
 
-// Its numbers follow from the mark. A tenth is out of range, a fifth has no measured energy.
+// A record whose numbers follow from its mark. A tenth are out of range, a fifth have no measured energy.
 Record made(std::size_t node, const RecordMark& mark) {
   Record record = record_at(mark.seq, mark.incarnation);
   std::mt19937_64 random(node * 1'000'003 + mark.incarnation * 7919 + mark.seq);
@@ -96,7 +97,7 @@ class World {
     agent.seq = 0;
     agent.route.clear();
   }
-  // A full spool loses the oldest that were not sent, of whatever incarnation, but never the newest of all.
+  // A full spool drops the oldest unsent records of any incarnation, but never the newest of all.
   void overflow(Agent& agent, unsigned count) {
     for (unsigned i = 0; i < count; ++i) {
       const auto oldest = std::find_if(agent.spool.begin(), agent.spool.end(),
@@ -144,11 +145,11 @@ class World {
     agent.handed_out = std::max(agent.handed_out, agent.cursor);
     take(agent, say(agent, samples));
   }
-  // A transaction; after `writes` of it the power goes, if it needs as many.
+  // Commits a transaction; the power fails after `writes` of its writes.
   void commit(std::optional<unsigned> writes, unsigned seed) {
     disk_.breaks_after = writes ? std::optional<std::uint64_t>(*writes) : std::nullopt;
     const std::vector<StoreItem> batch = std::exchange(queue_.items, {});
-    now_s_ += seed % 5;  // so that the ledger is written sometimes
+    now_s_ += seed % 5;  // so that the ledger is sometimes written
     bool kept = file_->apply(batch, now_s_).has_value();
     if (kept && seed % 3 == 0) kept = file_->checkpoint().has_value();
     if (!kept) return crash(seed);
@@ -156,7 +157,7 @@ class World {
     for (const StoreItem& item : batch)
       if (const auto answer = telemetry_->committed(item.node, item.mark, 1)) {
         Agent& agent = agents_[static_cast<std::size_t>(item.node.back() - '0')];
-        if (seed % 7 != 0 && answer->route == agent.route) take(agent, {answer->message});  // else it is lost
+        if (seed % 7 != 0 && answer->route == agent.route) take(agent, {answer->message});  // otherwise it is lost
       }
   }
   void crash(unsigned seed) {
@@ -171,7 +172,7 @@ class World {
     start();
     look();
   }
-  // Everything that was acknowledged is there once, sums are those of the raw records, and gaps are what was dropped.
+  // Every acknowledged record is stored once, sums match the raw records, and gaps match the drops.
   void look() {
     const auto raw = StoreTables::raw(*file_);
     RC_ASSERT(raw.has_value());
@@ -211,7 +212,7 @@ class World {
     for (const LedgerRow& row : *ledger) RC_ASSERT((rows.at({row.node, row.kind, row.name}) == row));
     look_at_report(sums, rows);
   }
-  // What is told by the hour is those sums, however they were spread over hours and files that were left.
+  // The hourly report has the same sums, however they are spread over hours and earlier files.
   void look_at_report(const std::map<std::string, NodeSums>& sums,
                       const std::map<std::tuple<std::string, std::int64_t, std::string>, LedgerRow>& rows) {
     UsageQuery query;
@@ -236,7 +237,7 @@ class World {
     RC_ASSERT(report->nodes.unattributed.energy_uj + report->nodes.unattributed.estimated_uj ==
               all.unattributed.energy_uj);
   }
-  // Everybody sends what is left; then all that was not dropped is there, and every drop is in a gap.
+  // Every agent sends its remaining records; then all undropped records are stored, and every drop is in a gap.
   void settle() {
     crash(1);
     for (Agent& agent : agents_) {
@@ -320,7 +321,7 @@ class World {
   CrashDisk disk_;
   ManualClock clock_{mono_from_ns(1'000'000'000)};
   Log log_ = Log::silent();
-  Nobody sink_;
+  IgnoringSink sink_;
   Queue queue_;
   StoreFileOptions options_;
   std::optional<StoreFile> file_;
@@ -378,7 +379,7 @@ void run(const std::vector<Step>& steps) {
 
 }  // namespace
 
-TEST_CASE("whatever a power cut takes: all that was acknowledged is in the store, once, and the sums are those of it") {
+TEST_CASE("after any power cut, every acknowledged record is in the store once, and the sums match the records") {
   CHECK(rc::check([] {
     run(*rc::gen::container<std::vector<Step>>(
         rc::gen::construct<Step>(rc::gen::inRange(0U, 13U), rc::gen::inRange(0U, 1000U))));

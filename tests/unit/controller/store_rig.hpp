@@ -32,7 +32,7 @@ inline StoreFile open(const StoreFileOptions& options) {
   return std::move(*file);
 }
 
-// Waits for the writer; nothing here takes longer than a transaction.
+// Waits for the writer; a test's longest operation is one transaction.
 inline std::vector<Committed> wait_for(Store& store, std::size_t records) {
   std::vector<Committed> all;
   std::size_t have = 0;

@@ -1,4 +1,4 @@
-// The store's file: what a transaction holds, what goes, what an earlier schema left.
+// The store's file: the content of a transaction, retention, and earlier schemas.
 #include <sqlite3.h>
 #include <sys/stat.h>
 
@@ -15,7 +15,7 @@ using namespace wattle::controller;
 using namespace wattle::controller::test;
 using namespace std::chrono_literals;
 
-TEST_CASE("a batch is marks, sums and raw records, and applying it again changes nothing") {
+TEST_CASE("a batch adds marks, sums and raw records, and applying it again changes nothing") {
   wattle::test::TempDir dir;
   StoreFileOptions options;
   options.path = dir.file("store.db");
@@ -38,7 +38,7 @@ TEST_CASE("a batch is marks, sums and raw records, and applying it again changes
   CHECK(raw[2].mark == RecordMark{1, 2});
 }
 
-TEST_CASE("what was not written to the ledger is added up again when the file is opened, once") {
+TEST_CASE("rows that are missing from the ledger are added up once when the file is opened") {
   wattle::test::TempDir dir;
   StoreFileOptions options;
   options.path = dir.file("store.db");
@@ -56,7 +56,7 @@ TEST_CASE("what was not written to the ledger is added up again when the file is
   options.keep_s = 1;
   StoreFile file = open(options);
   REQUIRE(file.apply(std::vector<StoreItem>{item("a", 61, {pod_values("p", 2)})}, 1000));
-  CHECK(file.raw_records() < 60);  // what went is in the ledger
+  CHECK(file.raw_records() < 60);  // the deleted records are in the ledger
   CHECK(StoreTables::ledger(file).value() == std::vector<LedgerRow>{{"a", "p", 0, 61, 5'000'000 * 61, 0, 122}});
 }
 
@@ -73,7 +73,7 @@ TEST_CASE("estimated and measured energy are never added together") {
   CHECK(StoreTables::nodes(file).value().front().energy_uj == 100'000'000);
 }
 
-TEST_CASE("raw records go when they are too old or the file is full, the sums stay") {
+TEST_CASE("raw records are deleted by age or when the file is full, and the sums stay") {
   wattle::test::TempDir dir;
   StoreFileOptions options;
   options.path = dir.file("store.db");
@@ -103,13 +103,13 @@ TEST_CASE("raw records go when they are too old or the file is full, the sums st
   CHECK(StoreTables::nodes(file).value().front().records == 5600);
 }
 
-TEST_CASE("ledger rows beyond the bound are summed up by node, those that were used last stay") {
+TEST_CASE("ledger rows above the limit are summed up by node, and the most recently used stay") {
   wattle::test::TempDir dir;
   StoreFileOptions options;
   options.path = dir.file("store.db");
   options.max_ledger_rows = 100;
   StoreFile file = open(options);
-  const std::uint64_t batches = 600;  // the bound is looked at now and then
+  const std::uint64_t batches = 600;  // the limit is checked only now and then
   for (std::uint64_t seq = 1; seq <= batches; ++seq)
     REQUIRE(file.apply(std::vector<StoreItem>{item("a", seq, {pod_values("p" + std::to_string(seq), 1)})},
                        static_cast<std::int64_t>(seq)));
@@ -126,7 +126,7 @@ TEST_CASE("ledger rows beyond the bound are summed up by node, those that were u
   CHECK(records == static_cast<std::int64_t>(batches));
 }
 
-TEST_CASE("sums end at a bound and stay whole, whatever records say, and folding rows does not fail on them") {
+TEST_CASE("sums saturate and stay whole for any record, and folding such rows does not fail") {
   wattle::test::TempDir dir;
   StoreFileOptions options;
   options.path = dir.file("store.db");
@@ -159,7 +159,7 @@ TEST_CASE("sums end at a bound and stay whole, whatever records say, and folding
   CHECK(same->records == static_cast<std::int64_t>(batches));
 }
 
-TEST_CASE("an empty file is started again and reported as damaged: it held something once") {
+TEST_CASE("an empty file is replaced and reported as damaged, because a store file is never empty") {
   wattle::test::TempDir dir;
   StoreOptions options;
   options.file.path = dir.file("store.db");
@@ -179,7 +179,7 @@ TEST_CASE("an empty file is started again and reported as damaged: it held somet
   CHECK((info.st_mode & 07777U) == 0600);
 }
 
-TEST_CASE("incarnations are distinguished, the lowest are forgotten") {
+TEST_CASE("incarnations are kept apart, and the lowest are forgotten") {
   wattle::test::TempDir dir;
   StoreFileOptions options;
   options.path = dir.file("store.db");
@@ -196,7 +196,7 @@ TEST_CASE("incarnations are distinguished, the lowest are forgotten") {
 }
 
 // Every later version must read the file of a released schema.
-TEST_CASE("a store of schema 1 is read") {
+TEST_CASE("a store of schema 1 is readable") {
   wattle::test::TempDir dir;
   StoreFileOptions options;
   options.path = dir.file("store.db");
@@ -242,7 +242,7 @@ TEST_CASE("a store of schema 1 is read") {
   REQUIRE(file.decisions().put(std::vector<DecisionRow>{{42, 1700000106, "another", "{}"}}, 1700000106));
   CHECK(file.decisions().rows() == kept.size() + 1);
   CHECK(file.decisions().last_id() == 42);
-  // Recording begins with the first sample; what an hour had before it was left goes on.
+  // Recording starts with the first sample; the earlier part of the hour is kept.
   StoreItem more = item("worker-1", 4, {pod_values("pod-a", 1)}, 1700000100);
   more.record.node.unattributed_energy_uj = 95'000'000;
   REQUIRE(file.apply(std::vector<StoreItem>{more}, 1700000200));
@@ -259,7 +259,7 @@ TEST_CASE("a store of schema 1 is read") {
   CHECK(containers.rows.at("shop/web-5d9/(rest)").used.energy_uj == 5'000'200);
 }
 
-TEST_CASE("what workloads need is kept for two weeks, and of so many workloads") {
+TEST_CASE("the needs of workloads are kept for two weeks, for a bounded number of workloads") {
   wattle::test::TempDir dir;
   StoreFileOptions options;
   options.path = dir.file("store.db");
@@ -272,7 +272,7 @@ TEST_CASE("what workloads need is kept for two weeks, and of so many workloads")
   REQUIRE(file.requests().put(std::vector<RequestRow>{{"shop/Deployment/new", now_s + 100'000, "body"}}, now_s));
   auto kept = file.requests().all().value();
   CHECK(kept.size() == static_cast<std::size_t>(RequestTable::kMostRows));
-  CHECK(kept.front().workload == "shop/Deployment/100001");  // the oldest went
+  CHECK(kept.front().workload == "shop/Deployment/100001");  // the oldest was dropped
   CHECK(kept.back().workload == "shop/Deployment/new");
   CHECK(file.requests().bytes() > 8000 * 25);
   REQUIRE(file.requests().put({}, now_s + 100'000 + RequestTable::kKeep_s));

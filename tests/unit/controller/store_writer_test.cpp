@@ -1,4 +1,4 @@
-// The store's writer: what it tells and when, over clocks that are set, disks that fail and files that are damaged.
+// The store's writer: its reports, over clock steps, failing disks and damaged files.
 #include <sqlite3.h>
 
 #include <filesystem>
@@ -15,7 +15,7 @@ using namespace wattle::controller::test;
 using namespace std::chrono_literals;
 using sqlite::testing::CrashDisk;
 
-TEST_CASE("the writer commits what was added, reports it, and a new one begins where it ended") {
+TEST_CASE("the writer commits and reports what was added, and a new one continues after it") {
   wattle::test::TempDir dir;
   const SystemClock clock;
   const Log log = Log::silent();
@@ -37,7 +37,7 @@ TEST_CASE("the writer commits what was added, reports it, and a new one begins w
     CHECK(figures.queue_records == 0);
     CHECK(figures.queue_bytes == 0);
     CHECK(figures.gap_records == 4);
-    (*store)->add(item("b", 2));  // written by the destructor
+    (*store)->add(item("b", 2));  // the destructor writes it
   }
   auto store = Store::start(options, clock, log);
   REQUIRE(store);
@@ -47,7 +47,7 @@ TEST_CASE("the writer commits what was added, reports it, and a new one begins w
   CHECK((*store)->figures().raw_records == 4);
 }
 
-TEST_CASE("a wall clock that is set, forward or back, makes no raw record older or younger") {
+TEST_CASE("a step of the wall clock makes no raw record older or younger") {
   wattle::test::TempDir dir;
   ManualClock clock(mono_from_ns(kSecondNs), wall_from_ns(1'700'000'000 * kSecondNs));
   const Log log = Log::silent();
@@ -64,7 +64,7 @@ TEST_CASE("a wall clock that is set, forward or back, makes no raw record older 
   };
   start();
   std::uint64_t seq = 0;
-  // The writer looks at the clock only between add() and its news of that.
+  // The writer reads the clock only between add() and its report.
   const auto raw_after = [&](Duration passes, Duration wall_jumps) {
     clock.advance(passes);
     clock.step_wall(wall_jumps);
@@ -76,14 +76,14 @@ TEST_CASE("a wall clock that is set, forward or back, makes no raw record older 
   CHECK(raw_after(10s, 2h) == 2);
   CHECK(raw_after(10s, -50h) == 3);
   CHECK(raw_after(10s, 100h) == 4);
-  start();  // the file remembers
+  start();  // the file keeps the clock's state
   CHECK(raw_after(29s, 0s) == 5);
-  CHECK(raw_after(2s, 10min) == 5);  // the first was 61 s old, and went
+  CHECK(raw_after(2s, 10min) == 5);  // the first was 61 s old and was deleted
   CHECK(raw_after(61s, -1h) == 1);
   CHECK(raw_after(1s, 0s) == 2);
 }
 
-TEST_CASE("a disk that is full keeps everybody waiting, and nothing is lost or doubled when there is room again") {
+TEST_CASE("a full disk makes the writer wait, and all items are written once when there is room again") {
   CrashDisk disk;
   const SystemClock clock;
   const Log log = Log::silent();
@@ -113,7 +113,7 @@ TEST_CASE("a disk that is full keeps everybody waiting, and nothing is lost or d
   CHECK(StoreTables::nodes(file).value().front().records == static_cast<std::int64_t>(seq));
 }
 
-TEST_CASE("a damaged file is moved aside, reported, and never deleted; a new one is begun") {
+TEST_CASE("a damaged file is moved aside, reported, and never deleted; a new one is created") {
   wattle::test::TempDir dir;
   const SystemClock clock;
   const Log log = Log::silent();

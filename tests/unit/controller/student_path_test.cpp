@@ -1,5 +1,5 @@
-// The student's whole path in a controller: lessons of live minutes, training, trial, nodes, withdrawal and the next one.
-// With the real network; without libtorch there is nothing to train.
+// The student's whole path in a controller: lessons of live minutes, training, trial, nodes, withdrawal and the next
+// student. Uses the real network; without libtorch there is nothing to train.
 #include <doctest/doctest.h>
 
 #include "provision/minute/student_file.hpp"
@@ -11,7 +11,7 @@ using namespace wattle::controller;
 using namespace wattle::controller::test;
 
 TEST_CASE(
-    "a student is trained from live minutes, tried, sent to nodes, kept over a restart, and replaced when it is out") {
+    "a student is trained from live minutes, tried, sent to nodes, kept over a restart, and replaced when withdrawn") {
   if (!has_torch()) return;
   const wattle::test::TempDir dir;
   std::string sent;
@@ -50,7 +50,7 @@ TEST_CASE(
   CHECK(again.teacher->release().withdrawn() == 1);
 }
 
-TEST_CASE("a student under which requests are late is withdrawn, and the next one is trained from newer minutes") {
+TEST_CASE("a student with late requests is withdrawn, and the next one is trained from newer minutes") {
   if (!has_torch()) return;
   const wattle::test::TempDir dir;
   Path path(dir.path());
@@ -63,7 +63,7 @@ TEST_CASE("a student under which requests are late is withdrawn, and the next on
   path.late = 0;
   path.live_until(stats::NetworkState::on_trial, 2, 1);
   CHECK_FALSE(path.learner->student());
-  CHECK(path.learner->figures().lessons < 5);  // none of the former ones
+  CHECK(path.learner->figures().lessons < 5);  // none of the former student's lessons
   {
     path.learner->save();
     Path again(dir.path());  // a withdrawn student stays withdrawn over a restart

@@ -1,4 +1,4 @@
-// The student's trial: who gets to the nodes, who is withdrawn and why.
+// The student's trial: when it is sent to nodes, and when and why it is withdrawn.
 #include "controller/provision/student_release.hpp"
 
 #include <doctest/doctest.h>
@@ -11,7 +11,7 @@ using namespace wattle::controller;
 
 namespace {
 
-// A service with known latency, whose minutes cost so much beyond their need under the student and without it.
+// A service with known latency, and the excess cost of its minutes with and without the student.
 struct Service {
   std::string name = "n/a.service";
   double student_waste = 0.2, other_waste = 0.2, student_late = 0;
@@ -28,7 +28,7 @@ struct Service {
       ++minutes;
     }
   }
-  // Plays until the stage is another; false: it stays.
+  // Plays minutes until the state changes; returns false if it does not.
   bool play_on(StudentRelease& release, std::size_t most = 20'000) {
     const stats::NetworkState before = release.state();
     while (minutes < most && release.state() == before) play(release, 1);
@@ -46,7 +46,7 @@ StudentRelease offered(TeacherMode mode = TeacherMode::canary) {
 
 }  // namespace
 
-TEST_CASE("a student that costs as much as its teacher gets into use, after a trial with few of the minutes") {
+TEST_CASE("a student that costs as much as its teacher is used after a trial in a small share of the minutes") {
   for (const TeacherMode mode : {TeacherMode::canary, TeacherMode::live}) {
     StudentRelease release = offered(mode);
     Service service;
@@ -62,7 +62,7 @@ TEST_CASE("a student that costs as much as its teacher gets into use, after a tr
   }
 }
 
-TEST_CASE("a student of a wrong teacher, which costs more, is withdrawn and never in use") {
+TEST_CASE("a student of a wrong teacher costs more, is withdrawn, and is never used") {
   StudentRelease release = offered();
   Service service;
   service.student_waste = 0.4;
@@ -93,13 +93,13 @@ TEST_CASE("a student that makes requests late is withdrawn within hours, whateve
   StudentRelease release = offered();
   Service service;
   service.student_waste = 0;
-  service.student_late = 0.04;  // of the requests, which is four times what the target allows
+  service.student_late = 0.04;  // of the requests, four times the target's limit
   CHECK(service.play_on(release, 500));
   CHECK(release.state() == stats::NetworkState::withdrawn);
   CHECK(release.why().find("over target") != std::string::npos);
 }
 
-TEST_CASE("a student is withdrawn when it is out for more than a fifth of the services of nodes") {
+TEST_CASE("a student is withdrawn when it is out of bounds in more than a fifth of the nodes' services") {
   StudentRelease release = offered();
   release.report("n1/x.service", true);  // of a former student
   CHECK(release.state() == stats::NetworkState::on_trial);
@@ -115,7 +115,7 @@ TEST_CASE("a student is withdrawn when it is out for more than a fifth of the se
   CHECK(release.why().find("throttled") != std::string::npos);
 }
 
-TEST_CASE("in the modes off and shadow no minute is the student's") {
+TEST_CASE("in modes off and shadow the student steers no minute") {
   for (const TeacherMode mode : {TeacherMode::off, TeacherMode::shadow}) {
     StudentRelease release = offered(mode);
     Service service;
@@ -125,7 +125,7 @@ TEST_CASE("in the modes off and shadow no minute is the student's") {
   }
 }
 
-TEST_CASE("a restart keeps stage, version, evidence and reason; a state that cannot be is refused") {
+TEST_CASE("a restart keeps state, version, evidence and reason; an impossible state is refused") {
   StudentRelease release = offered();
   Service service;
   service.play(release, 400);

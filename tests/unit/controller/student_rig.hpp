@@ -10,11 +10,11 @@
 
 namespace wattle::controller::test {
 
-// A service that throttling would have more cores for, although its requests are in time.
+// A throttled service that more cores would help, although its requests are in time.
 struct Path {
   explicit Path(const std::string& dir) {
     MarginLearnerOptions options;
-    options.warmup = 1'000'000;  // the teacher stays the rule
+    options.warmup = 1'000'000;  // the rule remains the teacher
     options.student.warmup = 60;
     options.student.batch = 16;
     options.student.steps = 150;
@@ -35,7 +35,7 @@ struct Path {
     reported.steered = step != steps.end() && step->second.minute + 1 == reported.number;
     reported.margin_ratio = reported.steered ? step->second.margin_ratio : reported.rule_margin_ratio;
     reported.rule_margin_ratio = std::max(-0.1, reported.margin_ratio - 0.03);
-    // Load that comes and goes makes the rule go up now and then.
+    // Changing load raises the rule's margin now and then.
     if (reported.number % 20 == 0) reported.rule_margin_ratio = 0.3;
     reported.throttled_ratio = 0.1;
     reported.used_cores = 0.5;
@@ -48,7 +48,7 @@ struct Path {
     teacher->minute(node, 4, reported);
     learner->turn();
   }
-  // Minutes until the release is at that stage; false: it never gets there.
+  // Runs minutes until the release has that state; returns false if it never does.
   bool live_until(stats::NetworkState stage, std::uint64_t version, int most = 8000) {
     for (int i = 0; i < most; ++i) {
       if (teacher->release().state() == stage && teacher->release().version() == version) return true;
@@ -64,9 +64,9 @@ struct Path {
   std::unique_ptr<MarginLearner> learner;
   std::optional<MarginTeacher> teacher;
   std::map<std::pair<std::string, std::string>, LimitMinute> last;
-  std::vector<std::string> blind;  // nodes with a service of which nobody knows the latency
-  std::uint64_t late = 0;          // requests of a steered minute
-  bool out = false;                // what these nodes report of their student
+  std::vector<std::string> blind;  // nodes with a service without known latency
+  std::uint64_t late = 0;          // late requests per steered minute
+  bool out = false;                // what these nodes report about their student
 };
 
 inline bool has_torch() { return make_provisioning_network(1).has_value(); }

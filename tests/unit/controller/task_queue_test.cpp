@@ -9,7 +9,7 @@ using namespace wattle;
 using namespace wattle::controller;
 using namespace std::chrono_literals;
 
-TEST_CASE("a task without a waiting client is not done later") {
+TEST_CASE("a task whose client has left is not done later") {
   auto queue = TaskQueue::open_(4);
   REQUIRE(queue);
   bool done = false;
@@ -27,7 +27,7 @@ TEST_CASE("a task without a waiting client is not done later") {
   CHECK_FALSE(done);
 }
 
-TEST_CASE("a client that leaves while its task is done learns that it is, since it may be done in the end") {
+TEST_CASE("a client that leaves during its task learns that the task may still complete") {
   auto queue = TaskQueue::open_(4);
   REQUIRE(queue);
   std::promise<void> left;
@@ -41,7 +41,7 @@ TEST_CASE("a client that leaves while its task is done learns that it is, since 
     ++done;
     return ready(Result<std::string>(std::string()));
   };
-  // Until the owner has taken one before its time was over.
+  // Repeats until the owner has started a task before its timeout.
   std::string reported;
   while (reported != "is still working on it") reported = (*queue)->call(work, 20ms).error().what;
   left.set_value();

@@ -1,4 +1,4 @@
-// Ingest with a store: what is acknowledged when, and how much may be on its way.
+// Ingest with a store: when records are acknowledged, and how many may be in flight.
 #include <doctest/doctest.h>
 
 #include "common/wire/codec.hpp"
@@ -14,7 +14,7 @@ using transport::Role;
 
 namespace {
 
-struct NobodyListens final : TelemetrySink {
+struct RecordCounter final : TelemetrySink {
   std::size_t records = 0;
   void on_hello(const wire::Hello&) override {}
   void on_record(const std::string&, const Record&) override { ++records; }
@@ -33,7 +33,7 @@ struct QueuedStore final : RecordStore {
 struct TelemetryStoreRig {
   ManualClock clock{mono_from_ns(100 * kSecondNs)};
   Log log = Log::silent();
-  NobodyListens sink;
+  RecordCounter sink;
   QueuedStore queue;
   std::optional<Telemetry> telemetry;
 
@@ -56,7 +56,7 @@ struct TelemetryStoreRig {
     for (std::uint64_t seq = first; seq <= last; ++seq) samples.records.push_back(record_at(seq, incarnation));
     return say(route, samples);
   }
-  // The store commits the oldest of what it was given.
+  // The store commits the oldest pending records.
   std::optional<Answer> commit(std::size_t records) {
     const StoreItem last = queue.items.at(records - 1);
     queue.items.erase(queue.items.begin(), queue.items.begin() + static_cast<std::ptrdiff_t>(records));
@@ -75,13 +75,13 @@ bool refused(const std::vector<wire::Message>& answers) {
 
 }  // namespace
 
-TEST_CASE("nothing is acknowledged before the store has committed it") {
+TEST_CASE("records are acknowledged only after the store has committed them") {
   TelemetryStoreRig rig;
   rig.hello("a");
   CHECK(rig.send("a", 1, 3).empty());
-  CHECK(rig.sink.records == 3);  // known at once all the same
+  CHECK(rig.sink.records == 3);  // used at once all the same
   CHECK(rig.hello("b").acked_seq == 0);
-  CHECK(rig.send("b", 1, 2).empty());  // again, and not taken again
+  CHECK(rig.send("b", 1, 2).empty());  // sent again, and not taken again
   CHECK(rig.queue.items.size() == 3);
   CHECK(acked(rig.commit(1)) == 1);
   CHECK(acked(rig.commit(2)) == 2);  // all that this session sent
@@ -89,7 +89,7 @@ TEST_CASE("nothing is acknowledged before the store has committed it") {
   CHECK(rig.hello("c").acked_seq == 3);
 }
 
-TEST_CASE("a session is not acknowledged what an earlier one sent") {
+TEST_CASE("a session gets no acknowledgement for records of an earlier session") {
   TelemetryStoreRig rig;
   rig.hello("a");
   rig.send("a", 1, 5);
@@ -100,7 +100,7 @@ TEST_CASE("a session is not acknowledged what an earlier one sent") {
   CHECK(acked(rig.commit(1)) == 1);
 }
 
-TEST_CASE("the store's marks say where each incarnation ended") {
+TEST_CASE("the store's marks give the end of each incarnation") {
   TelemetryStoreRig rig({{"n1", {{5, 10}, {8, 3}}}});
   const auto welcome = rig.hello("a", 9);
   CHECK(welcome.acked_incarnation == 8);
@@ -113,12 +113,12 @@ TEST_CASE("the store's marks say where each incarnation ended") {
   CHECK(!rig.queue.items[0].gap);
   CHECK(rig.queue.items[1].gap == StoreGap{"n1", 8, 4, 5, "never received", 0});
   CHECK(rig.telemetry->figures().missing == 2);
-  // One that lost its state begins lower, and hears of no mark that is not its own.
+  // An agent that lost its state starts at a lower incarnation, and gets only its own mark.
   rig.clock.advance(6s);
   CHECK(rig.hello("b", 6).acked_incarnation == 5);
 }
 
-TEST_CASE("what cannot be queued is not taken: the session ends and its agent comes again") {
+TEST_CASE("records that cannot be queued are not taken: the session ends and its agent reconnects") {
   TelemetryStoreRig rig;
   rig.hello("a");
   rig.queue.is_full = true;
@@ -131,7 +131,7 @@ TEST_CASE("what cannot be queued is not taken: the session ends and its agent co
   CHECK(acked(rig.commit(1)) == 1);
 }
 
-TEST_CASE("whoever takes more than its credit is cut, others are not") {
+TEST_CASE("a session that exceeds its credit is closed, and others are not") {
   TelemetryStoreRig rig;
   rig.hello("other", 1, "n2");
   const auto credit = rig.hello("a").credit;
@@ -144,7 +144,7 @@ TEST_CASE("whoever takes more than its credit is cut, others are not") {
   CHECK(rig.telemetry->sessions() == 1);
 }
 
-TEST_CASE("credit is a share of the queue, and less for whoever sends much more than a record a second") {
+TEST_CASE("credit is a share of the queue, and less for an agent that sends much more than a record a second") {
   TelemetryStoreRig rig;
   CHECK(rig.hello("a").credit == 256);
   for (std::uint64_t batch = 0; batch < 5; ++batch) rig.send("a", batch * 60 + 1, batch * 60 + 60);
@@ -156,10 +156,10 @@ TEST_CASE("credit is a share of the queue, and less for whoever sends much more 
   CHECK(rig.hello("a").credit == 20);
 }
 
-TEST_CASE("a lower incarnation that keeps coming back is a second agent, which is reported and does no harm") {
+TEST_CASE("a lower incarnation that keeps reconnecting is a second agent, which is reported and has no effect") {
   TelemetryStoreRig rig;
   rig.hello("new", 2);
-  CHECK(refused(rig.say("old", hello_of("n1", 1))));  // may be on its last legs
+  CHECK(refused(rig.say("old", hello_of("n1", 1))));  // may be an agent that is ending
   CHECK(rig.telemetry->conflicts().empty());
   for (int knock = 0; knock < 3; ++knock) {
     rig.clock.advance(4s);
@@ -173,8 +173,7 @@ TEST_CASE("a lower incarnation that keeps coming back is a second agent, which i
   CHECK(rig.telemetry->conflicts().empty());
 }
 
-TEST_CASE(
-    "higher incarnations that take over in turn from ones that live on are both cut, one that is restarted is not") {
+TEST_CASE("two agents whose higher incarnations replace each other are both closed; a restarted agent is not") {
   TelemetryStoreRig rig;
   for (std::uint64_t incarnation = 1; incarnation < 30; ++incarnation) {
     rig.hello("r" + std::to_string(incarnation), incarnation);
@@ -192,7 +191,7 @@ TEST_CASE(
   CHECK(rig.telemetry->conflicts() == std::vector<std::string>{"n1"});
 }
 
-TEST_CASE("a record with more workloads than a node may report is acknowledged, and kept as it is counted") {
+TEST_CASE("a record with too many workloads is acknowledged, and kept as it is counted") {
   struct Folds final : TelemetrySink {
     void on_hello(const wire::Hello&) override {}
     std::size_t fold(const std::string&, Record& record) override {
@@ -218,7 +217,7 @@ TEST_CASE("a record with more workloads than a node may report is acknowledged, 
   CHECK(acked(rig.commit(1)) == 1);
 }
 
-TEST_CASE("workloads that together use more than any node are refused: their sum is no number of joules") {
+TEST_CASE("workloads whose total exceeds any node's energy are refused") {
   Record record = record_at(1);
   for (int i = 0; i < 3; ++i) {
     record.workloads.push_back(pod_values("p" + std::to_string(i), 1));
@@ -231,8 +230,7 @@ TEST_CASE("workloads that together use more than any node are refused: their sum
   CHECK(validate(record));
 }
 
-TEST_CASE(
-    "an agent for whose messages there is no room loses its session, is ignored until Hello, and loses no record") {
+TEST_CASE("an agent without room for its messages loses its session, is ignored until Hello, and loses no record") {
   TelemetryStoreRig rig;
   rig.hello("a");
   rig.send("a", 1, 3);
@@ -249,7 +247,7 @@ TEST_CASE(
   CHECK(rig.sink.records == 4);
 }
 
-TEST_CASE("who waits for his turn is not silent") {
+TEST_CASE("a session with messages in the queue is not silent") {
   TelemetryStoreRig rig;
   rig.hello("a");
   for (int s = 0; s < 10; ++s) {
@@ -263,7 +261,7 @@ TEST_CASE("who waits for his turn is not silent") {
   CHECK(rig.telemetry->sessions() == 0);
 }
 
-TEST_CASE("a message that takes too long is gone on with later, record by record, and nothing of it is lost or twice") {
+TEST_CASE("a message that takes too long is continued later, record by record, without loss or repetition") {
   struct Slow final : TelemetrySink {
     std::vector<std::uint64_t> seqs;
     void on_hello(const wire::Hello&) override {}

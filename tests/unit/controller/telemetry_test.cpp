@@ -39,7 +39,7 @@ struct Sink final : TelemetrySink {
   std::map<std::string, wire::MarginStep> steps;
   std::shared_ptr<const Student> student(const std::string& node) override { return node == "n9" ? nullptr : trained; }
   std::shared_ptr<const Student> trained;
-  // Each record leaves so many steps, and every one of them pauses.
+  // Each record leaves this many steps, with a pause in each.
   bool pause() override { return steps_each > 0; }
   bool step() override { return steps_left > 0 && steps_left-- > 0; }
   std::size_t steps_each = 0, steps_left = 0;
@@ -78,7 +78,7 @@ TEST_CASE("records are taken once and acknowledged cumulatively") {
   CHECK(rig.telemetry.figures().duplicates == 1);
 }
 
-TEST_CASE("a message is read in steps when its receiver pauses, and acknowledged after the last one") {
+TEST_CASE("a message is processed in steps when its receiver pauses, and acknowledged after the last one") {
   TelemetryRig rig;
   only<wire::Welcome>(rig.say("a", hello_of("n1")));
   rig.sink.steps_each = 2;
@@ -97,7 +97,7 @@ TEST_CASE("a message is read in steps when its receiver pauses, and acknowledged
   CHECK(only<wire::Ack>(messages).seq == 3);
 }
 
-TEST_CASE("each acknowledgement has the levels that the node's pods say") {
+TEST_CASE("each acknowledgement has the levels of the node's pods") {
   TelemetryRig rig;
   only<wire::Welcome>(rig.say("a", hello_of("n1")));
   CHECK(only<wire::Ack>(rig.samples("a", {record_at(1)})).pod_levels.empty());
@@ -107,7 +107,7 @@ TEST_CASE("each acknowledgement has the levels that the node's pods say") {
   CHECK(only<wire::Ack>(rig.samples("a", {record_at(3)})).pod_levels.empty());
 }
 
-TEST_CASE("each acknowledgement has the margins that the node's services should have, and no other node's") {
+TEST_CASE("each acknowledgement has the margins for the node's own services only") {
   TelemetryRig rig;
   rig.say("a", hello_of("n1"));
   rig.say("b", hello_of("n2"), "n2");
@@ -116,7 +116,7 @@ TEST_CASE("each acknowledgement has the margins that the node's services should 
   CHECK(only<wire::Ack>(rig.say("b", wire::Samples{{record_at(1)}, {}}, "n2")).margins.empty());
 }
 
-TEST_CASE("nodes get the same student, each once in a session; a new version again, and none when it is withdrawn") {
+TEST_CASE("nodes get the same student once per session; a new version again, and none when it is withdrawn") {
   TelemetryRig rig;
   std::uint64_t seq = 0;
   const auto reported = [&](const std::string& node) {
@@ -143,10 +143,10 @@ TEST_CASE("nodes get the same student, each once in a session; a new version aga
   rig.sink.trained = nullptr;
   CHECK(reported("n1").student_version == 0);
   rig.sink.trained = made(2, {"ghi"});
-  CHECK(reported("n1").student == rig.sink.trained->parts);  // it was removed meanwhile
+  CHECK(reported("n1").student == rig.sink.trained->parts);  // its version was reset
 }
 
-TEST_CASE("a whole fleet does not get its student in one second") {
+TEST_CASE("a student is sent to a whole fleet over more than one second") {
   TelemetryRig rig;
   auto student = std::make_shared<Student>();
   student->version = 1;
@@ -169,7 +169,7 @@ TEST_CASE("a whole fleet does not get its student in one second") {
   CHECK(seconds == 3);
 }
 
-TEST_CASE("a minute of a service that cannot be is refused with its record") {
+TEST_CASE("an impossible minute of a service is refused with its record") {
   Record good = record_at(1);
   good.limit_minutes = {{"web.service", 3, true, 0.25, -0.1, 0.5, 1, 1.25, 0.1, 1.5, 100, 2, 0.5}};
   CHECK(validate(good));
@@ -200,11 +200,11 @@ TEST_CASE("a minute of a service that cannot be is refused with its record") {
   refused([](Record& r) { r.limit_minutes.resize(kMaxLimitMinutes + 1, r.limit_minutes[0]); });
 }
 
-TEST_CASE("numbers that were skipped are counted, exactly") {
+TEST_CASE("skipped numbers are counted exactly") {
   TelemetryRig rig;
   rig.say("a", hello_of("n1"));
   rig.samples("a", {record_at(5)});
-  CHECK(rig.telemetry.figures().missing == 0);  // nobody knows what was before the first contact
+  CHECK(rig.telemetry.figures().missing == 0);  // records before the first contact are unknown
   rig.samples("a", {record_at(9)});
   CHECK(rig.telemetry.figures().missing == 3);
   rig.say("b", hello_of("n1", 2));
@@ -212,7 +212,7 @@ TEST_CASE("numbers that were skipped are counted, exactly") {
   CHECK(rig.telemetry.figures().missing == 5);
 }
 
-TEST_CASE("links and disks that carry what none does are refused, with the keys that say it") {
+TEST_CASE("impossible capacities of links and disks are refused, with the agent's configuration keys") {
   TelemetryRig rig;
   for (const double capacity : {-1.0, 1e14}) {
     const std::string node = "n" + std::to_string(capacity);
@@ -222,7 +222,7 @@ TEST_CASE("links and disks that carry what none does are refused, with the keys 
   }
 }
 
-TEST_CASE("a higher incarnation takes over at once, a lower one is refused while the higher lives") {
+TEST_CASE("a higher incarnation takes over at once, and a lower one is refused while the higher is connected") {
   TelemetryRig rig;
   rig.say("a", hello_of("n1", 2));
   rig.samples("a", {record_at(1, 2)});
@@ -239,7 +239,7 @@ TEST_CASE("a higher incarnation takes over at once, a lower one is refused while
   CHECK(rig.sink.seqs == std::vector<std::uint64_t>{1, 1});
 }
 
-TEST_CASE("two agents with one key that keep taking over from each other are both cut for a while") {
+TEST_CASE("two agents with one key that keep replacing each other are both blocked for a while") {
   TelemetryRig rig;
   rig.say("first", hello_of("n1"));
   bool cut = false;
@@ -252,7 +252,7 @@ TEST_CASE("two agents with one key that keep taking over from each other are bot
   only<wire::Welcome>(rig.say("alone", hello_of("n1")));
 }
 
-TEST_CASE("an agent speaks only for its own node, in a version that both know, and after Hello") {
+TEST_CASE("an agent reports only its own node, in a version that both sides support, and after Hello") {
   TelemetryRig rig;
   CHECK(only<wire::Refusal>(rig.say("a", hello_of("n2"))).fix.find("n1") != std::string::npos);
   wire::Hello newer = hello_of("n1");
@@ -289,7 +289,7 @@ TEST_CASE("a record that is out of range is refused but acknowledged") {
   CHECK(rig.telemetry.figures().refused == 1);
 }
 
-TEST_CASE("a record ahead of its turn is shown, neither acknowledged nor counted, and taken when it comes again") {
+TEST_CASE("a live record is shown, neither acknowledged nor counted, and taken when it arrives in turn") {
   TelemetryRig rig;
   rig.say("a", hello_of("n1"));
   only<wire::Ack>(rig.samples("a", {record_at(1)}));
@@ -304,7 +304,7 @@ TEST_CASE("a record ahead of its turn is shown, neither acknowledged nor counted
   CHECK(rig.telemetry.figures().duplicates == 0);
 }
 
-TEST_CASE("ahead of its turn comes only what is newer, of this incarnation, and within range") {
+TEST_CASE("a live record is shown only if it is newer, of this incarnation, and within range") {
   TelemetryRig rig;
   CHECK(only<wire::Refusal>(rig.say("a", wire::Live{{record_at(1)}})).what.find("Hello") != std::string::npos);
   rig.say("a", hello_of("n1", 2));
@@ -313,10 +313,10 @@ TEST_CASE("ahead of its turn comes only what is newer, of this incarnation, and 
   lie.node.cpu_used_cores = 1e9;
   CHECK(rig.say("a", wire::Live{{record_at(5, 2), record_at(6, 1), record_at(6, 3), lie}}).empty());
   CHECK(rig.sink.live.empty());
-  CHECK(rig.telemetry.figures().refused == 0);  // it is when it comes in its turn
+  CHECK(rig.telemetry.figures().refused == 0);  // it is refused when it arrives in turn
 }
 
-TEST_CASE("an agent that sends more than can be new is cut") {
+TEST_CASE("an agent that sends more records than can be new is closed") {
   TelemetryRig rig;
   rig.say("a", hello_of("n1"));
   std::uint64_t seq = 0;
@@ -336,7 +336,7 @@ TEST_CASE("a Ping is answered with both clocks") {
   CHECK(pong.peer_mono_ns == 100 * kSecondNs);
 }
 
-TEST_CASE("validation cuts rounding and refuses nonsense, naming the field") {
+TEST_CASE("validation corrects rounding, and refuses impossible values with the name of the field") {
   Record rounding = record_at(1);
   rounding.node.cpu_used_cores = 8.2;
   rounding.node.pressure.cpu_some_ratio = 1.01;
@@ -361,7 +361,7 @@ TEST_CASE("validation cuts rounding and refuses nonsense, naming the field") {
   CHECK(!validate(nameless));
 }
 
-TEST_CASE("containers have at most what is their pod's, and ids that can be part of a name") {
+TEST_CASE("the sum of containers is at most their pod's, and their ids are valid parts of names") {
   const auto refused = [](std::vector<ContainerValues> containers) {
     Record record = record_at(1);
     WorkloadValues pod = pod_values("u", 1000);
@@ -383,7 +383,7 @@ TEST_CASE("containers have at most what is their pod's, and ids that can be part
   CHECK(refused(std::vector<ContainerValues>(kMaxContainers + 1, {"a", 0, 0})) == "record.workloads[u].containers");
 }
 
-TEST_CASE("a node's wall clock is known from the record that waited least") {
+TEST_CASE("a node's wall clock is estimated from the record with the least delay") {
   TelemetryRig rig;
   CHECK_FALSE(rig.telemetry.clocks().ahead_s("n1"));
   const auto say = [&](std::uint64_t seq, double ahead_s, double waited_s, std::uint64_t incarnation = 1) {
@@ -399,7 +399,7 @@ TEST_CASE("a node's wall clock is known from the record that waited least") {
   CHECK(say(1, 3, 0.2) == doctest::Approx(2.8));
   CHECK(say(2, 3, 0.05) == doctest::Approx(2.95));
   CHECK(say(3, 3, 600) == doctest::Approx(2.95));  // from the spool
-  // It was set right: the last minute has to pass.
+  // The clock was corrected: the old estimate lasts for a minute.
   rig.clock.advance(std::chrono::seconds(31));
   CHECK(say(4, 0, 0.05) == doctest::Approx(2.95));
   rig.clock.advance(std::chrono::seconds(31));
@@ -407,14 +407,14 @@ TEST_CASE("a node's wall clock is known from the record that waited least") {
 }
 
 TEST_CASE(
-    "an hour's energy is not reported a thousand times a second: measured time is held against the node's clock") {
+    "an hour's energy cannot be reported a thousand times a second, because the node's clock limits measured time") {
   TelemetryRig rig;
   rig.say("a", hello_of("n1"));
   const auto report = [&](std::uint64_t seq, std::int64_t mono_ns, std::int64_t interval_ns) {
     Record record = record_at(seq);
     record.mono_ns = mono_ns;
     record.interval_ns = interval_ns;
-    CHECK(only<wire::Ack>(rig.samples("a", {record})).seq == seq);  // refused ones too
+    CHECK(only<wire::Ack>(rig.samples("a", {record})).seq == seq);  // also for refused records
   };
   constexpr std::int64_t kHourNs = 3600 * kSecondNs;
   report(1, 2 * kHourNs, kHourNs);
@@ -422,12 +422,12 @@ TEST_CASE(
     report(seq, 2 * kHourNs + static_cast<std::int64_t>(seq) * 1'000'000, kHourNs);
   CHECK(rig.sink.seqs == std::vector<std::uint64_t>{1});
   CHECK(rig.telemetry.figures().refused == 99);
-  report(101, 3 * kHourNs, kHourNs);  // what really passed may be told
+  report(101, 3 * kHourNs, kHourNs);  // the time that really passed is accepted
   report(102, 3 * kHourNs + kSecondNs, kSecondNs);
   CHECK(rig.sink.seqs == std::vector<std::uint64_t>{1, 101, 102});
 }
 
-TEST_CASE("parts of an interval share its time, gaps and a clock that goes back give none") {
+TEST_CASE("parts of an interval share its time; gaps and a clock that goes back give none") {
   MeasuredTime measured;
   Record record = record_at(1);
   record.mono_ns = 1000 * kSecondNs;

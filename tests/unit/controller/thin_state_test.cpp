@@ -1,4 +1,4 @@
-// Partial records and records in parts, as an agent makes them, against the same intervals told whole.
+// Partial records and records in parts, as an agent makes them, compared with complete records of the same intervals.
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
@@ -34,7 +34,7 @@ struct InUse {
 };
 }  // namespace
 
-TEST_CASE("a cluster that receives thinned records knows what one knows that receives whole ones") {
+TEST_CASE("a controller that receives thinned records has the same state as one that receives complete ones") {
   CHECK(rc::check([] {
     using Step = std::pair<std::uint64_t, std::uint64_t>;
     const auto most_bytes = *rc::gen::element<std::size_t>(500, 1 << 20);
@@ -81,7 +81,7 @@ TEST_CASE("a cluster that receives thinned records knows what one knows that rec
   }));
 }
 
-TEST_CASE("a workload that a partial record does not list is at rest, and goes only when a whole one leaves it out") {
+TEST_CASE("a workload that a partial record omits is at rest, and is removed only if a complete record omits it") {
   InUse in_use;
   Record first = record_at(1);
   first.workloads = {workload("p1", 1, 400'000), workload("p2", 2, 100)};
@@ -106,12 +106,12 @@ TEST_CASE("a workload that a partial record does not list is at rest, and goes o
   CHECK(in_use.has("p2"));
 }
 
-TEST_CASE("after a lost record what is known stays, and the next whole one fixes it") {
+TEST_CASE("after a lost record the known state stays, and the next complete record corrects it") {
   InUse in_use;
   Record first = record_at(1);
   first.workloads = {workload("p1", 1, 400'000)};
   in_use.hear(first, 1);
-  // Record 2, which told of p3 and that p1 ended, is lost.
+  // Record 2, which lists p3 and the end of p1, is lost.
   Record partial = record_at(3);
   partial.partial = true;
   in_use.hear(partial, 3);
@@ -126,7 +126,7 @@ TEST_CASE("after a lost record what is known stays, and the next whole one fixes
   CHECK(in_use.has("p3"));
 }
 
-TEST_CASE("a listing in parts of which one is lost removes no peer") {
+TEST_CASE("a listing with a lost part removes no workload") {
   InUse in_use;
   Record first = record_at(1);
   for (std::uint64_t id = 1; id <= 3; ++id) first.workloads.push_back(workload("p" + std::to_string(id), id, 5));
@@ -149,17 +149,17 @@ TEST_CASE("a listing in parts of which one is lost removes no peer") {
   CHECK(in_use.state.node("n1")->power_w == doctest::Approx(100));
 }
 
-TEST_CASE("a pod at rest counts as time without use, once it has been listed") {
+TEST_CASE("a pod at rest counts as time without usage once it has been listed") {
   WindowSums sums;
   Record partial = record_at(1);
   partial.partial = true;
-  sums.add(partial, "p1");  // it was not there yet
+  sums.add(partial, "p1");  // not listed yet
   CHECK(sums.pod_s == 0);
   Record busy = record_at(2);
   busy.partial = true;
   busy.workloads = {workload("p1", 1, 500'000)};
   sums.add(busy, "p1");
-  sums.add(record_at(3), "p1");  // lists all, and not it
+  sums.add(record_at(3), "p1");  // a complete record without it
   CHECK(sums.pod_s == doctest::Approx(1));
   sums.add(partial, "p1");
   CHECK(sums.pod_s == doctest::Approx(2));
@@ -182,7 +182,7 @@ TEST_CASE("an interval in parts counts the node and the pod once") {
   CHECK(sums.power_s == doctest::Approx(1));
 }
 
-TEST_CASE("the new fields have bounds, and the field beyond one is named") {
+TEST_CASE("the new fields have bounds, and a field out of bounds is named") {
   using Spoil = void (*)(Record&);
   const std::pair<const char*, Spoil> wrong[] = {
       {"part", [](Record& r) { r.parts = 0; }},

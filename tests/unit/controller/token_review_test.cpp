@@ -1,4 +1,5 @@
-// token_review: only a token that the API server vouches for, for our audience, of our account, of a pod that is there, proves a node.
+// token_review: a token proves a node only if the API server confirms it, for our audience and service account, and for
+// an existing pod.
 #include "controller/enrol/token_review.hpp"
 
 #include <doctest/doctest.h>
@@ -51,8 +52,7 @@ json without(json status, const char* claim) {
 
 }  // namespace
 
-TEST_CASE_FIXTURE(ReviewRig,
-                  "a token of an agent's pod proves the node that the pod is bound to, and may change its key") {
+TEST_CASE_FIXTURE(ReviewRig, "a token of an agent's pod proves the pod's node, and may replace its key") {
   const auto admission = review(good_status());
   REQUIRE(admission);
   CHECK(admission->node == "n1");
@@ -64,7 +64,7 @@ TEST_CASE_FIXTURE(ReviewRig,
   CHECK(reviewer.admitted("a.b.c", kKey));
 }
 
-TEST_CASE_FIXTURE(ReviewRig, "an older API server that does not name the node is asked for the pod") {
+TEST_CASE_FIXTURE(ReviewRig, "for an older API server that does not report the node, the pod is read") {
   const json status = without(good_status(), "node-name");
   CHECK(why(status) == EnrolRefused::token);  // no such pod
   json pod = {{"metadata", {{"name", "agent-x"}, {"namespace", "wattle-agent"}, {"uid", "u1"}}},
@@ -78,7 +78,7 @@ TEST_CASE_FIXTURE(ReviewRig, "an older API server that does not name the node is
   CHECK(why(status) == EnrolRefused::token);
 }
 
-TEST_CASE_FIXTURE(ReviewRig, "what the API server does not vouch for proves nothing") {
+TEST_CASE_FIXTURE(ReviewRig, "a token that the API server does not confirm proves nothing") {
   CHECK(reviewer.review("x.y.z", kKey).error().why == EnrolRefused::token);
   json status = good_status();
   status["authenticated"] = false;
@@ -102,7 +102,7 @@ TEST_CASE_FIXTURE(ReviewRig, "what the API server does not vouch for proves noth
   for (const json& odd : {json(nullptr), json::array(), json("text"), json(3)}) CHECK(why(odd) == EnrolRefused::token);
 }
 
-TEST_CASE_FIXTURE(ReviewRig, "an API server that is away, or that does not let us ask, refuses no agent for good") {
+TEST_CASE_FIXTURE(ReviewRig, "an API server that is unreachable or denies the review refuses no agent permanently") {
   api.let_in({"another"});
   CHECK(why(good_status()) == EnrolRefused::unavailable);
   api.close();
@@ -112,7 +112,7 @@ TEST_CASE_FIXTURE(ReviewRig, "an API server that is away, or that does not let u
   CHECK(review(good_status()));
 }
 
-TEST_CASE("documents with two dots go to the cluster, the rest to the file of tokens, where there are both") {
+TEST_CASE("with both reviewers, tokens with two dots go to the cluster and the rest to the token file") {
   struct Named final : Reviewer {
     std::string name;
     explicit Named(std::string its) : name(std::move(its)) {}

@@ -1,4 +1,4 @@
-// A fake network stands behind the seam: these run without libtorch.
+// The trainer with a fake network behind the interface. These cases run without libtorch.
 #include "controller/trainer/trainer.hpp"
 
 #include <doctest/doctest.h>
@@ -56,8 +56,8 @@ std::deque<models::Observation> one_observation() {
 
 namespace {
 
-// Mean reward of the last placements of a thousand, as a controller places them under `lb` with the default
-// configuration, and the share of those for which all nodes were worth the same.
+// Mean reward of the last of a thousand placements, as a controller places them under `lb` with the default
+// configuration, and the share of placements with equal rewards on all nodes.
 struct TableLived {
   double paid = 0, alike_ratio = 0;
 };
@@ -86,7 +86,7 @@ TableLived live_with_table(std::uint64_t seed) {
   double paid = 0;
   std::size_t alike = 0;
   for (std::size_t i = 0; i < kPlacements; ++i) {
-    // Loads of a live cluster: no two nodes have the same, and those of CPU and memory say little about pods.
+    // Loads of a live cluster: all nodes differ, and CPU and memory are hardly related to the number of pods.
     for (std::size_t k = 0; k < kNodes; ++k) {
       view.nodes[k].values.cpu_used_cores = 0.1 * static_cast<double>(below(150));
       view.nodes[k].values.memory_used_bytes = 1'000'000 * (1 + below(60'000));
@@ -126,7 +126,7 @@ TableLived live_with_table(std::uint64_t seed) {
 
 }  // namespace
 
-TEST_CASE("with the configuration's defaults a table learns live, under lb, which nodes have the fewest pods") {
+TEST_CASE("with the default configuration a table learns live, under lb, which nodes have the fewest pods") {
   double paid = 0;
   for (const std::uint64_t seed : {1U, 2U, 3U, 4U, 5U}) {
     const TableLived lived = live_with_table(seed);
@@ -144,14 +144,14 @@ TEST_CASE("a network that is finite and bounded on recent decisions may serve") 
   CHECK((*frozen)->step() == 0);
 }
 
-TEST_CASE("a network that says too much, or is not finite, does not serve") {
+TEST_CASE("a network with too large or non-finite output does not serve") {
   const auto loud = freeze_checked(CountingNetwork(50), 10, one_observation());
   REQUIRE(!loud);
   CHECK(loud.error().code == Errc::out_of_range);
   CHECK(!freeze_checked(CountingNetwork(std::numeric_limits<float>::quiet_NaN()), 10, one_observation()));
 }
 
-TEST_CASE("a trainer without a thread learns in turns, a step for each period that the clock has moved on") {
+TEST_CASE("a trainer without a thread learns in turns, one step for each period of the clock") {
   std::string path = (std::filesystem::temp_directory_path() / "wattle-turns-XXXXXX").string();
   REQUIRE(mkdtemp(path.data()) != nullptr);
   ManualClock clock;
@@ -181,7 +181,7 @@ TEST_CASE("a trainer without a thread learns in turns, a step for each period th
       (*trainer)->turn();
     }
     CHECK((*trainer)->figures().steps == 11);
-    // Then what came has been learned from often enough, until more comes.
+    // Then the outcomes have been used often enough, until more arrive.
     for (int i = 0; i < 100; ++i) {
       clock.advance(std::chrono::seconds(1));
       (*trainer)->turn();
@@ -192,11 +192,9 @@ TEST_CASE("a trainer without a thread learns in turns, a step for each period th
   std::filesystem::remove_all(path, ignored);
 }
 
-TEST_CASE(
-    "what was learned before a restart takes no steps away: outcomes from then on are learned from as often as "
-    "others") {
+TEST_CASE("after a restart, new outcomes are used as often as earlier ones were") {
   ReplayBudget budget;
-  budget.settle(1000);  // as a checkpoint has it, however many steps it has beside
+  budget.settle(1000);  // as in a checkpoint, whatever its number of steps
   CHECK(budget.empty());
   budget.settle(1002);
   std::uint64_t drawn = 0;
@@ -208,7 +206,7 @@ TEST_CASE(
   CHECK_FALSE(budget.empty());
 }
 
-TEST_CASE("outcomes that come faster than steps do not add up without limit: each is learned from fewer times") {
+TEST_CASE("outcomes that arrive faster than steps do not accumulate without limit: each is used fewer times") {
   ReplayBudget budget;
   budget.settle(0);
   budget.settle(1'000'000);

@@ -1,4 +1,4 @@
-// transition_energy: joules of transitions and of round trips, over whole cycles on a manual clock.
+// transition_energy: energy of transitions and of round trips, over whole cycles on a manual clock.
 #include "controller/power/transition_energy.hpp"
 
 #include <rapidcheck.h>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kIdle_w = 95;  // of the rig
 
-// One sleep and one wake. Returns the time from the order to sleep until the node was ready.
+// Runs one sleep and one wake. Returns the time from the sleep order until the node was ready.
 double round_trip(CycleRig& rig, Duration asleep) {
   rig.choose();
   rig.until(State::suspending);
@@ -35,7 +35,7 @@ core::TransitionCost cost_now(const CycleRig& rig) { return core::cost_of(rig.re
 
 }  // namespace
 
-TEST_CASE("cycles: the joules of transitions are the published ones until three were metered on the node") {
+TEST_CASE("cycles: the energy of transitions is the published one until three were metered on the node") {
   CycleRig rig;
   rig.metered_w = 120;
   const core::TransitionCost published = core::usual_cost(core::Depth::off, kIdle_w);
@@ -55,7 +55,7 @@ TEST_CASE("cycles: the joules of transitions are the published ones until three 
   CHECK(core::break_even_s(cost, kIdle_w) < core::break_even_s(published, kIdle_w));
 }
 
-TEST_CASE("cycles: a restart keeps what was metered, and the wake under way is metered after it") {
+TEST_CASE("cycles: a restart keeps what was metered, and the current wake is metered after it") {
   CycleRig rig;
   round_trip(rig, std::chrono::minutes(10));
   CHECK(rig.record().sleeps.count == 0);

@@ -1,4 +1,5 @@
-// What containers of a pod used: their rows and the pod's rest are the pod's, over restarts, ends and folds of the ledger.
+// Usage of containers: the rows of a pod's containers and its rest add up to the pod, over restarts, ends and folds of
+// the ledger.
 #include <rapidcheck.h>
 
 #include <map>
@@ -10,7 +11,7 @@
 #include "tests/unit/controller/store_tables.hpp"
 #include "tests/unit/controller/usage_rig.hpp"
 
-// Of its own: other tests have a kNow_s, too.
+// A separate namespace, because other tests have a kNow_s too.
 namespace wattle::controller::test::usage {
 
 using json = wattle::SortedJson;
@@ -41,14 +42,14 @@ UsageReport of_pod(StoreFile& file, const std::string& pod) {
   return std::move(*report);
 }
 
-// Of rows "ns/pod/...", by pod.
+// Sums rows "ns/pod/..." by pod.
 std::map<std::string, std::int64_t> by_pod(const Rows& rows) {
   std::map<std::string, std::int64_t> out;
   for (const auto& [key, energy_uj] : rows) out[key.substr(0, key.rfind('/'))] += energy_uj;
   return out;
 }
 
-// Pods whose containers are started again and again, on nodes that come and go, with restarts of the controller and folds.
+// Pods with restarting containers, on nodes that join and leave, with restarts of the controller and folds.
 void run_stream(unsigned seed) {
   std::mt19937 random(seed);
   const CrashDisk disk;
@@ -103,7 +104,7 @@ void run_stream(unsigned seed) {
     RC_ASSERT((found == sums.end() ? 0 : found->second) == energy_uj);
   }
   for (const auto& [name, energy_uj] : containers) RC_ASSERT(rows.at("(unknown)/" + name) == energy_uj);
-  // Whatever else rows are of knows nothing of containers.
+  // Other reports have no containers.
   for (const ReportBy by : {ReportBy::name_space, ReportBy::owner, ReportBy::node, ReportBy::label}) {
     const UsageReport other = report_of(*file, by, 0, "team");
     RC_ASSERT(total(other) == total(all));
@@ -120,11 +121,11 @@ void run_stream(unsigned seed) {
 
 }  // namespace
 
-TEST_CASE("containers and the rest are their pod's to the microjoule, over restarts and ends in the middle") {
+TEST_CASE("containers and the rest add up to their pod to the microjoule, over restarts and ends") {
   CHECK(rc::check([] { run_stream(*rc::gen::arbitrary<unsigned>()); }));
 }
 
-TEST_CASE("a container is called as the API server called it, through its restarts, else by its id") {
+TEST_CASE("a container has the API server's name through its restarts, otherwise its id") {
   const CrashDisk disk;
   const StoreFileOptions options = in_memory();
   {
@@ -137,7 +138,7 @@ TEST_CASE("a container is called as the API server called it, through its restar
          kNow_s);
     REQUIRE(file.usage().put(
         std::vector{named(described("u1", "shop", "Deployment/web", ""), "web-1", "0123456789ab=web")}, kNow_s));
-    // It was started again; of before nothing is told any more.
+    // The container restarted; the API server no longer reports the old one.
     take(file, {whole("a", 2, {with_containers(used("u1", 500, 10), {{"999999999999", 9, 450}})})}, kNow_s + kHour_s);
     REQUIRE(
         file.usage().put(std::vector{named(described("u1", "shop", "Deployment/web", ""), "web-1", "999999999999=web")},
@@ -167,11 +168,11 @@ TEST_CASE("a container is called as the API server called it, through its restar
   }
   CHECK(energy_of(of_pod(file, "u2")).at("(unknown)/u2/777777777777") == 70);
   CHECK(energy_of(of_pod(file, "nobody")) == Rows{{"(other pods)", 1575}, {"(service)", 30}});
-  // Other rows have each joule once.
+  // Other reports have each joule once.
   CHECK(energy_of(report_of(file, ReportBy::name_space)) == Rows{{"shop", 1500}, {"(unknown)", 75}, {"(service)", 30}});
 }
 
-TEST_CASE("a report of containers is asked for by its name, one of a pod by the pod's") {
+TEST_CASE("a report of containers is selected by `by`, and one of a pod by `pod`") {
   const WallTime now = wall_from_ns(kNow_s * 1'000'000'000);
   CHECK(parse_report({{"by", "container"}}, now)->usage.by == ReportBy::container);
   const auto one = parse_report({{"pod", "shop/web-1"}}, now);
@@ -184,7 +185,7 @@ TEST_CASE("a report of containers is asked for by its name, one of a pod by the 
   const CrashDisk disk;
   StoreFile file = open(in_memory());
   take(file, {whole("a", 1, {with_containers(used("u1", 1'000'000, 500), {{"0123456789ab", 300, 600'000}})})}, kNow_s);
-  CHECK(report_text(file, {*one}).error().code == Errc::not_found);  // no container of a pod of that name is recorded
+  CHECK(report_text(file, {*one}).error().code == Errc::not_found);  // no container of a pod with that name is recorded
   const json reported = json::parse(report_text(file, {*parse_report({{"pod", "u1"}}, now)}).value());
   CHECK(reported["by"] == "container");
   CHECK(reported["pod"] == "u1");

@@ -1,4 +1,4 @@
-// How what workloads used is kept and told: the writer's thread, the document, and what asks are refused.
+// Usage of workloads: how the writer's thread keeps it, its document, and invalid queries.
 #include <poll.h>
 
 #include <map>
@@ -15,7 +15,7 @@ using namespace wattle::controller::test;
 using namespace wattle::controller::test::usage;
 using json = wattle::SortedJson;
 
-TEST_CASE("a document has as many rows as are asked for, those that drew most, and the others in one") {
+TEST_CASE("a document has the requested number of rows, those with the most energy, and one row for the others") {
   const CrashDisk disk;
   StoreFile file = open(in_memory());
   std::vector<WorkloadValues> workloads;
@@ -38,7 +38,7 @@ TEST_CASE("a document has as many rows as are asked for, those that drew most, a
   CHECK(reported["label"].is_null());
 }
 
-TEST_CASE("joules have their money and CO2 by the tariff, in every part of the report, and none without one") {
+TEST_CASE("energy has its cost and CO2 by the tariff in every part of the report, and none without a tariff") {
   const CrashDisk disk;
   StoreFile file = open(in_memory());
   take(file, {whole("a", 1, {used("u", 3'600'000'000, 5)})}, kNow_s);
@@ -67,7 +67,7 @@ TEST_CASE("joules have their money and CO2 by the tariff, in every part of the r
   CHECK(reported["nodes"]["co2_g"].get<double>() > 0);
 }
 
-TEST_CASE("nodes are in the order of what they drew, of which their workloads' part is one") {
+TEST_CASE("nodes are sorted by their energy, which includes the part of their workloads") {
   const CrashDisk disk;
   StoreFile file = open(in_memory());
   take(file, {whole("idles", 1, {}), whole("idles", 2, {}), whole("works", 1, {used("u", 1'000'000, 5)})}, kNow_s);
@@ -80,7 +80,7 @@ TEST_CASE("nodes are in the order of what they drew, of which their workloads' p
   CHECK(reported["rows"][1]["measured_j"] == 1);
 }
 
-TEST_CASE("a pod that nothing recorded has is not found, and what has no figures yet is an answer") {
+TEST_CASE("an unrecorded pod is not found, and a report without figures is a valid answer") {
   const CrashDisk disk;
   StoreFile file = open(in_memory());
   const auto by_label = [&](const std::string& key) {
@@ -92,7 +92,7 @@ TEST_CASE("a pod that nothing recorded has is not found, and what has no figures
   CHECK(by_label("team"));
   CHECK(of_pod("u"));
   take(file, {whole("a", 1, {used("u", 1'000'000, 5), used("sshd", 10, 5, WorkloadKind::service)})}, kNow_s);
-  CHECK(by_label("team"));  // whether the pod has it is not known yet
+  CHECK(by_label("team"));  // it is not known yet whether the pod has the label
   const std::vector<PodFacts> pods{described("u", "shop", "Deployment/web", "team=red")};
   REQUIRE(file.usage().put(pods, kNow_s));
   CHECK(json::parse(by_label("team").value())["rows"][0]["key"] == "red");
@@ -102,7 +102,7 @@ TEST_CASE("a pod that nothing recorded has is not found, and what has no figures
   CHECK(of_pod("shop/web").error().subject == "pod shop/web");
 }
 
-TEST_CASE("the writer keeps whose workloads are before it answers, and at its end") {
+TEST_CASE("the writer stores the owners of workloads before it answers, and at its end") {
   const CrashDisk disk;
   const SystemClock clock;
   const Log log = Log::silent();
@@ -135,9 +135,7 @@ TEST_CASE("the writer keeps whose workloads are before it answers, and at its en
   CHECK(rows(**store) == std::set<std::string>{"Deployment/web", "Job/copy"});
 }
 
-TEST_CASE(
-    "whose workloads are waits for a disk that takes nothing, within its bound, and what is known of them by then is "
-    "kept") {
+TEST_CASE("owners of workloads wait for a failing disk, within a limit, and the known ones are then stored") {
   CrashDisk disk;
   const SystemClock clock;
   const Log log = Log::silent();
@@ -169,7 +167,7 @@ TEST_CASE(
   CHECK(kept.front() == PodFacts{"first", "shop", "Deployment/web", "", true, "a", kNow_s});
 }
 
-TEST_CASE("what is asked wrongly is refused by its name, with the fix") {
+TEST_CASE("an invalid query is refused by name, with the fix") {
   const WallTime now = wall_from_ns(kNow_s * 1'000'000'000);
   const auto why = [&](const std::map<std::string, std::string>& arguments) {
     const auto query = parse_report(arguments, now);

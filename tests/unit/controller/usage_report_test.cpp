@@ -1,4 +1,4 @@
-// What workloads used by the hour: rows, idle and unattributed are what the nodes drew, whoever is restarted when.
+// Hourly usage of workloads: rows, idle and unattributed add up to the nodes' energy over any sequence of restarts.
 #include <rapidcheck.h>
 
 #include <array>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::array kAllBy{ReportBy::name_space, ReportBy::owner, ReportBy::node, ReportBy::label};
 
-// A stream of records of some nodes over some hours, with restarts, changes of the clock and folds of the ledger in the middle.
+// Records of several nodes over several hours, with restarts, clock changes and folds of the ledger.
 void run_stream(unsigned seed) {
   std::mt19937 random(seed);
   const CrashDisk disk;
@@ -77,17 +77,17 @@ void run_stream(unsigned seed) {
 
 }  // namespace
 
-TEST_CASE("rows, idle and unattributed are what the nodes drew, by whatever, over restarts in the middle") {
+TEST_CASE("rows, idle and unattributed add up to the nodes' energy by every grouping, over restarts") {
   CHECK(rc::check([] { run_stream(*rc::gen::arbitrary<unsigned>()); }));
 }
 
-TEST_CASE("records that come after all raw ones have gone by their age are counted once, over restarts") {
+TEST_CASE("records that arrive after all raw records have expired are counted once, over restarts") {
   const CrashDisk disk;
   const StoreFileOptions options = in_memory();
   std::optional<StoreFile> file(open(options));
   take(*file, {whole("n0", 1, {used("pod-1", 5'000'000)})}, kNow_s);
   const std::int64_t later_s = kNow_s + options.keep_s + kHour_s;
-  take(*file, {}, later_s);  // nobody tells, and what is kept grows old
+  take(*file, {}, later_s);  // no node reports, and the stored records expire
   const auto again = [&] {
     file.reset();
     file.emplace(open(options));
@@ -100,8 +100,7 @@ TEST_CASE("records that come after all raw ones have gone by their age are count
   CHECK(report.missing() == Energy{});
 }
 
-TEST_CASE(
-    "a workload belongs to namespace, owner, node and label, also when it has ended; unknown ones are listed apart") {
+TEST_CASE("a workload belongs to namespace, owner, node and label, also after its end; unknown ones are listed apart") {
   const CrashDisk disk;
   StoreFile file = open(in_memory());
   CHECK(report_of(file, ReportBy::node).from_s == 0);
@@ -113,7 +112,7 @@ TEST_CASE(
                                        described("u2", "shop", "Job/copy", "app=copy,team="),
                                        placed("u4", "b", kNow_s + 122, "ReplicaSet/old-1")},
                            kNow_s));
-  // Hours later, of other workloads; those of before have ended.
+  // Hours later, records of other workloads; the earlier ones have ended.
   take(file, {whole("a", 2, {used("u5", 60)})}, kNow_s + 5 * kHour_s);
   const auto energy = [](const UsageReport& report) {
     std::map<std::string, std::int64_t> out;
@@ -142,7 +141,7 @@ TEST_CASE(
   CHECK(nodes.rows.at("b").placements == 1);
   CHECK(nodes.by_node.at("b").idle == Energy{0, 3'000'000});
   CHECK(report_of(file, ReportBy::owner).rows.at("ReplicaSet/old-1").placements == 1);
-  // The last hour alone, and one in which nothing is left.
+  // The last hour alone, and an hour without records.
   const UsageReport last = report_of(file, ReportBy::name_space, kNow_s + 5 * kHour_s + 60);
   CHECK(energy(last) == Rows{{"(unknown)", 60}});
   CHECK(last.from_s == kNow_s + 5 * kHour_s);
@@ -150,7 +149,7 @@ TEST_CASE(
   CHECK(energy(report_of(file, ReportBy::name_space, kNow_s + 9 * kHour_s)).empty());
 }
 
-TEST_CASE("what an API server says of a pod stands, and a pod counts as placed once, where it was placed last") {
+TEST_CASE("the API server's facts take precedence, and a pod counts as placed once, on its last node") {
   const CrashDisk disk;
   const auto options = in_memory();
   const std::vector<PodFacts> said{
@@ -170,7 +169,7 @@ TEST_CASE("what an API server says of a pod stands, and a pod counts as placed o
   CHECK(kept == std::vector{expected});
 }
 
-TEST_CASE("waiting is the share of the reported time in which a task waited; no report is not zero") {
+TEST_CASE("waiting is the share of the reported time in which a task waited; a missing report is not zero") {
   const CrashDisk disk;
   StoreFile file = open(in_memory());
   WorkloadValues waits = used("u1", 10), silent = used("u2", 10);
@@ -187,7 +186,7 @@ TEST_CASE("waiting is the share of the reported time in which a task waited; no 
   CHECK(reported["rows"][1]["waiting_ratio"].is_null());
 }
 
-TEST_CASE("what a pod waited in a report is without the time in which its own limit kept it") {
+TEST_CASE("a pod's waiting in a report excludes the time at its own limit") {
   const CrashDisk disk;
   StoreFile file = open(in_memory());
   WorkloadValues limited = used("u1", 10);
@@ -201,7 +200,7 @@ TEST_CASE("what a pod waited in a report is without the time in which its own li
   CHECK(reported["rows"][0]["waiting_ratio"] == 0.25);
 }
 
-TEST_CASE("the oldest hours go when they are too old or too much, pods with them, and the report says since when") {
+TEST_CASE("the oldest hours and their pods are deleted by age or size, and the report has its start") {
   const CrashDisk disk;
   StoreFileOptions options = in_memory();
   const std::int64_t hours = 30;
@@ -212,7 +211,7 @@ TEST_CASE("the oldest hours go when they are too old or too much, pods with them
   for (std::int64_t hour = 0; hour < hours; ++hour) {
     const std::int64_t now_s = kNow_s + hour * kHour_s;
     REQUIRE(file.usage().put(std::vector{described("old-" + std::to_string(hour), "shop", "Job/a", "")}, now_s));
-    // The bounds are looked at now and then.
+    // The limits are checked only now and then.
     for (int i = 0; i < 256; ++i)
       take(file, {whole("a", ++seq, {used("old-" + std::to_string(hour), 10), used("stays", 10)})}, now_s + i);
   }
@@ -235,7 +234,7 @@ TEST_CASE("the oldest hours go when they are too old or too much, pods with them
   CHECK(file.usage().bytes() == bytes);
 }
 
-TEST_CASE("where nothing is kept a report says so, and what is kept later starts from zero") {
+TEST_CASE("without retention a report says so, and later retention starts from zero") {
   const CrashDisk disk;
   StoreFileOptions options = in_memory();
   const ReportQuery query{{0, ReportBy::name_space, {}}, 10, kNow_s};
@@ -259,11 +258,11 @@ TEST_CASE("where nothing is kept a report says so, and what is kept later starts
   CHECK(report.rows.at("(unknown)").used.energy_uj == 40);
 }
 
-TEST_CASE("parts of a sample that never came are reported as missing, and nothing else is changed by them") {
+TEST_CASE("missing parts of a sample are reported as missing, and change nothing else") {
   const CrashDisk disk;
   StoreFile file = open(in_memory());
   StoreItem node = whole("a", 1, {used("u1", 10), used("u2", 20)});
-  node.record.workloads.pop_back();  // in a part that never comes
+  node.record.workloads.pop_back();  // in a part that never arrives
   node.record.parts = 2;
   take(file, {node}, kNow_s);
   const UsageReport report = report_of(file, ReportBy::node);

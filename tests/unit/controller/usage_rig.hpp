@@ -1,4 +1,4 @@
-// What usage tests share: records whose parts add up, whose workloads are, and a file in memory.
+// usage_rig: records whose parts add up, owners of workloads, and a file in memory, for the usage tests.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -15,9 +15,9 @@ namespace wattle::controller::test::usage {
 using sqlite::testing::CrashDisk;
 
 constexpr std::int64_t kHour_s = 3600;
-constexpr std::int64_t kNow_s = 1'700'000'000 - 1'700'000'000 % kHour_s;  // an hour begins
+constexpr std::int64_t kNow_s = 1'700'000'000 - 1'700'000'000 % kHour_s;  // start of an hour
 
-// In memory: what a disk may do is store_crash_test's.
+// In memory; store_crash_test covers failing disks.
 inline StoreFileOptions in_memory() {
   StoreFileOptions options;
   options.path = "store.db";
@@ -33,7 +33,7 @@ inline WorkloadValues used(const std::string& name, std::uint64_t energy_uj, std
   return values;
 }
 
-// What the node drew is what they used, 3 J idle and 1 J that is nobody's.
+// The node's energy is that of its workloads, 3 J idle and 1 J unattributed.
 inline StoreItem whole(const std::string& node, std::uint64_t seq, std::vector<WorkloadValues> workloads,
                        EnergySource source = EnergySource::rapl) {
   StoreItem made = item(node, seq, std::move(workloads));

@@ -1,4 +1,4 @@
-// watched_rig: a decider of two nodes that an API server is followed of, for tests.
+// watched_rig: a decider with two nodes that follows an API server.
 #pragma once
 
 #include <memory>
@@ -36,7 +36,7 @@ struct WatchedRig : DeciderRig {
     state.greet(hello_of(node));
     join->greeted(node);
   }
-  // A second passes; n1 runs these pods.
+  // One second passes; n1 runs these pods.
   void tick(const std::vector<std::string>& pods) {
     clock.advance(1s);
     Record record = record_at(++seq);

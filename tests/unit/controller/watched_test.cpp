@@ -1,4 +1,4 @@
-// watched: an API server's word joins asks, telemetry and placements by UID, in whichever order they come.
+// watched: API server events join asks, telemetry and placements by UID, in any order.
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
@@ -26,7 +26,7 @@ kube::Node facts(const std::string& name) {
   return node;
 }
 
-struct SaysNothing final : models::QNetwork {
+struct NeutralNetwork final : models::QNetwork {
   void residual(const models::Observation&, std::span<float> out) const override {
     std::fill(out.begin(), out.end(), 0.0F);
   }
@@ -35,7 +35,7 @@ struct SaysNothing final : models::QNetwork {
 
 }  // namespace
 
-TEST_CASE("a binding joins the decision of its UID before any cgroup is seen, and the sighting changes nothing") {
+TEST_CASE("a binding joins the decision of its UID before any cgroup appears, and the cgroup changes nothing") {
   WatchedRig rig(Mode::live);
   const auto answer = rig.decider->asks().ask(ask_for("p1", {"n1", "n2"}));
   rig.report(WatchedRig::pod("p1", ""));
@@ -52,7 +52,8 @@ TEST_CASE("a binding joins the decision of its UID before any cgroup is seen, an
   CHECK(std::holds_alternative<SettledNews>(rig.news[1]));
 }
 
-TEST_CASE("a pod that is bound without an ask is an observed decision with the features of that moment, and teaches") {
+TEST_CASE(
+    "a pod bound without an ask becomes an observed decision with the features of that moment, and is learned from") {
   for (const bool agent_first : {false, true}) {
     CAPTURE(agent_first);
     WatchedRig rig;
@@ -63,7 +64,7 @@ TEST_CASE("a pod that is bound without an ask is an observed decision with the f
     const LoggedDecision* entry = rig.decider->log().newest("shop/p1-name");
     REQUIRE(entry != nullptr);
     CHECK(entry->decision.mode == "observed");
-    CHECK(entry->decision.decided_by == "scheduler");  // no shim asked: what Wattle would have advised decided nothing
+    CHECK(entry->decision.decided_by == "scheduler");  // no shim asked, so Wattle's advice decided nothing
     CHECK(entry->decision.placed_on == "n1");
     CHECK(entry->decision.propensity == 0);
     CHECK(entry->decision.candidates.size() == 2);
@@ -80,7 +81,7 @@ TEST_CASE("a pod that is bound without an ask is an observed decision with the f
   }
 }
 
-TEST_CASE("the outcome contains the API server's reason for a failure, whichever source first reports the pod's end") {
+TEST_CASE("the outcome has the API server's reason for a failure, whichever source first reports the pod's end") {
   for (const bool agent_first : {false, true}) {
     CAPTURE(agent_first);
     WatchedRig rig;
@@ -106,7 +107,7 @@ TEST_CASE("the outcome contains the API server's reason for a failure, whichever
 }
 
 TEST_CASE(
-    "a pod that its node refused before we looked fails the placement that was asked for; strangers' past does not") {
+    "a pod that its node refused early fails its advised placement; earlier failures of other pods do not count") {
   WatchedRig rig(Mode::live);
   rig.decider->asks().ask(ask_for("p1", {"n1", "n2"}));
   kube::Pod refused = WatchedRig::pod("p1", "n2");
@@ -142,7 +143,7 @@ TEST_CASE("a pod that restarts within the window has crashed; one that is delete
   CHECK(rig.requested("n1") == 1);  // it is still there
 }
 
-TEST_CASE("pods that kube-scheduler could not place are pending for as long as it says so, whether or not it asked") {
+TEST_CASE("pods that kube-scheduler could not place are pending for as long as it says so, with or without an ask") {
   WatchedRig rig;
   const auto pending = [&](const std::string& uid) {
     placement::PodSpec pod;
@@ -156,14 +157,14 @@ TEST_CASE("pods that kube-scheduler could not place are pending for as long as i
   daemon.uid = "p2";
   daemon.daemonset = true;
   rig.report(daemon);
-  rig.report(WatchedRig::pod("p3", ""));  // nobody has looked for its node yet
+  rig.report(WatchedRig::pod("p3", ""));  // no scheduler has tried it yet
   CHECK(pending("") == 1);
   CHECK(pending("p1") == 0);  // itself not included
   rig.clock.advance(10min);
   rig.tick({});
   CHECK(pending("") == 1);
   rig.decider->asks().ask(ask_for("p1", {}));
-  CHECK(pending("") == 1);  // once, though it was asked for too
+  CHECK(pending("") == 1);  // counts once, despite its ask
   waits.node_name = "n1";
   waits.unschedulable = false;
   rig.report(waits);
@@ -177,14 +178,14 @@ TEST_CASE("pods that kube-scheduler could not place are pending for as long as i
   CHECK(rig.state.pods().pending() == 0);
 }
 
-TEST_CASE("what a list shows bound is requested again after a restart, and is no decision") {
+TEST_CASE("pods that a list shows as bound are requested again after a restart, and are not decisions") {
   WatchedRig rig;
   rig.report(WatchedRig::pod("p1", "n1"), false);
   CHECK(rig.requested("n1") == 1);
   CHECK(rig.state.pod("p1")->spec.name == "p1-name");
   CHECK(rig.news.empty());
   CHECK(rig.decider->log().entries().empty());
-  // Neither is a DaemonSet's pod, whose node is no choice, nor anything in mode off.
+  // A DaemonSet's pod is not a decision either, because its node is not a choice; nor is any pod in mode off.
   kube::Pod daemon = WatchedRig::pod("p2", "n1");
   daemon.daemonset = true;
   rig.report(daemon);
@@ -196,7 +197,7 @@ TEST_CASE("what a list shows bound is requested again after a restart, and is no
   CHECK(off.decider->log().entries().empty());
 }
 
-TEST_CASE("a pod is named and requested though its agent saw it before the API server reported it") {
+TEST_CASE("a pod gets its name and request although its agent reported it before the API server did") {
   WatchedRig rig;
   rig.tick({"p1"});
   CHECK(rig.requested("n1") == 0);
@@ -206,7 +207,7 @@ TEST_CASE("a pod is named and requested though its agent saw it before the API s
   CHECK(rig.decider->engine().cluster_model().pods().size() == 1);
 }
 
-TEST_CASE("a deletion frees the node and what was in flight, and a cgroup that lingers is no placement") {
+TEST_CASE("a deletion frees the node and the in-flight room, and a lingering cgroup is not a placement") {
   WatchedRig rig(Mode::live);
   rig.report(WatchedRig::pod("p1", "n1"));
   rig.tick({"p1"});
@@ -224,7 +225,7 @@ TEST_CASE("a deletion frees the node and what was in flight, and a cgroup that l
   CHECK(rig.state.pod("p2") == nullptr);
 }
 
-TEST_CASE("a pod that ended holds nothing, though its object stays") {
+TEST_CASE("a pod that ended holds no request, although its object remains") {
   WatchedRig rig;
   kube::Pod pod = WatchedRig::pod("p1", "n1");
   rig.report(pod);
@@ -244,14 +245,14 @@ TEST_CASE("a bound pod keeps its room while its image is pulled and while its co
   CHECK(rig.requested("n1") == 1);
 }
 
-TEST_CASE("no agent takes a pod that the API server has bound elsewhere") {
+TEST_CASE("an agent's report does not move a pod that the API server bound to another node") {
   WatchedRig rig;
   rig.report(WatchedRig::pod("p1", "n2"));
   rig.tick({"p1"});
   CHECK(rig.state.pod("p1")->node == "n2");
   CHECK_FALSE(rig.decider->placements().placed("p1", "n1", true));
   CHECK(rig.requested("n1") == 0);
-  // And one that took it before the binding was known loses it.
+  // A node that had the pod before the binding was known loses it.
   rig.report(WatchedRig::pod("p3", ""));
   CHECK(rig.decider->placements().placed("p3", "n1", false));
   rig.report(WatchedRig::pod("p3", "n2"));
@@ -259,7 +260,7 @@ TEST_CASE("no agent takes a pod that the API server has bound elsewhere") {
   CHECK(rig.requested("n1") == 0);
 }
 
-TEST_CASE("a node is what its API server says, now and after its agent says Hello again") {
+TEST_CASE("a node has the API server's description, now and after its agent's next Hello") {
   WatchedRig rig;
   CHECK(rig.state.node_view("n1")->allocatable.cpu_cores == 8);
   rig.report(facts("n1"));
@@ -280,7 +281,7 @@ TEST_CASE("a node is what its API server says, now and after its agent says Hell
   CHECK(rig.state.node_view("n1")->ready);
 }
 
-TEST_CASE("pods on a node that no agent speaks for wait until one does") {
+TEST_CASE("pods on a node without an agent wait until it has one") {
   WatchedRig rig;
   rig.report(WatchedRig::pod("p1", ""));
   rig.report(WatchedRig::pod("p1", "n3"));
@@ -296,7 +297,7 @@ TEST_CASE("pods on a node that no agent speaks for wait until one does") {
   CHECK(rig.requested("n4") == 0);
 }
 
-TEST_CASE("a node that is deleted takes nothing at once, is forgotten when it is silent, and may come again") {
+TEST_CASE("a deleted node takes no pods at once, is forgotten when it is silent, and may return") {
   WatchedRig rig;
   rig.report(facts("n2"));
   rig.report(WatchedRig::pod("p1", "n2"));
@@ -304,7 +305,7 @@ TEST_CASE("a node that is deleted takes nothing at once, is forgotten when it is
   CHECK_FALSE(rig.state.node_view("n2")->ready);
   rig.state.disconnect("n2");
   rig.decider->expire();
-  CHECK(rig.state.node("n2") != nullptr);  // a pod is there still
+  CHECK(rig.state.node("n2") != nullptr);  // it still has a pod
   rig.report_gone("p1");
   rig.clock.advance(500ms);
   rig.decider->expire();
@@ -312,7 +313,7 @@ TEST_CASE("a node that is deleted takes nothing at once, is forgotten when it is
   CHECK(rig.decider->asks().ask(ask_for("p2", {"n1", "n2"})).decision_id != 0);
   rig.greet("n2");
   CHECK(rig.state.node_view("n2")->ready);
-  // Long after, another node takes the row that is free.
+  // Much later, another node takes the free row.
   const std::size_t rows = rig.state.view({}, rig.clock.mono()).nodes.size();
   rig.clock.advance(31min);
   rig.decider->expire();
@@ -321,7 +322,7 @@ TEST_CASE("a node that is deleted takes nothing at once, is forgotten when it is
   CHECK(rig.state.node_view("n5")->name == "n5");
 }
 
-TEST_CASE("whatever comes in whichever order, what is requested is what the API server has bound") {
+TEST_CASE("requests equal the API server's bindings after any sequence of events") {
   CHECK(rc::check([] {
     WatchedRig rig(Mode::live);
     std::map<std::string, kube::Pod> server;
@@ -356,7 +357,7 @@ TEST_CASE("whatever comes in whichever order, what is requested is what the API 
 
 namespace {
 
-// A pod that a tenant made to look as a kubelet's mirror of another one.
+// A pod that a tenant forged to look like a kubelet's mirror of another pod.
 kube::Pod forged_of(const std::string& victim, const std::string& node) {
   kube::Pod pod = WatchedRig::pod("forged", node);
   pod.pod_namespace = "tenant";
@@ -373,7 +374,7 @@ kube::Node with_uid(const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("a pod that claims another's UID gets none of its requests, its place and its name, in either order") {
+TEST_CASE("a pod that claims another pod's UID gets none of its requests, place or name, in either order") {
   for (const bool forged_first : {false, true})
     for (const bool victim_runs : {false, true}) {
       CAPTURE(forged_first);
@@ -392,7 +393,7 @@ TEST_CASE("a pod that claims another's UID gets none of its requests, its place 
       REQUIRE(rig.state.pod("forged") != nullptr);
       CHECK(rig.state.pod("forged")->spec.pod_namespace == "tenant");
       CHECK(rig.seen.gone == (forged_first ? std::vector<std::string>{"victim"} : std::vector<std::string>{}));
-      // Where the victim starts later it is counted at once.
+      // If the victim starts later it is counted at once.
       rig.report(WatchedRig::pod("victim", "n1"));
       CHECK(rig.requested("n1") == 1);
       rig.report_gone("forged");
@@ -401,7 +402,7 @@ TEST_CASE("a pod that claims another's UID gets none of its requests, its place 
     }
 }
 
-TEST_CASE("a static pod goes by the UID of its cgroup, and does so again when its mirror pod is made again") {
+TEST_CASE("a static pod has the UID of its cgroup, also after its mirror pod is recreated") {
   WatchedRig rig;
   rig.report(with_uid("n1"));
   rig.tick({"hash"});
@@ -421,7 +422,7 @@ TEST_CASE("a static pod goes by the UID of its cgroup, and does so again when it
   }
 }
 
-TEST_CASE("an ask that names a pod of the API server changes none of what the API server says of it") {
+TEST_CASE("an ask that names a pod of the API server does not change the API server's facts") {
   WatchedRig rig(Mode::live);
   rig.report(WatchedRig::pod("victim", "n1"));
   wire::Ask ask = ask_for("victim", {"n1", "n2"});

@@ -1,4 +1,4 @@
-// what_if: a decision asked again with something else, of which nothing may stay behind.
+// what_if: a decision repeated with other inputs, without side effects.
 #include "controller/web/what_if.hpp"
 
 #include <doctest/doctest.h>
@@ -31,7 +31,7 @@ const json& candidate(const json& answer, const std::string& node) {
 
 }  // namespace
 
-TEST_CASE("without its winner the next best would be advised, and the answer beside it is that of now") {
+TEST_CASE("without its winner the next best node is advised, and the current answer is shown beside it") {
   WhatIfRig rig;
   rig.decider->asks().ask(ask_for("p1", {"n1", "n2"}));
   const auto reported = rig.ask({{"pod", "p1"}, {"without", "n1"}});
@@ -44,7 +44,7 @@ TEST_CASE("without its winner the next best would be advised, and the answer bes
   CHECK(rig.ask({{"pod", "1"}, {"without", "n1,n2"}}).value()["otherwise"]["advice"].is_null());
 }
 
-TEST_CASE("a larger pod adds more where it may go, and goes nowhere when it is larger than any node") {
+TEST_CASE("a larger pod costs more where it fits, and fits no node when it is larger than any") {
   WhatIfRig rig;
   rig.decider->asks().ask(ask_for("p1", {"n1", "n2"}));
   const auto reported = rig.ask({{"pod", "p1"}, {"cpu", "4"}, {"memory", "2Gi"}});
@@ -60,7 +60,7 @@ TEST_CASE("a larger pod adds more where it may go, and goes nowhere when it is l
   CHECK((*huge)["otherwise"]["masked"] == 2);
 }
 
-TEST_CASE("other weights change what nodes are worth") {
+TEST_CASE("other weights change the values of nodes") {
   WhatIfRig rig;
   rig.decider->asks().ask(ask_for("p1", {"n1", "n2"}));
   const auto reported = rig.ask({{"pod", "p1"}, {"weight.energy", "3"}});
@@ -71,7 +71,7 @@ TEST_CASE("other weights change what nodes are worth") {
   CHECK(candidate(otherwise, "n1")["marginal_w"] == candidate(as_is, "n1")["marginal_w"]);
 }
 
-TEST_CASE("a pod that runs is thought away from where it does, so that its own node is not fuller for it") {
+TEST_CASE("a running pod is evaluated without its own load, so its node does not look fuller") {
   WhatIfRig rig;
   rig.decider->asks().ask(ask_for("p1", {"n1", "n2"}));
   const double before_w =
@@ -81,14 +81,14 @@ TEST_CASE("a pod that runs is thought away from where it does, so that its own n
   rig.decider->asks().ask(large);
   for (int i = 0; i < 3; ++i) rig.tick({"large"});
   REQUIRE(rig.state.pod("large")->node == "n1");
-  // Of its eight cores six are requested by the pod itself: there is room for it again.
+  // The pod itself requests six of the eight cores, so there is room for it.
   const auto reported = rig.ask({{"pod", "large"}, {"cpu", "7"}});
   REQUIRE_MESSAGE(reported, reported.error().message());
   CHECK(candidate((*reported)["otherwise"], "n1")["masked"].is_null());
   CHECK(before_w > 0);
 }
 
-TEST_CASE("nothing stays behind of what was asked: not in the log, the state, the figures or the next decision") {
+TEST_CASE("a what-if leaves no trace in the log, the state, the figures or the next decision") {
   const auto next = [](bool asked) {
     WhatIfRig rig;
     rig.decider->asks().ask(ask_for("p1", {"n1", "n2"}));
@@ -128,7 +128,7 @@ TEST_CASE("a wrong argument is reported by name") {
   CHECK(refused({{"pod", "p1"}, {"without", "n1"}, {"limit", "0"}}).code == Errc::malformed);
 }
 
-TEST_CASE("of a decision of before a restart whose pod is gone nothing can be asked") {
+TEST_CASE("a decision from before the restart whose pod is gone cannot be evaluated") {
   WhatIfRig rig;
   LoggedDecision old;
   old.decision.id = 1;

@@ -83,7 +83,7 @@ TEST_CASE("an event is one text that all listeners share") {
   CHECK(second->received.size() == 1);
 }
 
-TEST_CASE("listeners are bounded in all and by address; loopback has the first bound alone; who left makes room") {
+TEST_CASE("listeners are bounded in total and per address; loopback only in total; one that leaves makes room") {
   Broadcast broadcast({.listeners = 4, .per_source = 2});
   std::vector<std::shared_ptr<Counting>> all;
   const auto join = [&](const Source& from) {
@@ -103,7 +103,7 @@ TEST_CASE("listeners are bounded in all and by address; loopback has the first b
   CHECK(broadcast.dropped() == 0);
 }
 
-TEST_CASE("a stream begins at once, has no length, brings each event and ends when its reader goes") {
+TEST_CASE("a stream begins at once, has no length, sends each event and ends when its reader leaves") {
   const StreamFixture f;
   std::optional<RawSocket> socket(f.server->port());
   socket->send(kListen);
@@ -119,13 +119,13 @@ TEST_CASE("a stream begins at once, has no length, brings each event and ends wh
   CHECK(f.broadcast->dropped() == 0);
 }
 
-TEST_CASE("a stream says a comment when nothing was said for a while") {
+TEST_CASE("a stream sends a comment after a time without events") {
   const StreamFixture f({.heartbeat = 20ms});
   const RawSocket socket = f.listener();
   CHECK(socket.read_until(":\n\n:\n\n") == ":\n\n:\n\n");
 }
 
-TEST_CASE("one more stream than may be is 503 and counted; HEAD is no listener") {
+TEST_CASE("a stream above the limit gets 503 and is counted; HEAD is not a listener") {
   ServerOptions options;
   options.refusals = std::make_shared<wattle::http::RefusalCounts>();
   const StreamFixture f({.listeners = 1}, options);
@@ -142,10 +142,10 @@ TEST_CASE("one more stream than may be is 503 and counted; HEAD is no listener")
   f.listener();
 }
 
-TEST_CASE("a reader that does not read is dropped and counted, and the others continue") {
-  // Room for more than two events: one that has been read counts until the server hears that it was sent.
+TEST_CASE("a client that does not read is dropped and counted, and the others continue") {
+  // Room for more than two events, because a received one counts until the server learns that it was sent.
   const StreamFixture f({.unread_bytes = 250'000, .send_buffer_bytes = 4096});
-  const RawSocket deaf = f.listener();
+  const RawSocket stalled = f.listener();
   const RawSocket good = f.listener();
   const std::string data(50'000, 'x');
   int said = 0;
@@ -160,7 +160,7 @@ TEST_CASE("a reader that does not read is dropped and counted, and the others co
   CHECK(good.read_until("\n\n") == "event: last\ndata: 1\n\n");
 }
 
-TEST_CASE("a listener that sends more ends its stream, and the server ends those that are left") {
+TEST_CASE("a listener that sends more data ends its stream, and the server ends those that are left") {
   StreamFixture f;
   const RawSocket talker = f.listener();
   const RawSocket quiet = f.listener();
@@ -171,7 +171,7 @@ TEST_CASE("a listener that sends more ends its stream, and the server ends those
   CHECK(f.broadcast->listeners() == 0);
 }
 
-TEST_CASE("the root is itself and no folder; handlers see headers by their names in lower case and add their own") {
+TEST_CASE("the root route is not a prefix; handlers see headers by lower-case names and add their own") {
   const StreamFixture f;
   wattle::http::Client client("127.0.0.1", f.server->port());
   CHECK(client.request("GET", "/", "", wattle::tests::soon())->body == "home");

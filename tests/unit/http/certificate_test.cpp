@@ -14,7 +14,7 @@ using namespace wattle::http;
 
 namespace {
 
-// Asks a server that shows `shown`, believing `believed`: as authority, or by its fingerprint alone.
+// Asks a server that shows `shown`, trusting `believed` as authority, or only by its fingerprint.
 Result<Answer> ask(const Certificate& shown, const Certificate& believed, bool pinned = false) {
   const wattle::test::TempDir dir;
   REQUIRE(write_file_atomically(dir.file("own.pem"), shown.certificate));
@@ -42,7 +42,7 @@ Certificate made(const std::string& name, std::chrono::hours valid = 24h, WallTi
 
 }  // namespace
 
-TEST_CASE("a certificate of our own making is believed by whoever has it as authority, for its names alone") {
+TEST_CASE("our own certificate is trusted by a client that has it as authority, only for its names") {
   const Certificate own = made("localhost");
   const auto answer = ask(own, own);
   REQUIRE(answer);
@@ -52,7 +52,7 @@ TEST_CASE("a certificate of our own making is believed by whoever has it as auth
   CHECK(ask(foreign, foreign).error().code == Errc::denied);
 }
 
-TEST_CASE("a certificate is believed by its fingerprint, whatever its name") {
+TEST_CASE("a certificate is trusted by its fingerprint, whatever its name") {
   const Certificate one = made("elsewhere.example");
   const auto answer = ask(one, one, true);
   REQUIRE(answer);
@@ -71,12 +71,12 @@ TEST_CASE("a file without a certificate has no fingerprint, and is named") {
   CHECK(none.error().subject == dir.file("empty.pem"));
 }
 
-TEST_CASE("names that are none make no certificate") { CHECK_FALSE(self_signed({""}, SystemClock().wall(), 1h)); }
+TEST_CASE("invalid names make no certificate") { CHECK_FALSE(self_signed({""}, SystemClock().wall(), 1h)); }
 
-TEST_CASE("the end of a file's first certificate is reported, and whether that is soon") {
+TEST_CASE("the expiry of a file's first certificate is reported, and whether it is soon") {
   const wattle::test::TempDir dir;
   const WallTime now = SystemClock().wall();
-  // An end is told in whole seconds.
+  // An expiry has whole seconds.
   const auto near = [&](const Result<WallTime>& end, std::chrono::hours after) {
     REQUIRE(end);
     return *end - now <= after && *end - now > after - 1s;

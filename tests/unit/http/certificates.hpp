@@ -1,4 +1,4 @@
-// certificates: an authority, and certificates that it signs, made on the spot; and a TLS client that shows one.
+// certificates: an authority and certificates that it signs, made in the test, and a TLS client that shows one.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -33,7 +33,7 @@ struct Signed {
   Certificate certificate;
 };
 
-// Valid from an hour ago for `valid_s`; signed by `by`, or by itself.
+// Valid from an hour ago for `valid_s`; signed by `by`, or self-signed.
 inline Signed make_certificate(const std::string& name, const Signed* by, long valid_s = 3600) {
   Signed made{Key(EVP_EC_gen("P-256")), Certificate(X509_new())};
   X509* one = made.certificate.get();
@@ -72,10 +72,10 @@ inline void write_key(const Signed& one, const std::string& path, unsigned mode 
 
 struct TlsAnswer {
   std::string text;    // empty: refused
-  std::string server;  // CN of the certificate that the server showed
+  std::string server;  // CN of the server's certificate
 };
 
-// Trusts `authority`; shows `own` if there is one. Asks once and reads to the end.
+// Trusts `authority`; shows `own` if given. Sends one request and reads to the end.
 inline TlsAnswer ask_over_tls(std::uint16_t port, const std::string& request, const Signed& authority,
                               const Signed* own = nullptr) {
   const RawSocket socket(port);
@@ -90,7 +90,7 @@ inline TlsAnswer ask_over_tls(std::uint16_t port, const std::string& request, co
   SSL_set_fd(ssl.get(), socket.fd());
   TlsAnswer answer;
   ERR_clear_error();
-  // With TLS 1.3 a client learns only from its first reading that its certificate was refused.
+  // With TLS 1.3 a client learns only when it reads that its certificate was refused.
   if (SSL_connect(ssl.get()) != 1) {
     socket.read_to_end();
     return answer;
@@ -104,7 +104,7 @@ inline TlsAnswer ask_over_tls(std::uint16_t port, const std::string& request, co
   int count = 0;
   while ((count = SSL_read(ssl.get(), buffer, sizeof buffer)) > 0)
     answer.text.append(buffer, static_cast<std::size_t>(count));
-  if (answer.text.empty()) socket.read_to_end();  // the server closes when it has counted the refusal
+  if (answer.text.empty()) socket.read_to_end();  // the server counts the refusal before it closes
   return answer;
 }
 

@@ -27,7 +27,7 @@ TEST_CASE("a client sends its headers with every request, and returns those of t
   CHECK(client.request("GET", "/headers", "", wattle::tests::soon())->body == "second Basic abc");
 }
 
-TEST_CASE("a header with a line end fails the request, before it is sent, and is not repeated") {
+TEST_CASE("a header with a line end fails the request before it is sent, and is not repeated in the error") {
   Client client("127.0.0.1", 1);
   client.header("X-Word", "a\r\nHost: elsewhere");
   const auto answer = client.request("GET", "/", "", wattle::tests::soon());

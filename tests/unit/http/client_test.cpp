@@ -67,7 +67,7 @@ TEST_CASE("a client keeps its connection over many requests") {
   CHECK(client.request("GET", "/hello", "", wattle::tests::soon())->body == "hello");
 }
 
-TEST_CASE("a client reconnects when its kept connection was closed") {
+TEST_CASE("a client reconnects if its kept connection was closed") {
   const Log log = Log::silent();
   auto server = hello_server(log);
   REQUIRE(server);
@@ -91,7 +91,7 @@ TEST_CASE("a peer that never answers is a timeout") {
   CHECK(answer.error().code == Errc::timeout);
 }
 
-TEST_CASE("an answer that is not HTTP, too large, or cut short is refused") {
+TEST_CASE("an answer that is not HTTP, too large, or truncated is refused") {
   const Listener listener;
   const auto ask = [&](const std::string& bytes) {
     std::thread peer([&] { listener.answer_once(bytes); });

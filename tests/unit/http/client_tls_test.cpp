@@ -48,7 +48,7 @@ struct TlsClientFixture {
 
 }  // namespace
 
-TEST_CASE_FIXTURE(TlsClientFixture, "a client asks over TLS, again and again on one connection") {
+TEST_CASE_FIXTURE(TlsClientFixture, "a client sends many requests over TLS on one connection") {
   start("localhost");
   Client client(origin("ca.pem"));
   for (int i = 0; i < 3; ++i) {
@@ -73,7 +73,7 @@ TEST_CASE_FIXTURE(TlsClientFixture,
   CHECK(answer.error().fix.find(ca) != std::string::npos);
 }
 
-TEST_CASE_FIXTURE(TlsClientFixture, "an authority that is not there is named") {
+TEST_CASE_FIXTURE(TlsClientFixture, "a missing authority is named") {
   start("localhost");
   const auto answer = ask("none.pem");
   REQUIRE(!answer);
@@ -83,7 +83,7 @@ TEST_CASE_FIXTURE(TlsClientFixture, "an authority that is not there is named") {
 
 TEST_CASE_FIXTURE(
     TlsClientFixture,
-    "an authority that others may write, and a key that others may read, are refused before anything is sent") {
+    "an authority file that others may write, or a key that others may read, is refused before anything is sent") {
   start("localhost");
   for (const mode_t mode : {0664U, 0646U}) {
     REQUIRE(::chmod(dir.file("ca.pem").c_str(), mode) == 0);
@@ -108,7 +108,7 @@ TEST_CASE_FIXTURE(
   CHECK(client.request("POST", "/echo", "", wattle::tests::soon()));
 }
 
-TEST_CASE_FIXTURE(TlsClientFixture, "a server that does not speak TLS gets nothing but a handshake") {
+TEST_CASE_FIXTURE(TlsClientFixture, "a server without TLS gets only a handshake") {
   ServerOptions options;
   wattle::http::Routes routes;
   start("localhost");

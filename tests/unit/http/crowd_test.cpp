@@ -34,16 +34,16 @@ std::vector<Seat> joined(std::vector<Seat> a, const std::vector<Seat>& b) {
 
 }  // namespace
 
-TEST_CASE("where there is room every connection is let in and none is closed") {
+TEST_CASE("while there is room every connection is admitted and none is closed") {
   const auto verdict = judge(seats(3, kHostile, Turn::peer), kHostile, kBounds);
   CHECK(verdict.admitted);
   CHECK_FALSE(verdict.gives_way);
 }
 
-TEST_CASE("one source crowds out itself alone, its oldest first") {
+TEST_CASE("a source displaces only its own connections, the oldest first") {
   auto all = joined(seats(1, kProbe, Turn::peer), seats(4, kHostile, Turn::peer));
   all[0].since = 1;
-  CHECK(judge(all, kHostile, kBounds).gives_way == 4);  // the oldest of its own, though the other is older
+  CHECK(judge(all, kHostile, kBounds).gives_way == 4);  // the oldest of its own, although the other is older
   all[4].since = 200;
   CHECK(judge(all, kHostile, kBounds).gives_way == 3);
   for (Seat& seat : all) seat.turn = Turn::work;
@@ -51,7 +51,7 @@ TEST_CASE("one source crowds out itself alone, its oldest first") {
   CHECK(judge(all, kProbe, kBounds).admitted);
 }
 
-TEST_CASE("when all is full the connection that has waited longest goes first, loopback's for loopback alone") {
+TEST_CASE("when all is full the longest-waiting connection is displaced, loopback's only by loopback") {
   const auto all =
       joined(joined(seats(2, kHere, Turn::peer), seats(3, kHostile, Turn::peer)), seats(3, kOther, Turn::work));
   CHECK(judge(all, kProbe, kBounds).gives_way == 4);
@@ -61,7 +61,7 @@ TEST_CASE("when all is full the connection that has waited longest goes first, l
   CHECK(judge(ours, kHere, kBounds).gives_way == 3);
 }
 
-TEST_CASE("a request at work stays, and some connections are kept for loopback") {
+TEST_CASE("a request in progress stays, and some connections are reserved for loopback") {
   auto all = joined(joined(seats(3, kHostile, Turn::work), seats(3, kOther, Turn::work)), seats(2, kProbe, Turn::work));
   CHECK_FALSE(judge(all, kProbe, kBounds).admitted);
   for (std::size_t i = 0; i < kKeptForLoopback; ++i) {
@@ -71,13 +71,13 @@ TEST_CASE("a request at work stays, and some connections are kept for loopback")
     all.push_back({&kHere, Turn::work, 0});
   }
   CHECK_FALSE(judge(all, kHere, kBounds).admitted);
-  all[0].turn = Turn::gone;  // has given way and is not closed yet: counts no more
+  all[0].turn = Turn::gone;  // displaced but not closed yet: no longer counts
   CHECK(judge(all, kHere, kBounds).admitted);
   all[1].turn = Turn::peer;  // an answer that is not read
   CHECK(judge(all, kProbe, kBounds).gives_way == 1);
 }
 
-TEST_CASE("connections that end while others ask whether they may end do not stop the server") {
+TEST_CASE("connections that end during a decision on their displacement do not stop the server") {
   const wattle::Log log = wattle::Log::silent();
   ServerOptions options{.max_connections = 8};
   options.threads = 4;
@@ -99,14 +99,14 @@ TEST_CASE("connections that end while others ask whether they may end do not sto
   CHECK(client.read_to_end().ends_with("hello"));
 }
 
-// UBSan asks a pipe whether memory may be read, and takes "no descriptors" for "no".
+// UBSan uses a pipe to check whether memory is readable, and takes a lack of descriptors for unreadable memory.
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define WATTLE_NEEDS_DESCRIPTORS
 #endif
 #endif
 #ifndef WATTLE_NEEDS_DESCRIPTORS
-TEST_CASE("a program without descriptors says so once, and answers those who waited when it has some again") {
+TEST_CASE("a program without descriptors logs that once, and answers the waiting clients when it has some again") {
   std::string answer;
   const auto lines = wattle::test::lines_of([&answer] {
     const wattle::Log log("wattle-test", wattle::LogLevel::info, wattle::LogFormat::json);
@@ -114,7 +114,7 @@ TEST_CASE("a program without descriptors says so once, and answers those who wai
     REQUIRE(server);
     const RawSocket early(server->port());
     early.send("GET /hello HTTP/1.1\r\nHost: a\r\n\r\n");
-    early.read_until("\r\n\r\n");  // whatever is opened once is open
+    early.read_until("\r\n\r\n");  // everything that is opened once is open
     RawSocket client;
     rlimit before{};
     REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
@@ -123,7 +123,7 @@ TEST_CASE("a program without descriptors says so once, and answers those who wai
     std::vector<wattle::Fd> taken;
     for (int fd = ::dup(client.fd()); fd >= 0; fd = ::dup(client.fd())) taken.emplace_back(fd);
     CHECK(client.connect(server->port()));
-    wattle::tests::let_a_moment_pass();  // it tries again each 100 ms
+    wattle::tests::let_a_moment_pass();  // it tries again every 100 ms
     taken.clear();
     ::setrlimit(RLIMIT_NOFILE, &before);
     client.send("GET /hello HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");

@@ -8,7 +8,7 @@ using namespace std::chrono_literals;
 using wattle::ManualClock;
 using wattle::http::GuessDelay;
 
-TEST_CASE("a peer's first wrong tokens cost nothing, the next more each time, up to a bound") {
+TEST_CASE("a peer's first wrong tokens have no delay, and later ones a growing delay up to a limit") {
   GuessDelay delay;
   const ManualClock clock;
   for (int i = 0; i < GuessDelay::kFree; ++i) CHECK(delay.wrong("192.0.2.1", clock.mono()) == 0ms);
@@ -18,7 +18,7 @@ TEST_CASE("a peer's first wrong tokens cost nothing, the next more each time, up
   CHECK(delay.wrong("192.0.2.1", clock.mono()) == GuessDelay::kMost);
 }
 
-TEST_CASE("mistakes are forgotten one by one") {
+TEST_CASE("wrong tokens are forgotten one by one") {
   GuessDelay delay;
   ManualClock clock;
   for (int i = 0; i < 1000; ++i) delay.wrong("192.0.2.1", clock.mono());

@@ -16,7 +16,7 @@ TEST_CASE("addresses, names without a dot, a cluster's services, the machine and
     CHECK_MESSAGE(hosts.admit(own), own);
 }
 
-TEST_CASE("any other name, and text that is no name, is not a server's own") {
+TEST_CASE("any other name, and an invalid one, is not a server's own") {
   const Hosts hosts({"wattle.example.org", ".lab.example.org"}, "node7.example.net");
   for (const char* other : {"",
                             ":8050",
@@ -47,7 +47,7 @@ TEST_CASE("any other name, and text that is no name, is not a server's own") {
     CHECK_FALSE_MESSAGE(hosts.admit(other), other);
 }
 
-TEST_CASE("loopback addresses are this machine's, and a name that begins as one is not") {
+TEST_CASE("loopback addresses are this machine's, and a name that only starts like one is not") {
   for (const char* own : {"127.0.0.1", "127.9.8.7", "::1"}) CHECK_MESSAGE(wattle::http::is_loopback(own), own);
   for (const char* other : {"127.example.org", "127.0.0.1.example.org", "127.0.0", "10.0.0.1", "::2", "localhost", ""})
     CHECK_FALSE_MESSAGE(wattle::http::is_loopback(other), other);

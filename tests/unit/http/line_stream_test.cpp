@@ -1,4 +1,4 @@
-// line_stream: whole lines however the bytes come, an end for everything, and TLS that believes only whom it should.
+// line_stream: whole lines for any packets, every way to end, and TLS that trusts only the right server.
 #include "common/http/line_stream.hpp"
 
 #include <doctest/doctest.h>
@@ -22,7 +22,7 @@ using wattle::Result;
 
 namespace {
 
-// Takes one connection, answers with the pieces one by one, and then closes or stays.
+// Accepts one connection, answers with the pieces one by one, and then closes or stays.
 class Peer {
  public:
   Peer(std::vector<std::string> pieces, bool closes) : listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -39,7 +39,7 @@ class Peer {
       char request[4096];
       (void)::recv(peer.get(), request, sizeof request, 0);
       for (const std::string& piece : sent) (void)::send(peer.get(), piece.data(), piece.size(), MSG_NOSIGNAL);
-      if (!closes) (void)::recv(peer.get(), request, sizeof request, 0);  // until the client goes
+      if (!closes) (void)::recv(peer.get(), request, sizeof request, 0);  // until the client leaves
     });
   }
   Peer(const Peer&) = delete;
@@ -78,7 +78,7 @@ std::string chunk(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("lines come whole and in order, however the peer cuts its chunks and packets") {
+TEST_CASE("lines arrive whole and in order, however the peer splits chunks and packets") {
   CHECK(rc::check([] {
     const auto lines = *rc::gen::container<std::vector<std::string>>(
         rc::gen::nonEmpty(rc::gen::container<std::string>(rc::gen::inRange('a', 'e'))));
@@ -103,8 +103,8 @@ TEST_CASE("lines come whole and in order, however the peer cuts its chunks and p
   }));
 }
 
-TEST_CASE("a body of chunks that is empty and comes byte by byte is an empty body, to a client and to a server") {
-  // Packets may be joined on the way: often enough, some are not.
+TEST_CASE("an empty chunked body that arrives byte by byte is an empty body, for a client and for a server") {
+  // Packets may be joined on the way; with many attempts some are not.
   for (int i = 0; i < 50; ++i) {
     const Peer peer({kHead + "Transfer-Encoding: chunked\r\n\r\n", "0\r\n", "\r", "\n"}, true);
     const Taken taken = take(peer.origin());
@@ -127,7 +127,7 @@ TEST_CASE("a body of chunks that is empty and comes byte by byte is an empty bod
   }
 }
 
-TEST_CASE("who takes the lines may end it, and half a line is none") {
+TEST_CASE("the receiver of lines may end the stream, and half a line is not delivered") {
   const std::string bytes = kHead + "Transfer-Encoding: chunked\r\n\r\n" + chunk("one\ntwo\nthr");
   {
     const Peer peer({bytes}, false);
@@ -143,7 +143,7 @@ TEST_CASE("who takes the lines may end it, and half a line is none") {
   CHECK(cut.lines == std::vector<std::string>{"one", "two"});
 }
 
-TEST_CASE("a peer that falls silent, a line without end and a refusal end it, each in its way") {
+TEST_CASE("a silent peer, an endless line and a refusal end the stream, each with its own error") {
   {
     const Peer peer({kHead + "Transfer-Encoding: chunked\r\n\r\n" + chunk("one\n")}, false);
     LineStreamOptions options;
@@ -169,7 +169,7 @@ TEST_CASE("a peer that falls silent, a line without end and a refusal end it, ea
   CHECK(taken.lines.empty());
 }
 
-TEST_CASE("another thread can end it, before and while it waits") {
+TEST_CASE("another thread can end the stream, before and during a wait") {
   const Peer peer({kHead + "Transfer-Encoding: chunked\r\n\r\n" + chunk("one\n")}, false);
   LineStream stream(peer.origin(), {});
   std::promise<void> received;
@@ -227,7 +227,7 @@ TEST_CASE("over TLS lines come only from a server that the client trusts by auth
   const Taken no_file = ask("localhost", "none.pem", true);
   REQUIRE_FALSE(no_file.answer);
   CHECK(no_file.answer.error().subject == dir.file("none.pem"));
-  // The keeping client goes the same way.
+  // The persistent client behaves the same way.
   Client keeping(
       Origin{"localhost", server->port(), Trust{dir.file("ca.pem"), dir.file("client.pem"), dir.file("client.key")}});
   for (int i = 0; i < 3; ++i) {

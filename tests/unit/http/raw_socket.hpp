@@ -1,4 +1,4 @@
-// raw_socket: a plain TCP client that sends any bytes, to test what a well-behaved client never does.
+// raw_socket: a plain TCP client that sends arbitrary bytes, to test what a well-behaved client never does.
 // Threads  single owner
 #pragma once
 
@@ -19,7 +19,7 @@ namespace wattle::http::test {
 class RawSocket {
  public:
   RawSocket() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    // Beyond it a test has failed, whatever it waited for.
+    // After this time a test fails, whatever it waits for.
     const timeval patience{std::chrono::duration_cast<std::chrono::seconds>(tests::soon()).count(), 0};
     ::setsockopt(fd_.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
   }
@@ -41,14 +41,14 @@ class RawSocket {
       bytes.remove_prefix(static_cast<std::size_t>(sent));
     }
   }
-  // Everything until the peer closes.
+  // Reads until the peer closes.
   std::string read_to_end() const {
     std::string all;
     while (read_some(all)) {
     }
     return all;
   }
-  // Until `count` times `text` has come.
+  // Reads until `text` has arrived `count` times.
   std::string read_until(std::string_view text, int count = 1) const {
     std::string all;
     for (;;) {

@@ -41,7 +41,7 @@ TEST_CASE("a body over the limit is 413, whether announced or chunked") {
   CHECK(f.lives());
 }
 
-TEST_CASE("a route that declares no body takes a few hundred bytes, and a header alone decides what it can") {
+TEST_CASE("a route without a body accepts a few hundred bytes, and a request is refused by its header if possible") {
   const wattle::test::TempDir dir;
   REQUIRE(wattle::write_file_atomically(dir.file("token"), "correct-horse-battery", 0400));
   ServerOptions options;
@@ -51,13 +51,13 @@ TEST_CASE("a route that declares no body takes a few hundred bytes, and a header
   CHECK(client.request("POST", "/small", std::string(513, 'x'), wattle::tests::soon())->status == 413);
   options.token_file = dir.file("token");
   const Fixture guarded(options);
-  // None of these sends its body: the answer comes without it.
+  // No request sends its body: the answer arrives without it.
   for (const auto& [server, path, length, line] :
        {std::tuple{&f, "/echo", 8'000'000, "413 Payload Too Large"},
         std::tuple{&f, "/nothing", 600, "413 Payload Too Large"}, std::tuple{&f, "/nothing", 500, "404 Not Found"},
         std::tuple{&f, "/hello", 500, "405 Method Not Allowed"}, std::tuple{&f, "/checked", 300'000, "403 Forbidden"},
         std::tuple{&guarded, "/echo", 300'000, "401 Unauthorized"}}) {
-    const std::string target = path;  // clang captures no structured binding
+    const std::string target = path;  // clang cannot capture structured bindings
     CAPTURE(target);
     const RawSocket socket(server->server->port());
     socket.send("POST " + target + " HTTP/1.1\r\nHost: localhost\r\nContent-Length: " + std::to_string(length) +
@@ -66,7 +66,7 @@ TEST_CASE("a route that declares no body takes a few hundred bytes, and a header
   }
 }
 
-TEST_CASE("bodies that are announced and do not arrive hold no room") {
+TEST_CASE("announced bodies that do not arrive reserve no room") {
   ServerOptions options;
   options.max_bodies_bytes = 500'000;
   options.request_timeout = 300s;
@@ -81,7 +81,7 @@ TEST_CASE("bodies that are announced and do not arrive hold no room") {
           300'000);
 }
 
-TEST_CASE("a body that finds only bodies at work is refused, a small one is not, and the room comes back") {
+TEST_CASE("a body is refused if only bodies in progress fill the room; a small one is not; the room is freed later") {
   std::promise<void> release;
   const auto released = release.get_future().share();
   std::atomic<bool> inside = false;
@@ -112,7 +112,7 @@ TEST_CASE("a body that finds only bodies at work is refused, a small one is not,
   CHECK(client().request("POST", "/echo", std::string(400'000, 'y'), wattle::tests::soon())->status == 200);
 }
 
-TEST_CASE("a request under a name that is not the server's is refused, whatever it asks for") {
+TEST_CASE("a request under a name that is not the server's is refused, whatever its path") {
   ServerOptions options;
   options.hosts = {"wattle.example.org"};
   options.refusals = std::make_shared<wattle::http::RefusalCounts>();
@@ -145,7 +145,7 @@ TEST_CASE("our own client names an IPv6 address as servers expect it") {
   CHECK(answer->body == "[::1]:" + std::to_string(server->port()));
 }
 
-TEST_CASE("a wrong token is answered later each time, the right one at once, and none is locked out") {
+TEST_CASE("a wrong token is answered later each time, the right one at once, and no client is locked out") {
   const wattle::test::TempDir dir;
   REQUIRE(wattle::write_file_atomically(dir.file("token"), "correct-horse-battery", 0400));
   ServerOptions options;
@@ -179,7 +179,7 @@ TEST_CASE("a client that starts a request and stalls gets 408 and is closed") {
   CHECK(f.lives());
 }
 
-TEST_CASE("limits of time hold for later requests of a connection, too") {
+TEST_CASE("time limits apply to later requests of a connection too") {
   const std::string whole = "GET /hello HTTP/1.1\r\nHost: a\r\n\r\n";
   const Fixture stalls({.request_timeout = 2s});
   const RawSocket stalled(stalls.server->port());
@@ -193,7 +193,7 @@ TEST_CASE("limits of time hold for later requests of a connection, too") {
   CHECK(idle.read_to_end().ends_with("hello you"));
 }
 
-TEST_CASE("an answer beyond the socket's buffers arrives whole") {
+TEST_CASE("an answer larger than the socket's buffers arrives whole") {
   const std::string body(24 << 20, 'x');
   const Fixture f({}, body.size());
   const RawSocket socket(f.server->port());
@@ -205,13 +205,13 @@ TEST_CASE("an answer beyond the socket's buffers arrives whole") {
   CHECK(answer.ends_with("\r\n\r\n" + body));
 }
 
-TEST_CASE("a connection idle beyond the limit is closed without a word") {
+TEST_CASE("an idle connection is closed after the limit without an answer") {
   const Fixture f({.idle_timeout = 50ms});
   const RawSocket socket(f.server->port());
   CHECK(socket.read_to_end().empty());
 }
 
-TEST_CASE("connections over the limit are refused with 503 while all are at work, and room comes back") {
+TEST_CASE("connections over the limit get 503 while all are in use, and are accepted again later") {
   std::promise<void> release;
   const auto released = release.get_future().share();
   std::atomic<int> inside = 0;
@@ -229,7 +229,7 @@ TEST_CASE("connections over the limit are refused with 503 while all are at work
   const auto server = Server::start(options, std::move(routes), log);
   REQUIRE(server);
   std::vector<RawSocket> busy;
-  for (int i = 0; i < kAll; ++i) {  // two, and those that are kept for loopback
+  for (int i = 0; i < kAll; ++i) {  // two, and those reserved for loopback
     busy.emplace_back(server->port());
     busy.back().send("GET /slow HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
     while (inside.load() <= i) std::this_thread::yield();
@@ -241,7 +241,7 @@ TEST_CASE("connections over the limit are refused with 503 while all are at work
   CHECK(Client("127.0.0.1", server->port()).request("GET", "/hello", "", wattle::tests::soon())->status == 200);
 }
 
-TEST_CASE("connections that dribble a header own no port: who asks is answered, however many they are") {
+TEST_CASE("slow headers do not block the port: other requests are answered, however many there are") {
   ServerOptions options{.max_connections = 16, .request_timeout = 300s};
   options.refusals = std::make_shared<wattle::http::RefusalCounts>();
   const Fixture f(options);
@@ -251,30 +251,30 @@ TEST_CASE("connections that dribble a header own no port: who asks is answered, 
     dribbling.back().send("GET /hello HTTP/1.1\r\nX-Slow: ");
     if (i % 10 == 9) CHECK(f.lives());
   }
-  CHECK(dribbling.front().read_to_end().empty());  // the oldest went first
+  CHECK(dribbling.front().read_to_end().empty());  // the oldest was displaced first
   dribbling.back().send("x\r\nHost: a\r\n\r\n");
   CHECK(dribbling.back().read_until("hello you").ends_with("hello you"));
   CHECK(options.refusals->get(wattle::http::Refused::too_many) >= 84);
 }
 
-TEST_CASE("connections that dribble a body, or do not read their answer, displace none that asks") {
+TEST_CASE("slow bodies and unread answers do not displace a connection with a request") {
   ServerOptions options{.max_connections = 16, .request_timeout = 300s};
   const Fixture f(options);
   std::vector<RawSocket> holding;
   for (int i = 0; i < 100; ++i) {
     holding.emplace_back(f.server->port());
     holding.back().send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\nx");
-    // Two that connect before either of them speaks: neither displaces the other.
+    // Two that connect before either sends: neither displaces the other.
     const RawSocket first(f.server->port()), second(f.server->port());
     for (const RawSocket* each : {&first, &second}) {
       each->send("GET /hello HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
       CHECK(each->read_to_end().ends_with("hello you"));
     }
   }
-  CHECK(holding.front().read_to_end().empty());  // the oldest went first
+  CHECK(holding.front().read_to_end().empty());  // the oldest was displaced first
 }
 
-TEST_CASE("connections that wait between requests give way to one that asks") {
+TEST_CASE("connections that wait between requests are displaced by one with a request") {
   const Fixture f({.max_connections = 4});
   std::vector<RawSocket> idle;
   for (int i = 0; i < 12; ++i) {

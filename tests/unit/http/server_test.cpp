@@ -47,7 +47,7 @@ TEST_CASE("a route gets the decoded path and query") {
   CHECK(client.request("POST", "/echo", "body", wattle::tests::soon())->body == "body");
 }
 
-TEST_CASE("garbage bytes are answered 400 and the server goes on") {
+TEST_CASE("garbage bytes are answered 400 and the server continues") {
   const Fixture f;
   for (const std::string& garbage :
        {std::string("\x00\xff\x16\x03garbage\r\n\r\n", 15), std::string("GET\r\n\r\n"),
@@ -60,7 +60,7 @@ TEST_CASE("garbage bytes are answered 400 and the server goes on") {
   }
 }
 
-TEST_CASE("a client that leaves in the middle harms no other") {
+TEST_CASE("a client that disconnects during a request does not harm others") {
   const Fixture f;
   for (const char* part :
        {"", "G", "POST /echo HTTP/1.1\r\n", "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nabc"}) {
@@ -69,9 +69,7 @@ TEST_CASE("a client that leaves in the middle harms no other") {
   }
 }
 
-TEST_CASE(
-    "large bodies share a bounded room: the one that has been arriving longest is answered 503, those that come whole "
-    "200") {
+TEST_CASE("large bodies share a bounded room: the one that takes longest gets 503, those that arrive whole 200") {
   ServerOptions options;
   options.max_bodies_bytes = 500'000;
   options.request_timeout = 300s;
@@ -84,7 +82,7 @@ TEST_CASE(
     CHECK(first_line(slow.back().read_until("\r\n\r\n")) == "HTTP/1.1 100 Continue");
     slow.back().send(std::string(250'000, 'x'));
   }
-  // The 250,000 bytes of a slow one and 400,000 others have no room together, in whatever order they are read.
+  // 250,000 bytes of a slow body and 400,000 others do not fit together, in any order.
   int whole = 0;
   REQUIRE(wattle::tests::wait_until([&] {
     ++whole;
@@ -100,7 +98,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a path or a method that is not there is counted, and what is logged of it stays on its line") {
+TEST_CASE("an unknown path or method is counted, and its text stays on one line of the log") {
   ServerOptions options;
   options.refusals = std::make_shared<wattle::http::RefusalCounts>();
   const Fixture f(options);
@@ -109,7 +107,7 @@ TEST_CASE("a path or a method that is not there is counted, and what is logged o
   CHECK(options.refusals->get(wattle::http::Refused::path) == 2);
 }
 
-TEST_CASE("turns are reported by the workers themselves: not while none of them is free") {
+TEST_CASE("turns are reported by the workers themselves, so not while all of them are busy") {
   std::atomic<int> turns = 0;
   std::atomic<bool> busy = false, go_on = false;
   ServerOptions options;
@@ -138,7 +136,7 @@ TEST_CASE("turns are reported by the workers themselves: not while none of them 
   waiting.join();
 }
 
-TEST_CASE("an unknown path is 404 and a wrong method 405 with the right ones") {
+TEST_CASE("an unknown path is 404, and a wrong method 405 with the right ones") {
   const Fixture f;
   auto client = f.client();
   CHECK(client.request("GET", "/nothing", "", wattle::tests::soon())->status == 404);
@@ -150,7 +148,7 @@ TEST_CASE("an unknown path is 404 and a wrong method 405 with the right ones") {
   CHECK(socket.read_to_end().find("Allow: POST\r\n") != std::string::npos);
 }
 
-TEST_CASE("a handler that throws is a 500 that reveals no internals") {
+TEST_CASE("a handler that throws gives a 500 without internals") {
   const Fixture f;
   auto client = f.client();
   const auto answer = client.request("GET", "/throws", "", wattle::tests::soon());
@@ -169,7 +167,7 @@ TEST_CASE("HEAD of a GET route gives its length without its body") {
   CHECK(answer.ends_with("\r\n\r\n"));
 }
 
-TEST_CASE("requests sent at once are answered in order on one connection") {
+TEST_CASE("pipelined requests are answered in order on one connection") {
   const Fixture f;
   const RawSocket socket(f.server->port());
   std::string all;
@@ -183,7 +181,7 @@ TEST_CASE("requests sent at once are answered in order on one connection") {
   }
 }
 
-TEST_CASE("several threads are answered at the same time") {
+TEST_CASE("several threads are served at the same time") {
   const Fixture f;
   std::atomic<int> good = 0;
   std::vector<std::thread> threads;
@@ -200,7 +198,7 @@ TEST_CASE("several threads are answered at the same time") {
   CHECK(good == 400);
 }
 
-TEST_CASE("no second request hides in the first: what readers may take for another end is refused and closed") {
+TEST_CASE("request smuggling is impossible: a message with an ambiguous end is refused and the connection closed") {
   const Fixture f;
   const std::string hidden = "GET /hello?name=hidden HTTP/1.1\r\nHost: a\r\n\r\n";
   const std::string start = "POST /echo HTTP/1.1\r\n", host = "Host: a\r\n", chunk = "5\r\nhello\r\n0\r\n\r\n";
@@ -229,7 +227,7 @@ TEST_CASE("no second request hides in the first: what readers may take for anoth
     CHECK(first_line(answers).ends_with(" 400 Bad Request"));
     CHECK(bytes_of_first(answers) == answers.size());  // the only one, and then the end
   }
-  // What is sound goes on: one of 1.0 needs no Host, chunks in any case of letters, a header in parts.
+  // Valid forms still work: HTTP/1.0 without Host, chunked in any letter case, a header in parts.
   const RawSocket old(f.server->port());
   old.send("GET /hello HTTP/1.0\r\n\r\n");
   CHECK(old.read_to_end().ends_with("hello you"));
@@ -239,7 +237,7 @@ TEST_CASE("no second request hides in the first: what readers may take for anoth
   CHECK(chunked.read_until("hello").ends_with("hello"));
 }
 
-TEST_CASE("stopping lets the answer under way arrive and closes the rest") {
+TEST_CASE("stopping delivers the answer in progress and closes the rest") {
   std::promise<void> entered;
   std::promise<void> release;
   Routes routes;
@@ -266,7 +264,7 @@ TEST_CASE("stopping lets the answer under way arrive and closes the rest") {
   CHECK(got->body == "done");
 }
 
-TEST_CASE("an address in use and an address that is none are errors that name it") {
+TEST_CASE("an address in use and an invalid address are errors that name it") {
   const Fixture f;
   const Log log = Log::silent();
   const auto taken = Server::start({.port = f.server->port()}, {}, log);

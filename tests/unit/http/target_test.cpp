@@ -24,7 +24,7 @@ TEST_CASE("a broken escape, a NUL and a target without a slash are refused") {
   CHECK_FALSE(parse_target(std::string("/a\0b", 4)));
 }
 
-TEST_CASE("what percent_encode writes parse_target reads back") {
+TEST_CASE("parse_target reads what percent_encode writes") {
   std::string all;
   for (int c = 1; c < 256; ++c) all += static_cast<char>(c);
   const auto target = parse_target("/x?value=" + percent_encode(all));

@@ -21,7 +21,7 @@ namespace {
 
 const std::string kRequest = "GET /hello HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
 
-// For what begins in time and does not end: long for a first byte on a busy machine, short for a test.
+// For requests that start in time and do not end: long for a first byte on a busy machine, short for a test.
 constexpr auto kTrickle = 2s;
 
 struct TlsFixture {
@@ -33,7 +33,7 @@ struct TlsFixture {
   std::optional<Server> server;
 
   TlsFixture() {
-    ::signal(SIGPIPE, SIG_IGN);  // OpenSSL's own writes to a connection that was refused
+    ::signal(SIGPIPE, SIG_IGN);  // OpenSSL writes to refused connections
     options.refusals = std::make_shared<RefusalCounts>();
   }
   void use_tls() {
@@ -66,7 +66,7 @@ bool is_hello(const TlsAnswer& answer) {
 
 }  // namespace
 
-TEST_CASE("over TLS the same answers come, and what speaks no TLS is refused and counted") {
+TEST_CASE("over TLS the answers are the same, and a client without TLS is refused and counted") {
   TlsFixture f;
   f.use_tls();
   f.start();
@@ -79,7 +79,7 @@ TEST_CASE("over TLS the same answers come, and what speaks no TLS is refused and
   CHECK(is_hello(f.ask()));
 }
 
-TEST_CASE("a client without a certificate, with an expired one or one of another authority is refused and counted") {
+TEST_CASE("a client without a certificate, or with an expired or foreign one, is refused and counted") {
   TlsFixture f;
   f.use_tls();
   f.ask_for_certificates();
@@ -97,8 +97,7 @@ TEST_CASE("a client without a certificate, with an expired one or one of another
   CHECK(f.refused(Refused::tls) == refused);
 }
 
-TEST_CASE(
-    "a certificate that is missing, expired, no PEM or not its key's does not start, and the error names the file") {
+TEST_CASE("a missing, expired, malformed or mismatched certificate prevents a start, and the error names the file") {
   TlsFixture f;
   f.use_tls();
   const std::string pem = f.options.tls.certificate, key = f.options.tls.key;
@@ -130,7 +129,7 @@ TEST_CASE(
   fails(f.options.tls.client_ca, Errc::not_found, "");
 }
 
-TEST_CASE("a renewed certificate is shown to new connections without a restart, a broken one is not") {
+TEST_CASE("a renewed certificate is used for new connections without a restart; a broken one is not") {
   TlsFixture f;
   f.use_tls();
   f.start();
@@ -148,7 +147,7 @@ TEST_CASE("a renewed certificate is shown to new connections without a restart, 
   CHECK(answer.server == "second");
 }
 
-TEST_CASE("who connects and says nothing is let go, and a request that trickles in is cut off; both are counted") {
+TEST_CASE("a silent connection is closed, and a slow request is cut off; both are counted") {
   TlsFixture f;
   f.use_tls();
   f.options.request_timeout = 100ms;
@@ -167,7 +166,7 @@ TEST_CASE("who connects and says nothing is let go, and a request that trickles 
   CHECK(f.refused(Refused::too_slow) == 2);
 }
 
-TEST_CASE("with a token file every path but the open ones asks for the token, whatever is there") {
+TEST_CASE("with a token file every path except the open ones needs the token, whether or not it exists") {
   TlsFixture f;
   f.options.token_file = f.dir.file("token");
   REQUIRE(wattle::write_file_atomically(f.options.token_file, "correct-horse-battery\n", 0400));
@@ -191,7 +190,7 @@ TEST_CASE("with a token file every path but the open ones asks for the token, wh
   CHECK(f.begin().error().code == Errc::denied);
 }
 
-TEST_CASE("an endpoint that others reach without TLS or token is a mistake unless it is said to be meant") {
+TEST_CASE("a remote endpoint without TLS or token is an error unless it is explicitly permitted") {
   const auto read = [](const std::string& text, const std::string& address, Callers callers) {
     auto document = wattle::config::Document::parse(text, "c.yaml");
     REQUIRE(document);
@@ -216,7 +215,7 @@ TEST_CASE("an endpoint that others reach without TLS or token is a mistake unles
   CHECK(read("tls: {client_ca: /c}", "::1", certificate).find("tls.certificate") != std::string::npos);
 }
 
-TEST_CASE("over TLS a request that is cut off gets the reason, and one that is too large too") {
+TEST_CASE("over TLS a request that is cut off or too large gets the reason") {
   TlsFixture f;
   f.use_tls();
   f.options.request_timeout = kTrickle;

@@ -18,7 +18,7 @@ Result<Token> token_of(const std::string& content, unsigned mode = 0400) {
 }
 }  // namespace
 
-TEST_CASE("a token admits its own word behind Bearer and nothing else") {
+TEST_CASE("a token admits its own word after Bearer and nothing else") {
   const auto token = token_of("correct-horse-battery\n");
   REQUIRE(token.has_value());
   CHECK(token->admits("Bearer correct-horse-battery"));
@@ -29,7 +29,7 @@ TEST_CASE("a token admits its own word behind Bearer and nothing else") {
     CHECK_FALSE_MESSAGE(token->admits(wrong), wrong);
 }
 
-TEST_CASE("a token's file that others may read, or that holds no long word, is refused with its fix") {
+TEST_CASE("a token file that others may read, or that has no long word, is refused with its fix") {
   for (const unsigned mode : {0440U, 0404U, 0644U}) {
     const auto open = token_of("correct-horse-battery", mode);
     REQUIRE_FALSE(open);
@@ -42,7 +42,7 @@ TEST_CASE("a token's file that others may read, or that holds no long word, is r
   CHECK(Token::load("/nonexistent/token").error().code == Errc::not_found);
 }
 
-TEST_CASE("a pass admits until its end, by the token that made it, and shows nothing of it") {
+TEST_CASE("a pass is valid until its end, for the token that made it, and does not reveal it") {
   const auto token = token_of("correct-horse-battery"), other = token_of("another-horse-battery");
   REQUIRE(token.has_value());
   const WallTime end{std::chrono::seconds(2000)}, before{std::chrono::seconds(1999)};

@@ -6,7 +6,7 @@
 using wattle::Errc;
 using wattle::http::parse_url;
 
-TEST_CASE("a URL is split into where it leads and what is asked for there") {
+TEST_CASE("a URL is split into its server and its target") {
   const auto plain = parse_url("http://shop.example:8080/search?q=a:b#top", "");
   REQUIRE(plain);
   CHECK(plain->origin.host == "shop.example");
@@ -24,7 +24,7 @@ TEST_CASE("a URL is split into where it leads and what is asked for there") {
   CHECK(parse_url("http://[::1]:81", "")->origin.port == 81);
 }
 
-TEST_CASE("what is no URL is refused with the example") {
+TEST_CASE("an invalid URL is refused with an example") {
   for (const char* bad :
        {"", "shop.example", "ftp://shop.example", "http://", "http://:80", "http://a:0", "http://a:65536",
         "http://a:x/", "http://me@a/", "http://a b/", "http://a/\r\nX: y", "http://[::1", "http://a/\x7f"}) {

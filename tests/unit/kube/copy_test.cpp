@@ -1,4 +1,4 @@
-// copy: what it gives its owner adds up to what the server has, however late the owner looks.
+// copy: the changes that it gives its owner add up to the server's state, however late the owner reads.
 #include "common/kube/copy.hpp"
 
 #include <doctest/doctest.h>
@@ -33,7 +33,7 @@ struct Owner {
 
 }  // namespace
 
-TEST_CASE("an owner that looks whenever it likes knows what the server has") {
+TEST_CASE("an owner that reads at any times knows the server's state") {
   CHECK(rc::check([] {
     Owner owner;
     std::map<std::string, std::string> server;
@@ -51,7 +51,7 @@ TEST_CASE("an owner that looks whenever it likes knows what the server has") {
         owner.look();
         RC_ASSERT(owner.nodes == server);
       } else {
-        // A list after a time in which nothing was told; one that was broken off counts for nothing.
+        // A list after a time without events; an aborted list does not count.
         owner.copy.begin_list();
         if (step == 4) {
           owner.copy.begin_list();
@@ -68,7 +68,7 @@ TEST_CASE("an owner that looks whenever it likes knows what the server has") {
   }));
 }
 
-TEST_CASE("a list shows what was so before; a watch reports what has just happened; the same again is nothing") {
+TEST_CASE("a list gives earlier state; a watch gives new events; a repetition gives nothing") {
   Owner owner;
   owner.copy.begin_list();
   owner.copy.put(pod_json("u1", "n1"));
@@ -88,7 +88,7 @@ TEST_CASE("a list shows what was so before; a watch reports what has just happen
   REQUIRE(changes.size() == 1);
   CHECK(changes[0].followed);
   CHECK(changes[0].now->node_name == "n2");
-  owner.copy.put(json::object());  // without a name it is nobody
+  owner.copy.put(json::object());  // an object without a name is ignored
   owner.copy.erase(pod_json("u9", ""));
   CHECK(owner.copy.take().empty());
 }

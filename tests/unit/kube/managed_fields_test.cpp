@@ -9,7 +9,7 @@
 using namespace wattle;
 using kube::without_fields;
 
-TEST_CASE("the fields that managers have set are left out, and their names stay") {
+TEST_CASE("the fields of managers are removed, and their names stay") {
   CHECK(without_fields(R"({"metadata":{"managedFields":[)"
                        R"({"manager":"a","fieldsV1":{"f:spec":{"k:{\"uid\":\"}{\"}":{".":{}}}},"operation":"Update"},)"
                        R"({"manager":"b","fieldsV1":{}}],"name":"x"}})") ==
@@ -17,7 +17,7 @@ TEST_CASE("the fields that managers have set are left out, and their names stay"
         R"({"manager":"b","fieldsV1":null}],"name":"x"}})");
 }
 
-TEST_CASE("the same words inside a text, or at the end of another key, are kept") {
+TEST_CASE("the same text inside a string, or at the end of another key, is kept") {
   for (const std::string text : {R"({"a":"\"fieldsV1\":{","b":1})", R"({"x\"fieldsV1":{"b":1}})", R"({"fieldsV1":1})",
                                  R"({"fieldsV1":"{"})", R"({})", ""}) {
     CAPTURE(text);
@@ -25,7 +25,7 @@ TEST_CASE("the same words inside a text, or at the end of another key, are kept"
   }
 }
 
-TEST_CASE("an object that does not end leaves the text as it is, so that the parser refuses it") {
+TEST_CASE("a truncated object is left unchanged, so that the parser refuses it") {
   for (const std::string text :
        {R"({"fieldsV1":{)", R"({"fieldsV1":{"a":{})", R"({"fieldsV1":{"a\)", R"({"fieldsV1":{"})"}) {
     CAPTURE(text);

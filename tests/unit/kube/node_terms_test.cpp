@@ -1,4 +1,4 @@
-// node_terms: the nodes that a pod's spec allows, and what cannot be said as a selector.
+// node_terms: the nodes that a pod's spec allows, and requirements that a selector cannot express.
 #include "common/kube/node_terms.hpp"
 
 #include <doctest/doctest.h>
@@ -51,7 +51,7 @@ TEST_CASE("node terms: the selector and one term of the affinity must match") {
   CHECK_FALSE(allows(spec, {{"rack", ""}, {"zone", "a"}}));
 }
 
-TEST_CASE("node terms: each operator that labels can answer, and every node for those that they cannot") {
+TEST_CASE("node terms: each operator on labels is evaluated; requirements on other properties match every node") {
   const auto one = [](const json& it) { return json{{"affinity", required({{{"matchExpressions", {it}}}})}}; };
   CHECK(allows(one(expression("gpu", "Exists", nullptr)), {{"gpu", "x"}}));
   CHECK_FALSE(allows(one(expression("gpu", "Exists", nullptr)), {}));
@@ -68,7 +68,7 @@ TEST_CASE("node terms: each operator that labels can answer, and every node for 
   CHECK(read_node_terms({{"nodeSelector", {{"k", std::string(5000, 'v')}}}}).empty());
 }
 
-TEST_CASE("node terms: a term without requirements matches no node, and others beside it still count") {
+TEST_CASE("node terms: a term without requirements matches no node, and other terms still count") {
   const json none = json::object();
   CHECK_FALSE(allows({{"affinity", required(json::array({none}))}}, {{"zone", "a"}}));
   CHECK_FALSE(

@@ -1,4 +1,4 @@
-// pod and node: what is taken from an API server's objects, and that nothing in them can do harm.
+// objects: parsing pods and nodes of an API server, including hostile ones.
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
@@ -31,7 +31,7 @@ json some_node() {
       "nodeInfo": {"kernelVersion": "6.1.0", "kubeletVersion": "v1.35.4"}}})");
 }
 
-TEST_CASE("the time at which a kubelet accepted a pod is read, and another text is no time") {
+TEST_CASE("the time at which a kubelet accepted a pod is parsed, and invalid text gives no time") {
   CHECK(parse_time_s("2026-01-31T12:00:01Z") == 1769860801);
   for (const char* text : {"", "2026-01-31", "2026-01-31T12:00:01", "2026-01-31T12:00:01Z ", "2026-13-31T12:00:01Z"})
     CHECK(parse_time_s(text) == 0);
@@ -40,7 +40,7 @@ TEST_CASE("the time at which a kubelet accepted a pod is read, and another text 
   CHECK(read_pod(SortedJson::parse(R"({"status": {"startTime": 60}})")).started_s == 0);
 }
 
-TEST_CASE("a pod's owner is its Deployment where its labels show one, and labels have an order") {
+TEST_CASE("a pod's owner is its Deployment if its labels show one, and labels are sorted") {
   json object = some_pod();
   CHECK(read_pod(object).owner == "ReplicaSet/web-5d9");
   CHECK(read_pod(object).labels.empty());
@@ -75,7 +75,7 @@ TEST_CASE("a pod's level is read from its annotation; an invalid level is off, a
   }
 }
 
-TEST_CASE("whether a pod may be given less, what its containers are called, and its class") {
+TEST_CASE("the permission to shrink, the container names and the QoS class of a pod are read") {
   json object = some_pod();
   CHECK_FALSE(read_pod(object).shrink_allowed);
   CHECK(read_pod(object).containers.empty());
@@ -97,7 +97,7 @@ TEST_CASE("whether a pod may be given less, what its containers are called, and 
   }
 }
 
-TEST_CASE("which container has which id, those that ran before and init containers included") {
+TEST_CASE("container ids are read, including earlier ones and init containers") {
   const std::string digits(52, '0');
   const auto id = [&](const std::string& first) { return "containerd://" + first + digits; };
   wattle::SortedJson object;
@@ -125,7 +125,7 @@ TEST_CASE("which container has which id, those that ran before and init containe
   CHECK(container_name(many, "100000000000").empty());
 }
 
-TEST_CASE("a pod as the API server reports it") {
+TEST_CASE("a pod is parsed as the API server reports it") {
   const Pod pod = read_pod(some_pod());
   CHECK(pod.uid == "u-1");
   CHECK(pod.app == "ReplicaSet/web-5d9 nginx:1.25");
@@ -141,7 +141,7 @@ TEST_CASE("a pod as the API server reports it") {
   CHECK(pod.problems.empty());
 }
 
-TEST_CASE("a pod that succeeded, failed or is being deleted says so") {
+TEST_CASE("a pod that succeeded, failed or is being deleted is marked as such") {
   json object = some_pod();
   for (const char* phase : {"Succeeded", "Failed"}) {
     object["status"]["phase"] = phase;
@@ -151,7 +151,7 @@ TEST_CASE("a pod that succeeded, failed or is being deleted says so") {
   CHECK(read_pod(object).leaving);
 }
 
-TEST_CASE("a pod that could not run, or stay, where it is bound says how; one that was asked to end did not fail") {
+TEST_CASE("a pod that could not run or stay on its node has the reason; a deleted one did not fail") {
   const auto failure = [](const char* status, bool leaving = false) {
     json object = some_pod();
     object["status"] = json::parse(status);
@@ -182,7 +182,7 @@ TEST_CASE("a pod that could not run, or stay, where it is bound says how; one th
   CHECK(failure(R"({"phase": "Failed", "reason": "Evicted"})") == PodFailure::evicted);
   CHECK(failure(R"({"phase": "Running", "conditions": [{"type": "DisruptionTarget", "status": "True"}]})", true) ==
         PodFailure::evicted);
-  // Deleted, over its time, or done: what its containers say as they end is no crash.
+  // Deleted, past its deadline, or completed: the exit of its containers is not a crash.
   CHECK(failure(crashed, true) == PodFailure::none);
   CHECK(failure(R"({"phase": "Failed", "reason": "DeadlineExceeded",
       "containerStatuses": [{"state": {"terminated": {"exitCode": 143}}}]})") == PodFailure::none);
@@ -190,7 +190,7 @@ TEST_CASE("a pod that could not run, or stay, where it is bound says how; one th
       "initContainerStatuses": [{"state": {"terminated": {"exitCode": 143}}}]})") == PodFailure::none);
 }
 
-TEST_CASE("a request that no machine can hold counts as more than any has, never as nothing") {
+TEST_CASE("a request larger than any machine counts as more than any has, and never as zero") {
   json object = some_pod();
   for (const char* huge : {"1E", "1Ei", "8E", "1e30", "1e999", "9999999999999999999999"}) {
     object["spec"]["containers"][0]["resources"]["requests"] = {{"cpu", huge}, {"memory", huge}};
@@ -201,7 +201,7 @@ TEST_CASE("a request that no machine can hold counts as more than any has, never
   }
 }
 
-TEST_CASE("while requests change a pod holds the most of before and after, but what can never be") {
+TEST_CASE("while requests change a pod holds the larger of old and new, except for an infeasible change") {
   json object = some_pod();
   object["spec"]["containers"][0]["name"] = "web";
   object["status"]["containerStatuses"] = json::parse(
@@ -233,7 +233,7 @@ TEST_CASE("while requests change a pod holds the most of before and after, but w
   CHECK(read_pod(object).requests_set);
 }
 
-TEST_CASE("only a pod that waits for a node, and for whom there is none, is unschedulable") {
+TEST_CASE("only a pod that waits for a node without finding one is unschedulable") {
   json object = some_pod();
   object["spec"].erase("nodeName");
   object["status"] = json::parse(
@@ -246,7 +246,7 @@ TEST_CASE("only a pod that waits for a node, and for whom there is none, is unsc
   CHECK_FALSE(read_pod(object).unschedulable);
 }
 
-TEST_CASE("a node as the API server reports it") {
+TEST_CASE("a node is parsed as the API server reports it") {
   const Node node = read_node(some_node());
   CHECK(node.name == "n1");
   CHECK(node.labels == std::map<std::string, std::string>{{"kubernetes.io/arch", "amd64"}});
@@ -270,7 +270,7 @@ TEST_CASE("a node without capacity is reported with the reason, and Ready must b
   CHECK_FALSE(node.ready);
 }
 
-// Any member of the object replaced by something of another shape.
+// Replaces any member of the object by a value of another shape.
 json bent(json object) {
   const json odd =
       *rc::gen::element<json>(json(), json(true), json(-1), json(1e300), json("text"), json::array({1, "a"}),
@@ -285,7 +285,7 @@ json bent(json object) {
   return object;
 }
 
-TEST_CASE("whatever shape a member has, reading ends, and names and requests stay bounded") {
+TEST_CASE("for members of any shape, parsing ends, and names and requests stay bounded") {
   CHECK(rc::check([] {
     const Pod pod = read_pod(bent(some_pod()));
     RC_ASSERT(pod.uid.size() <= 256U);

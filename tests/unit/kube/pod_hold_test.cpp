@@ -25,7 +25,7 @@ TEST_CASE("a pod without a controller holds its node") {
   CHECK(read_pod_hold(pod) == PodHold::bare);
 }
 
-TEST_CASE("a volume that exists on the node only holds it, unless the owner exempts that volume") {
+TEST_CASE("a volume that exists only on the node holds it, unless the owner exempts that volume") {
   json pod = owned_pod();
   pod["spec"]["volumes"] = {{{"name", "scratch"}, {"emptyDir", json::object()}}};
   CHECK(read_pod_hold(pod) == PodHold::local_volume);
@@ -37,7 +37,7 @@ TEST_CASE("a volume that exists on the node only holds it, unless the owner exem
   CHECK(read_pod_hold(pod) == PodHold::local_volume);
 }
 
-TEST_CASE("annotations of autoscalers decide before owners and volumes") {
+TEST_CASE("annotations of autoscalers take precedence over owners and volumes") {
   json pod = owned_pod();
   pod["metadata"]["annotations"] = {{"karpenter.sh/do-not-disrupt", "true"}};
   CHECK(read_pod_hold(pod) == PodHold::undisruptable);

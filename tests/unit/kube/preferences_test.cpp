@@ -1,4 +1,4 @@
-// preferences: what a pod prefers, and which soft taints it tolerates.
+// preferences: a pod's soft preferences, and the soft taints that it tolerates.
 #include "common/kube/preferences.hpp"
 
 #include <doctest/doctest.h>
@@ -22,7 +22,7 @@ json preferred(const char* kind) {
 
 }  // namespace
 
-TEST_CASE("each kind of soft preference is read, and what is required is none") {
+TEST_CASE("each kind of soft preference is read, and required ones are not") {
   CHECK(soft_preferences(pod(preferred("nodeAffinity"))) == Texts{"node affinity"});
   CHECK(soft_preferences(pod(preferred("podAffinity"))) == Texts{"pod affinity"});
   CHECK(soft_preferences(pod(preferred("podAntiAffinity"))) == Texts{"pod anti-affinity"});
@@ -34,7 +34,7 @@ TEST_CASE("each kind of soft preference is read, and what is required is none") 
   CHECK(soft_preferences(pod({{"nodeSelector", {{"disk", "ssd"}}}})).empty());
 }
 
-TEST_CASE("a pod with labels is one that kube-scheduler may spread by default, but for those of Jobs and DaemonSets") {
+TEST_CASE("a pod with labels may be spread by kube-scheduler by default, except for pods of Jobs and DaemonSets") {
   const json labels = {{"app", "web"}};
   const auto owned = [&](const char* kind) {
     return pod(json::object(), {{"labels", labels}, {"ownerReferences", {{{"kind", kind}, {"name", "x"}}}}});
@@ -61,7 +61,7 @@ TEST_CASE("tolerations of PreferNoSchedule taints are read, and those of other e
   CHECK(soft_tolerations(pod({{"tolerations", "all"}})).empty());
 }
 
-TEST_CASE("what has another type is passed over") {
+TEST_CASE("members of another type are ignored") {
   for (const json& odd : {json(), json(3), json("text"), json::array({1, "a", nullptr}), json::object()}) {
     CHECK(soft_preferences(odd).empty());
     CHECK(soft_preferences(pod(odd)).empty());
@@ -71,7 +71,7 @@ TEST_CASE("what has another type is passed over") {
   }
 }
 
-TEST_CASE("a replica is known by its namespace and the owner that made it") {
+TEST_CASE("a replica is identified by its namespace and its owner") {
   const json object = {{"metadata",
                         {{"namespace", "shop"},
                          {"name", "web-5d9-x"},

@@ -1,4 +1,4 @@
-// reflector: whatever the API server and the network do, the copy becomes what the server has.
+// reflector: for any behaviour of API server and network, the copy converges to the server's state.
 #include "common/kube/reflector.hpp"
 
 #include <doctest/doctest.h>
@@ -15,7 +15,7 @@ namespace {
 
 using json = wattle::SortedJson;
 
-// Objects with versions and a log of changes that forgets its beginning, paged lists and watches, as the API server keeps them.
+// Versioned objects, a log of changes that is compacted, paged lists and watches, as in the API server.
 class Server final : public Api {
  public:
   struct Change {
@@ -26,10 +26,10 @@ class Server final : public Api {
   std::map<std::string, int> objects;
   std::uint64_t now = 1;
   std::deque<Change> log;
-  std::uint64_t forgotten = 1;  // changes up to here are no longer told
+  std::uint64_t forgotten = 1;  // earlier changes are compacted
   std::deque<std::string> faults;
   std::size_t asked = 0;
-  std::set<std::string> seen;  // parameters
+  std::set<std::string> seen;  // query parameters
 
   void put(const std::string& name, int value) {
     const bool fresh = !objects.contains(name);
@@ -51,7 +51,7 @@ class Server final : public Api {
     if (fault == "garbage") return Reply{200, "{\"items\":"};
     if (fault == "500") return Reply{500, R"({"kind":"Status","message":"etcd is away"})"};
     const std::size_t from = target.find("continue=");
-    // Pages after the first come from where the list began; a compaction in between is 410.
+    // Later pages have the version of the first one; a compaction in between gives 410.
     std::string after;
     std::uint64_t version = now;
     if (from != std::string::npos) {
@@ -141,7 +141,7 @@ ReflectorOptions options() {
   return options;
 }
 
-TEST_CASE("whatever happens on the way, the copy becomes what the server has") {
+TEST_CASE("whatever happens on the way, the copy converges to the server's state") {
   CHECK(rc::check([] {
     Server server;
     Copy copy;
@@ -167,7 +167,7 @@ TEST_CASE("whatever happens on the way, the copy becomes what the server has") {
       }
     }
     server.faults.clear();
-    // A list, a watch that finds it too old, a list, a watch: no more is ever needed.
+    // At most a list, a watch that is too old, a list and a watch are needed.
     for (int step = 0; step < 4; ++step) reflector.step();
     RC_ASSERT(copy.objects == server.objects);
     RC_ASSERT(reflector.synced());
@@ -175,7 +175,7 @@ TEST_CASE("whatever happens on the way, the copy becomes what the server has") {
   }));
 }
 
-TEST_CASE("a page that has become too old starts the list again, and half a list counts for nothing") {
+TEST_CASE("an expired page restarts the list, and half a list does not count") {
   Server server;
   for (int i = 0; i < 5; ++i) server.put("pod-" + std::to_string(i), i);
   Copy copy;
@@ -190,7 +190,7 @@ TEST_CASE("a page that has become too old starts the list again, and half a list
   CHECK(reflector.figures().lists == 1);
 }
 
-TEST_CASE("a server that refuses is asked ever less often, up to every 32 s, and at once again when it is back") {
+TEST_CASE("a refusing server is asked less and less often, at least every 32 s, and at once after it recovers") {
   Server server;
   Copy copy;
   Reflector reflector(server, copy, options());
@@ -219,12 +219,12 @@ TEST_CASE("a server whose watches are always too old is not asked in a tight loo
     server.put("pod", i);
     server.compact();
   }
-  // Each list is followed at once; all but the first futile watch make it wait.
+  // A watch follows each list at once; after the first futile watch there is a pause.
   CHECK(at_once <= 11);
   CHECK(reflector.figures().too_old >= 9);
 }
 
-TEST_CASE("bookmarks move the copy on without an event") {
+TEST_CASE("bookmarks advance the version without an event") {
   Server server;
   server.put("pod", 1);
   Copy copy;
@@ -236,7 +236,7 @@ TEST_CASE("bookmarks move the copy on without an event") {
   reflector.step();
   CHECK(reflector.figures().bookmarks == 1);
   CHECK(reflector.figures().events == 2);
-  server.compact();  // up to now: the bookmark's version is still good
+  server.compact();  // up to the current version: the bookmark's version is still valid
   reflector.step();
   CHECK(reflector.synced());
   CHECK(reflector.figures().too_old == 0);

@@ -1,4 +1,5 @@
-// static_pods: a pod's annotation gives it the UID of a static pod only if no other pod can have that UID, in whatever order pods come.
+// static_pods: a pod's annotation gives it the UID of a static pod only if no other pod can have that UID, in any order
+// of events.
 #include "common/kube/static_pods.hpp"
 
 #include <doctest/doctest.h>
@@ -20,7 +21,7 @@ json plain_pod(const std::string& uid, const std::string& node) {
   return {{"metadata", {{"uid", uid}, {"name", uid + "-name"}}}, {"spec", {{"nodeName", node}}}};
 }
 
-// As a kubelet writes it.
+// A mirror pod as a kubelet writes it.
 json mirror_pod(const std::string& uid, const std::string& node, const std::string& claimed,
                 const std::string& created = "2026-01-01T00:00:00Z") {
   json pod = plain_pod(uid, node);
@@ -38,7 +39,7 @@ Change<Node> node(const std::string& name, const std::string& uid) {
   return {name, made, false};
 }
 
-// The pods that an owner knows, by the UID that each goes by.
+// The pods that an owner knows, by their effective UID.
 struct Known {
   StaticPods pods;
   std::map<std::string, std::string> names;
@@ -71,7 +72,7 @@ using Names = std::map<std::string, std::string>;
 
 }  // namespace
 
-TEST_CASE("a mirror pod goes by the UID of its static pod; the object alone keeps the API server's UID") {
+TEST_CASE("a mirror pod has the UID of its static pod; the object alone keeps the API server's UID") {
   const Pod read = read_pod(mirror_pod("m1", "n1", kHash));
   CHECK(read.uid == "m1");
   CHECK(read.mirror.uid == kHash);
@@ -81,12 +82,12 @@ TEST_CASE("a mirror pod goes by the UID of its static pod; the object alone keep
   CHECK(known.names == Names{{kHash, "m1-name"}});
   known.erase("m1");
   CHECK(known.names.empty());
-  CHECK(known.released == std::vector<std::string>{kHash});  // the kubelet may show the static pod again
+  CHECK(known.released == std::vector<std::string>{kHash});  // the kubelet may create the mirror again
   known.put(mirror_pod("m2", "n1", kHash));
   CHECK(known.names == Names{{kHash, "m2-name"}});
 }
 
-TEST_CASE("an annotation that no kubelet wrote counts for nothing") {
+TEST_CASE("an annotation that no kubelet wrote is ignored") {
   const auto claimed = [](auto change) {
     json pod = mirror_pod("m1", "n1", kHash);
     change(pod);
@@ -104,13 +105,14 @@ TEST_CASE("an annotation that no kubelet wrote counts for nothing") {
   CHECK(claimed([](json& pod) {
           pod["metadata"]["annotations"]["kubernetes.io/config.mirror"] = std::string(257, 'a');
         }).empty());
-  // Annotations alone do not make a pod static either.
+  // Annotations alone do not make a pod static.
   json pod = mirror_pod("m1", "n1", kHash);
   pod["metadata"].erase("ownerReferences");
   CHECK_FALSE(read_pod(pod).daemonset);
 }
 
-TEST_CASE("the Node that controls a mirror pod is the one of the API server, by its UID; it may come later, and go") {
+TEST_CASE(
+    "the controlling Node of a mirror pod is identified by the API server's UID; it may appear later, and leave") {
   Known known{std::vector<Change<Node>>{}};
   known.put(mirror_pod("m1", "n1", kHash));
   CHECK(known.names == Names{{"m1", "m1-name"}});
@@ -122,7 +124,7 @@ TEST_CASE("the Node that controls a mirror pod is the one of the API server, by 
   CHECK(known.names == Names{{"m1", "m1-name"}});
 }
 
-TEST_CASE("the UID of another pod is never taken over, whichever of both comes first, nor when that pod is gone") {
+TEST_CASE("the UID of another pod is never taken over, in either order, nor after that pod has ended") {
   for (const bool forged_first : {false, true}) {
     CAPTURE(forged_first);
     Known known;
@@ -130,7 +132,7 @@ TEST_CASE("the UID of another pod is never taken over, whichever of both comes f
     known.put(mirror_pod("forged", "n1", "victim"));
     if (forged_first) known.put(plain_pod("victim", "n1"));
     CHECK(known.names == Names{{"victim", "victim-name"}, {"forged", "forged-name"}});
-    // What was said of the UID before is forgotten.
+    // Earlier facts about the UID are dropped.
     CHECK(known.released == (forged_first ? std::vector<std::string>{"victim"} : std::vector<std::string>{}));
     known.erase("victim");
     CHECK(known.names == Names{{"forged", "forged-name"}});
@@ -138,7 +140,8 @@ TEST_CASE("the UID of another pod is never taken over, whichever of both comes f
     known.put(mirror_pod("again", "n2", "victim"));
     CHECK(known.names == Names{{"forged", "forged-name"}, {"again", "again-name"}});
   }
-  // After a restart, the UID of a pod that ended before it, which no list has any more; a kubelet shows its static pod again.
+  // After a restart, the UID of a pod that ended earlier and is in no list; a kubelet creates the mirror of its static
+  // pod again.
   for (const bool forged : {true, false}) {
     CAPTURE(forged);
     Known known;
@@ -148,7 +151,7 @@ TEST_CASE("the UID of another pod is never taken over, whichever of both comes f
     known.put(pod);
     CHECK(known.names == Names{{forged ? "m1" : kHash, "m1-name"}});
   }
-  // In one list.
+  // Both in one list.
   Known known;
   std::vector<Change<Pod>> both;
   for (const json& object : {mirror_pod("forged", "n1", "victim"), plain_pod("victim", "n1")})
@@ -158,7 +161,7 @@ TEST_CASE("the UID of another pod is never taken over, whichever of both comes f
   CHECK(known.names == Names{{"victim", "victim-name"}, {"forged", "forged-name"}});
 }
 
-TEST_CASE("of two mirror pods of one UID the one that was created first has it, whichever comes first") {
+TEST_CASE("the older of two mirror pods with one UID has it, in either order") {
   for (const bool forged_first : {false, true}) {
     CAPTURE(forged_first);
     Known known;
@@ -169,7 +172,7 @@ TEST_CASE("of two mirror pods of one UID the one that was created first has it, 
   }
 }
 
-TEST_CASE("a static pod's UID stays in its namespace while its mirror pod is deleted and shown again") {
+TEST_CASE("a static pod's UID stays in its namespace while its mirror pod is deleted and created again") {
   const auto in_namespace = [](json pod, const char* name) {
     pod["metadata"]["namespace"] = name;
     return pod;
@@ -183,7 +186,7 @@ TEST_CASE("a static pod's UID stays in its namespace while its mirror pod is del
   CHECK(known.names == Names{{kHash, "m2-name"}, {"forged", "forged-name"}});
 }
 
-TEST_CASE("a mirror pod that claims its own UID, or one that claims a mirror's, goes by its own") {
+TEST_CASE("a mirror pod that claims its own UID, or a mirror's, keeps its own UID") {
   Known known;
   known.put(mirror_pod("own", "n1", "own"));
   CHECK(known.names == Names{{"own", "own-name"}});
@@ -192,7 +195,7 @@ TEST_CASE("a mirror pod that claims its own UID, or one that claims a mirror's, 
   CHECK(known.names == Names{{"own", "own-name"}, {kHash, "m1-name"}, {"m2", "m2-name"}});
 }
 
-TEST_CASE("no order of arrivals and departures gives one UID to two pods, or a pod's UID to another") {
+TEST_CASE("no order of events gives one UID to two pods, or a pod's UID to another") {
   CHECK(rc::check([] {
     Known known{std::vector<Change<Node>>{}};
     std::map<std::string, json> server;

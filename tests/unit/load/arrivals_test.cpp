@@ -1,4 +1,5 @@
-// Requests are due when the rates say, whatever becomes of them: as many as the trace has, in order, within its time.
+// arrivals: requests are due as the rates say, whatever their fate: as many as the trace has, in order, within its
+// time.
 #include "load/arrivals.hpp"
 
 #include <doctest/doctest.h>
@@ -20,14 +21,14 @@ std::vector<Duration> all_of(Arrivals arrivals) {
 }
 }  // namespace
 
-TEST_CASE("at a constant rate and equal distances one is due in the middle of each") {
+TEST_CASE("at a constant rate and even spacing one request is due in the middle of each interval") {
   const auto due = all_of(Arrivals::constant(4, 2s, Spacing::even, 1));
   REQUIRE(due.size() == 8);
   for (std::size_t i = 0; i < due.size(); ++i)
     CHECK(std::abs(seconds(due[i]) - (0.125 + 0.25 * static_cast<double>(i))) < 1e-6);
 }
 
-TEST_CASE("a trace brings what its lines sum to, each second its own, at any speed and scale") {
+TEST_CASE("a trace gives the sum of its lines, second by second, at any speed and scale") {
   CHECK(rc::check([] {
     const auto counts = *rc::gen::nonEmpty(rc::gen::container<std::vector<int>>(rc::gen::inRange(0, 30)));
     const double speed = *rc::gen::elementOf(std::vector<double>{0.5, 1, 3, 10}),
@@ -42,7 +43,7 @@ TEST_CASE("a trace brings what its lines sum to, each second its own, at any spe
   }));
 }
 
-TEST_CASE("random arrivals have the mean and the variance of a Poisson process, and the same seed gives the same") {
+TEST_CASE("random arrivals have the mean and the variance of a Poisson process, and are reproducible by seed") {
   const auto due = all_of(Arrivals::constant(100, 1000s, Spacing::poisson, 7));
   std::vector<double> of_second(1000);
   for (const Duration at : due) of_second.at(static_cast<std::size_t>(seconds(at))) += 1;
@@ -55,7 +56,7 @@ TEST_CASE("random arrivals have the mean and the variance of a Poisson process, 
   CHECK(due != all_of(Arrivals::constant(100, 1000s, Spacing::poisson, 8)));
 }
 
-TEST_CASE("nothing is due from where a trace is cut, nor in seconds without requests") {
+TEST_CASE("no request is due after the end of a truncated trace, nor in seconds without requests") {
   Arrivals cut = Arrivals::of_trace({"any", {5, 0, 5, 5}}, 1, Spacing::even, 1);
   CHECK(cut.length() == 4s);
   cut.cut(3s);

@@ -1,4 +1,4 @@
-// Use of a process group is read from a tree of /proc; what ended, or is another's, does not count.
+// group_use: usage of a process group from a tree of /proc, without ended and foreign processes.
 #include "load/group_use.hpp"
 
 #include <doctest/doctest.h>
@@ -34,7 +34,7 @@ struct Tree {
 };
 }  // namespace
 
-TEST_CASE("a stat line is read behind a name with blanks and brackets") {
+TEST_CASE("a stat line is parsed after a name with blanks and brackets") {
   const auto stat = parse_stat(stat_line("a ) b (", 'R', 42, 5, 6, 7, 8));
   REQUIRE(stat);
   CHECK(stat->group == 42);
@@ -43,7 +43,7 @@ TEST_CASE("a stat line is read behind a name with blanks and brackets") {
   CHECK(stat->state == 'R');
 }
 
-TEST_CASE("any text is a stat line or none") {
+TEST_CASE("any text is a stat line or refused") {
   CHECK(rc::check([](const std::string& text) {
     (void)parse_stat(text);
     (void)parse_stat("1 (a) " + text);
@@ -81,7 +81,7 @@ TEST_CASE("a group's processes are summed, without zombies and others") {
   CHECK(none.error().code == Errc::not_found);
 }
 
-TEST_CASE("what the loopback received is found by its name") {
+TEST_CASE("the loopback interface's received bytes are found by name") {
   const std::string text = "Inter-|   Receive |\n face |bytes packets\n  lo: 123456   7 0 0\neth0:99 1 0\n";
   CHECK(parse_received(text, "lo") == 123456);
   CHECK(parse_received(text, "eth0") == 99);

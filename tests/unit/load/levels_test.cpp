@@ -1,4 +1,4 @@
-// Levels become words of stress-ng, and what a machine has not is refused.
+// levels: levels become arguments of stress-ng, and more than the machine has is refused.
 #include "load/levels.hpp"
 
 #include <doctest/doctest.h>
@@ -18,7 +18,7 @@ std::string behind(const Stressor& stressor, const std::string& word) {
 }
 }  // namespace
 
-TEST_CASE("each level is a stress-ng of its own, and none is started that was not asked for") {
+TEST_CASE("each level has its own stress-ng, and only requested ones are started") {
   const auto all = stressors_of(
       {.cpu_cores = 2.5, .memory_bytes = 512e6, .disk_bytes_per_s = 1e7, .network_bytes_per_s = 5e6}, 90s, "/f", 4711);
   REQUIRE(all.size() == 4);
@@ -38,7 +38,7 @@ TEST_CASE("each level is a stress-ng of its own, and none is started that was no
   CHECK(Levels{}.none());
 }
 
-TEST_CASE("more than the machine has is refused with what it has") {
+TEST_CASE("more than the machine has is refused with its capacity") {
   CHECK(check_levels({.cpu_cores = 2, .memory_bytes = 1e9}, 2, 1e9));
   const auto cores = check_levels({.cpu_cores = 2.1}, 2, 1e9);
   REQUIRE_FALSE(cores);

@@ -20,7 +20,7 @@ std::string word_of(const std::string& file) {
   return word;
 }
 
-// The program of a group: who is first in a namespace has it as its child.
+// The program of a group: the first process of a namespace has it as its child.
 pid_t program_of(pid_t group) {
   pid_t found = -1;
   const auto sleeps = [&] {
@@ -38,7 +38,7 @@ pid_t program_of(pid_t group) {
 
 }  // namespace
 
-TEST_CASE("a program that ends while it is paused is seen to have ended, wherever it runs") {
+TEST_CASE("a program that ends while it is paused is detected, wherever it runs") {
   for (const Where where : {Where::with_us, Where::alone}) {
     const wattle::test::TempDir dir;
     const std::string folder = dir.file("ours");

@@ -1,4 +1,4 @@
-// Figures are told as they are counted, and each field of the JSON is in docs/reference/load.md.
+// report: figures match the counts, and each field of the JSON is in docs/reference/load.md.
 #include <doctest/doctest.h>
 
 #include <fstream>
@@ -46,7 +46,7 @@ TEST_CASE("a percentile is never above the largest, and a mean is exact") {
   CHECK(Spread{}.mean_ms() == 0);
 }
 
-TEST_CASE("the JSON has the counts, rates by their own spans, and what was under way by Little's law") {
+TEST_CASE("the JSON has the counts, rates over their own spans, and requests in flight by Little's law") {
   UserLoad load;
   load.arrivals = Arrivals::constant(1, 1s, Spacing::even, 1);
   const json reported = json::parse(http_json(load, some()));

@@ -1,4 +1,4 @@
-// A request is the bytes that were asked for, and nobody can put a second one into it.
+// request: a request has exactly the configured bytes, and no second one can be smuggled into it.
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
@@ -7,7 +7,7 @@
 using namespace wattle;
 using namespace wattle::load;
 
-TEST_CASE("a request names host, length and what was added") {
+TEST_CASE("a request has host, length and the added headers") {
   const auto get = request_bytes({"shop.example", 8080, {}}, "GET", "/a?b=1", {"X-Who: me"}, "");
   REQUIRE(get);
   CHECK(get->starts_with("GET /a?b=1 HTTP/1.1\r\nHost: shop.example:8080\r\nX-Who: me\r\n"));
@@ -21,14 +21,14 @@ TEST_CASE("a request names host, length and what was added") {
   CHECK(request_bytes({"a", 80, {}}, "POST", "/", {}, "")->find("Content-Length: 0\r\n") != std::string::npos);
 }
 
-TEST_CASE("what is no header or no method is refused, and what is set already") {
+TEST_CASE("an invalid header or method is refused, and so is one that is already set") {
   for (const char* bad : {"", "no colon", ": empty", "A b: c", "A: b\r\nX: y", "A: b\n", "Host: other",
                           "content-LENGTH: 9", "Transfer-Encoding: chunked"})
     CHECK_FALSE(request_bytes({"a", 80, {}}, "GET", "/", {bad}, ""));
   for (const char* bad : {"", "GET /", "GET\r\n"}) CHECK_FALSE(request_bytes({"a", 80, {}}, bad, "/", {}, ""));
 }
 
-TEST_CASE("whatever headers are given, the header ends where the body begins") {
+TEST_CASE("for any headers, the header ends where the body begins") {
   CHECK(rc::check([](const std::string& name, const std::string& value, const std::string& body) {
     const auto bytes = request_bytes({"a", 80, {}}, "POST", "/", {name + ":" + value}, body);
     if (!bytes) return;

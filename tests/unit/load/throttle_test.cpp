@@ -1,4 +1,4 @@
-// What is throttled passes what its level says over any second or so, however fast it would be, and does not make up for a long halt.
+// throttle: throttled traffic passes its level over a second or so, at any speed, and does not make up for a long halt.
 #include "load/throttle.hpp"
 
 #include <doctest/doctest.h>
@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 namespace {
 constexpr Duration kTick = 10ms;
 
-// Something that passes `speed` a second while it runs.
+// A process that passes `speed` a second while it runs.
 struct Runner {
   double speed = 0, passed = 0;
   void run(Throttle& throttle, int ticks) {
@@ -20,7 +20,7 @@ struct Runner {
 };
 }  // namespace
 
-TEST_CASE("over a second it passes its level, from a hundredth to nearly all that it could") {
+TEST_CASE("over a second it passes its level, from a hundredth to nearly its full speed") {
   CHECK(rc::check([] {
     const double level = *rc::gen::inRange(1, 1'000'000) / 100.0;
     const double speed = level * *rc::gen::inRange(110, 10'000) / 100.0;
@@ -34,7 +34,7 @@ TEST_CASE("over a second it passes its level, from a hundredth to nearly all tha
   }));
 }
 
-TEST_CASE("who cannot reach the level is never paused") {
+TEST_CASE("a process that cannot reach the level is never paused") {
   Throttle throttle(100);
   Runner runner{40};
   runner.run(throttle, 100);
@@ -56,7 +56,7 @@ TEST_CASE("after a halt at most one second's worth is made up for") {
   CHECK(runner.passed - before > 150);
 }
 
-TEST_CASE("a slice is within its tick, whatever time is reported to have passed") {
+TEST_CASE("a slice is within its tick, for any reported time") {
   CHECK(rc::check([](const std::vector<unsigned>& reported) {
     Throttle throttle(1000);
     for (const unsigned passed : reported) {

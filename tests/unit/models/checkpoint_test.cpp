@@ -66,7 +66,7 @@ TEST_CASE("SHA-256 is that of the standard") {
   CHECK(sha256_hex("") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 }
 
-TEST_CASE("a network comes back from its checkpoint with its manifest") {
+TEST_CASE("a network is restored from its checkpoint with its manifest") {
   const TemporaryDir temporary;
   const auto dir = open(temporary.path() + "/deep/er");
   const Weights saved = weights(1);
@@ -82,7 +82,7 @@ TEST_CASE("a network comes back from its checkpoint with its manifest") {
   CHECK(FrozenNetwork::from_weights(loaded->tensors, loaded->manifest.step, loaded->file));
 }
 
-TEST_CASE("the files of a checkpoint are their owner's alone") {
+TEST_CASE("only their owner can access the files of a checkpoint") {
   const TemporaryDir temporary;
   const auto dir = open(temporary.path() + "/made");
   REQUIRE(dir.save(weights(1), {"layout-1", 1, wall_from_ns(1), {}}));
@@ -95,7 +95,7 @@ TEST_CASE("the files of a checkpoint are their owner's alone") {
   CHECK(files >= 2);
 }
 
-TEST_CASE("every single flipped bit of weights or manifest is noticed, and the checkpoint before is used") {
+TEST_CASE("every flipped bit of weights or manifest is detected, and the previous checkpoint is used") {
   const TemporaryDir temporary;
   const auto dir = open(temporary.path());
   REQUIRE(dir.save(small(1), {"s", 1, {}, {{"loss", 0.5}}}));
@@ -118,7 +118,7 @@ TEST_CASE("every single flipped bit of weights or manifest is noticed, and the c
   CHECK(dir.load_newest("s")->manifest.step == 2);
 }
 
-TEST_CASE("three checkpoints stay, and what an interrupted save left behind goes") {
+TEST_CASE("three checkpoints stay, and the remains of an interrupted save are removed") {
   const TemporaryDir temporary;
   const auto dir = open(temporary.path());
   overwrite(temporary.path() + "/0000000001.safetensors", "weights whose manifest was never written");
@@ -156,7 +156,7 @@ TEST_CASE("checkpoints of another feature layout, without weights or full of gar
     CHECK(message.find(part) != std::string::npos);
 }
 
-TEST_CASE("a figure that is not finite and a directory that cannot be are refused") {
+TEST_CASE("a non-finite figure and an impossible directory are refused") {
   const TemporaryDir temporary;
   const auto dir = open(temporary.path());
   const auto saved = dir.save(small(1), {"s", 1, {}, {{"loss", std::nan("")}}});
@@ -167,7 +167,7 @@ TEST_CASE("a figure that is not finite and a directory that cannot be are refuse
   CHECK_FALSE(CheckpointDir::open_(temporary.path(), 0));
 }
 
-TEST_CASE("a named checkpoint stays while numbered ones go, and is replaced by its name") {
+TEST_CASE("a named checkpoint stays while numbered ones are removed, and is replaced by its name") {
   const TemporaryDir temporary;
   const CheckpointDir dir = open(temporary.path());
   Manifest manifest;
@@ -186,11 +186,11 @@ TEST_CASE("a named checkpoint stays while numbered ones go, and is replaced by i
   CHECK(dir.load("promoted", "s")->tensors.at("a").values[0] == 8.0F);
   CHECK(dir.load("promoted", "s")->manifest.network == "digest");
   CHECK(dir.load("promoted", "s")->name == "promoted");
-  CHECK_FALSE(dir.load("1", "s"));  // gone
+  CHECK_FALSE(dir.load("1", "s"));  // removed
   CHECK_FALSE(dir.load("promoted", "other"));
 }
 
-TEST_CASE("checkpoints are listed with what their manifests say, and with what is wrong with them") {
+TEST_CASE("checkpoints are listed with their manifests, and with their faults") {
   const TemporaryDir temporary;
   const CheckpointDir dir = open(temporary.path());
   Manifest manifest;
@@ -220,7 +220,7 @@ TEST_CASE("checkpoints are listed with what their manifests say, and with what i
   CHECK((*list)[3].fault.find("torn.json") != std::string::npos);
 }
 
-TEST_CASE("the list has a fault for whatever loading refuses, as soon as it is damaged") {
+TEST_CASE("the list shows a fault for each checkpoint that loading refuses, as soon as it is damaged") {
   const TemporaryDir temporary;
   const CheckpointDir dir = open(temporary.path());
   Manifest manifest;
@@ -254,7 +254,7 @@ TEST_CASE("the list has a fault for whatever loading refuses, as soon as it is d
       CHECK(loaded.error().message() == fault);
     }
   }
-  // What was damaged and is replaced has none.
+  // A replaced checkpoint has no fault.
   REQUIRE(dir.save_as("kept", small(2), manifest));
   CHECK(faults(dir).at("kept").empty());
   CHECK(faults(other).at("kept").empty());
@@ -275,7 +275,7 @@ TEST_CASE("names that would leave the directory, or look like a number, are refu
   const auto full = dir.save_as("one-more", small(1), {});
   REQUIRE_FALSE(full);
   CHECK(full.error().code == Errc::out_of_range);
-  CHECK(dir.save_as("n3", small(2), {}));  // one that is there may be replaced
+  CHECK(dir.save_as("n3", small(2), {}));  // an existing one may be replaced
 }
 
 }  // namespace wattle::models

@@ -48,7 +48,7 @@ T little(std::string_view bytes, std::size_t at) {
   return value;
 }
 
-// The data of each record, its checksums compared.
+// Returns the data of each record after comparing its checksums.
 std::vector<std::string> records_of(const std::string& bytes) {
   std::vector<std::string> records;
   for (std::size_t at = 0; at < bytes.size();) {
@@ -75,7 +75,7 @@ TEST_CASE("checksums are CRC-32C") {
   CHECK(crc32c("") == 0U);
 }
 
-TEST_CASE("an event is what the protocol says, byte for byte") {
+TEST_CASE("an event matches the protocol, byte for byte") {
   const std::string version = version_event(wall_from_ns(kNow_ns));
   // wall_time: field 1, 64 bits: 1700000000.0; file_version: field 3
   CHECK(version == std::string("\x09\x00\x00\x00\x40\xfc\x54\xd9\x41\x1a\x0d", 11) + "brain.Event:2");
@@ -88,13 +88,13 @@ TEST_CASE("an event is what the protocol says, byte for byte") {
                              26));
 }
 
-TEST_CASE("values that are no numbers are left out") {
+TEST_CASE("values that are not numbers are omitted") {
   const WallTime at = wall_from_ns(kNow_ns);
   CHECK(scalars_event(1, at, {{"a", std::nan("")}, {"b", 2}, {"c", std::numeric_limits<double>::infinity()}}) ==
         scalars_event(1, at, {{"b", 2}}));
 }
 
-TEST_CASE("a file begins with its version and holds what was written, in order") {
+TEST_CASE("a file starts with its version and has what was written, in order") {
   const Folder folder;
   auto events = EventDir::open_(folder.path);
   REQUIRE(events);
@@ -111,7 +111,7 @@ TEST_CASE("a file begins with its version and holds what was written, in order")
   CHECK(records[2] == scalars_event(2, wall_from_ns(kNow_ns), {{"loss", 0.25}, {"q", -1}}));
 }
 
-TEST_CASE("files are bounded, and so is their number") {
+TEST_CASE("files are bounded in size and number") {
   const Folder folder;
   auto events = EventDir::open_(folder.path, 100);
   REQUIRE(events);
@@ -125,7 +125,7 @@ TEST_CASE("files are bounded, and so is their number") {
     CHECK(records.size() >= 2);
     CHECK(folder.read(name).size() < 250);
   }
-  // The newest is among them.
+  // The newest is kept.
   CHECK(folder.read(files.back()).find("loss") != std::string::npos);
 }
 

@@ -37,7 +37,7 @@ TEST_CASE("permuting the nodes permutes the residual") {
   }));
 }
 
-TEST_CASE("nodes that are not valid change nothing, wherever they stand and whatever they hold") {
+TEST_CASE("invalid nodes change nothing, whatever their position and content") {
   CHECK(rc::check([] {
     Random random(*rc::gen::arbitrary<std::uint64_t>());
     const Observation o = observation(random, *rc::gen::inRange<std::size_t>(1, 65));
@@ -79,7 +79,7 @@ TEST_CASE("the mean of the residual over valid nodes is the value, so the advant
   }));
 }
 
-TEST_CASE("the kernels of every processor agree") {
+TEST_CASE("the kernels of all processors agree") {
   Random random(3);
   AlignedFloats flat = *flatten(weights(3), "test");
   for (const std::size_t nodes : {1U, 2U, 3U, 4U, 5U, 63U, 64U, 65U, 130U}) {
@@ -90,7 +90,7 @@ TEST_CASE("the kernels of every processor agree") {
       std::vector<float> out(nodes);
       evaluate(*kernels, flat, o, out);
       CHECK(largest_difference(out, baseline) < 1e-4F);
-      // A node's score does not depend on where it stands.
+      // A node's score does not depend on its position.
       Observation alone = o;
       std::fill(alone.valid.begin(), alone.valid.end(), std::uint8_t{0});
       alone.valid[0] = 1;
@@ -107,14 +107,14 @@ TEST_CASE("the kernels of every processor agree") {
   }
 }
 
-TEST_CASE("an untrained network leaves the prior alone, exactly") {
+TEST_CASE("an untrained network leaves the prior exactly unchanged") {
   Random random(4);
   const auto net = network(initial_weights(4));
   for (const float v : residual(*net, observation(random, 40))) CHECK(v == 0.0F);
   CHECK(net->step() == 7);
 }
 
-TEST_CASE("no nodes and no valid nodes are answered with nothing and with zeros") {
+TEST_CASE("no nodes give an empty answer, and no valid nodes zeros") {
   Random random(5);
   const auto net = network(weights(5));
   CHECK(residual(*net, Observation{}).empty());

@@ -1,4 +1,4 @@
-// Learning from examples.
+// Imitation: learning from examples.
 #include <doctest/doctest.h>
 
 #include <limits>
@@ -41,8 +41,7 @@ double divergence(const QNetwork& network, const PolicyExample& e, double temper
 
 }  // namespace
 
-TEST_CASE(
-    "imitation: the loss of torch is that of the frozen network, and it learns whom it is shown, not the others") {
+TEST_CASE("imitation: the loss of torch equals that of the frozen network, and only shown examples are learned") {
   Random random(11);
   std::vector<PolicyExample> all;
   for (std::size_t k = 0; k < 8; ++k) all.push_back(example(random, 2 + k));
@@ -70,13 +69,13 @@ TEST_CASE(
     CHECK(t->weights().at(name).values == before.at(name).values);
 }
 
-TEST_CASE("imitation: a cost draws the choice away from it, to where the sum of cross-entropy and mean cost is least") {
+TEST_CASE("imitation: a cost moves the choice to the minimum of cross-entropy plus mean cost") {
   Random random(7);
   PolicyExample e = example(random, 4);
   e.state.valid.assign(4, 1);
   e.tried = {1, 1, 0, 0};
   e.target = {0.5F, 0.5F, 0.0F, 0.0F};
-  e.cost = {2.0F, 0.0F, 9.0F, 9.0F};  // what was not tried is not heard
+  e.cost = {2.0F, 0.0F, 9.0F, 9.0F};  // untried choices have no effect
   const std::vector<const PolicyExample*> batch{&e};
   // d/dx of the loss over p = sigmoid(x): (p - 1/2) + 2 p (1 - p) = 0.
   const double wanted = (3 - std::sqrt(5.0)) / 4;
@@ -89,7 +88,7 @@ TEST_CASE("imitation: a cost draws the choice away from it, to where the sum of 
   CHECK(chosen(*frozen(*t)) == doctest::Approx(wanted).epsilon(0.01));
 }
 
-TEST_CASE("imitation: padding changes nothing, the same examples give the same weights bit for bit") {
+TEST_CASE("imitation: padding changes nothing, and the same examples give the same weights bit for bit") {
   Random random(3);
   const PolicyExample small = example(random, 3), large = example(random, 12);
   const auto together = policy_trainer(), again = policy_trainer();
@@ -107,7 +106,7 @@ TEST_CASE("imitation: padding changes nothing, the same examples give the same w
   CHECK(stats->loss == doctest::Approx(alone).epsilon(1e-4));
 }
 
-TEST_CASE("imitation: an example that is not what it says is refused and changes nothing") {
+TEST_CASE("imitation: an inconsistent example is refused and changes nothing") {
   Random random(4);
   const PolicyExample good = example(random, 5);
   const auto t = policy_trainer();

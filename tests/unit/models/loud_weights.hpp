@@ -1,4 +1,4 @@
-// loud_weights: a network in which every part matters, though nothing taught it.
+// loud_weights: an untrained network in which every part affects the output.
 #pragma once
 
 #include <random>

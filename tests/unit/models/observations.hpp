@@ -31,7 +31,7 @@ inline Observation observation(Random& random, std::size_t nodes, double valid_r
   return o;
 }
 
-// As after training: no layer is 0.
+// As after training: no layer is zero.
 inline Weights weights(std::uint64_t seed) {
   Weights all = initial_weights(seed);
   Random random(seed);

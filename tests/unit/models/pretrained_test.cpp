@@ -26,7 +26,7 @@ Errc refused(const Safetensors& model) {
 
 }  // namespace
 
-TEST_CASE("a network that comes with the programs is read whole, and its digest is that of its weights alone") {
+TEST_CASE("a shipped network is read whole, and its digest is that of its weights alone") {
   const Safetensors model = some_network();
   const auto read = parse_pretrained(to_safetensors(model), "x.safetensors", "abc", "weighted");
   if (!read) FAIL(read.error().message());
@@ -34,8 +34,7 @@ TEST_CASE("a network that comes with the programs is read whole, and its digest 
   for (const auto& [name, tensor] : model.tensors) CHECK(read->weights.at(name).values == tensor.values);
 }
 
-TEST_CASE(
-    "a network of other features, of another preset or that vouches for nothing is refused, and the file is named") {
+TEST_CASE("a network of other features, of another preset or without a certificate is refused with the file's name") {
   Safetensors other = some_network();
   other.metadata["feature_schema"] = "abd";
   CHECK(refused(other) == Errc::conflict);
@@ -54,14 +53,14 @@ TEST_CASE(
   CHECK(read_pretrained("/nowhere/x.safetensors", "abc", "weighted").error().code == Errc::not_found);
 }
 
-TEST_CASE("a single bit that flipped anywhere in the file is noticed") {
+TEST_CASE("a single flipped bit anywhere in the file is detected") {
   const std::string bytes = to_safetensors(some_network());
-  const std::size_t every = 97;  // of 148,000 bytes; prime, so that all places within a number come up
+  const std::size_t every = 97;  // of 148,000 bytes; prime, so that all positions within a number occur
   for (std::size_t at = 0; at < bytes.size(); at += every) {
     std::string damaged = bytes;
     damaged[at] = static_cast<char>(damaged[at] ^ (1 << (at % 8)));
     if (parse_pretrained(damaged, "x.safetensors", "abc", "weighted"))
-      CHECK(bytes[at] == ' ');  // of the header's padding: another blank is as good
+      CHECK(bytes[at] == ' ');  // in the header's padding another blank is equivalent
   }
   for (std::size_t length = 0; length < bytes.size(); length += 1009)
     CHECK_FALSE(parse_pretrained(bytes.substr(0, length), "x.safetensors", "abc", "weighted"));

@@ -1,6 +1,6 @@
-// A network that learned on six nodes places on 24 and on 60, without training again. The world is synthetic: what a
-// placement pays beyond the prior depends on node and pod, as interference does. The network is taught by rewards of
-// random placements alone, as a DQN of one step.
+// A network trained on six nodes places on 24 and on 60 without further training. The world is synthetic: the reward of
+// a placement beyond the prior depends on node and pod, as interference does. The network learns only from rewards of
+// random placements, as a one-step DQN.
 #include <doctest/doctest.h>
 
 #include <cstdio>
@@ -19,7 +19,7 @@ constexpr std::size_t kSmall = 6;
 constexpr std::uint64_t kSeeds = 5;
 constexpr int kSteps = 700, kBatch = 64, kHeldOut = 200;
 
-// The prior does not know how node and pod disturb each other, nor that some nodes are crowded.
+// The prior does not know the interference of node and pod, nor that some nodes are crowded.
 double paid(const Observation& o, std::size_t node) {
   const float* features = &o.node[node * kNodeFeatures];
   const double disturbed = std::max(0.0F, features[3] * o.pod[2]), crowded = std::max(0.0F, features[5] - 0.2F);
@@ -51,7 +51,7 @@ std::size_t best(const std::vector<float>& q, const Observation& o) {
 }
 
 struct Scores {
-  double trained = 0, prior = 0, random = 0;  // mean of what placements pay
+  double trained = 0, prior = 0, random = 0;  // mean reward of placements
 };
 
 Scores score(const QNetwork& network, std::size_t nodes, std::uint64_t seed) {
@@ -66,7 +66,7 @@ Scores score(const QNetwork& network, std::size_t nodes, std::uint64_t seed) {
   return {trained.mean(), prior.mean(), any.mean()};
 }
 
-// Each node `times` times, one after the other.
+// Repeats each node `times` times.
 Observation repeated(const Observation& o, std::size_t times) {
   std::vector<std::size_t> from;
   Observation many = o;
@@ -85,7 +85,7 @@ Observation repeated(const Observation& o, std::size_t times) {
 
 }  // namespace
 
-TEST_CASE("learned on six nodes, a network places better than its prior and than chance on six, 24 and 60") {
+TEST_CASE("a network trained on six nodes places better than its prior and than chance on six, 24 and 60") {
   std::vector<std::shared_ptr<const FrozenNetwork>> networks;
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed)
     networks.push_back(FrozenNetwork::from_weights(learned(seed), kSteps).value());
@@ -107,7 +107,7 @@ TEST_CASE("learned on six nodes, a network places better than its prior and than
   }
 }
 
-TEST_CASE("any number of nodes is answered, and a fleet of copies is ranked as the fleet itself") {
+TEST_CASE("any number of nodes is answered, and copies of a fleet are ranked as the fleet itself") {
   const auto network = FrozenNetwork::from_weights(weights(7), 1).value();
   Random random(3);
   for (const std::size_t nodes : {1U, 2U, 7U, 60U, 5000U})

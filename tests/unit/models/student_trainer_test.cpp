@@ -1,4 +1,4 @@
-// A student learns what its teacher does from a view that has no latency.
+// A student learns its teacher's behaviour from a view without latency.
 #include "provision/minute/student_trainer.hpp"
 
 #include <doctest/doctest.h>
@@ -15,7 +15,7 @@ using namespace wattle::models::provision;
 
 namespace {
 
-// Minutes of services in which latency follows throttling, though less than a node's rule fears.
+// Minutes of services in which latency follows throttling, though less than a node's rule assumes.
 class Minutes {
  public:
   explicit Minutes(std::uint64_t seed) : random_(seed) {}
@@ -80,7 +80,7 @@ std::optional<Learned> learn(const QNetwork* teacher, std::size_t most = 800) {
   return std::nullopt;
 }
 
-std::deque<PolicyExample> strange_minutes(const QNetwork* teacher) {
+std::deque<PolicyExample> held_out_minutes(const QNetwork* teacher) {
   std::deque<PolicyExample> lessons;
   Minutes minutes(99);
   for (int i = 0; i < 300; ++i) lessons.push_back(minutes.next(teacher));
@@ -89,7 +89,7 @@ std::deque<PolicyExample> strange_minutes(const QNetwork* teacher) {
 
 }  // namespace
 
-TEST_CASE("a student of the rule, and of a network, repeats its teacher's choices in minutes that it has never seen") {
+TEST_CASE("a student of the rule, and of a network, repeats its teacher's choices in held-out minutes") {
   const auto network = FrozenNetwork::from_weights(wattle::test::loud_weights(), 1);
   REQUIRE(network);
   for (const QNetwork* teacher : std::initializer_list<const QNetwork*>{nullptr, network->get()}) {
@@ -99,13 +99,13 @@ TEST_CASE("a student of the rule, and of a network, repeats its teacher's choice
     CHECK(learned->kept <= small_options().lessons);
     const auto student = FrozenNetwork::from_weights(learned->weights, 0);
     REQUIRE(student);
-    const Agreement agreement = agreement_of(strange_minutes(teacher), student->get());
+    const Agreement agreement = agreement_of(held_out_minutes(teacher), student->get());
     CHECK(agreement.student > 0.85);
     CHECK(agreement.student > agreement.rule + 0.1);
   }
 }
 
-TEST_CASE("the same lessons and seed give the same weights, and a file that a node takes") {
+TEST_CASE("the same lessons and seed give the same weights, and a file that a node accepts") {
   const auto one = learn(nullptr), other = learn(nullptr);
   REQUIRE(one);
   REQUIRE(other);

@@ -11,7 +11,7 @@ namespace wattle::models {
 
 using namespace test;
 
-TEST_CASE("training sees the network that serves: the loss of torch is the loss of the frozen residuals") {
+TEST_CASE("training and serving agree: the loss of torch equals that of the frozen residuals") {
   CHECK(rc::check([] {
     Random random(*rc::gen::arbitrary<std::uint64_t>());
     const auto t = trainer({}, weights(random()));
@@ -26,7 +26,7 @@ TEST_CASE("training sees the network that serves: the loss of torch is the loss 
     double loss = 0;
     double mean_q = 0;
     for (const Transition& one : batch) {
-      // Online and target networks are still the same here, so Double DQN's judgement is the maximum.
+      // Online and target networks are still the same here, so Double DQN's estimate is the maximum.
       const auto next = q(*net, one.next);
       float best = -std::numeric_limits<float>::infinity();
       for (std::size_t i = 0; i < one.next.nodes; ++i)
@@ -74,7 +74,7 @@ TEST_CASE("regression on fixed rewards lowers the loss and learns the better of 
   for (int i = 0; i < 64; ++i) {
     Transition t;
     t.state = observation(random, 2, 1.0);
-    // Feature 0 tells the better node; the prior says the opposite.
+    // Feature 0 marks the better node; the prior says the opposite.
     const std::size_t better = random() % 2;
     t.state.node[better * kNodeFeatures] = 1;
     t.state.node[(1 - better) * kNodeFeatures] = -1;
@@ -114,7 +114,7 @@ TEST_CASE("a masked node never serves as the target, however good it looks") {
   CHECK(trainer()->step(batch)->loss == doctest::Approx(huber(taken - static_cast<double>(t.reward + 50.0F))));
 }
 
-TEST_CASE("the online network chooses and the target network judges") {
+TEST_CASE("the online network chooses and the target network evaluates") {
   Random random(16);
   Transition t = transition(random);
   t.discount = 1;
@@ -138,7 +138,7 @@ TEST_CASE("the online network chooses and the target network judges") {
         doctest::Approx(huber(taken - static_cast<double>(t.reward + judged[best]))).epsilon(1e-4));
 }
 
-TEST_CASE("an end of episode is not bootstrapped and its next state is not looked at") {
+TEST_CASE("the end of an episode has no bootstrap value, and its next state is ignored") {
   Random random(19);
   Transition t = transition(random);
   t.discount = 0;
@@ -173,7 +173,7 @@ TEST_CASE("a batch of different sizes has the gradient of its transitions one by
       REQUIRE(static_cast<double>(together.at(name).values[i]) == doctest::Approx(values[i]).epsilon(1e-4));
 }
 
-TEST_CASE("padding and masked nodes change nothing in training") {
+TEST_CASE("padding and masked nodes do not affect training") {
   auto data = transitions(21, 4);
   const auto lean = trainer({.seed = 21});
   const auto padded = trainer({.seed = 21});
@@ -190,7 +190,7 @@ TEST_CASE("padding and masked nodes change nothing in training") {
   for (const auto& [name, tensor] : lean->weights()) CHECK(padded->weights().at(name).values == tensor.values);
 }
 
-TEST_CASE("the same seed and data give the same weights bit for bit, another seed others") {
+TEST_CASE("the same seed and data give the same weights bit for bit, and another seed different ones") {
   const auto data = transitions(22, 16);
   const auto run = [&](std::uint64_t seed) {
     const auto t = trainer({.seed = seed});
@@ -204,7 +204,7 @@ TEST_CASE("the same seed and data give the same weights bit for bit, another see
   CHECK(other.at("node.0.weight").values != one.at("node.0.weight").values);
 }
 
-TEST_CASE("a restored trainer goes on as the one that was saved") {
+TEST_CASE("a restored trainer continues as the saved one") {
   const auto data = transitions(23, 16);
   const auto saved = trainer({.seed = 1});
   for (int i = 0; i < 10; ++i) REQUIRE(saved->step(pointers(data)));
@@ -240,7 +240,7 @@ TEST_CASE("a checkpoint that does not fit is refused whole") {
   for (const auto& [name, tensor] : t->checkpoint()) CHECK(before.at(name).values == tensor.values);
 }
 
-TEST_CASE("a transition that is not what it says is refused and changes nothing") {
+TEST_CASE("an inconsistent transition is refused and changes nothing") {
   Random random(25);
   const auto t = trainer({.seed = 25});
   const Weights before = t->checkpoint();

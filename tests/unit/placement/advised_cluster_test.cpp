@@ -1,4 +1,4 @@
-// advised_cluster: the cluster had advice been followed: by hand, and what holds of it whatever happens.
+// advised_cluster: a copy of the cluster as it would be if advice had been followed: cases by hand, and its invariants.
 #include "placement/judge/advised_cluster.hpp"
 
 #include <doctest/doctest.h>
@@ -14,7 +14,7 @@
 namespace wattle::placement {
 namespace {
 
-// Nodes of eight cores; from idle_w, so many watts a core.
+// A node of eight cores with `idle_w` at rest and `core_w` per used core.
 FleetNode node_of(double idle_w, double core_w) {
   FleetNode node;
   node.allocatable = {8, 8e9};
@@ -28,14 +28,14 @@ constexpr double kWake_j = 700;
 
 PodEstimate estimate_of(double cores) { return {{cores, 1e9}, cores, 600, 0, 0}; }
 
-// A cluster as it is, and beside it the one of advice.
-struct Beside {
+// The real cluster, and beside it the advised copy.
+struct TwoSides {
   Fleet fleet;
   ClusterView view;
   AdvisedCluster advised;
   MonoTime now{std::chrono::seconds(100)};
 
-  explicit Beside(std::vector<FleetNode> nodes) {
+  explicit TwoSides(std::vector<FleetNode> nodes) {
     fleet.nodes = std::move(nodes);
     fleet.pods_stay = false;
     for (std::size_t i = 0; i < fleet.nodes.size(); ++i) {
@@ -45,7 +45,7 @@ struct Beside {
       view.nodes.back().values.cpu_used_cores = 0;
     }
   }
-  // Empty nodes sleep from now on. A wake costs as much as staying awake for some seconds.
+  // Empty nodes sleep from now on. A wake costs as much energy as several seconds awake.
   void sleep_when_empty() {
     fleet.idle_nodes_sleep = true;
     for (NodeView& node : view.nodes) node.wake_cost_j = kWake_j;
@@ -58,7 +58,7 @@ struct Beside {
   void advise(const std::string& uid, std::size_t row, const PodEstimate& ask) {
     advised.advise(uid, place(row), ask, now);
   }
-  // Into the cluster as it is, or out of it.
+  // Adds the pod to the real cluster, or removes it.
   void count(std::size_t row, const PodEstimate& ask, int sign) {
     FleetNode& node = fleet.nodes[row];
     NodeView& seen = view.nodes[row];
@@ -78,7 +78,7 @@ struct Beside {
     view.now = now;
     return advised.compare(view, fleet);
   }
-  // Until a node that is empty in the copy alone sleeps there.
+  // Waits until a node that is empty only in the copy sleeps there.
   ComparedLoad rest() {
     compare();
     now += std::chrono::seconds(60);
@@ -87,8 +87,8 @@ struct Beside {
   const FleetNode& copied(std::size_t row) { return advised.copy(view, fleet).fleet.nodes[row]; }
 };
 
-TEST_CASE("replicas count where they were advised: in flight, and when they run elsewhere, until they end") {
-  Beside both({node_of(100, 10), node_of(50, 5)});
+TEST_CASE("replicas count where they were advised: in flight, and while they run elsewhere, until they end") {
+  TwoSides both({node_of(100, 10), node_of(50, 5)});
   const std::string owner = "default/ReplicaSet/web";
   const auto replicas = [&](const std::string& of = "default/ReplicaSet/web") {
     const ClusterView& view = both.advised.copy(both.view, both.fleet, of).view;
@@ -99,15 +99,15 @@ TEST_CASE("replicas count where they were advised: in flight, and when they run 
   CHECK(replicas() == Counts{0, 1});
   CHECK(replicas("default/ReplicaSet/other") == Counts{0, 0});
   both.run("a", 0, estimate_of(1));
-  both.view.nodes[0].owner_pods = 1;  // the cluster as it is
+  both.view.nodes[0].owner_pods = 1;  // the real cluster
   CHECK(replicas() == Counts{0, 1});
   both.advised.ended("a");
   both.view.nodes[0].owner_pods = 0;
   CHECK(replicas() == Counts{0, 0});
 }
 
-TEST_CASE("what acting would draw is the sum of the curves with the pods where they were advised") {
-  Beside both({node_of(100, 10), node_of(50, 5)});
+TEST_CASE("the power of acting is the sum of the curves with the pods where they were advised") {
+  TwoSides both({node_of(100, 10), node_of(50, 5)});
   const PodEstimate ask = estimate_of(2);
   both.advise("a", 1, ask);
   both.run("a", 0, ask);
@@ -125,8 +125,8 @@ TEST_CASE("what acting would draw is the sum of the curves with the pods where t
   CHECK(both.advised.same());
 }
 
-TEST_CASE("where empty nodes sleep, each side pays for its own that are awake and that wake") {
-  Beside both({node_of(100, 10), node_of(50, 5)});
+TEST_CASE("if empty nodes sleep, each side has the energy of its own awake nodes and wakes") {
+  TwoSides both({node_of(100, 10), node_of(50, 5)});
   both.sleep_when_empty();
   const PodEstimate ask = estimate_of(2);
   CHECK(both.compare().now.power_w == doctest::Approx(5 + 5));
@@ -137,7 +137,7 @@ TEST_CASE("where empty nodes sleep, each side pays for its own that are awake an
   CHECK(load.advised.power_w == doctest::Approx(5 + 60));
   CHECK(load.now.wake_j == 1000);
   CHECK(load.advised.wake_j == 1000);
-  // The second finds the node awake where advice was followed, and wakes another as it went.
+  // The second pod finds the node awake on the advised side, and wakes another in the real cluster.
   both.advise("b", 1, ask);
   both.run("b", 1, ask);
   const ComparedLoad next = both.compare();
@@ -149,10 +149,10 @@ TEST_CASE("where empty nodes sleep, each side pays for its own that are awake an
   CHECK_FALSE(both.copied(1).sleeps);
 }
 
-TEST_CASE("a node that sleeps on one side alone draws a part of its idle power there, and its wakes are charged") {
-  Beside both({node_of(200, 10), node_of(300, 5), node_of(10, 1)});
+TEST_CASE("a node that sleeps on one side only draws part of its idle power there, and its wakes are charged") {
+  TwoSides both({node_of(200, 10), node_of(300, 5), node_of(10, 1)});
   both.sleep_when_empty();
-  for (std::size_t row = 0; row < 2; ++row) both.fleet.nodes[row].wake_j = 0;  // as of nodes that are awake
+  for (std::size_t row = 0; row < 2; ++row) both.fleet.nodes[row].wake_j = 0;  // awake nodes have no wake energy
   const PodEstimate ask = estimate_of(2);
   both.run("here", 0, ask);
   both.run("there", 1, ask);
@@ -162,7 +162,7 @@ TEST_CASE("a node that sleeps on one side alone draws a part of its idle power t
   CHECK(both.compare().now.power_w == doctest::Approx(220 + 330 + 5));
   both.count(1, ask, -1);
   both.count(1, ask, -1);
-  CHECK(both.compare().advised.power_w == doctest::Approx(240 + 300 + 5));  // it has just become empty
+  CHECK(both.compare().advised.power_w == doctest::Approx(240 + 300 + 5));  // the node has just become empty
   const ComparedLoad slept = both.rest();
   CHECK(slept.advised.power_w == doctest::Approx(240 + 15 + 5));
   CHECK(both.copied(1).wake_j == 700);
@@ -172,9 +172,9 @@ TEST_CASE("a node that sleeps on one side alone draws a part of its idle power t
   CHECK(woke.now.wake_j == 0);
 }
 
-TEST_CASE("waiting is that of the nodes as they would be filled, by pods") {
-  Beside both({node_of(100, 10), node_of(100, 10)});
-  for (FleetNode& node : both.fleet.nodes) node.waiting.slopes = {0, 0, 0.4, 0, 0, 0, 0, 0};  // from half of the cores
+TEST_CASE("waiting is that of the nodes as they would be filled, weighted by pods") {
+  TwoSides both({node_of(100, 10), node_of(100, 10)});
+  for (FleetNode& node : both.fleet.nodes) node.waiting.slopes = {0, 0, 0.4, 0, 0, 0, 0, 0};  // above half of the cores
   const PodEstimate ask = estimate_of(3);
   for (const char* uid : {"a", "b"}) both.advise(uid, 0, ask);
   both.run("a", 0, ask);
@@ -186,8 +186,8 @@ TEST_CASE("waiting is that of the nodes as they would be filled, by pods") {
   CHECK(load.advised.pods == 2);
 }
 
-TEST_CASE("what is advised takes room, a place and a start at once, and the watts only once the pod runs") {
-  Beside both({node_of(100, 10), node_of(50, 5)});
+TEST_CASE("an advised pod takes room, a slot and a start at once, and power only once it runs") {
+  TwoSides both({node_of(100, 10), node_of(50, 5)});
   both.advise("a", 1, estimate_of(2));
   const AdvisedCluster::Copy& copy = both.advised.copy(both.view, both.fleet);
   CHECK(copy.view.nodes[1].in_flight == 1);
@@ -209,7 +209,7 @@ TEST_CASE("what is advised takes room, a place and a start at once, and the watt
 }
 
 TEST_CASE("a pod that is kept, or that its scheduler may hold, takes its room until it runs or is withdrawn") {
-  Beside both({node_of(100, 10), node_of(50, 5)});
+  TwoSides both({node_of(100, 10), node_of(50, 5)});
   both.advise("kept", 1, estimate_of(1));
   both.advised.keep("kept");
   both.advised.advise("held", {1, both.view.nodes[1].name}, estimate_of(1), both.now, std::chrono::minutes(5));
@@ -229,8 +229,8 @@ TEST_CASE("a pod that is kept, or that its scheduler may hold, takes its room un
   CHECK(both.advised.same());
 }
 
-TEST_CASE("a pod that is not seen in time, and one whose node goes, is where it runs in both") {
-  Beside both({node_of(100, 10), node_of(50, 5)});
+TEST_CASE("a pod that does not appear in time, or whose node is removed, is in its real place on both sides") {
+  TwoSides both({node_of(100, 10), node_of(50, 5)});
   both.advise("late", 1, estimate_of(1));
   both.now += std::chrono::seconds(30);
   both.advised.expire(both.view, both.now);
@@ -249,8 +249,8 @@ TEST_CASE("a pod that is not seen in time, and one whose node goes, is where it 
   CHECK(both.compare().advised.power_w == both.compare().now.power_w);
 }
 
-TEST_CASE("what is learned of a pod counts where it was advised as where it runs") {
-  Beside both({node_of(100, 10), node_of(50, 5)});
+TEST_CASE("learned usage of a pod applies both where it was advised and where it runs") {
+  TwoSides both({node_of(100, 10), node_of(50, 5)});
   both.advise("a", 1, estimate_of(1));
   both.run("a", 0, estimate_of(1));
   CHECK(both.advised.displaced("a"));
@@ -260,8 +260,8 @@ TEST_CASE("what is learned of a pod counts where it was advised as where it runs
   CHECK(both.compare().advised.power_w == doctest::Approx(100 + 65));
 }
 
-// Whatever happens to a dozen pods; `follows`: they go where they are advised.
-void play(Beside& both, bool follows, const std::function<void()>& look) {
+// Random events of a dozen pods. `follows`: the pods run where they are advised.
+void play(TwoSides& both, bool follows, const std::function<void()>& look) {
   struct Live {
     std::size_t row = 0;
     PodEstimate ask;
@@ -309,9 +309,9 @@ void play(Beside& both, bool follows, const std::function<void()>& look) {
 
 std::vector<FleetNode> four_nodes() { return {node_of(100, 10), node_of(80, 8), node_of(60, 12), node_of(50, 5)}; }
 
-TEST_CASE("the same pods run on both sides at every moment, and nothing is left of those that ended") {
+TEST_CASE("both sides have the same pods at every moment, and no trace of those that ended") {
   CHECK(rc::check([] {
-    Beside both(four_nodes());
+    TwoSides both(four_nodes());
     play(both, false, [&] {
       const ComparedLoad load = both.compare();
       RC_ASSERT(load.now.pods == load.advised.pods);
@@ -328,9 +328,9 @@ TEST_CASE("the same pods run on both sides at every moment, and nothing is left 
   }));
 }
 
-TEST_CASE("where pods go where they are advised both sides are one, to the last bit") {
+TEST_CASE("if pods run where they are advised, both sides are equal to the last bit") {
   CHECK(rc::check([] {
-    Beside both(four_nodes());
+    TwoSides both(four_nodes());
     if (*rc::gen::arbitrary<bool>()) both.sleep_when_empty();
     play(both, true, [&] {
       const ComparedLoad load = both.compare();
@@ -343,7 +343,7 @@ TEST_CASE("where pods go where they are advised both sides are one, to the last 
 }
 
 TEST_CASE("a node that wakes ahead of its pods is charged once, on both sides") {
-  Beside both({node_of(100, 10), node_of(50, 5)});
+  TwoSides both({node_of(100, 10), node_of(50, 5)});
   both.sleep_when_empty();
   both.compare();
   both.view.nodes[0].asleep = both.fleet.nodes[0].sleeps = false;  // the plan expects pods
@@ -357,19 +357,19 @@ TEST_CASE("a node that wakes ahead of its pods is charged once, on both sides") 
   CHECK(next.advised.wake_j == 0);
 }
 
-TEST_CASE("the copy keeps as many empty nodes awake as the cluster, and a spare has not woken") {
-  Beside both({node_of(200, 10), node_of(300, 5), node_of(10, 1)});
+TEST_CASE("the copy keeps as many empty nodes awake as the cluster, and a spare has no wake") {
+  TwoSides both({node_of(200, 10), node_of(300, 5), node_of(10, 1)});
   both.sleep_when_empty();
   const PodEstimate ask = estimate_of(2);
   both.run("here", 0, ask);
   both.advise("a", 2, ask);
   both.run("a", 1, ask);
-  both.view.nodes[2].asleep = false;  // the spare, which takes a pod in the copy
+  both.view.nodes[2].asleep = false;  // the spare gets a pod in the copy
   CHECK(both.rest().advised.power_w == doctest::Approx(220 + 300 + 12));
   both.advised.ended("a");
   both.advise("b", 0, ask);
   both.advised.placed("b", both.place(1), both.now);
-  CHECK(both.rest().advised.power_w == doctest::Approx(240 + 15 + 10));  // it is empty in both
+  CHECK(both.rest().advised.power_w == doctest::Approx(240 + 15 + 10));  // the spare is empty on both sides
   both.advised.ended("b");
   both.advise("c", 2, ask);
   both.advised.placed("c", both.place(1), both.now);
@@ -378,9 +378,9 @@ TEST_CASE("the copy keeps as many empty nodes awake as the cluster, and a spare 
   CHECK(awake.advised.wake_j == 0);
 }
 
-TEST_CASE("no node of the copy sleeps that may not, and none once sleep has ended") {
+TEST_CASE("a node that may not sleep is awake in the copy, and so are all nodes once sleep has ended") {
   for (const bool ends : {false, true}) {
-    Beside both({node_of(200, 10), node_of(300, 5)});
+    TwoSides both({node_of(200, 10), node_of(300, 5)});
     if (ends) both.sleep_when_empty();
     both.fleet.idle_nodes_sleep = true;  // nodes slept before
     const PodEstimate ask = estimate_of(2);
@@ -394,7 +394,7 @@ TEST_CASE("no node of the copy sleeps that may not, and none once sleep has ende
 }
 
 TEST_CASE("without Wattle all nodes are awake, and no wake is charged") {
-  Beside both({node_of(100, 10), node_of(50, 5)});
+  TwoSides both({node_of(100, 10), node_of(50, 5)});
   both.advised = AdvisedCluster({.all_awake = true});
   both.sleep_when_empty();
   const PodEstimate ask = estimate_of(2);
@@ -406,15 +406,15 @@ TEST_CASE("without Wattle all nodes are awake, and no wake is charged") {
   CHECK(load.advised.power_w == doctest::Approx(100 + 60));
   CHECK(load.advised.wake_j == 0);
   CHECK(load.asleep_w == doctest::Approx(50 - 5));
-  both.fleet.nodes[1].allocatable = {};  // as of a node that takes no pods
+  both.fleet.nodes[1].allocatable = {};  // a node that takes no pods
   both.view.nodes[1].allocatable = {8, 8e9};
   CHECK(both.compare().advised.power_w == doctest::Approx(100 + 60));
   CHECK(both.compare().advised.waited_pods == 0);
   CHECK(load.may_sleep_ratio == doctest::Approx(1));
 }
 
-TEST_CASE("a row that gets another node has not woken") {
-  Beside both({node_of(100, 10), node_of(50, 5)});
+TEST_CASE("a row that another node takes has no wake") {
+  TwoSides both({node_of(100, 10), node_of(50, 5)});
   both.sleep_when_empty();
   both.compare();
   both.view.nodes[0].name = "another";

@@ -37,7 +37,7 @@ struct Living {
   int ends = 0;
 };
 
-// A cluster of six nodes, three of which draw three times the watts. Pods come and go; a day is 48 short blocks.
+// A cluster of six nodes, three of which draw three times the watts. Pods start and end; a day has 48 short blocks.
 class TriedCluster {
  public:
   enum class Kind { tried, floor, untried };
@@ -45,7 +45,7 @@ class TriedCluster {
     EngineOptions options;
     options.trials = kTrials;
     options.trials.on = kind != TriedCluster::Kind::untried;
-    if (kind == TriedCluster::Kind::floor) options.trials.length = std::chrono::hours(10'000);  // no trial ever begins
+    if (kind == TriedCluster::Kind::floor) options.trials.length = std::chrono::hours(10'000);  // no trial starts
     options.trials.seed = seed;
     engine_.emplace(options);
     engine_->cluster_model().pod_time().set_acting(true);
@@ -60,7 +60,7 @@ class TriedCluster {
     names_ = testing::names_of(view_);
   }
 
-  // Lives one block and returns its joules.
+  // Runs one block and returns its energy.
   double live_block(const models::QNetwork* network) {
     const double of_block = 1 + 0.01 * (stats::uniform(noise_, -1, 1));
     double energy_j = 0;
@@ -91,7 +91,7 @@ class TriedCluster {
     }
     std::erase_if(running_, [this](const Living& each) { return each.ends <= step_; });
     engine_->refresh(view_);
-    engine_->trials().offer(Candidate::baseline, network != nullptr);  // every prediction recommends it
+    engine_->trials().offer(Candidate::baseline, network != nullptr);  // as if every prediction recommends it
     PodSpec pod = testing::small_pod();
     pod.uid = "pod-" + std::to_string(step_);
     pod.app = "app";
@@ -155,7 +155,7 @@ TEST_CASE("ablation of measured blocks: a network that prefers costly nodes cost
   CHECK(without_trials > 0.05);
 }
 
-TEST_CASE("without trials, or while decisions do not act, no candidate stands in for the policy") {
+TEST_CASE("without trials, or while decisions do not act, no candidate replaces the policy") {
   TriedCluster cluster(1, TriedCluster::Kind::untried);
   CHECK_FALSE(cluster.engine().trials().active());
   TriedCluster tried(1, TriedCluster::Kind::tried);
@@ -172,7 +172,7 @@ TEST_CASE("without trials, or while decisions do not act, no candidate stands in
 }
 
 struct TriedCosts {
-  std::array<double, 4> waits{}, more{};  // by candidate that placed a pod: share of time; energy over the floor's
+  std::array<double, 4> waits{}, more{};  // by the candidate that placed a pod: share of time; energy above the floor's
 };
 struct TriedDays {
   Candidate in_use = Candidate::floor;
@@ -180,7 +180,7 @@ struct TriedDays {
   double worst_day = 0;
 };
 
-// Pods wait and cost as the candidate decides that placed them. The limit of waiting is 1%.
+// Waiting and energy of pods depend on the candidate that placed them. The waiting limit is 1%.
 TriedDays try_for(const TriedCosts& costs, std::size_t days, std::uint64_t seed, std::vector<Candidate> offered) {
   stats::Random random(seed);
   TrialOptions options = kTrials;
@@ -232,7 +232,7 @@ TriedDays try_for(const TriedCosts& costs, std::size_t days, std::uint64_t seed,
   return lived;
 }
 
-TEST_CASE("a candidate whose pods wait within the limit replaces a floor with which they wait longer, at any saving") {
+TEST_CASE("a candidate within the waiting limit replaces a floor with longer waits, whatever the saving") {
   int replaced = 0;
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
     const TriedDays lived = try_for({{0.05, 0.005, 0.05, 0.05}, {0, 0.03, -0.1, 0.01}}, 20, seed,
@@ -244,7 +244,7 @@ TEST_CASE("a candidate whose pods wait within the limit replaces a floor with wh
   CHECK(replaced >= 8);
 }
 
-TEST_CASE("where the floor keeps the limit, or no candidate waits less, a costly one does not replace it") {
+TEST_CASE("a costly candidate does not replace a floor within the limit, or one that waits no longer") {
   double kept_worst = 0, broken_worst = 0;
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
     const TriedDays kept = try_for({{0.01, 0.001, 0.001, 0.001}, {0, 0.02, 0.05, 0.5}}, 10, seed,
@@ -262,13 +262,12 @@ TEST_CASE("where the floor keeps the limit, or no candidate waits less, a costly
   CHECK(broken_worst <= 0.005);
 }
 
-TEST_CASE(
-    "a candidate that costs less is not in use where its pods wait beyond the limit and longer than the floor's") {
+TEST_CASE("a cheaper candidate is not used if its pods wait over the limit and longer than the floor's") {
   for (std::uint64_t seed = 1; seed <= 10; ++seed)
     CHECK(try_for({{0.005, 0, 0.03, 0}, {0, 0, -0.1, 0}}, 10, seed, {Candidate::baseline}).in_use == Candidate::floor);
 }
 
-// Block length after blocks on a node where pods come and go, with this mean life.
+// Returns the block length after some blocks on a node whose pods have this mean lifetime.
 Duration block_with(double mean_life_s, std::uint64_t seed) {
   stats::Random random(seed);
   CandidateTrials trials({.on = true, .length = std::chrono::minutes(30), .day = std::chrono::hours(24)});
@@ -295,7 +294,7 @@ Duration block_with(double mean_life_s, std::uint64_t seed) {
   return trials.block();
 }
 
-TEST_CASE("a block lasts twice the time in which half of the pods are replaced, within half an hour and three hours") {
+TEST_CASE("a block lasts twice the half-life of pods, between half an hour and three hours") {
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
     CHECK(seconds(block_with(3600, seed)) == doctest::Approx(2 * 3600 * std::log(2.0)).epsilon(0.25));
     CHECK(block_with(300, seed) == std::chrono::minutes(30));

@@ -1,4 +1,4 @@
-// centring: what is taken from rewards so that Q stays about the prior, learned by a table that is really trained.
+// centring: the centre that is subtracted from rewards keeps Q near the prior. A table is really trained.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -13,7 +13,7 @@ models::Observation two_nodes() {
   models::Observation seen;
   seen.nodes = 2;
   seen.node.assign(2 * models::kNodeFeatures, 0.0F);
-  // In two cells of the table.
+  // The two nodes are in different cells of the table.
   for (std::size_t feature = 0; feature < models::kNodeFeatures; ++feature) seen.node[feature] = 0.95F;
   seen.prior.assign(2, 0.0F);
   seen.valid.assign(2, 1);
@@ -26,7 +26,7 @@ RewardConfig lb() {
   return config;
 }
 
-// By `lb` 10 on a node with no pod, 0 where it has some, and never the end of an episode.
+// By `lb` 10 on a node without pods, 0 on others, and never the end of an episode.
 RawOutcome outcome(bool empty) {
   std::vector<WorkerBefore> workers(3);
   workers[0].pods = empty ? 0 : 2;
@@ -52,7 +52,7 @@ struct Lived {
               return options;
             }(),
             reward, *trainer) {}
-  // A pod a second, now on this node, now on that one, of which the first is paid 10 and the other 0.
+  // Places a pod a second, alternately on the two nodes. The first has reward 10 and the other 0.
   void live(int pods) {
     for (int i = 0; i < pods; ++i) {
       const std::uint32_t row = ++id % 2 == 0 ? 1 : 0;
@@ -70,12 +70,12 @@ struct Lived {
   }
 };
 
-TEST_CASE("with centred rewards Q does not climb to the sum of what is to come, and differences are what they were") {
+TEST_CASE("with centred rewards Q does not grow to the sum of future rewards, and differences between nodes stay") {
   Lived centred({}), plain(0.0);
   centred.live(3000);
   plain.live(3000);
   const auto own = centred.q(), climbed = plain.q();
-  CHECK(climbed[0] > 150);  // 5 a pod on average, a hundred pods ahead
+  CHECK(climbed[0] > 150);  // 5 per pod on average, over a hundred pods
   CHECK(std::abs(own[0]) < 40);
   CHECK(own[0] - own[1] > 3);
   CHECK(own[0] - own[1] == doctest::Approx(climbed[0] - climbed[1]).epsilon(0.3));
@@ -83,8 +83,8 @@ TEST_CASE("with centred rewards Q does not climb to the sum of what is to come, 
   CHECK(plain.learner.figures().centre == 0);
 }
 
-TEST_CASE("the loss is reported in deviations of the reward: the same whatever the unit of rewards") {
-  // The reward ten times as large by another scale of it.
+TEST_CASE("the loss is in standard deviations of the reward, so it does not depend on the unit of rewards") {
+  // Another scale makes the reward ten times as large.
   const auto loss = [](double scale) {
     const auto trainer = make_tabular_trainer();
     LearnerOptions options;
@@ -104,7 +104,7 @@ TEST_CASE("the loss is reported in deviations of the reward: the same whatever t
   CHECK(loss(1) < 2);
 }
 
-// One value for all states, which each step draws to its targets, and which something that is not their loss pushes down.
+// A single value for all states. Each step moves it towards its targets and also pushes it down.
 class Pushed final : public models::QTrainer {
  public:
   Result<models::StepStats> step(std::span<const models::Transition* const> batch) override {
@@ -129,7 +129,7 @@ class Pushed final : public models::QTrainer {
   double q_ = 0;
 };
 
-TEST_CASE("Q and the centre stay where they are though the network is pushed by what is not its loss") {
+TEST_CASE("Q and the centre stay bounded although a force outside the loss pushes the network") {
   Pushed trainer;
   LearnerOptions options;
   options.warmup = 32;
@@ -144,7 +144,7 @@ TEST_CASE("Q and the centre stay where they are though the network is pushed by 
   CHECK(std::abs(learner.figures().centre - 5) < 2);
 }
 
-TEST_CASE("another reward begins another centre, and a restart goes on with the one it had") {
+TEST_CASE("another reward starts another centre, and a restart keeps the current one") {
   Lived lived({});
   lived.live(500);
   const double centre = lived.learner.figures().centre;

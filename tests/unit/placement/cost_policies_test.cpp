@@ -1,4 +1,4 @@
-// Policies on a fleet alone: each by a case that can be reckoned by hand.
+// Cost policies on a fleet alone, with cases that can be computed by hand.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -30,7 +30,7 @@ std::size_t choice(const char* name, const Fleet& fleet, const PodEstimate& ask)
   return *chosen;
 }
 
-TEST_CASE("watts by cores used: linear between points, and beyond all cores the last slope goes on") {
+TEST_CASE("watts by used cores are linear between points, and the last slope continues beyond all cores") {
   const FleetNode node = node_of(10, kConvex);
   CHECK(node.watts_at(0) == doctest::Approx(50));
   CHECK(node.watts_at(0.5) == doctest::Approx(51));
@@ -38,7 +38,7 @@ TEST_CASE("watts by cores used: linear between points, and beyond all cores the 
   CHECK(node.watts_at(11) == doctest::Approx(180 + 0.1 * 480));
 }
 
-TEST_CASE("added watts of a sleeping node hold its idle watts and its wake energy over the time it stays awake") {
+TEST_CASE("added watts of a sleeping node include its idle watts and its wake energy over its time awake") {
   Fleet fleet;
   fleet.hold_s = 1000;
   fleet.nodes = {node_of(10, kStraight, true)};
@@ -50,17 +50,17 @@ TEST_CASE("added watts of a sleeping node hold its idle watts and its wake energ
   CHECK(amortised_w(fleet.nodes[0], ask) == doctest::Approx(100.0 / 10 + 10));
 }
 
-TEST_CASE("greedy minds what it adds now, the amortised rank what the place costs for good") {
+TEST_CASE("greedy minimises the power added now, the amortised rank the long-term power of the place") {
   Fleet fleet;
   fleet.idle_nodes_sleep = true;
-  // Awake and convex: 2 W more. Asleep, with idle watts of 100 over 100 places: dear now, cheap later.
+  // Awake and convex: 2 W more. Asleep with 100 W idle over 100 places: expensive now, cheap later.
   fleet.nodes = {node_of(10, kConvex), node_of(100, kStraight, true)};
   const PodEstimate ask{{1, 0}, 1.0, 0};
   CHECK(choice("greedy", fleet, ask) == 0);
-  CHECK(choice("amortised", fleet, ask) == 1);  // 1 + 1 W against 5 + 2 W
+  CHECK(choice("amortised", fleet, ask) == 1);  // 1 + 1 W compared with 5 + 2 W
 }
 
-TEST_CASE("most-allocated packs, round-robin goes around, and no policy chooses a node that is full") {
+TEST_CASE("most-allocated packs, round-robin rotates, and no policy chooses a full node") {
   Fleet fleet;
   fleet.nodes = {node_of(10, kStraight), node_of(10, kStraight), node_of(10, kStraight)};
   fleet.nodes[1].requested = {5, 1e9};

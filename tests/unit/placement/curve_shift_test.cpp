@@ -1,4 +1,4 @@
-// curve_shift: the power curve of a server that has changed is learned in a few readings, and noise changes nothing.
+// curve_shift: the power curve of a changed server is learned in a few readings, and noise changes nothing.
 #include "placement/cluster/power_curve.hpp"
 
 #include <doctest/doctest.h>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::array<double, kCurvePoints> kShiftedServer = {90, 130, 150, 165, 180, 195, 215, 240, 270, 310, 350};
 
-TEST_CASE("readings of the same server start no new fit, whatever the server") {
+TEST_CASE("readings of an unchanged server start no new fit, for any server") {
   std::mt19937_64 random(14);
   std::normal_distribution<double> noise(0, 0.01);
   std::uniform_real_distribution<double> load(0, 1), size(0.6, 1.6), bend(0.5, 2);
@@ -35,7 +35,7 @@ TEST_CASE("readings of the same server start no new fit, whatever the server") {
   }
 }
 
-TEST_CASE("a server that draws 1.8 times as much from now on is known within eight readings") {
+TEST_CASE("a server that draws 1.8 times as much from now on is learned within eight readings") {
   std::mt19937_64 random(15);
   std::normal_distribution<double> noise(0, 0.01);
   std::uniform_real_distribution<double> load(0.2, 0.6);
@@ -56,7 +56,7 @@ TEST_CASE("a server that draws 1.8 times as much from now on is known within eig
   for (const double u : {0.2, 0.4, 0.6}) CHECK(curve.watts(u) == doctest::Approx(after.watts(u)).epsilon(0.05));
 }
 
-TEST_CASE("one wild reading opens nothing") {
+TEST_CASE("a single outlier starts no new fit") {
   PowerCurve curve = PowerCurve::prior(32);
   const PowerCurve truth = PowerCurve::known(kShiftedServer);
   for (int i = 0; i < 200; ++i) curve.observe(0.01 * (i % 100), truth.watts(0.01 * (i % 100)));

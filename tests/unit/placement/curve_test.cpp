@@ -1,4 +1,4 @@
-// curve: what a fit promises, whatever it reads.
+// curve: properties of a fitted power curve for any readings.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -10,7 +10,7 @@
 namespace wattle::placement {
 namespace {
 
-// A server unlike the prior's mean.
+// A server that differs from the prior's mean.
 constexpr std::array<double, kCurvePoints> kServer = {90, 130, 150, 165, 180, 195, 215, 240, 270, 310, 350};
 
 double read_many(PowerCurve& curve, const PowerCurve& truth, int readings, std::uint64_t seed) {
@@ -36,7 +36,7 @@ bool lawful(const PowerCurve& curve) {
   return true;
 }
 
-TEST_CASE("a curve converges on noisy readings and relearns a server that changed") {
+TEST_CASE("a curve converges on noisy readings and relearns a changed server") {
   const PowerCurve truth = PowerCurve::known(kServer);
   PowerCurve curve = PowerCurve::prior(32);
   CHECK(read_many(curve, truth, 10, 1) < 0.12);
@@ -46,7 +46,7 @@ TEST_CASE("a curve converges on noisy readings and relearns a server that change
   CHECK(read_many(curve, PowerCurve::known(doubled), 100, 3) < 0.08);
 }
 
-TEST_CASE("a curve takes no garbage and never falls") {
+TEST_CASE("a curve ignores invalid readings and never falls") {
   PowerCurve curve;
   const auto before = curve.points();
   const double nan = std::numeric_limits<double>::quiet_NaN();
@@ -66,7 +66,7 @@ TEST_CASE("a curve takes no garbage and never falls") {
   }
 }
 
-TEST_CASE("the error of a curve shrinks with readings, is smaller for differences, and a fixed curve has none") {
+TEST_CASE("the error of a curve shrinks with readings, is smaller for differences, and is zero for a fixed curve") {
   PowerCurve curve = PowerCurve::prior(16);
   const double at_first = curve.watts_sd_w(0.5), apart = curve.difference_sd_w(0.1, 0.9);
   CHECK(at_first > 0);
@@ -78,7 +78,7 @@ TEST_CASE("the error of a curve shrinks with readings, is smaller for difference
   CHECK(PowerCurve::known({}).watts_sd_w(0.5) == 0);
 }
 
-TEST_CASE("a known curve is exact and takes no samples; marginal watts add up and go on beyond full load") {
+TEST_CASE("a known curve is exact and takes no samples; marginal watts add up and continue beyond full load") {
   PowerCurve curve = PowerCurve::known(kServer);
   CHECK_FALSE(curve.observe(0.5, 10));
   CHECK(curve.watts(0.25) == doctest::Approx(157.5));

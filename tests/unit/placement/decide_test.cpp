@@ -1,4 +1,4 @@
-// decide: what advice never does, whatever the cluster looks like.
+// decide: invariants of advice on any cluster.
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
@@ -23,7 +23,7 @@ using testing::names_of;
 using testing::random_view;
 using testing::small_pod;
 
-// decide() with a policy of its own, without knowledge.
+// decide() with a given policy, without a cluster model.
 PlacementDecision advise(const ClusterView& view, const PodSpec& pod, const std::vector<std::string>& candidates,
                          std::mt19937_64& random, const char* name = "dqn", const DecideOptions& options = {},
                          const models::QNetwork* network = nullptr, std::uint64_t turn = 0) {
@@ -38,7 +38,7 @@ ClusterView fleet(std::size_t count) {
   return view;
 }
 
-TEST_CASE("unknown names, and names given twice, are answered and not recorded one by one") {
+TEST_CASE("unknown and repeated names are answered, and not recorded one by one") {
   const ClusterView view = random_view(7, 4);
   std::vector<std::string> candidates;
   for (int i = 0; i < 5000; ++i) candidates.push_back("stranger-" + std::to_string(i));
@@ -59,7 +59,7 @@ TEST_CASE("unknown names, and names given twice, are answered and not recorded o
   }
 }
 
-TEST_CASE("a masked node never gets a score while unknown ones get 0, under every policy") {
+TEST_CASE("a masked node never gets a score, and unknown ones get 0, under every policy") {
   CHECK(rc::check([] {
     const auto seed = *rc::gen::arbitrary<std::uint64_t>();
     const ClusterView view = random_view(seed, *rc::gen::inRange<std::size_t>(0, 12));
@@ -92,7 +92,7 @@ TEST_CASE("a masked node never gets a score while unknown ones get 0, under ever
         RC_ASSERT(*latency_for(view.nodes[i], pod) <= *pod.latency_hard_ms);
       }
     }
-    // Among nodes that are worth the same nobody is advised.
+    // Equal nodes get no advice.
     const bool equal = feasible > 1 && advice.record.decided_by == "neutral";
     RC_ASSERT(advice.top.has_value() == (feasible > 0 && !equal));
     if (advice.top) {
@@ -108,7 +108,7 @@ TEST_CASE("a masked node never gets a score while unknown ones get 0, under ever
   }));
 }
 
-TEST_CASE("of many candidates the best are scored, and none below one that is not") {
+TEST_CASE("with many candidates only the best are scored, and no unscored node is better than a scored one") {
   CHECK(rc::check([] {
     const auto seed = *rc::gen::arbitrary<std::uint64_t>();
     const ClusterView view = random_view(seed, *rc::gen::inRange<std::size_t>(90, 300));
@@ -150,7 +150,7 @@ TEST_CASE("permuting the candidates permutes the scores") {
       ++feasible;
       distinct.insert(std::round(entry.q * 1e4));
     }
-    if (distinct.size() < feasible) return;  // ties are the generator's
+    if (distinct.size() < feasible) return;  // ties of the random generator
     ClusterView turned = view;
     std::shuffle(turned.nodes.begin(), turned.nodes.end(), random);
     std::shuffle(candidates.begin(), candidates.end(), random);
@@ -163,7 +163,7 @@ TEST_CASE("permuting the candidates permutes the scores") {
   }));
 }
 
-TEST_CASE("no candidates, only unknown ones, and all masked are neutral and say why") {
+TEST_CASE("no candidates, only unknown ones, and all masked are neutral, each with its reason") {
   std::mt19937_64 random(1);
   ClusterView view = fleet(2);
   CHECK(advise(view, small_pod(), {}, random).record.reason == "no candidates");
@@ -179,7 +179,7 @@ TEST_CASE("no candidates, only unknown ones, and all masked are neutral and say 
   CHECK(one.record.propensity == 1);
 }
 
-TEST_CASE("propensities are those of the draws and sum to one over the safe set") {
+TEST_CASE("propensities match the draws and sum to one over the safe set") {
   const ClusterView view = fleet(5);
   DecideOptions options;
   options.epsilon = 0.4;
@@ -205,7 +205,7 @@ TEST_CASE("propensities are those of the draws and sum to one over the safe set"
   CHECK(sum == doctest::Approx(1));
 }
 
-TEST_CASE("two hundred asks within one telemetry interval spread instead of herding") {
+TEST_CASE("two hundred asks within one telemetry interval spread over nodes") {
   ClusterView view = fleet(40);
   std::mt19937_64 random(4);
   for (int ask = 0; ask < 200; ++ask) {
@@ -220,7 +220,7 @@ TEST_CASE("two hundred asks within one telemetry interval spread instead of herd
   for (const NodeView& node : view.nodes) CHECK(node.starts <= StartCap{}.of(node.allocatable.cpu_cores));
 }
 
-TEST_CASE("fixed rules choose what their names say") {
+TEST_CASE("fixed rules choose as their names say") {
   ClusterView view = fleet(3);
   for (NodeView& node : view.nodes) node.allocatable = {16, 64e9};
   view.nodes[0].requested = {8, 32e9};
@@ -239,7 +239,7 @@ TEST_CASE("fixed rules choose what their names say") {
   CHECK(oracle.error().fix.find("planner") != std::string::npos);
 }
 
-TEST_CASE("a policy of costs advises what it chooses alone on the fleet, among the open nodes, and ranks the others") {
+TEST_CASE("a cost policy advises its own choice among the open nodes of the fleet, and ranks the others") {
   ClusterView view = fleet(6);
   for (std::size_t i = 0; i < view.nodes.size(); ++i)
     view.nodes[i].curve = PowerCurve::prior(4 + 9 * static_cast<double>(i * 7 % 6));
@@ -263,7 +263,7 @@ TEST_CASE("a policy of costs advises what it chooses alone on the fleet, among t
   }
 }
 
-TEST_CASE("the planner with knowledge of demand sends heavy and light pods to different nodes") {
+TEST_CASE("the planner with a demand model sends heavy and light pods to different nodes") {
   ClusterView view;
   for (const char* name : {"flat", "steep"}) view.nodes.push_back(healthy_node(name, 16));
   for (NodeView& node : view.nodes) node.values.cpu_used_cores = 0;
@@ -276,7 +276,7 @@ TEST_CASE("the planner with knowledge of demand sends heavy and light pods to di
   heavy.request = light.request = {1, 1e9};
   heavy.app = "Deployment/heavy h:1";
   light.app = "Deployment/light l:1";
-  // A day of both, all 32 cores requested all the time.
+  // A day of both kinds, with all 32 cores always requested.
   for (int hour = 0; hour < 24; ++hour) {
     for (int i = 0; i < 32; ++i) {
       PodSpec pod = i % 2 == 0 ? heavy : light;
@@ -306,7 +306,7 @@ TEST_CASE("the planner with knowledge of demand sends heavy and light pods to di
   CHECK(second.record.advice == "steep");
 }
 
-// Lifts one node by a fixed amount.
+// Raises one node by a fixed amount.
 class Lifts final : public models::QNetwork {
  public:
   void residual(const models::Observation&, std::span<float> out) const override {
@@ -318,7 +318,7 @@ class Lifts final : public models::QNetwork {
   float by = 1;
 };
 
-TEST_CASE("the plan's choice is not reported as the highest Q if another's Q is above it by less than the margin") {
+TEST_CASE("the plan's choice is not reported as the highest Q if another is higher by less than the margin") {
   ClusterView view = fleet(2);
   view.nodes[0].curve = PowerCurve::known({100, 101, 102, 103, 104, 105, 106, 107, 108, 109, 110});
   view.nodes[1].curve = PowerCurve::known({20, 40, 60, 80, 100, 120, 140, 160, 180, 200, 220});
@@ -333,7 +333,7 @@ TEST_CASE("the plan's choice is not reported as the highest Q if another's Q is 
     std::mt19937_64 random(1);
     return decide(view, small_pod(), names_of(view), {*policy, &network, &cluster_model}, {}, 0, random).record;
   };
-  // Whoever is the plan's choice, the other is above it by 0.1.
+  // Whichever node the plan chooses, the other is 0.1 higher.
   const wire::Decision kept = advice(1000);
   const std::size_t pick = kept.advice == "n0" ? 0 : 1;
   const double behind = kept.candidates[pick].prior - kept.candidates[1 - pick].prior;
@@ -345,13 +345,13 @@ TEST_CASE("the plan's choice is not reported as the highest Q if another's Q is 
   CHECK(advice(0.05).advice != kept.advice);
   CHECK(advice(0.05).decided_by == "network");
   CHECK(advice(0.05).reason.starts_with("highest Q"));
-  // Where it is the highest, that is said.
+  // If it is the highest, the reason says so.
   network.node = pick;
   CHECK(advice(0.2).advice == kept.advice);
   CHECK(advice(0.2).reason.starts_with("highest Q"));
 }
 
-TEST_CASE("what decided is what the reason says, whatever the network adds, its margin and its gate") {
+TEST_CASE("the reason names what decided, for any network, margin and gate") {
   ClusterView view = fleet(4);
   for (std::size_t i = 0; i < view.nodes.size(); ++i) {
     std::array<double, kCurvePoints> watts{};
@@ -390,7 +390,7 @@ TEST_CASE("what decided is what the reason says, whatever the network adds, its 
   CHECK(seen["network"] > 0);
 }
 
-TEST_CASE("a bound pod is advised where it is, and contradicting limits are reported") {
+TEST_CASE("a bound pod is advised to its own node, and contradicting limits are reported") {
   const ClusterView view = fleet(3);
   PodSpec pod = small_pod();
   pod.node_name = "n2";

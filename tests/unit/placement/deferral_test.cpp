@@ -1,4 +1,5 @@
-// deferral: a pod waits only where somebody permits it, where that is expected to cost less or no node can take it, and never for longer.
+// deferral: a pod waits only with permission, if that is expected to cost less or no node can take it, and never for
+// longer than permitted.
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
@@ -17,7 +18,7 @@ using testing::names_of;
 using testing::random_view;
 using testing::small_pod;
 
-// One node that is awake and full, one that sleeps; pods come and go.
+// One node that is awake and full, and one that sleeps; pods start and end.
 struct TwoNodes {
   ClusterView view;
   Fleet fleet;
@@ -44,7 +45,7 @@ struct TwoNodes {
     fleet.nodes[0].pods = 8;
     fleet.nodes[0].used_cores = 4;
     fleet.nodes[0].open = false;
-    fleet.nodes[0].empties_at_s = last_ends_in_s(240, 8);  // each lives four minutes: the first of eight ends in 30 s
+    fleet.nodes[0].empties_at_s = last_ends_in_s(240, 8);  // four minutes each: the first of eight ends in 30 s
     fleet.nodes[1].sleeps = true;
     fleet.nodes[1].sleep_w = 5;
     fleet.nodes[1].wake_j = 5000;
@@ -60,17 +61,17 @@ struct TwoNodes {
 
 }  // namespace
 
-TEST_CASE("a short pod waits for room rather than wake a node for itself") {
+TEST_CASE("a short pod waits for room instead of waking a node only for itself") {
   TwoNodes two;
   const auto wait = two.asked();
   REQUIRE(wait);
-  CHECK(wait->again_s == 10);  // an end may come sooner
-  // Two minutes of a node's idle watts and its wake, less half a minute of half a core at 12.5 W a core.
+  CHECK(wait->again_s == 10);  // a pod may end sooner
+  // Two minutes of a node's idle watts and its wake, minus half a minute of half a core at 12.5 W per core.
   CHECK(wait->saves_j == doctest::Approx(120 * 95 + 5000 - 30 * 0.5 * 12.5));
   CHECK(wait->why == "it would wake a node; an awake node is expected to have room in 30 s");
 }
 
-TEST_CASE("without permission, or with less than it takes, it is placed") {
+TEST_CASE("without permission, or with too short a permission, the pod is placed") {
   TwoNodes two;
   two.permitted_s = 0;
   CHECK(!two.asked());
@@ -80,7 +81,7 @@ TEST_CASE("without permission, or with less than it takes, it is placed") {
   CHECK(two.asked());
 }
 
-TEST_CASE("where pods stay, where the other node is awake, and where waiting is worth more than a wake, it is placed") {
+TEST_CASE("a pod is placed if pods stay, the other node is awake, or waiting costs more than a wake") {
   TwoNodes two;
   two.fleet.pods_stay = true;
   CHECK(!two.asked());
@@ -95,7 +96,7 @@ TEST_CASE("where pods stay, where the other node is awake, and where waiting is 
   CHECK(!two.asked());
 }
 
-TEST_CASE("where every node would have its tenants wait beyond the budget, it waits for an end") {
+TEST_CASE("if every node would exceed the waiting budget, the pod waits for another pod to end") {
   TwoNodes two;
   two.fleet.nodes.resize(1);
   two.rows = {0};
@@ -117,14 +118,14 @@ TEST_CASE("where every node would have its tenants wait beyond the budget, it wa
                then = two.fleet.nodes[0].waiting.wait(8.5 * 7 / 8 + 0.5, 0, 9);
   REQUIRE(now > then);
   CHECK(!asked(1.1 * now));   // within the budget
-  CHECK(!asked(0.9 * then));  // beyond it then, too
+  CHECK(!asked(0.9 * then));  // over the budget even then
   const auto wait = asked((now + then) / 2);
   REQUIRE(wait);
   CHECK(wait->again_s == 10);
   CHECK(wait->why == "waiting would exceed the budget on every node; less waiting expected in 30 s");
 }
 
-TEST_CASE("where no node can take it, it waits for one that could, and is refused at once where none ever will") {
+TEST_CASE("if no node can take a pod now, it waits for one that can later, and is refused at once if none ever can") {
   TwoNodes two;
   two.best.reset();
   two.masked = {"cpu does not fit", "hard latency limit exceeded"};
@@ -143,7 +144,7 @@ TEST_CASE("where no node can take it, it waits for one that could, and is refuse
   CHECK(!two.asked());
 }
 
-TEST_CASE("ends of pods follow each other as those of exponential lives do") {
+TEST_CASE("ends of pods follow exponential lifetimes") {
   TwoNodes two;
   CHECK(ends_in_s(two.fleet, 0, 0) == 0);
   CHECK(*ends_in_s(two.fleet, 0, 1) == doctest::Approx(240.0 / 8));
@@ -153,8 +154,7 @@ TEST_CASE("ends of pods follow each other as those of exponential lives do") {
   CHECK(!ends_in_s(two.fleet, 1, 1));
 }
 
-TEST_CASE(
-    "whatever the cluster, no decision is deferred without permission, nor beyond it, and one that is names no node") {
+TEST_CASE("no decision is deferred without permission or beyond it, and a deferred one names no node") {
   CHECK(rc::check([] {
     const ClusterView view =
         random_view(*rc::gen::arbitrary<std::uint64_t>(), 1 + *rc::gen::inRange<std::size_t>(0, 9));

@@ -1,4 +1,4 @@
-// demand: what is predicted of an application, and from how much.
+// demand: predictions for an application, and the evidence that they need.
 #include "placement/cluster/demand.hpp"
 
 #include <doctest/doctest.h>
@@ -14,7 +14,7 @@ namespace {
 constexpr Resources kOneCore{1, 1e9};
 AppKey app(int n) { return {"deployment/app-" + std::to_string(n), "image-" + std::to_string(n), ""}; }
 
-TEST_CASE("an application without history uses half of its request, and lives as long as the prior says") {
+TEST_CASE("an application without history uses half of its request, and has the prior's lifetime") {
   const DemandModel model;
   CHECK(model.predict(app(1), {4, 0}).cores == doctest::Approx(2));
   CHECK(model.predict(app(1), {0, 0}).cores == doctest::Approx(0.05));  // no request counts as a tenth of a core
@@ -22,7 +22,7 @@ TEST_CASE("an application without history uses half of its request, and lives as
   CHECK(model.expected_demand(5).empty());
 }
 
-TEST_CASE("one pod moves the prediction by a third, prior weight two, level by level") {
+TEST_CASE("one pod moves the prediction by a third (prior weight two) at each level") {
   DemandModel model;
   CHECK(model.observe(app(1), kOneCore, 0.2, 3600));
   // all: (0.2 + 2 x 0.5) / 3 = 0.4; image: (0.2 + 0.8) / 3; application: (0.2 + 2/3) / 3
@@ -30,7 +30,7 @@ TEST_CASE("one pod moves the prediction by a third, prior weight two, level by l
   CHECK(model.predict(app(1), kOneCore).cores == doctest::Approx((0.2 + 2.0 / 3) / 3));
 }
 
-TEST_CASE("predictions converge on the application's mean and scale with the request") {
+TEST_CASE("predictions converge to the application's mean and scale with the request") {
   DemandModel model;
   std::mt19937_64 random(1);
   std::normal_distribution<double> noise(0, 0.05);
@@ -40,7 +40,7 @@ TEST_CASE("predictions converge on the application's mean and scale with the req
     CHECK(model.predict(app(a), kOneCore).cores == doctest::Approx(0.1 + 0.15 * a).epsilon(0.08));
     CHECK(model.predict(app(a), {2, 0}).cores == doctest::Approx(2 * model.predict(app(a), kOneCore).cores));
   }
-  // An unseen application of a seen image is that image's, not everybody's.
+  // An unknown application of a known image gets the image's prediction, not the global one.
   const AppKey sibling{"deployment/other", "image-5", ""};
   CHECK(model.predict(sibling, kOneCore).cores > 0.7);
   const std::vector<double> quantiles = model.expected_demand(12);
@@ -49,8 +49,7 @@ TEST_CASE("predictions converge on the application's mean and scale with the req
   CHECK(quantiles.back() == doctest::Approx(0.85).epsilon(0.05));
 }
 
-TEST_CASE(
-    "an application without history may use a request more; the more of its pods are seen, the surer is their mean") {
+TEST_CASE("an application without history may use one request more; with more pods its mean is more certain") {
   DemandModel model;
   CHECK(model.predict(app(1), kOneCore).unsure_cores == doctest::Approx(1));
   std::mt19937_64 random(3);
@@ -62,13 +61,13 @@ TEST_CASE(
     CHECK(one.unsure_cores < before);
     CHECK(one.unsure_cores <= one.sd_cores);
     CHECK(four.unsure_cores == doctest::Approx(4 * one.unsure_cores));
-    CHECK(model.predict(app(2), kOneCore).unsure_cores > one.unsure_cores);  // of which less is known
+    CHECK(model.predict(app(2), kOneCore).unsure_cores > one.unsure_cores);  // less is known about it
     before = one.unsure_cores;
   }
   CHECK(before < 0.1);
 }
 
-TEST_CASE("one absurd reading moves a known application little, and a changed one is learned again") {
+TEST_CASE("one outlier moves a known application little, and a changed one is learned again") {
   DemandModel model;
   std::mt19937_64 random(2);
   std::normal_distribution<double> noise(0, 0.02);
@@ -80,7 +79,7 @@ TEST_CASE("one absurd reading moves a known application little, and a changed on
   CHECK(model.predict(app(1), kOneCore).cores == doctest::Approx(0.8).epsilon(0.1));
 }
 
-TEST_CASE("what is no reading is not taken; memory is bounded and the oldest application goes first") {
+TEST_CASE("invalid readings are ignored; memory is bounded and the oldest application is dropped first") {
   DemandOptions options;
   options.max_apps = 3;
   DemandModel model(options);
@@ -100,7 +99,7 @@ TEST_CASE("what is no reading is not taken; memory is bounded and the oldest app
   CHECK(model.predict(app(99), kOneCore).seen_pods > 0);
 }
 
-TEST_CASE("life is time run over pods ended, so that pods that still run count too") {
+TEST_CASE("the lifetime is run time divided by ended pods, so that running pods count too") {
   DemandModel model;
   for (int k = 0; k < 100; ++k) {
     model.observe_life(app(1), 600, true);
@@ -110,17 +109,17 @@ TEST_CASE("life is time run over pods ended, so that pods that still run count t
   CHECK(model.predict(app(2), kOneCore).life_s == doctest::Approx(1200).epsilon(0.05));
 }
 
-TEST_CASE("a copy goes on by itself: what it learns and forgets does not touch the original") {
+TEST_CASE("a copy is independent: its learning and forgetting do not affect the original") {
   DemandOptions options;
   options.max_apps = 3;
   DemandModel model(options);
   for (int a = 0; a < 3; ++a) model.observe(app(a), kOneCore, 0.1 * (a + 1), 3600);
   DemandModel copy = model;
-  for (int a = 3; a < 20; ++a) copy.observe(app(a), kOneCore, 0.9, 3600);  // pushes out all three
+  for (int a = 3; a < 20; ++a) copy.observe(app(a), kOneCore, 0.9, 3600);  // replaces all three
   CHECK(copy.predict(app(0), kOneCore).seen_pods == 0);
   for (int a = 0; a < 3; ++a) CHECK(model.predict(app(a), kOneCore).seen_pods == 1);
   model.observe(app(0), kOneCore, 0.1, 3600);
-  model.observe(app(4), kOneCore, 0.1, 3600);  // the oldest of the original's own goes
+  model.observe(app(4), kOneCore, 0.1, 3600);  // drops the oldest of the original's own
   CHECK(model.predict(app(1), kOneCore).seen_pods == 0);
   CHECK(model.predict(app(0), kOneCore).seen_pods == 2);
   copy = model;

@@ -1,4 +1,4 @@
-// An operator's own reward: what it takes, what it refuses and why, and that old experience is judged by it.
+// expression: an operator's own reward: valid terms, refusals with reasons, and old experience under a new formula.
 #include "placement/worth/expression.hpp"
 
 #include <doctest/doctest.h>
@@ -53,14 +53,14 @@ TEST_CASE("a formula is computed from its terms, in their order") {
   CHECK(formula("failure < 0 ? -7 : energy")(values) == -7);
 }
 
-TEST_CASE("a term that there is not is named, and so is what there is") {
+TEST_CASE("an unknown term is named together with the known ones") {
   const Error error = refused("energy + 2 * latancy");
   CHECK(error.what == "'latancy' is not a term");
   CHECK(error.fix.find("latency") != std::string::npos);
   CHECK(error.code == Errc::malformed);
 }
 
-TEST_CASE("what is no formula is refused with the reason") {
+TEST_CASE("an invalid formula is refused with the reason") {
   CHECK(refused("").what == "is empty");
   CHECK(refused(std::string(2000, '1')).code == Errc::out_of_range);
   CHECK(refused("3 + 4").what == "contains no term, so all placements would be equal");
@@ -72,13 +72,13 @@ TEST_CASE("what is no formula is refused with the reason") {
   CHECK(Formula::compile("energy == 1 || energy <= 0 || energy != latency").has_value());
 }
 
-TEST_CASE("a formula that is no number where its terms can be is refused, naming the term") {
+TEST_CASE("a formula that can be undefined within the range of its terms is refused with the term") {
   CHECK(refused("1 / energy").what == "is not a number if every term is 0");
   CHECK(refused("sqrt(latency)").what.find("if latency is -1") != std::string::npos);
   CHECK(refused("1 / (packing - 1)").what.find("if packing is 1") != std::string::npos);
 }
 
-TEST_CASE("a value is cut to the limit, and is 0 where it is no number") {
+TEST_CASE("a value is clamped to the limit, and an undefined one is 0") {
   FormulaValues values{};
   values[0] = 10;
   CHECK(formula("energy ^ 9")(values) == kFormulaLimit);
@@ -88,7 +88,7 @@ TEST_CASE("a value is cut to the limit, and is 0 where it is no number") {
   CHECK(Formula()(values) == 0);
 }
 
-TEST_CASE("formulas are equal as their texts are, and copies share one") {
+TEST_CASE("formulas are equal if their texts are, and copies share one") {
   CHECK(formula("energy") == formula("energy"));
   CHECK(!(formula("energy") == formula("latency")));
   CHECK(!(formula("energy") == Formula()));
@@ -97,7 +97,7 @@ TEST_CASE("formulas are equal as their texts are, and copies share one") {
   CHECK(copy == one);
 }
 
-TEST_CASE("one formula may be asked from several threads at once") {
+TEST_CASE("one formula may be evaluated from several threads at once") {
   const Formula shared = formula("energy * 2 + latency");
   std::vector<std::thread> threads;
   std::array<bool, 4> right{};
@@ -116,10 +116,10 @@ TEST_CASE("one formula may be asked from several threads at once") {
   for (const bool each : right) CHECK(each);
 }
 
-TEST_CASE("an outcome is judged by the formula of its unweighted terms") {
+TEST_CASE("an outcome is judged by the formula on its unweighted terms") {
   RewardConfig config;
   config.preset = Preset::expression;
-  config.weights.energy = 50;  // weights are of another preset
+  config.weights.energy = 50;  // weights belong to another preset
   config.formula = formula("4 * energy + latency + contention");
   const Reward reward = evaluate(config, outcome());
   CHECK(reward.value == doctest::Approx(4 * 0.5 + 0.5 - 0.25));
@@ -131,7 +131,7 @@ TEST_CASE("an outcome is judged by the formula of its unweighted terms") {
   CHECK(evaluate(config, failed).end_of_episode);
 }
 
-TEST_CASE("the prior is the formula of what models predict, and old observations are judged again by it") {
+TEST_CASE("the prior is the formula on predicted terms, and old observations are rejudged by it") {
   const ClusterView view = testing::random_view(5, 3);
   const PodSpec pod = testing::small_pod();
   RewardConfig plain, squared;

@@ -1,4 +1,4 @@
-// features: finite for whatever telemetry says, and documented.
+// features: finite for any telemetry, and documented.
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
@@ -64,7 +64,7 @@ TEST_CASE("features are finite for arbitrary and missing telemetry") {
     RC_ASSERT(observation.nodes == view.nodes.size());
     RC_ASSERT(finite(observation));
     std::mt19937_64 random(1);
-    // Every policy, too, takes it.
+    // Every policy accepts it too.
     for (const PolicyInfo& info : policies()) {
       const auto policy = make_policy(info.name).value();
       RC_ASSERT(finite(decide(view, pod, testing::names_of(view), {*policy}, {}, 0, random).observation));
@@ -72,7 +72,7 @@ TEST_CASE("features are finite for arbitrary and missing telemetry") {
   }));
 }
 
-TEST_CASE("masks are tried in their order") {
+TEST_CASE("masks are tried in order") {
   NodeView node = testing::healthy_node("a", 2);
   PodSpec pod = testing::small_pod();
   const MaskOptions options;
@@ -97,7 +97,7 @@ TEST_CASE("masks are tried in their order") {
   CHECK(mask_reason(node, pod, options) == "not ready");
 }
 
-TEST_CASE("another reward's prior and weights are found again from the features") {
+TEST_CASE("the prior and weights of another reward are recovered from the features") {
   ClusterView view = testing::random_view(11, 10);
   PodSpec pod = testing::small_pod();
   pod.latency_soft_ms = 20;
@@ -128,10 +128,10 @@ TEST_CASE("placement/worth/features.md lists exactly the features, in order, and
   expect(kContextFeatureSpecs);
   CHECK(listed == expected);
   CHECK(feature_schema_hash().size() == 16);
-  CHECK(feature_schema_hash() == "aa335030dd3ecbfc");  // of the networks that come with the programs
+  CHECK(feature_schema_hash() == "aa335030dd3ecbfc");  // the shipped networks' schema
 }
 
-TEST_CASE("docs/reference/simulator.md states as many features as there are") {
+TEST_CASE("docs/reference/simulator.md has the right number of features") {
   std::ifstream file(tests::source_dir() + "/docs/reference/simulator.md");
   const std::string page{std::istreambuf_iterator<char>(file), {}};
   const std::string shapes = "`nodes` [N][" + std::to_string(models::kNodeFeatures) + "], `pod` [" +

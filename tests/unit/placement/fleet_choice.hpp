@@ -1,4 +1,4 @@
-// fleet_choice: the node that a policy scores highest on a fleet, as on a view of the same nodes.
+// fleet_choice: the node that a policy scores highest on a fleet, computed by a view of the same nodes.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace wattle::placement::testing {
 
-// `latency_ms`: of each node to the pod's users; empty: unknown.
+// `latency_ms`: from each node to the pod's users; empty: unknown.
 inline std::optional<std::size_t> choose(Policy& policy, const Fleet& fleet, const PodEstimate& ask,
                                          std::uint64_t turn = 0, std::span<const double> latency_ms = {},
                                          PodSpec pod = {}) {

@@ -1,5 +1,5 @@
-// The cores that will be requested, scored against what came: calibrated, better than "as now goes on" where there is a pattern, trusted no
-// sooner than that has been seen, and no longer than it is so.
+// horizon_forecast: requested cores in the next hour and day, scored against reality: calibrated, better than
+// persistence if there is a pattern, and trusted only while its scores justify it.
 #include "placement/cluster/horizon_forecast.hpp"
 
 #include <doctest/doctest.h>
@@ -17,7 +17,7 @@ namespace {
 constexpr double kBucket_s = 300;
 constexpr std::size_t kDay = 288;  // buckets
 
-// So many buckets of cores(bucket), as a cluster would tell.
+// Reports `cores(bucket)` for a number of buckets, as a cluster does.
 template <class Cores>
 class ReportedForecast {
  public:
@@ -49,7 +49,7 @@ double of_day(std::size_t bucket) {
   return 200 + 100 * std::sin(2 * std::numbers::pi * static_cast<double>(bucket % kDay) / kDay);
 }
 
-TEST_CASE("nothing that was scored, no trust: not before an hour has passed since the first forecast") {
+TEST_CASE("without a scored forecast there is no trust, so none within an hour of the first forecast") {
   ReportedForecast fill([](std::size_t i) { return static_cast<double>(i + 1); });
   fill.go_on(14);
   CHECK(fill.forecast.hour().score().judged == 0);
@@ -57,10 +57,10 @@ TEST_CASE("nothing that was scored, no trust: not before an hour has passed sinc
   fill.go_on(24, 14);
   CHECK(fill.forecast.hour().score().judged > 12);
   CHECK(fill.forecast.hour().trust() > 0.3);
-  CHECK(fill.forecast.window().trust() == 0);  // a day has not passed
+  CHECK(fill.forecast.window().trust() == 0);  // less than a day has passed
 }
 
-TEST_CASE("days that are alike: calibrated over seeds, and twice as right as that all goes on as it is") {
+TEST_CASE("days that are alike: calibrated over seeds, and twice as accurate as persistence") {
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
     CAPTURE(seed);
     stats::Random random(seed);
@@ -80,7 +80,7 @@ TEST_CASE("days that are alike: calibrated over seeds, and twice as right as tha
   }
 }
 
-TEST_CASE("what wanders without a pattern is held within the range, and earns little trust") {
+TEST_CASE("a random walk stays within the range, and earns little trust") {
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
     CAPTURE(seed);
     stats::Random random(seed);
@@ -109,7 +109,7 @@ TEST_CASE("an unforeseeable step lowers trust and widens the range") {
   CHECK(is.high_cores - is.low_cores > 5 * (was.high_cores - was.low_cores));
 }
 
-TEST_CASE("pods that stay: no more is expected than the hour's range, and it ends when growth has ended for an hour") {
+TEST_CASE("pods that stay: the forecast is at most the hour's range, and ends an hour after growth has ended") {
   ReportedForecast fill([](std::size_t i) { return static_cast<double>(std::min<std::size_t>(5 * (i + 1), 360)); });
   fill.go_on(60);
   REQUIRE(fill.forecast.pods_stay());
@@ -126,7 +126,7 @@ TEST_CASE("pods that stay: no more is expected than the hour's range, and it end
   CHECK(ended.back() == doctest::Approx(360));
 }
 
-TEST_CASE("scores outlive a restart, forecasts that were not due do not, and damage is refused") {
+TEST_CASE("scores survive a restart, pending forecasts do not, and damage is refused") {
   stats::Random random(9);
   ReportedForecast days([&](std::size_t i) { return of_day(i) + stats::uniform(random, -10, 10); }, 200);
   days.go_on(2 * kDay);
@@ -158,7 +158,7 @@ TEST_CASE("scores outlive a restart, forecasts that were not due do not, and dam
   }
 }
 
-TEST_CASE("a forecast that was not read in time is not judged, and another clock starts from scratch") {
+TEST_CASE("a forecast that was not read in time is not scored, and another clock starts from scratch") {
   HorizonForecast hour;
   for (int i = 0; i < 12; ++i) hour.step({100, 0, {}}, 300.0 * i);
   hour.step({500, 0, {}}, 100'000);

@@ -1,4 +1,4 @@
-// Reads the files of released formats, which are hex texts in tests/fixtures/kept.
+// Files of released formats are readable. They are hex texts in tests/fixtures/kept.
 #include <doctest/doctest.h>
 
 #include <fstream>
@@ -36,7 +36,7 @@ class IdleTrainer final : public models::QTrainer {
   Status restore(const models::Weights&) override { return {}; }
 };
 
-TEST_CASE("a cluster model of version 1 is read, and written the same") {
+TEST_CASE("a cluster model of version 1 is read, and written unchanged") {
   ClusterModel model;
   const std::string bytes = kept("cluster-model-1.hex");
   REQUIRE(model.restore(bytes).has_value());
@@ -49,7 +49,7 @@ TEST_CASE("a cluster model of version 1 is read, and written the same") {
   CHECK(model.pod_time().late().limit() == doctest::Approx(0.025));
 }
 
-TEST_CASE("a cluster model of another version is refused, and the model stays as it was") {
+TEST_CASE("a cluster model of another version is refused, and the model stays unchanged") {
   ClusterModel model;
   std::string bytes = kept("cluster-model-1.hex");
   REQUIRE(model.restore(bytes).has_value());
@@ -60,7 +60,7 @@ TEST_CASE("a cluster model of another version is refused, and the model stays as
   CHECK(model.save({}) == before);
 }
 
-TEST_CASE("a learner's checkpoint of format 1 is read, and written the same") {
+TEST_CASE("a learner's checkpoint of format 1 is read, and written unchanged") {
   const auto weights = models::parse_safetensors(kept("learner-1.hex"), "learner-1.hex");
   REQUIRE(weights);
   IdleTrainer trainer;

@@ -1,4 +1,5 @@
-// late: the share of pods' time beyond their soft latency limits, its budget, and what its price does to decisions.
+// late: the share of time that pods exceed their soft latency limits, its budget, and the effect of its price on
+// decisions.
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
@@ -42,11 +43,11 @@ struct LateWorld {
   }
 };
 
-TEST_CASE("late is pods' time beyond their own soft limit, of pods that have one and whose latency is reported") {
+TEST_CASE("lateness is time over a pod's own soft limit, of pods with a limit and a reported latency") {
   LateWorld world;
   world.place(limited_pod("kept", 20), 0);
   world.place(limited_pod("far", 20), 1);
-  world.place(limited_pod("patient", 50), 1);  // at its limit, not beyond
+  world.place(limited_pod("patient", 50), 1);  // at its limit, not above
   world.place(limited_pod("other target", 1, "shop"), 1);
   world.place(limited_pod("without", std::nullopt), 1);
   world.pass(100);
@@ -61,8 +62,7 @@ TEST_CASE("late is pods' time beyond their own soft limit, of pods that have one
   CHECK(world.model.pod_time().late().reported());
 }
 
-TEST_CASE(
-    "a node that is silent or asleep, a limit that is none, and a cluster without limits say nothing of lateness") {
+TEST_CASE("a silent or sleeping node, an invalid limit and a cluster without limits give no lateness") {
   LateWorld world;
   world.place(limited_pod("senseless", -3), 1);
   PodSpec odd = limited_pod("above the hard one", 20);
@@ -86,8 +86,7 @@ TEST_CASE(
   CHECK(world.model.pod_time().latency_price() == 1);
 }
 
-TEST_CASE(
-    "latency's price is 1 within the budget, rises beyond it, falls to 1 again, and is moved while acting alone") {
+TEST_CASE("the latency price is 1 within the budget, rises above it, falls back to 1, and changes only while acting") {
   LateWorld world;
   world.place(limited_pod("kept", 20), 0);
   world.pass(1200);
@@ -96,7 +95,7 @@ TEST_CASE(
   world.place(limited_pod("far", 20), 1);
   world.pass(1200);
   CHECK(world.model.pod_time().late().limit() == 0.01);
-  CHECK(world.model.pod_time().late().price() == 1);  // that limit is a guess
+  CHECK(world.model.pod_time().late().price() == 1);  // that limit is a default
   CHECK_FALSE(world.model.pod_time().late().in_force());
   CHECK(world.model.pod_time().late().measured());
   CHECK_FALSE(world.model.pod_time().late().used_ratio());
@@ -147,7 +146,7 @@ TEST_CASE("the cost of lateness is the lost part of the latency term at its pric
   CHECK(late_cost(100, limited_pod("p", std::nullopt), std::nullopt) == 0);
 }
 
-// Eight nodes of various sizes and watts, of which some pods are there.
+// Eight nodes of various sizes and watts, with some pods.
 Fleet fleet_of(std::mt19937_64& random) {
   Fleet fleet;
   double cores = 0;
@@ -168,7 +167,7 @@ Fleet fleet_of(std::mt19937_64& random) {
   return fleet;
 }
 
-TEST_CASE("policies with costs mind the pod's latency limit, and pods without one go where they went before") {
+TEST_CASE("cost policies respect the pod's latency limit, and place pods without one as before") {
   CHECK(rc::check([](std::uint64_t seed) {
     std::mt19937_64 random(seed);
     Fleet fleet = fleet_of(random);
@@ -183,7 +182,7 @@ TEST_CASE("policies with costs mind the pod's latency limit, and pods without on
       };
       const std::size_t usual = choice(1, std::nullopt, {});
       RC_ASSERT(choice(100, std::nullopt, latency_ms) == usual);
-      RC_ASSERT(choice(100, 90, latency_ms) == usual);                                  // every node is near enough
+      RC_ASSERT(choice(100, 90, latency_ms) == usual);                                  // all nodes are in time
       RC_ASSERT(choice(100, 2, std::vector<double>(fleet.nodes.size(), 80)) == usual);  // all are equally late
       RC_ASSERT(latency_ms[choice(100, 20, latency_ms)] < 20 || !some_in_time);
     }
@@ -205,24 +204,25 @@ TEST_CASE("node-order-costs takes the next node in time while that costs less th
   };
   CHECK(choice(std::nullopt) == 0);
   CHECK(choice(20) == 1);
-  CHECK(choice(40) == 0);  // a quarter of the term is lost: 125 W against 150
+  CHECK(choice(40) == 0);  // a quarter of the term is lost: 125 W compared with 150 W
   fleet.nodes[1].watts.fill(210);
   CHECK(choice(20) == 0);
   fleet.latency_price = 1.2;
   CHECK(choice(20) == 1);
 }
 
-// Idle watts against a latency beyond the limit.
+// A decision between a cheap node over the latency limit and a costly one within it.
 PlacementDecision decided(DecisionEngine& engine, const ClusterView& view) {
   std::mt19937_64 random(1);
   const PodSpec pod = limited_pod("asked", 20);
   return engine.decide({.view = view, .pod = pod, .candidates = testing::names_of(view), .random = random});
 }
 
-TEST_CASE("beyond the budget a nearer node is worth more watts; what is predicted, and within it all, is as before") {
+TEST_CASE(
+    "over the budget a nearer node is worth more watts; predictions, and decisions within the budget, do not change") {
   LateWorld world;
   for (NodeView& node : world.view.nodes) node.pods = 1;
-  world.view.nodes[1].latency_ms["default"] = 22;  // a little too far, and cheap
+  world.view.nodes[1].latency_ms["default"] = 22;  // slightly over the limit, and cheap
   const auto at = [](double watts) {
     PowerCurve curve = PowerCurve::prior(16);
     for (int i = 0; i < 400; ++i) curve.observe(0.05 * (i % 20), watts + 200 * 0.05 * (i % 20));

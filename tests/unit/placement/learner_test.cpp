@@ -1,4 +1,4 @@
-// learner: transitions by hand, through a trainer that only keeps what it is given.
+// learner: transitions by hand, with a trainer that only records its input.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -43,7 +43,7 @@ models::Observation marked(float mark, std::size_t nodes = 3) {
   return observation;
 }
 
-// el-rl without constraints ends; ee is 10 x share of unused; lb: 10, 0, -1.
+// el-rl without constraints ends; ee is 10 x the share of unused workers; lb: 10, 0, -1.
 RawOutcome outcome(std::uint64_t chosen_pods) {
   RawOutcome raw;
   std::vector<WorkerBefore> workers(3);
@@ -78,7 +78,7 @@ const models::Transition* from(const KeepingTrainer& trainer, float mark) {
   return nullptr;
 }
 
-TEST_CASE("n-step transitions have the rewards and discounts of the arithmetic") {
+TEST_CASE("n-step transitions have the computed rewards and discounts") {
   KeepingTrainer trainer;
   Learner learner(options(2), lb(), trainer);
   const std::array<double, 4> when = {0, 2, 5, 6};
@@ -104,7 +104,7 @@ TEST_CASE("n-step transitions have the rewards and discounts of the arithmetic")
   CHECK(from(trainer, 2) == nullptr);
 }
 
-TEST_CASE("a horizon in placements discounts by placements, at whatever pace they come") {
+TEST_CASE("a horizon in placements discounts by placements, at any rate of arrival") {
   LearnerOptions by_placement = options(2);
   by_placement.tau_s = -4;
   KeepingTrainer trainer;
@@ -121,7 +121,7 @@ TEST_CASE("a horizon in placements discounts by placements, at whatever pace the
   CHECK(first->discount == doctest::Approx(std::exp(-0.5)));
 }
 
-TEST_CASE("an end of episode cuts, and nothing is bootstrapped") {
+TEST_CASE("the end of an episode cuts a transition without a bootstrap value") {
   KeepingTrainer trainer;
   Learner learner(options(3), lb(), trainer);
   learner.placed(1, marked(0), 0, at(0));
@@ -138,7 +138,7 @@ TEST_CASE("an end of episode cuts, and nothing is bootstrapped") {
   CHECK(from(trainer, 1)->reward == -1);
 }
 
-TEST_CASE("drs: an episode ends with its hundredth placement, over a restart as well, and other presets' do not") {
+TEST_CASE("drs: an episode ends with its hundredth placement, also over a restart; other presets' do not") {
   RewardConfig drs;
   drs.preset = Preset::drs;
   KeepingTrainer trainer;
@@ -167,7 +167,7 @@ TEST_CASE("drs: an episode ends with its hundredth placement, over a restart as 
   CHECK_FALSE(cut(99));
 }
 
-TEST_CASE("a late outcome is lost, counted, and the chain bootstraps where it breaks") {
+TEST_CASE("a late outcome is lost and counted, and the chain bootstraps at the gap") {
   KeepingTrainer trainer;
   Learner learner(options(3), lb(), trainer);
   learner.placed(1, marked(0), 0, at(0));
@@ -188,24 +188,24 @@ TEST_CASE("a late outcome is lost, counted, and the chain bootstraps where it br
   CHECK(from(trainer, 1) == nullptr);
 }
 
-TEST_CASE("an outcome that is reported lost holds nothing up") {
+TEST_CASE("an outcome that is reported lost does not block later ones") {
   KeepingTrainer trainer;
   Learner learner(options(1), lb(), trainer);
   for (std::uint64_t id = 1; id <= 3; ++id)
     learner.placed(id, marked(static_cast<float>(id)), 0, at(static_cast<double>(id)));
   REQUIRE(learner.settled(2, outcome(0)));
-  CHECK(learner.figures().replay == 0);  // the first may still come
+  CHECK(learner.figures().replay == 0);  // the first may still arrive
   learner.lost(1);
   CHECK(learner.figures().expired == 1);
   CHECK(learner.figures().replay == 1);
-  learner.lost(1);  // again, settled, or never heard of: nothing happens
+  learner.lost(1);  // repeated, settled or unknown: no effect
   learner.lost(2);
   learner.lost(9);
   CHECK(learner.figures().expired == 1);
   CHECK_FALSE(learner.settled(1, outcome(0)));
 }
 
-TEST_CASE("another reward relabels what was seen") {
+TEST_CASE("another reward relabels stored experience") {
   KeepingTrainer trainer;
   Learner learner(options(1), lb(), trainer);
   learner.placed(1, marked(0), 0, at(0));
@@ -217,10 +217,10 @@ TEST_CASE("another reward relabels what was seen") {
   REQUIRE(learner.step().has_value());
   REQUIRE(from(trainer, 0) != nullptr);
   CHECK(from(trainer, 0)->reward == 0);    // not the most loaded
-  CHECK(from(trainer, 0)->discount == 0);  // and that ends
+  CHECK(from(trainer, 0)->discount == 0);  // ends the episode
 }
 
-TEST_CASE("means of rewards and errors are of one reward: another one begins them with what is kept") {
+TEST_CASE("mean rewards and errors are of one reward; another one restarts them from stored experience") {
   KeepingTrainer trainer;
   Learner learner(options(1), lb(), trainer);
   for (std::uint64_t id = 1; id <= 3; ++id) {
@@ -237,12 +237,12 @@ TEST_CASE("means of rewards and errors are of one reward: another one begins the
   CHECK(learner.figures().steps_judged == 0);
   CHECK(learner.figures().loss == 0);
   CHECK(learner.figures().settled == 3);
-  SUBCASE("the same reward again begins nothing") {
+  SUBCASE("the same reward restarts nothing") {
     REQUIRE(learner.step().has_value());
     learner.set_reward(ee);
     CHECK(learner.figures().steps_judged == 1);
   }
-  SUBCASE("neither does a checkpoint bring figures of another reward") {
+  SUBCASE("a checkpoint does not add figures of another reward") {
     Learner before(options(1), lb(), trainer);
     before.placed(1, marked(1), 0, at(1));
     REQUIRE(before.settled(1, outcome(0)).has_value());
@@ -282,7 +282,7 @@ TEST_CASE("replay and memory stay within their bounds") {
   REQUIRE(learner.step().has_value());
 }
 
-TEST_CASE("a restored learner goes on exactly as the saved one, and damage is refused by name") {
+TEST_CASE("a restored learner continues exactly as the saved one, and damage is refused by name") {
   KeepingTrainer trainer_a, trainer_b;
   Learner a(options(2), lb(), trainer_a);
   for (std::uint64_t i = 0; i < 30; ++i) {
@@ -328,7 +328,7 @@ TEST_CASE("a restored learner goes on exactly as the saved one, and damage is re
   CHECK_FALSE(b.restore(damaged).has_value());
 }
 
-TEST_CASE("a restored learner reports what it had learned before its first step") {
+TEST_CASE("a restored learner reports its earlier learning before its first step") {
   KeepingTrainer trainer_a, trainer_b;
   LearnerOptions centred = options(2);
   centred.reward_centre.reset();
@@ -348,18 +348,18 @@ TEST_CASE("a restored learner reports what it had learned before its first step"
   CHECK(b.figures().centre == a.figures().centre);
   CHECK(b.figures().loss == a.figures().loss);
   CHECK(b.figures().mean_q == a.figures().mean_q);
-  // A checkpoint of 0.1 has no error: it is not known, and no 0.
+  // A checkpoint of 0.1 has no error, so it is unknown, not 0.
   models::Weights former = saved;
   former.erase("replay/td_error");
   Learner c(centred, lb(), trainer_b);
   REQUIRE(c.restore(former));
   CHECK_FALSE(c.figures().td_error);
-  // Of another reward the centre is another.
+  // Another reward has another centre.
   c.set_reward({});
   CHECK(c.figures().centre == 0);
 }
 
-TEST_CASE("experience that was judged by a formula is restored, and judged by the present one") {
+TEST_CASE("experience judged by a formula is restored, and judged by the current formula") {
   KeepingTrainer trainer;
   RewardConfig config;
   config.preset = Preset::expression;

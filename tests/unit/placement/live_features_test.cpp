@@ -1,5 +1,5 @@
-// The controller's way to features (decide, on knowledge and a view) and the simulator's (observe_planned, on a fleet) are one: what
-// both can tell gives the same numbers.
+// The controller's features (decide, on a cluster model and a view) and the simulator's (observe_planned, on a fleet)
+// are equal on the same state.
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
@@ -17,7 +17,7 @@ namespace {
 using testing::healthy_node;
 using testing::names_of;
 
-// A cluster that has lived: pods of several applications came, used and went, and some are there.
+// A cluster with a history: pods of several applications started, used resources and ended, and some still run.
 struct Past {
   std::mt19937_64 random;
   ClusterModel cluster_model;
@@ -73,7 +73,7 @@ struct Past {
   }
 };
 
-// The view that the fleet stands for: nothing but what the simulator's fleet can tell.
+// The view that corresponds to the fleet, with only the values that the simulator's fleet has.
 ClusterView view_of(const Fleet& fleet, const ClusterView& named) {
   ClusterView view;
   sim::fill_view(fleet, view);
@@ -110,7 +110,7 @@ TEST_CASE("live and simulator compute the same features of the same state") {
   }));
 }
 
-TEST_CASE("what telemetry says moves no feature of the plan until knowledge takes it in") {
+TEST_CASE("telemetry moves no feature of the plan until the cluster model includes it") {
   REQUIRE(rc::check([](std::uint64_t seed) {
     Past past(seed);
     const PodSpec pod = past.pod();
@@ -130,7 +130,7 @@ TEST_CASE("what telemetry says moves no feature of the plan until knowledge take
   }));
 }
 
-TEST_CASE("where the cluster is known, a network that has learned nothing advises what the planner advises") {
+TEST_CASE("on a known cluster, an untrained network advises what the planner advises") {
   REQUIRE(rc::check([](std::uint64_t seed) {
     Past past(seed);
     auto network = make_policy("dqn"), planner = make_policy("planner");
@@ -147,7 +147,7 @@ TEST_CASE("where the cluster is known, a network that has learned nothing advise
   }));
 }
 
-TEST_CASE("a reward that does not weigh energy, and a view that knows no more of, have no plan") {
+TEST_CASE("there is no plan under a reward without energy, or for a view without a cluster model") {
   Past past(4);
   auto policy = make_policy("dqn");
   std::mt19937_64 random(1);

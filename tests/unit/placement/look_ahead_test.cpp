@@ -1,4 +1,4 @@
-// look_ahead: the decision leaves room for the pods that come next, and is the same as ever where none do.
+// look_ahead: the decision keeps room for the next pods, and is unchanged without next pods.
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
@@ -35,7 +35,7 @@ PlacementDecision advise(const ClusterView& view, const PodSpec& pod, const char
   return decide(view, pod, names_of(view), inputs, {}, 1, random);
 }
 
-// Two nodes of 16 cores, of which so many are free; a third that is full.
+// Two nodes of 16 cores with the given free cores, and a third that is full.
 ClusterView two_rooms(double first_free, double second_free) {
   ClusterView view;
   for (const char* name : {"n0", "n1", "n2"}) view.nodes.push_back(healthy_node(name, 16));
@@ -45,7 +45,7 @@ ClusterView two_rooms(double first_free, double second_free) {
   return view;
 }
 
-// Whether these pods find room in some order of nodes: by trying all.
+// Returns whether the pods fit in some assignment to nodes, by exhaustive search.
 bool all_fit(ClusterView view, const std::vector<PodSpec>& pods, std::size_t from = 0) {
   if (from == pods.size()) return true;
   for (NodeView& node : view.nodes) {
@@ -63,8 +63,9 @@ bool all_fit(ClusterView view, const std::vector<PodSpec>& pods, std::size_t fro
 
 }  // namespace
 
-TEST_CASE("a small pod does not take the last room of the only node where the next big one fits, under every policy") {
-  // most-allocated fills the fullest node, kube-default the emptiest: of both orders one takes the big pod's room.
+TEST_CASE("a small pod does not take the last room of the only node for the next large one, under every policy") {
+  // most-allocated fills the fullest node, kube-default the emptiest, so in one of the two orders it takes the large
+  // pod's room.
   for (const auto& [first, second] : {std::pair{4.0, 2.0}, std::pair{2.0, 4.0}}) {
     const ClusterView view = two_rooms(first, second);
     const char* roomy = first > second ? "n0" : "n1";
@@ -89,7 +90,7 @@ TEST_CASE("a small pod does not take the last room of the only node where the ne
   }
 }
 
-TEST_CASE("a node that would be woken for the next pod is left asleep") {
+TEST_CASE("a node that would be woken for the next pod stays asleep") {
   ClusterView view = two_rooms(4, 2);
   view.nodes[2].requested.cpu_cores = 0;
   view.nodes[2].asleep = true;
@@ -101,7 +102,7 @@ TEST_CASE("a node that would be woken for the next pod is left asleep") {
   CHECK(with.record.candidates[1].wakes_for_next == 0);
 }
 
-TEST_CASE("who finds room whatever happens changes nothing, and nothing is kept for who fits nowhere") {
+TEST_CASE("a next pod that fits in any case changes nothing, and no room is kept for one that fits nowhere") {
   const ClusterView view = two_rooms(8, 8);
   const auto without = advise(view, pod_of(1), "amortised", {});
   for (const std::vector<PodSpec>& next : {std::vector<PodSpec>{pod_of(4)}, {pod_of(12)}, {pod_of(7), pod_of(7)}}) {
@@ -111,7 +112,7 @@ TEST_CASE("who finds room whatever happens changes nothing, and nothing is kept 
   }
 }
 
-TEST_CASE("more pods than are looked at are as many as that") {
+TEST_CASE("more next pods than the limit count as the limit") {
   const ClusterView view = random_view(11, 8);
   std::vector<PodSpec> next;
   for (int i = 0; i < 40; ++i) next.push_back(pod_of(2));
@@ -121,9 +122,7 @@ TEST_CASE("more pods than are looked at are as many as that") {
   CHECK(advise(view, small_pod(), "amortised", next).scores == with.scores);
 }
 
-TEST_CASE(
-    "whatever the cluster, the pod is placed if it can be, never where it is masked, and one next pod that can keep "
-    "its room does") {
+TEST_CASE("the pod is placed if possible, never on a masked node, and one next pod that can keep its room keeps it") {
   CHECK(rc::check([] {
     const ClusterView view =
         random_view(*rc::gen::arbitrary<std::uint64_t>(), 1 + *rc::gen::inRange<std::size_t>(0, 6));
@@ -150,7 +149,7 @@ TEST_CASE(
   }));
 }
 
-TEST_CASE("without next pods and without permission to wait a decision is the same to the byte") {
+TEST_CASE("without next pods and permission to wait a decision is identical to the byte") {
   CHECK(rc::check([] {
     const ClusterView view =
         random_view(*rc::gen::arbitrary<std::uint64_t>(), 1 + *rc::gen::inRange<std::size_t>(0, 9));

@@ -1,4 +1,4 @@
-// modelled_saving: what acting would save, from what two clusters draw side by side.
+// modelled_saving: the saving of acting, from the power of two clusters side by side.
 #include "placement/judge/modelled_saving.hpp"
 
 #include <doctest/doctest.h>
@@ -23,7 +23,7 @@ void pass(ModelledSaving& saving, const ComparedLoad& load, int times) {
   for (int i = 0; i < times; ++i) saving.add(load, 1);
 }
 
-TEST_CASE("the figure is watts of both, their change and the waiting, once there are blocks enough") {
+TEST_CASE("the figure has both powers, their change and the waiting, once there are enough blocks") {
   ModelledSaving saving;
   CHECK(saving.first_in_s() == 9 * 300);
   CHECK_FALSE(saving.figure());
@@ -45,7 +45,7 @@ TEST_CASE("the figure is watts of both, their change and the waiting, once there
   CHECK(figure->seconds == doctest::Approx(1500));
 }
 
-TEST_CASE("blocks that are alike by chance do not make a saving certain, and ones that differ do not make it useless") {
+TEST_CASE("chance agreement of blocks does not make a saving certain, and differing blocks do not make it useless") {
   for (const double swing_w : {0.0, 1.0, 120.0}) {
     ModelledSaving saving;
     for (int block = 0; block < 10; ++block)
@@ -57,7 +57,7 @@ TEST_CASE("blocks that are alike by chance do not make a saving certain, and one
   }
 }
 
-TEST_CASE("where advice is what happened the change is nothing, with an interval of no width") {
+TEST_CASE("if advice equals reality the change is zero, with an interval of zero width") {
   ModelledSaving saving;
   std::mt19937_64 random(3);
   for (int i = 0; i < 9 * 300; ++i) {
@@ -70,7 +70,7 @@ TEST_CASE("where advice is what happened the change is nothing, with an interval
   CHECK(saving.figure()->change.high == 0);
 }
 
-TEST_CASE("time without an advised pod, without a report, or with an invalid number, does not count") {
+TEST_CASE("time without an advised pod, without a report or with an invalid number does not count") {
   ModelledSaving saving;
   ComparedLoad load = load_of(100, 90);
   load.advised_pods = 0;
@@ -83,7 +83,7 @@ TEST_CASE("time without an advised pod, without a report, or with an invalid num
   CHECK(saving.first_in_s() == 2690);
 }
 
-TEST_CASE("the first half is left out: the copy begins as the cluster is") {
+TEST_CASE("the first half is dropped, because the copy starts as the cluster is") {
   ModelledSaving saving;
   pass(saving, load_of(100, 100), 5 * 300);
   pass(saving, load_of(100, 80), 5 * 300);
@@ -91,7 +91,7 @@ TEST_CASE("the first half is left out: the copy begins as the cluster is") {
   CHECK(saving.figure()->change.mean == doctest::Approx(-0.2));
 }
 
-TEST_CASE("blocks grow with time, so that few are kept of weeks, and the figure stays that of the newer half") {
+TEST_CASE("blocks grow with time, so weeks need few of them, and the figure is that of the newer half") {
   ModelledSaving saving;
   for (int i = 0; i < 300'000; ++i) saving.add(load_of(100, i < 100'000 ? 100 : 90), 10);
   CHECK(saving.state().blocks.size() < 48);
@@ -99,7 +99,7 @@ TEST_CASE("blocks grow with time, so that few are kept of weeks, and the figure 
   CHECK(saving.figure()->change.mean == doctest::Approx(-0.1));
 }
 
-TEST_CASE("the interval holds the truth about as often as it says, also where what varies lasts for blocks") {
+TEST_CASE("the interval covers the truth about as often as stated, also if the variation lasts for blocks") {
   constexpr int kRuns = 400;
   for (const double lasts : {0.0, 0.5}) {
     int held = 0;
@@ -120,7 +120,7 @@ TEST_CASE("the interval holds the truth about as often as it says, also where wh
   }
 }
 
-TEST_CASE("after the nodes may sleep or no longer may, only blocks of since then count") {
+TEST_CASE("after a change of the permission to sleep, only later blocks count") {
   for (const bool begins : {true, false}) {
     ModelledSaving saving;
     ComparedLoad load = load_of(400, 390);
@@ -143,7 +143,7 @@ TEST_CASE("after the nodes may sleep or no longer may, only blocks of since then
   }
 }
 
-TEST_CASE("sleeping nodes save also while no pod with advice runs") {
+TEST_CASE("sleeping nodes save energy also while no pod with advice runs") {
   ModelledSaving saving;
   ComparedLoad load = load_of(400, 200);
   load.advised_pods = 0;
@@ -153,25 +153,25 @@ TEST_CASE("sleeping nodes save also while no pod with advice runs") {
   CHECK(saving.figure()->change.mean == doctest::Approx(-0.5));
 }
 
-TEST_CASE("after a restart, the figure of before stands until the copy has the choices of as many pods again") {
+TEST_CASE("after a restart, the earlier figure stands until the copy has the choices of as many pods again") {
   ModelledSaving saving, other;
   pass(saving, load_of(400, 300), 12 * 300);
   REQUIRE(other.restore(saving.state()));
-  ComparedLoad few = load_of(400, 400);  // the copy begins as the cluster
+  ComparedLoad few = load_of(400, 400);  // the copy starts as the cluster
   few.advised_pods = 1;
   pass(other, few, 6 * 3600);
   REQUIRE(other.figure());
   CHECK(other.figure()->change.mean == doctest::Approx(-0.25));
   pass(other, load_of(400, 320), 12 * 300);
   CHECK(other.figure()->change.mean == doctest::Approx(-0.2));
-  pass(other, few, 24 * 300);  // from then on every moment counts
+  pass(other, few, 24 * 300);  // from then on all time counts
   CHECK(other.figure()->change.mean == doctest::Approx(0));
   REQUIRE(other.restore(saving.state()));
-  pass(other, few, 3 * 86'400);  // fewer for good
+  pass(other, few, 3 * 86'400);  // fewer permanently
   CHECK(other.figure()->change.mean == doctest::Approx(0));
 }
 
-TEST_CASE("over a restart it goes on; what it can not have been in is refused") {
+TEST_CASE("the figure continues over a restart; an impossible state is refused") {
   ModelledSaving saving, other;
   pass(saving, load_of(389, 322), 3100);
   REQUIRE(other.restore(saving.state()));

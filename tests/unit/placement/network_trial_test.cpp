@@ -16,12 +16,11 @@ std::uint64_t blocks_until(stats::NetworkTrial& test, std::uint64_t most, Draw&&
   return most + 1;
 }
 
-TEST_CASE(
-    "false alarms: of a thousand networks that are not behind, hardly any is left out in a tenth of the stated run") {
-  // Ville: the chance of an alarm within n blocks is at most n / run_blocks, whatever the distribution.
+TEST_CASE("false alarms: of a thousand equal networks, hardly any is withdrawn within a tenth of the stated run") {
+  // Ville's inequality: the chance of an alarm within n blocks is at most n / run_blocks, for any distribution.
   struct Shape {
     const char* name;
-    double up, chance;  // `up` with that chance, else what makes the mean 0
+    double up, chance;  // `up` with that chance, otherwise the value that makes the mean 0
   };
   for (const Shape& shape : {Shape{"even", 1.0, 0.5}, Shape{"mostly a little ahead", 1.0, 0.1},
                              Shape{"mostly a little behind", 0.1, 0.9}, Shape{"small", 0.02, 0.5}}) {
@@ -36,12 +35,11 @@ TEST_CASE(
       const auto tenth = static_cast<std::uint64_t>(test.options().run_blocks / 10);
       if (blocks_until(test, tenth, draw) <= tenth) ++alarms;
     }
-    CHECK_MESSAGE(alarms <= 130, shape.name);  // 100 expected at the most, three standard deviations
+    CHECK_MESSAGE(alarms <= 130, shape.name);  // at most 100 expected, plus three standard deviations
   }
 }
 
-TEST_CASE(
-    "figures that are alike for fifteen blocks, level in the long run, leave it out in few runs of 3000 decisions") {
+TEST_CASE("correlation over fifteen blocks, equal in the long run, withdraws a network in few runs of 3000 decisions") {
   std::mt19937_64 random(11);
   std::normal_distribution<double> noise(0, 0.05);
   const double kept = std::exp(-1.0 / 15);
@@ -55,7 +53,7 @@ TEST_CASE(
   CHECK(alarms <= 20);
 }
 
-TEST_CASE("a network that costs a tenth more is left out, comes back when it is better, and not for noise") {
+TEST_CASE("a network that costs a tenth more is withdrawn, returns when it is better, and does not return by noise") {
   std::mt19937_64 random(3);
   std::normal_distribution<double> noise(0, 0.2);
   stats::NetworkTrial test;
@@ -68,7 +66,7 @@ TEST_CASE("a network that costs a tenth more is left out, comes back when it is 
   CHECK(test.changes() == 2);
 }
 
-TEST_CASE("one that begins left out comes in when it has shown that it is ahead, and not by being level") {
+TEST_CASE("a network that starts withdrawn enters use once it is shown to be ahead, and not by being equal") {
   std::mt19937_64 random(4);
   std::normal_distribution<double> noise(0, 0.2);
   stats::NetworkTrial test({.begins_gated = true});
@@ -83,7 +81,7 @@ TEST_CASE("one that begins left out comes in when it has shown that it is ahead,
   CHECK(test.changes() == 0);
 }
 
-TEST_CASE("a restart may come after any block: what is kept is always a state that is taken back") {
+TEST_CASE("a restart is possible after any block: every saved state can be restored") {
   std::mt19937_64 random(6);
   std::normal_distribution<double> noise(-0.05, 0.2);
   stats::NetworkTrial test, again;
@@ -94,7 +92,7 @@ TEST_CASE("a restart may come after any block: what is kept is always a state th
   }
 }
 
-TEST_CASE("an invalid number counts for nothing, and a reset forgets everything") {
+TEST_CASE("an invalid number does not count, and a reset clears all state") {
   stats::NetworkTrial test;
   CHECK_FALSE(test.add(std::nan("")));
   CHECK(test.blocks() == 0);

@@ -1,5 +1,5 @@
-// Nodes that are worth the same get the same scores, whoever decides, and the record says why; a difference, however small beside a
-// large value, is told.
+// Equal nodes get equal scores under every policy, and the record says so. A difference counts as soon as floats can
+// represent it.
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
@@ -17,7 +17,7 @@ namespace {
 using testing::healthy_node;
 using testing::names_of;
 
-// One node, many times over.
+// Copies of one node.
 ClusterView alike(std::size_t count, double cores) {
   ClusterView view;
   for (std::size_t i = 0; i < count; ++i) {
@@ -29,7 +29,7 @@ ClusterView alike(std::size_t count, double cores) {
   return view;
 }
 
-// Every node's residual, the same for all.
+// The same residual for every node.
 struct Flat final : models::QNetwork {
   explicit Flat(float said) : said_(said) {}
   void residual(const models::Observation& observation, std::span<float> out) const override {
@@ -41,7 +41,7 @@ struct Flat final : models::QNetwork {
   float said_;
 };
 
-TEST_CASE("of equal nodes no policy that gives scores prefers one, under any preset, and the record says so") {
+TEST_CASE("for equal nodes no scoring policy prefers one, under any preset, and the record says so") {
   CHECK(rc::check([] {
     const auto seed = *rc::gen::arbitrary<std::uint64_t>();
     const PolicyInfo info = policies()[*rc::gen::inRange<std::size_t>(0, policies().size())];
@@ -59,7 +59,7 @@ TEST_CASE("of equal nodes no policy that gives scores prefers one, under any pre
     const auto policy = make_policy(info.name).value();
     const PlacementDecision advice = decide(view, testing::small_pod(), names_of(view),
                                             {*policy, served ? &network : nullptr}, options, seed, random);
-    // Turns are a reason of their own; a plan and a fixed order fill one of equal nodes before the next.
+    // Rotation is a reason of its own; a plan and a fixed order fill one of equal nodes before the next.
     if (info.name == "round-robin" || info.name == "planner" || info.name.starts_with("node-order")) {
       RC_ASSERT(advice.top.has_value());
       RC_ASSERT(advice.record.decided_by == (info.name == "planner" ? "plan" : "rule"));
@@ -73,13 +73,13 @@ TEST_CASE("of equal nodes no policy that gives scores prefers one, under any pre
     RC_ASSERT(advice.record.propensity == 0);
     RC_ASSERT(advice.record.reason.starts_with("neutral: all " + std::to_string(count - (masked ? 1 : 0)) +
                                                " feasible nodes"));
-    // It can be learned from: who was feasible is known.
+    // The observation can be learned from, because it has the feasible nodes.
     RC_ASSERT(std::count(advice.observation.valid.begin(), advice.observation.valid.end(), 1) ==
               static_cast<std::ptrdiff_t>(count - (masked ? 1 : 0)));
   }));
 }
 
-TEST_CASE("one node that can take the pod is advised, however little there is to compare") {
+TEST_CASE("a single feasible node is advised, although there is nothing to compare") {
   ClusterView view = alike(3, 8);
   view.nodes[0].ready = view.nodes[2].ready = false;
   std::mt19937_64 random(1);
@@ -88,7 +88,7 @@ TEST_CASE("one node that can take the pod is advised, however little there is to
   CHECK(advice.scores == std::vector<std::int64_t>{0, 10, 0});
 }
 
-TEST_CASE("of large values only a difference that floats can hold is one") {
+TEST_CASE("between large values only a difference that floats can represent counts") {
   struct Apart final : models::QNetwork {
     void residual(const models::Observation& observation, std::span<float> out) const override {
       for (std::size_t i = 0; i < observation.nodes; ++i) out[i] = level + (i == 1 ? step_up : 0.0F);
@@ -110,7 +110,7 @@ TEST_CASE("of large values only a difference that floats can hold is one") {
   CHECK(advised(0, 1e-5F) == "n1");
   CHECK(advised(0, 1e-7F).empty());
   CHECK(advised(-300, 1e-2F) == "n1");
-  CHECK(advised(-300, 3.1e-5F).empty());  // the next float but one
+  CHECK(advised(-300, 3.1e-5F).empty());  // two floats apart
 }
 
 TEST_CASE("a board of equal nodes has no scores") {

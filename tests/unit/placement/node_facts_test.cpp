@@ -1,4 +1,4 @@
-// node_facts: decisions from kept facts are those from facts that are read for each decision, bit for bit.
+// node_facts: decisions from kept facts equal those from fresh facts, bit for bit.
 #include "placement/worth/node_facts.hpp"
 
 #include <doctest/doctest.h>
@@ -29,7 +29,7 @@ PodSpec random_pod(std::mt19937_64& random) {
 
 std::string record_of(PlacementDecision advice) { return wire::encode(wire::Message(std::move(advice.record))); }
 
-TEST_CASE("decisions from kept facts are those from fresh facts, whichever nodes change in between") {
+TEST_CASE("decisions from kept facts equal those from fresh facts, whichever nodes change in between") {
   REQUIRE(rc::check([](std::uint64_t seed) {
     std::mt19937_64 random(seed);
     ClusterView view = testing::random_view(seed, 1 + random() % 40);
@@ -66,7 +66,7 @@ TEST_CASE("decisions from kept facts are those from fresh facts, whichever nodes
   }));
 }
 
-TEST_CASE("facts of a view are not those of another one with the same editions") {
+TEST_CASE("facts of a view are not used for another view with the same editions") {
   ClusterView view = testing::random_view(1, 5), other = testing::random_view(2, 5);
   view.edition_of = other.edition_of = {1, 1, 1, 1, 1};
   const std::vector<std::size_t> all = {0, 1, 2, 3, 4};

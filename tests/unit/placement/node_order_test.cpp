@@ -1,4 +1,4 @@
-// Policy node-order: the order of nodes, and its independence from the order of listing and from noise.
+// Policy node-order: the order of nodes, and its independence of the listing order and of noise.
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
@@ -44,7 +44,7 @@ TEST_CASE("the order of listing nodes does not change the placement of any pod")
     const auto seed = *rc::gen::arbitrary<std::uint64_t>();
     std::mt19937_64 random(seed);
     ClusterView view = testing::random_view(seed, *rc::gen::inRange<std::size_t>(1, 12));
-    // Every second node is like the one before it, so that names decide ties.
+    // Every second node equals the previous one, so that names decide ties.
     for (std::size_t i = 1; i < view.nodes.size(); i += 2) {
       const std::string name = view.nodes[i].name;
       view.nodes[i] = view.nodes[i - 1];

@@ -1,4 +1,4 @@
-// objective: what placements cost, and how the price of a budget moves.
+// objective: the cost of a placement, and how the price of a budget moves.
 #include "placement/worth/objective.hpp"
 
 #include <doctest/doctest.h>
@@ -40,7 +40,7 @@ Fleet fleet_of_loads(std::initializer_list<double> loads) {
 
 constexpr double kCore_w = 20;
 
-TEST_CASE("without a price a placement costs its watts, to the bit") {
+TEST_CASE("without a price the cost of a placement is its watts, to the bit") {
   CHECK(rc::check([] {
     Fleet fleet = fleet_of_loads({*rc::gen::inRange(0, 200) / 10.0});
     const PodEstimate ask{{1, 1e9}, *rc::gen::inRange(0, 40) / 10.0, 3600, 0.5};
@@ -52,7 +52,7 @@ TEST_CASE("without a price a placement costs its watts, to the bit") {
   }));
 }
 
-TEST_CASE("a placement pays for what it does to those who are there") {
+TEST_CASE("the cost of a placement includes its effect on the pods that are there") {
   Fleet fleet = fleet_of_loads({4, 13});
   fleet.cpu_wait_price_w = kCore_w;
   const PodEstimate ask{{1, 1e9}, 1, 3600, 0.1};
@@ -64,7 +64,7 @@ TEST_CASE("a placement pays for what it does to those who are there") {
   CHECK(crowded_w == doctest::Approx(kCore_w * (14 * waiting.wait(14, 1.1, 16) - 13 * waiting.wait(13, 1, 16))));
 }
 
-TEST_CASE("who is known badly waits for more, and draws the same watts") {
+TEST_CASE("an uncertain pod is expected to wait more, and draws the same watts") {
   CHECK(rc::check([] {
     const auto cores = [](int most) { return *rc::gen::inRange(0, most) / 10.0; };
     Fleet fleet = fleet_of_loads({cores(200)});
@@ -76,7 +76,7 @@ TEST_CASE("who is known badly waits for more, and draws the same watts") {
     RC_ASSERT(added_wait_w(fleet, 0, guessed) >= added_wait_w(fleet, 0, known));
     RC_ASSERT(added_w(fleet, 0, guessed) == added_w(fleet, 0, known));
   }));
-  // So do those who come to pods that are known badly.
+  // The same holds for a pod that joins uncertain pods.
   Fleet fleet = fleet_of_loads({9, 9});
   fleet.nodes[1].unsure_cores = 3;
   fleet.cpu_wait_price_w = kCore_w;
@@ -84,7 +84,7 @@ TEST_CASE("who is known badly waits for more, and draws the same watts") {
   CHECK(added_wait_w(fleet, 1, ask) > 2 * added_wait_w(fleet, 0, ask));
 }
 
-TEST_CASE("a price sends the planner's and the ranks' pods to where no pod waits, none leaves them where they went") {
+TEST_CASE("with a price, planner and ranks avoid nodes whose pods wait; without one they do not change") {
   for (const char* name : {"planner", "amortised", "greedy"}) {
     Fleet fleet = fleet_of_loads({14.5, 4});
     fleet.nodes[0].watts.fill(100);  // adds no watts, and is nearly full
@@ -95,7 +95,7 @@ TEST_CASE("a price sends the planner's and the ranks' pods to where no pod waits
   }
 }
 
-TEST_CASE("expectations without trust leave the planner with the amortised rank") {
+TEST_CASE("without trust in the forecast the planner uses the amortised rank") {
   CHECK(rc::check([] {
     Fleet fleet = fleet_of_loads({*rc::gen::inRange(0, 120) / 10.0, *rc::gen::inRange(0, 120) / 10.0, 3});
     for (FleetNode& node : fleet.nodes) node.watts.back() += *rc::gen::inRange(0, 60);
@@ -109,7 +109,7 @@ TEST_CASE("expectations without trust leave the planner with the amortised rank"
   }));
 }
 
-TEST_CASE("the price rises over the budget, falls under it, stays bounded, and begins at the watts of a core") {
+TEST_CASE("the price rises over the budget, falls under it, stays bounded, and starts at the watts of a core") {
   Budget budget;
   CHECK(budget.price() == 0);
   budget.measure(0.01, 1, 0, true, kCore_w);
@@ -126,8 +126,7 @@ TEST_CASE("the price rises over the budget, falls under it, stays bounded, and b
   CHECK(budget.price() > 0);
 }
 
-TEST_CASE(
-    "a point over a large budget raises the price as much as a point over a small one, and twice a smaller one does") {
+TEST_CASE("a point over a large budget raises the price as much as one over a small budget; doubling a small one too") {
   const auto risen_w = [](double limit, double measured) {
     Budget budget;
     budget.set_limit(limit);
@@ -141,7 +140,7 @@ TEST_CASE(
   CHECK(risen_w(0.08, 0.07) < kCore_w);
 }
 
-TEST_CASE("an unmeasured time while a policy acted moves no price; it shows what the default scheduler has") {
+TEST_CASE("unmeasured time while a policy acts does not move the price; other time measures the default scheduler") {
   Budget budget;
   CHECK(budget.limit() == doctest::Approx(0.01));
   for (int i = 0; i < 1200; ++i) budget.measure(0.03, 1, 1, false, kCore_w);
@@ -161,7 +160,7 @@ TEST_CASE("an unmeasured time while a policy acted moves no price; it shows what
   CHECK(budget.limit() == doctest::Approx(0.035));
 }
 
-TEST_CASE("an hour of many pods weighs more than one of few, in what is measured, in the limit and in the price") {
+TEST_CASE("an hour of many pods weighs more than one of few, in the measured share, the limit and the price") {
   for (const bool acting : {false, true}) {
     Budget budget;
     for (int i = 0; i < 1000; ++i) budget.measure(0.3 * 2, 2, 1, acting, kCore_w);
@@ -169,7 +168,7 @@ TEST_CASE("an hour of many pods weighs more than one of few, in what is measured
     const auto reported = acting ? budget.measured() : budget.under_default();
     CHECK(reported.value() == doctest::Approx((0.3 * 2 + 0.01 * 98) / 100));
   }
-  // Few pods that wait much while many wait less than they may do not raise the price.
+  // A few pods that wait long do not raise the price while many wait less than the limit.
   Budget few;
   few.set_limit(0.05);
   few.measure(0, 100, 0, true, kCore_w);
@@ -178,7 +177,7 @@ TEST_CASE("an hour of many pods weighs more than one of few, in what is measured
   CHECK(few.price() < kCore_w);
 }
 
-TEST_CASE("shares are those of pod-seconds, whatever came when") {
+TEST_CASE("shares are those of pod-seconds, in any order of arrival") {
   CHECK(rc::check([] {
     Budget budget;
     double waited_s = 0, pod_s = 0;
@@ -194,7 +193,7 @@ TEST_CASE("shares are those of pod-seconds, whatever came when") {
   }));
 }
 
-TEST_CASE("a budget's price outlives a restart, and damaged bytes do not become one") {
+TEST_CASE("a budget's price survives a restart, and damaged bytes do not become one") {
   Budget budget;
   for (int i = 0; i < 100; ++i) budget.measure(0.05, 1, 1, i % 3 != 0, kCore_w);
   PackWriter out;
@@ -225,8 +224,7 @@ ClusterView view_of(double used_cores, std::optional<double> waiting) {
   return view;
 }
 
-TEST_CASE(
-    "a cluster whose waiting is not reported has no price; one that reports it has, and keeps it over a restart") {
+TEST_CASE("a cluster without reported waiting has no price; one with reports has, and keeps it over a restart") {
   ClusterModel silent, received;
   received.pod_time().set_acting(true);
   ClusterView unknown = view_of(8, {}), known = view_of(8, 0.3);
@@ -248,10 +246,10 @@ TEST_CASE(
   REQUIRE(again.restore(received.save(known)).has_value());
   CHECK(again.pod_time().cpu_wait().price() == received.pod_time().cpu_wait().price());
   again.refresh(known);
-  // The last reading is told once more.
+  // Reports the last reading once more.
   CHECK(again.fleet(known).nodes[0].waiting.wait(8, 0, 16) ==
         doctest::Approx(node.waiting.wait(8, 0, 16)).epsilon(0.01));
-  // A price that was there stays while nobody tells.
+  // An existing price stays while there are no reports.
   const double price_w = again.pod_time().cpu_wait().price();
   again.pod_time().set_acting(true);
   for (int i = 0; i < 50; ++i) {

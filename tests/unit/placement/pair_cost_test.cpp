@@ -1,4 +1,4 @@
-// What a cluster model learns of who slows whom, what that costs (pair_cost), and what becomes of the network's plan.
+// pair_cost: how a cluster model learns which pods slow others, what that costs, and its effect on the network's plan.
 #include "placement/plan/pair_cost.hpp"
 
 #include <doctest/doctest.h>
@@ -27,7 +27,8 @@ PodSpec pod_named(const std::string& uid, const std::string& app) {
   return pod;
 }
 
-// Three nodes; "noisy" runs on the first, "quiet" on the second, and pods of "victim" on both and on the third, which waits beside the first.
+// Three nodes. "noisy" runs on the first and "quiet" on the second. Pods of "victim" run on all three, and the one on
+// the first waits.
 struct Known {
   ClusterView view;
   ClusterModel cluster_model;
@@ -70,7 +71,7 @@ struct Known {
   }
 };
 
-TEST_CASE("a cluster model learns who slows whom, and the network's plan goes elsewhere for what that costs") {
+TEST_CASE("a cluster model learns which pods slow others, and the network's plan avoids that cost") {
   Known known(true);
   const Fleet& fleet = known.cluster_model.fleet(known.view);
   REQUIRE(fleet.pairs != nullptr);
@@ -79,8 +80,8 @@ TEST_CASE("a cluster model learns who slows whom, and the network's plan goes el
   CHECK(added_pair_w(fleet, 0, victim) > 0);
   CHECK(added_pair_w(fleet, 1, victim) == 0);
   CHECK(added_pair_w(fleet, 2, victim) == 0);
-  CHECK(added_pair_w(fleet, 1, noisy) > 0);   // who waits there would
-  CHECK(added_pair_w(fleet, 0, noisy) == 0);  // it does already
+  CHECK(added_pair_w(fleet, 1, noisy) > 0);   // the victim there would wait
+  CHECK(added_pair_w(fleet, 0, noisy) == 0);  // the victim there already waits
   const PlanView plan = known.plan();
   CHECK(plan.pick == 1);
   CHECK(plan.avoided == 0);
@@ -89,7 +90,7 @@ TEST_CASE("a cluster model learns who slows whom, and the network's plan goes el
   CHECK(plan.nodes[2].preference == doctest::Approx(-0.05));
 }
 
-TEST_CASE("where the waiting of pods is not reported nothing is learned, and plans stay as they are") {
+TEST_CASE("without reports of pods' waiting nothing is learned, and plans do not change") {
   Known known(false);
   CHECK(known.cluster_model.fleet(known.view).pairs == nullptr);
   const PlanView plan = known.plan();
@@ -98,8 +99,7 @@ TEST_CASE("where the waiting of pods is not reported nothing is learned, and pla
   CHECK(plan.nodes[1].preference == -0.05);
 }
 
-TEST_CASE(
-    "where three and more wait alike it is their node, and no pod is blamed; of two each may make the other wait") {
+TEST_CASE("if three or more pods wait alike the node is the cause; of two pods each may slow the other") {
   for (const int pods : {2, 3, 6}) {
     CAPTURE(pods);
     ClusterView view;
@@ -119,7 +119,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("what is known of pairs outlives a restart") {
+TEST_CASE("learned pairs survive a restart") {
   Known known(true, 0.25);
   const std::string bytes = known.cluster_model.save(known.view);
   ClusterModel read;

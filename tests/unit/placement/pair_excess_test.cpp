@@ -1,4 +1,4 @@
-// pair_excess: who slows whom, learned from what pods waited.
+// pair_excess: which applications slow others, learned from the waiting of pods.
 #include "placement/cluster/pair_excess.hpp"
 
 #include <doctest/doctest.h>
@@ -20,7 +20,7 @@ namespace {
 constexpr double kReading_s = 5;
 constexpr double kLost = 1.0 / 3;  // of the time of a pod that takes half as long again
 
-// Nodes on which pods of `apps` applications come and go; each disturbs some of the others.
+// Nodes on which pods of `apps` applications start and end; each disturbs some of the others.
 class DisturbedWorld {
  public:
   DisturbedWorld(std::uint64_t seed, AppId apps, double share) : random_(seed), apps_(apps) {
@@ -32,7 +32,7 @@ class DisturbedWorld {
         }
   }
   bool disturb(AppId a, AppId b) const { return disturb_.contains({a, b}); }
-  // For so long everybody runs beside others, anew every ten minutes.
+  // Runs random groups of applications for `for_s`, with new groups every ten minutes.
   void live(PairExcess& pairs, double for_s, double noise, double everybody = 0) {
     constexpr double kStay_s = 600;
     for (double at_s = 0; at_s < for_s; at_s += kStay_s) {
@@ -53,7 +53,7 @@ class DisturbedWorld {
       }
     }
   }
-  // Mean of what is expected of the pairs that disturb each other, and of the others.
+  // Mean expectation for the pairs that disturb each other, and for the others.
   std::pair<double, double> expected(const PairExcess& pairs) const {
     double guilty = 0, innocent = 0, guilty_n = 0, innocent_n = 0;
     for (AppId a = 1; a <= apps_; ++a)
@@ -71,7 +71,7 @@ class DisturbedWorld {
   std::set<std::pair<AppId, AppId>> disturb_;
 };
 
-TEST_CASE("pods that do not wait teach nothing, and cost no entries") {
+TEST_CASE("pods that do not wait teach nothing, and take no entries") {
   PairExcess pairs;
   const std::vector<AppId> beside{2, 3};
   for (int k = 0; k < 1000; ++k) CHECK(pairs.observe(1, beside, 0.04, kReading_s));
@@ -85,22 +85,22 @@ TEST_CASE("pods that do not wait teach nothing, and cost no entries") {
   CHECK(pairs.pairs() == 0);
 }
 
-TEST_CASE("one reading is chance; an hour is believed") {
+TEST_CASE("one reading may be chance; an hour of them counts") {
   PairExcess pairs;
   const std::vector<AppId> beside{2};
   pairs.observe(1, beside, 0.3, kReading_s);
   CHECK(pairs.expected(1, 2) < 0.01);
-  pairs.observe(1, {}, 0, kReading_s);  // alone it waits for nobody
+  pairs.observe(1, {}, 0, kReading_s);  // alone it does not wait
   for (int k = 0; k < 720; ++k) {
     pairs.observe(1, beside, 0.3, kReading_s);
     pairs.observe(1, {}, 0, kReading_s);
   }
   CHECK(pairs.expected(1, 2) == doctest::Approx(0.28).epsilon(0.05));
-  CHECK(pairs.expected(2, 1) == 0);  // nobody told of the other one
+  CHECK(pairs.expected(2, 1) == 0);  // the other one has no reports
   CHECK(pairs.expected(1, 3) == 0);
 }
 
-TEST_CASE("of applications that are mixed those are blamed that disturb each other, and bystanders are not") {
+TEST_CASE("among mixed applications the disturbing ones are blamed, and bystanders are not") {
   for (const std::uint64_t seed : {1U, 2U, 3U}) {
     DisturbedWorld world(seed, 12, 0.2);
     PairExcess pairs;
@@ -112,7 +112,7 @@ TEST_CASE("of applications that are mixed those are blamed that disturb each oth
   }
 }
 
-TEST_CASE("an application that waits whoever is there is no reason to blame its neighbours") {
+TEST_CASE("an application that waits with any neighbours does not blame them") {
   PairExcess pairs;
   std::mt19937_64 random(5);
   for (int k = 0; k < 5000; ++k) {
@@ -134,7 +134,7 @@ TEST_CASE("a change is learned again") {
   CHECK(innocent < 0.03);
 }
 
-TEST_CASE("pairs are bounded, and those that were seen last are kept") {
+TEST_CASE("pairs are bounded, and the most recently observed are kept") {
   PairExcess pairs({64});
   for (AppId app = 1; app <= 1000; ++app) {
     const std::vector<AppId> beside{app + 1, app + 2};
@@ -144,7 +144,7 @@ TEST_CASE("pairs are bounded, and those that were seen last are kept") {
   }
   CHECK(pairs.expected(1000, 1001) > 0.1);
   CHECK(pairs.expected(1, 2) == 0);
-  // More neighbours than places.
+  // More neighbours than the limit.
   std::vector<AppId> many;
   for (AppId b = 2; b < 500; ++b) many.push_back(b);
   pairs.observe(1, many, 0.3, kReading_s);
@@ -157,7 +157,7 @@ std::string packed(const PairExcess& pairs) {
   return out.take();
 }
 
-TEST_CASE("what is packed is unpacked the same; what is cut, doubled or out of range is refused") {
+TEST_CASE("a state survives packing; a truncated, duplicate or out-of-range one is refused") {
   DisturbedWorld world(4, 12, 0.3);
   PairExcess pairs;
   world.live(pairs, 3600, 0.02);
@@ -201,7 +201,7 @@ TEST_CASE("what is packed is unpacked the same; what is cut, doubled or out of r
   CHECK(refused({{0.3, 0.5}}, 0));
 }
 
-TEST_CASE("of twenty neighbours the one that is to blame is found once each of the others was seen apart from it") {
+TEST_CASE("one guilty neighbour of twenty is found once each of the others has been observed without it") {
   for (const AppId guilty : {AppId{2}, AppId{11}, AppId{21}}) {
     PairExcess pairs;
     std::vector<AppId> all, calm;
@@ -210,17 +210,17 @@ TEST_CASE("of twenty neighbours the one that is to blame is found once each of t
       if (b != guilty) calm.push_back(b);
     }
     for (int k = 0; k < 24; ++k) pairs.observe(1, all, kLost, kReading_s);
-    CHECK(pairs.expected(1, all) > 0.2);     // one of them it is
-    CHECK(pairs.expected(1, guilty) < 0.1);  // who is not known
+    CHECK(pairs.expected(1, all) > 0.2);     // one of them is guilty
+    CHECK(pairs.expected(1, guilty) < 0.1);  // it is not known which one
     for (int k = 0; k < 24; ++k) pairs.observe(1, calm, 0, kReading_s);
     CHECK(pairs.expected(1, guilty) > 0.28);
     CHECK(pairs.expected(1, calm) == 0);
   }
 }
 
-TEST_CASE("the pod that all waiting pods have in common is to blame, though none was seen apart") {
+TEST_CASE("the pod that all waiting pods have in common is blamed, although no pod was observed alone") {
   PairExcess pairs;
-  pairs.observe(1, {}, 0, 300);  // not itself
+  pairs.observe(1, {}, 0, 300);  // not slow by itself
   for (int k = 0; k < 6; ++k) {
     const std::vector<AppId> beside{2, AppId(10 + 3 * k), AppId(11 + 3 * k), AppId(12 + 3 * k)};
     for (int reading = 0; reading < 24; ++reading) pairs.observe(1, beside, kLost, kReading_s);
@@ -229,7 +229,7 @@ TEST_CASE("the pod that all waiting pods have in common is to blame, though none
   for (AppId b = 10; b < 28; ++b) CHECK(pairs.expected(1, b) < 0.06);
 }
 
-TEST_CASE("in which order sets were seen does not matter") {
+TEST_CASE("the order of observations does not matter") {
   const std::vector<std::vector<AppId>> slow{{2, 3, 4}, {4, 5, 6}, {2, 6, 7}, {4, 8}, {3, 7, 8}};
   const auto learned = [&](const std::vector<std::size_t>& order) {
     PairExcess pairs;
@@ -245,7 +245,7 @@ TEST_CASE("in which order sets were seen does not matter") {
   CHECK(one.expected(1, 4) > one.expected(1, 5));
 }
 
-TEST_CASE("where applications begin to slow each other among many, most of what is lost is known after minutes") {
+TEST_CASE("when a few of many applications begin to slow each other, most of the loss is known within minutes") {
   for (const std::uint64_t seed : {1U, 2U, 3U}) {
     DisturbedWorld world(seed, 24, 0.1);
     PairExcess pairs;
@@ -263,7 +263,7 @@ std::string packed_again(const std::string& bytes) {
   return packed(read);
 }
 
-TEST_CASE("whatever is reported, shares and blame stay within their bounds, and what is packed can be read") {
+TEST_CASE("for any reports, shares and blame stay within bounds, and the packed state is readable") {
   std::mt19937_64 random(3);
   const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
   PairExcess pairs({256});

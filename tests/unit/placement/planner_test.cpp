@@ -81,7 +81,7 @@ Fleet planner_fleet(std::uint64_t seed, std::size_t nodes, bool sleep) {
   return fleet;
 }
 
-TEST_CASE("an allotment costs as little as trying all of them, also when only the margin is decided exactly") {
+TEST_CASE("an allotment costs as little as exhaustive search finds, also if only the margin is decided exactly") {
   REQUIRE(rc::check([](std::uint64_t seed) {
     const CostTable cost = draw_costs(seed, 4);
     std::size_t room = 0;
@@ -103,7 +103,7 @@ TEST_CASE("an allotment costs as little as trying all of them, also when only th
   }));
 }
 
-TEST_CASE("an allotment of many servers is the plain programme's, that of equals with fewest pods on the last") {
+TEST_CASE("an allotment of many servers equals dynamic programming; among equals it has the fewest pods on the last") {
   REQUIRE(rc::check([](std::uint64_t seed) {
     std::mt19937_64 random(seed);
     CostTable cost(1 + random() % 8);
@@ -114,7 +114,7 @@ TEST_CASE("an allotment of many servers is the plain programme's, that of equals
       room += row.size() - 1;
     }
     const std::size_t n = random() % (room + 1);
-    // Least watts of so many pods on the first servers, and how many the last of them has.
+    // Least watts of a number of pods on the first servers, and how many of them are on the last.
     std::vector<std::vector<std::pair<double, std::size_t>>> least(1);
     least[0].assign(n + 1, {std::numeric_limits<double>::infinity(), 0});
     least[0][0].first = 0;
@@ -132,7 +132,7 @@ TEST_CASE("an allotment of many servers is the plain programme's, that of equals
 }
 
 TEST_CASE("an allotment by hand: one full server beats two that idle") {
-  // 50 W to wake and 1 W a pod, or 10 W to wake and 20 W a pod.
+  // 50 W to wake and 1 W per pod, or 10 W to wake and 20 W per pod.
   const CostTable cost{{0, 51, 52, 53}, {0, 30, 50, 70}};
   CHECK(optimal_allocation(cost, 1, 1000) == std::vector<std::size_t>{0, 1});
   CHECK(optimal_allocation(cost, 2, 1000) == std::vector<std::size_t>{0, 2});
@@ -140,7 +140,7 @@ TEST_CASE("an allotment by hand: one full server beats two that idle") {
   CHECK(optimal_allocation(cost, 9, 1000) == std::vector<std::size_t>{3, 3});
 }
 
-TEST_CASE("blocks are the lower convex envelope: waking and all cheap pods at once, then the dear ones one by one") {
+TEST_CASE("blocks are the lower convex envelope: waking and all cheap pods at once, then the costly ones one by one") {
   const std::vector<double> cost{0, 50, 51, 52, 80, 120};
   const auto blocks = fill_blocks(cost);
   REQUIRE(blocks.size() == 3);
@@ -173,7 +173,7 @@ TEST_CASE("the planner never chooses a node that the pod does not fit, and fills
   }));
 }
 
-TEST_CASE("the order of nodes means nothing to the planner") {
+TEST_CASE("the planner does not depend on the order of nodes") {
   REQUIRE(rc::check([](std::uint64_t seed, bool sleep) {
     const Fleet fleet = planner_fleet(seed, 5, sleep);
     std::vector<std::size_t> shuffled{3, 0, 4, 1, 2};
@@ -192,8 +192,8 @@ TEST_CASE("the order of nodes means nothing to the planner") {
   }));
 }
 
-TEST_CASE("given the number of pods, the planner wakes the servers that are best for that many") {
-  // One large server that idles at 60 W and ten places, two small ones of 20 W and two places.
+TEST_CASE("for a given number of pods, the planner wakes the best servers for that number") {
+  // One large server with 60 W idle and ten places, and two small ones with 20 W and two places each.
   Fleet fleet;
   fleet.idle_nodes_sleep = true;
   fleet.nodes = {node_of(10, 60, 70), node_of(2, 20, 26), node_of(2, 20, 26)};
@@ -229,14 +229,14 @@ TEST_CASE("heavy pods go to flat curves and light ones to steep curves") {
   }
 }
 
-TEST_CASE("a plan follows what was really placed, not what it had chosen") {
+TEST_CASE("a plan follows the real placements, not its own choices") {
   Fleet fleet = planner_fleet(7, 5, true);
   Planner planner({});
   const PodEstimate ask{{1, 0}, 0.2, 0};
   for (int k = 0; k < 20; ++k) {
     const auto chosen = planner.choose(fleet, ask);
     REQUIRE(chosen);
-    // Somebody else decides: the last node with room.
+    // Another scheduler decides: the last node with room.
     for (std::size_t i = fleet.nodes.size(); i-- > 0;) {
       if (!fits(fleet.nodes[i], ask)) continue;
       put(fleet, i, ask);
@@ -249,7 +249,7 @@ TEST_CASE("a plan follows what was really placed, not what it had chosen") {
   CHECK(planner.choose(fleet, ask) == fresh.choose(fleet, ask));
 }
 
-// Plans are made when the test says so.
+// Plans are made when the test requests them.
 class ByHand final : public PlanMaker {
  public:
   void want(const Fleet& fleet) override {
@@ -267,7 +267,7 @@ class ByHand final : public PlanMaker {
   std::shared_ptr<const Plan> made;
 };
 
-TEST_CASE("while its first plan is made elsewhere, the planner goes by amortised watts, then by the plan") {
+TEST_CASE("the planner uses amortised watts until its first plan is ready, and then the plan") {
   const Fleet fleet = planner_fleet(3, 6, true);
   const PodEstimate ask{{1, 0}, 0.3, 0};
   ByHand maker;
@@ -281,7 +281,7 @@ TEST_CASE("while its first plan is made elsewhere, the planner goes by amortised
     if (fits(fleet.nodes[i], ask)) CHECK(amortised_w(fleet.nodes[*first], ask) <= amortised_w(fleet.nodes[i], ask));
   CHECK(planner.view(fleet, ask).nodes.empty());
   CHECK(planner.view(fleet, ask).pick == first);
-  CHECK(maker.wanted == 1);  // choosing wants nothing
+  CHECK(maker.wanted == 1);  // choosing requests no plan
   maker.make();
   CHECK(planner.choose(fleet, ask) == waits.choose(fleet, ask));
   CHECK(planner.plan_cost() == waits.plan_cost());
@@ -289,7 +289,7 @@ TEST_CASE("while its first plan is made elsewhere, the planner goes by amortised
   CHECK(maker.wanted == 1);
 }
 
-TEST_CASE("an old plan goes on while a newer one is made, but not for other nodes") {
+TEST_CASE("an old plan is used while a newer one is made, but not for other nodes") {
   Fleet fleet = planner_fleet(4, 6, true);
   const PodEstimate ask{{1, 0}, 0.3, 0};
   ByHand maker;
@@ -315,13 +315,13 @@ TEST_CASE("an old plan goes on while a newer one is made, but not for other node
   CHECK(planner.choose(grown, ask).has_value());
 }
 
-TEST_CASE("where pods come and go the order that is followed goes on while none is much cheaper") {
+TEST_CASE("if pods start and end, the current order is kept until another is much cheaper") {
   for (const unsigned seed : {1U, 2U, 3U, 4U, 5U}) {
     CAPTURE(seed);
     Fleet fleet = planner_fleet(seed, 8, true);
     fleet.pods_stay = false;
     const Plan former({}, fleet);
-    // A reading more or less: the order that is best may be another one, and is not taken.
+    // Small changes of readings may change the best order, but the current one is kept.
     std::mt19937_64 random(seed);
     Fleet reported = fleet;
     for (FleetNode& node : reported.nodes)
@@ -333,20 +333,20 @@ TEST_CASE("where pods come and go the order that is followed goes on while none 
       CHECK(kept.order()[k].to == former.order()[k].to);
     }
     CHECK(kept.cost() <= 1.2 * Plan({}, reported).cost() * (1 + 1e-9));
-    // The best server is the worst one now: whatever is cheaper by more than a fifth is taken.
+    // The best server becomes the worst: an order that is cheaper by more than a fifth is taken.
     Fleet other = fleet;
     for (double& watts : other.nodes[former.order().front().node].watts) watts *= 20;
     const Plan fresh({}, other), changed({}, other, &former);
     CHECK(changed.cost() <= 1.2 * fresh.cost() * (1 + 1e-9));
     CHECK(changed.order().front().node != former.order().front().node);
-    // Of other nodes, or of pods that stay, a former plan says nothing.
+    // A former plan does not apply to other nodes or to pods that stay.
     Fleet grown = fleet;
     grown.nodes.push_back(fleet.nodes.front());
     CHECK(Plan({}, grown, &former).cost() == Plan({}, grown).cost());
     Fleet stays = fleet;
     stays.pods_stay = true;
     CHECK(Plan({}, stays, &former).cost() == Plan({}, stays).cost());
-    // Nor has it places that are there no longer.
+    // Nor to places that no longer exist.
     Fleet smaller = fleet;
     smaller.nodes[former.order().front().node].allocatable.cpu_cores /= 2;
     std::vector<std::size_t> places(smaller.nodes.size(), 0), fit(places);
@@ -357,7 +357,7 @@ TEST_CASE("where pods come and go the order that is followed goes on while none 
   }
 }
 
-TEST_CASE("a planner that trusts nothing chooses as the amortised rank does where no node sleeps or pods stay") {
+TEST_CASE("without trust the planner chooses as the amortised rank does if no node sleeps or pods stay") {
   CHECK(rc::check([](unsigned seed) {
     Fleet fleet = planner_fleet(seed, 6, seed % 2 == 0);
     fleet.pods_stay = fleet.idle_nodes_sleep || seed % 3 == 0;
@@ -376,7 +376,7 @@ TEST_CASE("a planner that trusts nothing chooses as the amortised rank does wher
   }));
 }
 
-TEST_CASE("a planner that trusts nothing chooses as node-order does where pods come and go and nodes sleep") {
+TEST_CASE("without trust the planner chooses as node-order does if pods start and end and nodes sleep") {
   CHECK(rc::check([](unsigned seed) {
     Fleet fleet = planner_fleet(seed, 6, true);
     fleet.pods_stay = false;

@@ -47,7 +47,7 @@ std::vector<PowerEvent> events_for(const NodePowerRecord& record) {
   return events;
 }
 
-// The record up to what the transitions look at, so that there are few of them.
+// Reduces a record to the values that transitions read, so that there are few distinct ones.
 NodePowerRecord canonical(NodePowerRecord record) {
   record.since = kNow;
   if (record.ordered) record.ordered = kNow;
@@ -67,7 +67,7 @@ std::string key(const NodePowerRecord& record) {
   return out.take();
 }
 
-// All records that can be reached by any events at any time, restarts included.
+// All records that are reachable by any events at any time, including restarts.
 const std::vector<NodePowerRecord>& reachable() {
   static const std::vector<NodePowerRecord> kAll = [] {
     std::map<std::string, NodePowerRecord> seen;
@@ -126,7 +126,7 @@ NodePowerRecord asleep_node(bool observable = true) {
   return follow_events(awake_node(observable), events).record;
 }
 
-TEST_CASE("a node that is chosen is marked, emptied, put to sleep, woken, and takes pods after its marks are gone") {
+TEST_CASE("a chosen node is marked, emptied, put to sleep and woken, and takes pods after its marks are removed") {
   PowerStep now = step(awake_node(), {Kind::chosen_drain, 0, Observed::unknown, Depth::off, "idle"}, kNow, kLimits);
   CHECK(now.record.state == PowerState::draining);
   CHECK(now.action == PowerAction::mark);
@@ -158,7 +158,7 @@ TEST_CASE("a node that is chosen is marked, emptied, put to sleep, woken, and ta
   CHECK(takes_pods(now.record));
 }
 
-TEST_CASE("a node that is chosen at another depth keeps the times and joules of each depth apart") {
+TEST_CASE("a node that is chosen at another depth keeps the times and energy of each depth apart") {
   NodePowerRecord record = awake_node();
   record.depth = Depth::suspend;
   record.measured.wake_s = 5;
@@ -206,12 +206,12 @@ TEST_CASE("a node is asleep only by our order, after its goodbye, and while it i
   });
 }
 
-TEST_CASE("only an empty node that is marked is ordered to sleep") {
+TEST_CASE("only an empty, marked node gets a sleep order") {
   for_all_steps([](const NodePowerRecord& before, const PowerStep& after, const PowerEvent* event, Observed) {
     if (after.record.state != PowerState::suspending || before.state == PowerState::suspending) return;
     REQUIRE(after.record.marked);
     REQUIRE(event);
-    if (event->kind == Kind::goodbye) {  // a late one, of an order that was reported as failed
+    if (event->kind == Kind::goodbye) {  // a late goodbye of an order that was reported as failed
       REQUIRE(before.state == PowerState::probation);
       REQUIRE(before.ours);
       return;
@@ -222,7 +222,7 @@ TEST_CASE("only an empty node that is marked is ordered to sleep") {
   });
 }
 
-TEST_CASE("a failed node gets no marks, and loses those that it has") {
+TEST_CASE("a failed node gets no marks, and loses existing ones") {
   for_all_steps([](const NodePowerRecord&, const PowerStep& after, const PowerEvent*, Observed) {
     if (after.record.state != PowerState::failed) return;
     REQUIRE(after.action != PowerAction::mark);
@@ -238,7 +238,7 @@ TEST_CASE("a failed node gets no marks, and loses those that it has") {
   CHECK(silent.action == PowerAction::unmark);
 }
 
-TEST_CASE("marks of a node that was ordered to sleep are removed only when it is ready or has failed") {
+TEST_CASE("marks of a node with a sleep order are removed only when it is ready or has failed") {
   for_all_steps([](const NodePowerRecord& before, const PowerStep& after, const PowerEvent* event, Observed) {
     if (after.action == PowerAction::unmark)
       REQUIRE((after.record.state == PowerState::awake || after.record.state == PowerState::blocked ||
@@ -252,7 +252,7 @@ TEST_CASE("marks of a node that was ordered to sleep are removed only when it is
   });
 }
 
-TEST_CASE("each step before the order to sleep is reversible, and a wake waits for a sleep that is under way") {
+TEST_CASE("each step before the sleep order is reversible, and a wake waits for a sleep in progress") {
   for (const NodePowerRecord& record : reachable()) {
     const PowerStep after = step(record, {Kind::wake_wanted, 0}, kNow, kLimits);
     if (record.state == PowerState::idle || record.state == PowerState::draining) {
@@ -273,7 +273,7 @@ TEST_CASE("each step before the order to sleep is reversible, and a wake waits f
   CHECK(off.record.operation == slept + 1);
 }
 
-TEST_CASE("a new operation begins only after the one before has ended or is overdue") {
+TEST_CASE("a new operation starts only after the previous one has ended or is overdue") {
   for_all_steps([](const NodePowerRecord& before, const PowerStep& after, const PowerEvent* event, Observed) {
     REQUIRE(after.record.operation >= before.operation);
     if (after.record.operation == before.operation) {
@@ -312,7 +312,7 @@ TEST_CASE("a repeated event changes nothing, and reports of another operation ar
   }
 }
 
-TEST_CASE("each state but awake and a failure of its own has a limit, at which it is left or tried again") {
+TEST_CASE("each state except awake and an external failure has a time limit, after which it changes or is retried") {
   for (const NodePowerRecord& record : reachable()) {
     const std::optional<WallTime> due = deadline_of(record, kLimits);
     const bool none = record.state == PowerState::awake || (record.state == PowerState::failed && !record.ours);
@@ -326,7 +326,7 @@ TEST_CASE("each state but awake and a failure of its own has a limit, at which i
   }
 }
 
-// The node works, its driver answers, and the controller reports what happens after each action.
+// The node works, its driver answers, and the controller reports the effect of each action.
 NodePowerRecord healthy_run(NodePowerRecord record, std::size_t& steps) {
   WallTime now = kNow;
   for (steps = 0; steps < 40 && !takes_pods(record); ++steps) {
@@ -358,7 +358,7 @@ NodePowerRecord healthy_run(NodePowerRecord record, std::size_t& steps) {
   return record;
 }
 
-TEST_CASE("from every record, limits alone bring a node that works back to taking pods") {
+TEST_CASE("from every record, time limits alone return a working node to service") {
   for (const NodePowerRecord& record : reachable()) {
     std::size_t steps = 0;
     const NodePowerRecord after = healthy_run(record, steps);
@@ -396,7 +396,7 @@ TEST_CASE("after a restart the state follows the observation, and drains are sto
   CHECK(after(waking, Observed::unknown).record.operation == waking.operation);
 }
 
-TEST_CASE("a node whose sleeps fail again and again is blocked, and free again after its limit") {
+TEST_CASE("a node whose sleeps fail repeatedly is blocked, and free again after its time limit") {
   NodePowerRecord record = awake_node();
   for (std::uint32_t failed = 0; failed < kLimits.failures_to_block; ++failed) {
     record = follow_events(record, {{Kind::chosen}, {Kind::drained}, {Kind::action_failed}, {Kind::ready}}).record;
@@ -408,7 +408,7 @@ TEST_CASE("a node whose sleeps fail again and again is blocked, and free again a
   CHECK(step(record, {Kind::deadline}, kNow + kLimits.blocked, kLimits).record.state == PowerState::awake);
 }
 
-TEST_CASE("a limit counts again from the moment to which the clock stepped back") {
+TEST_CASE("a time limit restarts from the moment to which the clock stepped back") {
   NodePowerRecord record = follow_events(awake_node(), {{Kind::chosen}}).record;
   const WallTime earlier = kNow - std::chrono::hours(48);
   record = step(record, {Kind::deadline}, earlier, kLimits).record;
@@ -423,10 +423,10 @@ TEST_CASE("cycles are counted per day, and the day ends at midnight UTC") {
   CHECK(day_of(wall_from_ns(-1)) == -1);
 }
 
-// At the end of a packed record: `test`, and a mean and a count of both transitions; then the means of the other depth.
+// The end of a packed record: `test`, a mean and a count of both transitions, and the means of the other depth.
 constexpr std::size_t kMeteredBytes = 8 + 2 * (16 + 8), kOtherBytes = 5 * 16 + 2 * (16 + 8);
 
-TEST_CASE("a packed record is the same record, and a cut one is refused as a whole") {
+TEST_CASE("a packed record is restored unchanged, and a truncated one is refused as a whole") {
   CHECK(rc::check([] {
     const auto& all = reachable();
     NodePowerRecord record = all[*rc::gen::inRange<std::size_t>(0, all.size())];
@@ -454,7 +454,8 @@ TEST_CASE("a packed record is the same record, and a cut one is refused as a who
   }));
 }
 
-TEST_CASE("a record of a version that kept one depth, or metered no transitions, keeps the rest after an upgrade") {
+TEST_CASE(
+    "a record of a version with a single depth, or without metered transitions, keeps the rest after an upgrade") {
   for (const NodePowerRecord& record : reachable())
     for (const bool metered : {true, false}) {
       PackWriter out;

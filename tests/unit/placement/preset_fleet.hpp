@@ -1,4 +1,5 @@
-// preset_fleet: a small fleet in which every reward preset has one plainly best node, and what says which by the preset's own reward.
+// preset_fleet: a small fleet in which every reward preset has one clearly best node, and a reference that finds it by
+// the preset's own reward.
 // Threads  pure functions
 #pragma once
 
@@ -17,7 +18,7 @@ namespace wattle::placement::testing {
 inline constexpr std::array<Preset, 8> kPresets{Preset::ee,  Preset::lb,    Preset::lc,       Preset::el_rl,
                                                 Preset::drs, Preset::power, Preset::weighted, Preset::expression};
 
-// Four nodes that differ in pods, connections, latency, use and watts; none is best in all.
+// Four nodes that differ in pods, connections, latency, utilisation and watts; none is best in all.
 inline ClusterView plain_fleet() {
   struct Kind {
     const char* name;
@@ -56,7 +57,7 @@ inline RewardConfig reward_of(Preset preset) {
   return reward;
 }
 
-// What is measured there after the pod came to node i: what models foresee.
+// The measurement after the pod was placed on node i, as models predict it.
 inline RawOutcome outcome_on(const RewardConfig& reward, const ClusterView& view, const PodSpec& pod, std::size_t i) {
   const auto used = [&](std::size_t k) {
     return *view.nodes[k].values.cpu_used_cores / view.nodes[k].allocatable.cpu_cores;
@@ -73,7 +74,7 @@ inline RawOutcome outcome_on(const RewardConfig& reward, const ClusterView& view
   return outcome;
 }
 
-// The node that the preset's own reward pays best.
+// The node with the best reward of the preset.
 inline std::string best_by_reward(const RewardConfig& reward, const ClusterView& view, const PodSpec& pod) {
   double best = -INFINITY;
   std::string name;

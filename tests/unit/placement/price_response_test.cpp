@@ -1,4 +1,4 @@
-// price_response: how far a budget's price rises, in worlds where waiting responds to it and where it does not.
+// price_response: how far a budget's price rises, in worlds where waiting does or does not respond to it.
 #include "placement/cluster/price_response.hpp"
 
 #include <doctest/doctest.h>
@@ -19,7 +19,7 @@ struct Lived {
   double price = 0, waited = 0;  // means of the second half, the price in units
 };
 
-// A week of a cluster whose waiting at a price is `waits`, with a lag of an hour and noise from half hour to half hour.
+// A week of a cluster with waiting `waits(price)`, a lag of an hour and noise that changes every half hour.
 Lived live(const std::function<double(double price)>& waits, double noise, std::uint64_t seed, double days = 8) {
   Budget budget;
   std::mt19937_64 random(seed);
@@ -40,17 +40,17 @@ Lived live(const std::function<double(double price)>& waits, double noise, std::
   return {lived.price / steps, lived.waited / steps};
 }
 
-TEST_CASE("where waiting does not depend on placement the price stays low, whatever the noise") {
+TEST_CASE("if waiting does not depend on placement the price stays low, whatever the noise") {
   for (const double noise : {0.0, 0.1, 0.3})
     for (const double waited : {0.02, 0.13}) {
       double price = 0;
       for (std::uint64_t seed = 0; seed < 20; ++seed)
         price += live([&](double) { return waited; }, noise, seed).price / 20;
-      CHECK(price < 10);  // of 100, where it was without the rule
+      CHECK(price < 10);  // of 100, its value without the rule
     }
 }
 
-TEST_CASE("where waiting responds the budget is held, also if that takes a high price") {
+TEST_CASE("if waiting responds the budget is met, even if that takes a high price") {
   for (const double noise : {0.0, 0.1, 0.3})
     for (const double half_at : {1.0, 4.0, 12.0}) {
       double waited = 0;
@@ -60,7 +60,7 @@ TEST_CASE("where waiting responds the budget is held, also if that takes a high 
     }
 }
 
-TEST_CASE("a world that stops responding is noticed within days, and one that begins to respond as well") {
+TEST_CASE("a world that stops responding is noticed within days, and so is one that begins to respond") {
   for (const bool responds_first : {true, false}) {
     Budget budget;
     double waited = 0.06;

@@ -1,5 +1,5 @@
-// The prior of each preset: the node that the preset's own reward pays best is first, on day one, and so it is for experience that is
-// judged anew from its features.
+// The prior of each preset: the node with the best reward of the preset is first from day one, and also for experience
+// that is rejudged from its features.
 #include "placement/worth/prior.hpp"
 
 #include <doctest/doctest.h>
@@ -33,7 +33,7 @@ std::size_t first_of(const std::vector<float>& prior) {
   return static_cast<std::size_t>(std::max_element(prior.begin(), prior.end()) - prior.begin());
 }
 
-TEST_CASE("without a network the node that the preset's own reward pays best wins, by the prior of that preset") {
+TEST_CASE("without a network the node with the best reward of the preset wins by that preset's prior") {
   const ClusterView view = plain_fleet();
   for (const Preset preset : kPresets) {
     const RewardConfig reward = reward_of(preset);
@@ -53,7 +53,7 @@ TEST_CASE("without a network the node that the preset's own reward pays best win
   }
 }
 
-TEST_CASE("no node is put before one that ee, lb or lc pays more") {
+TEST_CASE("no node is ranked above one with a higher ee, lb or lc reward") {
   CHECK(rc::check([] {
     ClusterView view;
     const std::size_t count = *rc::gen::inRange<std::size_t>(2, 12);
@@ -76,7 +76,7 @@ TEST_CASE("no node is put before one that ee, lb or lc pays more") {
   }));
 }
 
-TEST_CASE("el-rl is paid for latency before it is paid for fewer nodes") {
+TEST_CASE("el-rl rewards latency before it rewards fewer nodes") {
   CHECK(rc::check([] {
     ClusterView view;
     const std::size_t count = *rc::gen::inRange<std::size_t>(2, 12);
@@ -92,19 +92,19 @@ TEST_CASE("el-rl is paid for latency before it is paid for fewer nodes") {
   }));
 }
 
-TEST_CASE("drs foresees the deviations with the pod on the node, in points") {
+TEST_CASE("drs predicts the deviations with the pod on the node, in percentage points") {
   ClusterView view;
   for (const char* name : {"a", "b"}) view.nodes.push_back(healthy_node(name, 10));
-  view.nodes[0].values.cpu_used_cores = 4;  // 40% and 20% of CPU, memory alike
+  view.nodes[0].values.cpu_used_cores = 4;  // 40% and 20% of CPU, equal memory
   view.nodes[1].values.cpu_used_cores = 2;
   PodSpec pod = plain_pod();
-  pod.request = {4, 0};  // of which half is used: 20 points
+  pod.request = {4, 0};  // half of it is used: 20 points
   const std::vector<float> prior = seen_by(reward_of(Preset::drs), view, pod).prior;
   CHECK(prior[0] == doctest::Approx(-20));  // 60 and 20
   CHECK(prior[1] == doctest::Approx(0));    // 40 and 40
 }
 
-TEST_CASE("power foresees the watts of the whole node with the pod") {
+TEST_CASE("power predicts the watts of the whole node with the pod") {
   ClusterView view;
   for (const char* name : {"a", "b"}) view.nodes.push_back(healthy_node(name, 10));
   view.nodes[0].curve = PowerCurve::known({100, 110, 120, 130, 140, 150, 160, 170, 180, 190, 200});
@@ -117,7 +117,7 @@ TEST_CASE("power foresees the watts of the whole node with the pod") {
   CHECK(prior[1] == doctest::Approx(-80));
 }
 
-TEST_CASE("an expression is asked of every term that is foreseen") {
+TEST_CASE("an expression gets every predicted term") {
   const ClusterView view = plain_fleet();
   for (const char* text : {"packing", "active_nodes", "-contention", "balance", "latency", "energy"}) {
     CAPTURE(text);
@@ -128,7 +128,7 @@ TEST_CASE("an expression is asked of every term that is foreseen") {
   }
 }
 
-TEST_CASE("a reward without prior says 0 of every node, under every preset") {
+TEST_CASE("a reward without a prior gives 0 to every node, under every preset") {
   for (const Preset preset : kPresets) {
     CAPTURE(to_string(preset));
     RewardConfig reward = reward_of(preset);
@@ -137,7 +137,7 @@ TEST_CASE("a reward without prior says 0 of every node, under every preset") {
   }
 }
 
-TEST_CASE("experience of another preset is judged again from its features: the same node is first") {
+TEST_CASE("experience of another preset is rejudged from its features: the same node is first") {
   const ClusterView view = plain_fleet();
   for (const Preset from : kPresets)
     for (const Preset to : kPresets) {
@@ -152,7 +152,7 @@ TEST_CASE("experience of another preset is judged again from its features: the s
     }
 }
 
-TEST_CASE("whatever telemetry says, every prior is finite") {
+TEST_CASE("every prior is finite for any telemetry") {
   CHECK(rc::check([] {
     const ClusterView view = testing::random_view(*rc::gen::arbitrary<std::uint64_t>(), 8);
     const RewardConfig reward = reward_of(kPresets[*rc::gen::inRange<std::size_t>(0, kPresets.size())]);

@@ -1,4 +1,4 @@
-// Ranks are those that counting gives, for few and for many values.
+// Ranks equal those by counting, for few and for many values.
 #include "placement/worth/ranks.hpp"
 
 #include <doctest/doctest.h>
@@ -9,7 +9,7 @@
 namespace wattle::placement {
 namespace {
 
-// By definition: the mean place of those that are alike, as floats.
+// Reference by definition: the mean rank of equal values, as floats.
 float counted(const std::vector<double>& values, std::size_t i) {
   double below = 0, alike = 0;
   for (const double value : values) {
@@ -21,7 +21,7 @@ float counted(const std::vector<double>& values, std::size_t i) {
 
 }  // namespace
 
-TEST_CASE("ranks are those that counting gives, ties shared, however many there are") {
+TEST_CASE("ranks equal those by counting, with shared ties, for any number of values") {
   CHECK(rc::check([](std::uint64_t seed) {
     std::mt19937_64 random(seed);
     const std::size_t count = 2 + random() % 600;
@@ -29,8 +29,8 @@ TEST_CASE("ranks are those that counting gives, ties shared, however many there 
     std::vector<double> values(count);
     for (double& value : values) {
       value = normal(random);
-      if (random() % 3 == 0) value = static_cast<double>(random() % 5) - 2;           // alike
-      if (random() % 3 == 0) value = 7 + 1e-7 * static_cast<double>(random() % 300);  // nearly
+      if (random() % 3 == 0) value = static_cast<double>(random() % 5) - 2;           // equal
+      if (random() % 3 == 0) value = 7 + 1e-7 * static_cast<double>(random() % 300);  // nearly equal
     }
     const std::vector<float> ranks = mean_ranks(values);
     RC_ASSERT(ranks.size() == count);
@@ -38,7 +38,7 @@ TEST_CASE("ranks are those that counting gives, ties shared, however many there 
   }));
 }
 
-TEST_CASE("nought is nought whatever its sign, and fewer than two have no rank") {
+TEST_CASE("negative zero equals zero, and fewer than two values have no rank") {
   CHECK(mean_ranks(std::vector<double>{0.0, -0.0, 1.0}) == std::vector<float>{0.25F, 0.25F, 1.0F});
   CHECK(mean_ranks(std::vector<double>(300, 7.0)) == std::vector<float>(300, 0.5F));
   CHECK(mean_ranks(std::vector<double>{3.0}) == std::vector<float>{0.0F});

@@ -1,4 +1,4 @@
-// The registry of policies: each row makes a policy that decides, and that docs tell of.
+// The registry of policies: each row makes a policy that decides and is documented.
 #include "placement/decide/policies/registry.hpp"
 #include "placement/cluster/view_fleet.hpp"
 
@@ -18,7 +18,7 @@ namespace wattle::placement {
 namespace {
 
 TEST_CASE(
-    "every row of the registry makes a policy of its name that decides on a view and, without telemetry, on a fleet") {
+    "every row of the registry makes a policy of its name that decides on a view and on a fleet without telemetry") {
   ClusterView view = testing::random_view(4, 9);
   for (NodeView& node : view.nodes) {
     const std::uint64_t pods = node.pods;
@@ -50,7 +50,7 @@ TEST_CASE("docs/reference/policies.md has exactly the policies of the registry, 
   CHECK(documented == expected);
 }
 
-TEST_CASE("an unknown policy is refused with the names that there are") {
+TEST_CASE("an unknown policy is refused with the list of names") {
   CHECK(parse_policy("guess").error().fix.find("round-robin") != std::string::npos);
 }
 

@@ -1,4 +1,4 @@
-// A view that tells what changed is read in part, and gives what reading all of it gives.
+// A view that reports its changes is read in part, with the same result as a full read.
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
@@ -14,7 +14,7 @@
 namespace wattle::placement {
 namespace {
 
-// The same life of two clusters, of which one tells its changes.
+// The same history of two clusters, one of which reports its changes.
 struct Both {
   std::mt19937_64 random;
   ClusterModel reported, unreported;
@@ -86,7 +86,7 @@ struct Both {
       seen.requested.cpu_cores -= pod.request.cpu_cores;
     });
   }
-  // One of the things that happen to a cluster between two asks.
+  // A random event in a cluster between two asks.
   void happen() {
     switch (random() % 7) {
       case 0:
@@ -108,7 +108,7 @@ struct Both {
       }
       case 4:
         return change(row(), [&](NodeView& node) { node.asleep = !node.asleep && node.pods == 0; });
-      case 5: {  // a row is given to another node
+      case 5: {  // another node takes a row
         const std::string name = "new-" + std::to_string(++made);
         return change(row(), [&](NodeView& node) { node.name = name; });
       }
@@ -127,7 +127,7 @@ struct Both {
   }
 };
 
-// Gives one plan to a planner that has seen nothing before.
+// Gives one plan to a planner without history.
 struct Given final : PlanMaker {
   std::shared_ptr<const Plan> plan;
   void want(const Fleet&) override {}
@@ -159,7 +159,7 @@ void same(const Fleet& a, const Fleet& b) {
   }
 }
 
-TEST_CASE("a fleet of a view that reports its changes is the fleet of one that does not") {
+TEST_CASE("a fleet of a view that reports its changes equals the fleet of one that does not") {
   REQUIRE(rc::check([](std::uint64_t seed) {
     Both life(seed);
     for (int step = 0; step < 60; ++step) {
@@ -174,7 +174,7 @@ TEST_CASE("a fleet of a view that reports its changes is the fleet of one that d
   }));
 }
 
-TEST_CASE("a plan says the same of some nodes as of all of them, whichever view reports and whatever was seen before") {
+TEST_CASE("a plan for some nodes equals the plan for all of them, for either view and any history") {
   REQUIRE(rc::check([](std::uint64_t seed) {
     Both life(seed);
     for (int step = 0; step < 40; ++step) {

@@ -1,5 +1,5 @@
-// Requests of running pods that change: the cluster model and the plan count what is requested now, and what the next
-// pods of a template request is not forgotten.
+// Resized requests of running pods: the cluster model and the plan count the current requests, and remember what a
+// template's next pods request.
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
@@ -22,7 +22,8 @@ using testing::healthy_node;
 constexpr double kGiB = 1 << 30;
 constexpr Resources kTemplate{1, 16 * kGiB}, kRight{1, 4 * kGiB};
 
-// Nodes with 16 cores and 64 GiB that sleep when empty: four pods of the template fill one, of the right size sixteen.
+// Nodes with 16 cores and 64 GiB that sleep when empty: four pods of the template fill one, or sixteen of the right
+// size.
 struct SleepingFleet {
   ClusterModel model{[] {
     ClusterModelOptions options;
@@ -31,7 +32,7 @@ struct SleepingFleet {
   }()};
   ClusterView view;
   double now_s = 0;
-  std::map<std::string, std::pair<std::size_t, Resources>> pods;  // node and present request
+  std::map<std::string, std::pair<std::size_t, Resources>> pods;  // node and current request
 
   explicit SleepingFleet(std::size_t nodes) {
     for (std::size_t i = 0; i < nodes; ++i) {
@@ -74,7 +75,7 @@ struct SleepingFleet {
     --view.nodes[node].pods;
     model.gone(uid, now());
   }
-  // Replaces a pod every five minutes for that long, so that the forecast knows that pods come and go.
+  // Replaces a pod every five minutes for `hours`, so that the forecast sees churn.
   void turn_over(double hours, const Resources& comes_with, const Resources& then) {
     for (double until_s = now_s + 3600 * hours; now_s < until_s;) {
       const std::string oldest = pods.begin()->first;
@@ -88,7 +89,7 @@ struct SleepingFleet {
       refresh();
     }
   }
-  // Nodes, all of one kind, that hold the pods that run.
+  // Returns the number of identical nodes that hold the running pods.
   std::size_t awake() {
     const Fleet& fleet = model.fleet(view);
     double cores = 0;
@@ -117,8 +118,7 @@ TEST_CASE("a plan for pods with right-sized requests keeps fewer nodes awake tha
   CHECK(right.awake() == 1);
 }
 
-TEST_CASE(
-    "a plan counts places for the request that pods have after the resize, though each comes with its template's") {
+TEST_CASE("a plan counts places by the request after the resize, although each pod starts with its template's") {
   SleepingFleet fleet = sixteen_pods();
   fleet.turn_over(2, kTemplate, kTemplate);
   CHECK(fleet.model.fleet(fleet.view).usual_request.memory_bytes == kTemplate.memory_bytes);
@@ -131,7 +131,7 @@ TEST_CASE(
   CHECK(fleet.model.fleet(fleet.view).mean_request.memory_bytes == kTemplate.memory_bytes);
 }
 
-TEST_CASE("a resize does not change the demand that is predicted for the next pod of the template") {
+TEST_CASE("a resize does not change the predicted demand of the template's next pod") {
   SleepingFleet fleet(1);
   PodSpec next;
   next.uid = "next";
@@ -167,7 +167,7 @@ TEST_CASE("a resize of an unknown pod changes nothing, and a state that was save
   fleet.model.resized("unknown", {9, 9 * kGiB});
   CHECK(fleet.model.fleet(fleet.view).mean_request.cpu_cores == 1);
   fleet.turn_over(2, kTemplate, {0.25, kGiB});
-  // In this bucket only resizes: less came than nothing.
+  // This bucket has only resizes, so the sum of arrivals is negative.
   for (const auto& [uid, pod] : std::map(fleet.pods)) fleet.resize(uid, {0.1, kGiB});
   fleet.now_s += 300;
   fleet.refresh();
@@ -177,7 +177,7 @@ TEST_CASE("a resize of an unknown pod changes nothing, and a state that was save
   CHECK(again.fleet({}).mean_request.memory_bytes == doctest::Approx(kTemplate.memory_bytes));
 }
 
-TEST_CASE("the mean request is the mean of the pods that came times what resizes left of the running ones") {
+TEST_CASE("the mean request is that of arriving pods times the ratio that resizes left of the running ones") {
   CHECK(rc::check([] {
     SleepingFleet fleet(3);
     std::map<std::string, Resources> arrived;

@@ -1,4 +1,4 @@
-// reward: every formula against numbers computed by hand.
+// reward: every formula compared with numbers computed by hand.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -32,17 +32,17 @@ Reward judge(Preset preset, const RawOutcome& outcome, LoadKind load = LoadKind:
   return evaluate(config, outcome);
 }
 
-TEST_CASE("ee pays for unused workers on a most loaded node, else ends") {
+TEST_CASE("ee rewards unused workers if the node is a most loaded one, otherwise the episode ends") {
   CHECK(judge(Preset::ee, pods({3, 0, 0}, 0)).value == 6);  // int(2/3*10)
   CHECK_FALSE(judge(Preset::ee, pods({3, 0, 0}, 0)).end_of_episode);
   CHECK(judge(Preset::ee, pods({3, 0, 0}, 1)).value == 0);
   CHECK(judge(Preset::ee, pods({3, 0, 0}, 1)).end_of_episode);
-  CHECK(judge(Preset::ee, pods({3, 3, 0}, 1)).value == 3);  // ties are best
+  CHECK(judge(Preset::ee, pods({3, 3, 0}, 1)).value == 3);  // ties count as best
   CHECK(judge(Preset::ee, pods({0}, 0)).value == 10);
   CHECK(judge(Preset::ee, pods({0, 9}, 0), LoadKind::cpu).value == 5);  // cpu: worker 0 is the most loaded
 }
 
-TEST_CASE("lb pays 10, 0 or -1 with end; best wins over worst in a tie") {
+TEST_CASE("lb gives 10, 0, or -1 with an end; best takes precedence over worst in a tie") {
   CHECK(judge(Preset::lb, pods({1, 2, 3}, 0)).value == 10);
   CHECK(judge(Preset::lb, pods({1, 2, 3}, 1)).value == 0);
   CHECK_FALSE(judge(Preset::lb, pods({1, 2, 3}, 1)).end_of_episode);
@@ -58,7 +58,7 @@ TEST_CASE("lc judges established connections") {
   CHECK(judge(Preset::lc, pods({1, 2, 3}, 2)).value == -1);
 }
 
-TEST_CASE("el-rl adds switched-off share, density and latency, with exact borders") {
+TEST_CASE("el-rl adds the share of switched-off nodes, density and latency, with exact boundaries") {
   RawOutcome outcome = pods({10, 0, 0}, 0);
   outcome.latency_soft_ms = 20;
   outcome.latency_hard_ms = 30;
@@ -79,7 +79,7 @@ TEST_CASE("el-rl adds switched-off share, density and latency, with exact border
   CHECK(judge(Preset::el_rl, pods({0, 0}, 0)).value == doctest::Approx(1));  // on = 0: density is 0
 }
 
-TEST_CASE("an outcome is judged by the limits that the decision went by") {
+TEST_CASE("an outcome is judged by the limits that the decision used") {
   ClusterView view;
   view.nodes = {testing::healthy_node("n0")};
   view.nodes[0].latency_ms["default"] = 150;
@@ -110,7 +110,7 @@ TEST_CASE("drs is minus the sum of six population deviations") {
   CHECK(deviations_pct({}) == 0);
 }
 
-TEST_CASE("drs settles five seconds and ends an episode with each hundredth placement; no other preset counts") {
+TEST_CASE("drs settles for five seconds and ends an episode after each hundredth placement; other presets do not") {
   CHECK(times_of(Preset::drs).settle_s == std::optional(5.0));
   CHECK(times_of(Preset::drs).episode == 100);
   RawOutcome outcome = pods({1, 1}, 0);
@@ -124,7 +124,7 @@ TEST_CASE("drs settles five seconds and ends an episode with each hundredth plac
   CHECK_FALSE(times_of(Preset::weighted).settle_s);
 }
 
-TEST_CASE("power is minus watts, and the old prices for infeasible and full") {
+TEST_CASE("power is minus watts, with the original values for infeasible and full") {
   RawOutcome outcome = pods({1, 1}, 0);
   outcome.mean_power_w = 130;
   CHECK(judge(Preset::power, outcome).value == -130);
@@ -160,7 +160,7 @@ TEST_CASE("weighted sums its terms, each with its own weight") {
   CHECK(evaluate(config, outcome).end_of_episode);
 }
 
-TEST_CASE("the latency term has exact borders and says what a missing value means") {
+TEST_CASE("the latency term has exact boundaries and a defined value if latency is missing") {
   CHECK(latency_term(20, 20, 30) == 1);
   CHECK(latency_term(30, 20, 30) == 0);
   CHECK(latency_term(30.01, 20, 30) == -1);
@@ -173,7 +173,7 @@ TEST_CASE("the latency term has exact borders and says what a missing value mean
   CHECK(latency_term(std::nullopt, 20, std::nullopt) == 0);
 }
 
-TEST_CASE("the energy of an average placement is worth nothing") {
+TEST_CASE("the energy of an average placement has the value zero") {
   ClusterView view;
   for (const char* name : {"a", "b", "c"}) view.nodes.push_back(testing::healthy_node(name));
   RewardConfig config;
@@ -186,7 +186,7 @@ TEST_CASE("the energy of an average placement is worth nothing") {
         doctest::Approx(0));
 }
 
-TEST_CASE("preset names are read back, unknown ones are refused with the list") {
+TEST_CASE("preset names survive a round trip, and unknown ones are refused with the list") {
   for (const Preset preset :
        {Preset::ee, Preset::lb, Preset::lc, Preset::el_rl, Preset::drs, Preset::power, Preset::weighted})
     CHECK(parse_preset(to_string(preset)).value() == preset);

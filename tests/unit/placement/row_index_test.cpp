@@ -1,4 +1,4 @@
-// The kept index finds what a fresh one would, whatever became of the view in between.
+// row_index: a kept index equals a fresh one after any change of the view.
 #include "placement/cluster/row_index.hpp"
 
 #include <doctest/doctest.h>
@@ -21,7 +21,7 @@ std::vector<std::size_t> found(RowIndex& index, const ClusterView& view, const s
 
 }  // namespace
 
-TEST_CASE("names have the rows that the view gives them, and none if it does not have them") {
+TEST_CASE("names have the view's rows, and unknown names have none") {
   const ClusterView view = testing::random_view(1, 3);
   RowIndex index;
   CHECK(found(index, view, {"n2", "n0", "ghost", "n2"}) == std::vector<std::size_t>{2, 0, RowIndex::kNoRow, 2});
@@ -29,7 +29,7 @@ TEST_CASE("names have the rows that the view gives them, and none if it does not
   CHECK(found(index, view, {}).empty());
 }
 
-TEST_CASE("a kept index says what a fresh one says while nodes come, go and change places") {
+TEST_CASE("a kept index equals a fresh one while nodes join, leave and change rows") {
   CHECK(rc::check([] {
     std::mt19937_64 random(*rc::gen::arbitrary<std::uint64_t>());
     ClusterView view = testing::random_view(random(), 1 + random() % 8);
@@ -58,7 +58,7 @@ TEST_CASE("a kept index says what a fresh one says while nodes come, go and chan
   }));
 }
 
-TEST_CASE("a decision with a kept index is the decision without") {
+TEST_CASE("a decision with a kept index equals one without") {
   const ClusterView view = testing::random_view(7, 20);
   std::vector<std::string> names = testing::names_of(view);
   names.insert(names.begin() + 3, "ghost");

@@ -1,4 +1,4 @@
-// Pods that run, as a ClusterModel keeps them: by handle, in slots that are used again, summed by node.
+// Running pods of a ClusterModel: by handle, in reused slots, summed by node.
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
@@ -14,7 +14,7 @@
 namespace wattle::placement {
 namespace {
 
-// The same life of two models: one is told by handle, readings of pods of any nodes at once, the other one by one, by name.
+// The same history in two models: one gets readings of many nodes at once by handle, the other one by one by name.
 struct ReportedTwice {
   std::mt19937_64 random;
   ClusterModel by_handle, by_name;
@@ -33,7 +33,7 @@ struct ReportedTwice {
     const std::size_t nodes = 1 + random() % 5;
     for (std::size_t i = 0; i < nodes; ++i) {
       view.nodes.push_back(testing::healthy_node("n" + std::to_string(i)));
-      view.nodes.back().values.cpu_used_cores.reset();  // nothing is known to be used beside the pods
+      view.nodes.back().values.cpu_used_cores.reset();  // usage outside pods is unknown
     }
     pass();
   }
@@ -56,7 +56,7 @@ struct ReportedTwice {
     const std::string* uid = by_handle.pods().uid(handle);
     RC_ASSERT(uid != nullptr);
     RC_ASSERT(*uid == pod.uid);
-    const PodHandle again = by_handle.placed(pod, view.nodes[node].name, now());  // is told twice
+    const PodHandle again = by_handle.placed(pod, view.nodes[node].name, now());  // reports it twice
     RC_ASSERT((again.slot == handle.slot && again.generation == handle.generation));
     running.push_back({pod.uid, handle, node});
   }
@@ -68,8 +68,8 @@ struct ReportedTwice {
       const double cores = random() % 4 == 0 ? 0 : real(0, 5);
       readings.push_back({pod.handle, cores});
       testing::use_pod(by_name, pod.uid, cores, interval_s);
-      if (random() % 4 == 0) readings.push_back({{}, cores});                            // nobody
-      if (random() % 4 == 0) readings.push_back({pod.handle, random() % 2 ? -1 : NAN});  // no reading
+      if (random() % 4 == 0) readings.push_back({{}, cores});                            // no pod
+      if (random() % 4 == 0) readings.push_back({pod.handle, random() % 2 ? -1 : NAN});  // an invalid reading
     }
     by_handle.used(readings, interval_s);
   }
@@ -85,7 +85,7 @@ struct ReportedTwice {
     gone.push_back(running[which].handle);
     running.erase(running.begin() + static_cast<std::ptrdiff_t>(which));
   }
-  // Its slot may be somebody else's by now.
+  // Another pod may have its slot.
   void read_gone() {
     const PodHandle pod = gone[random() % gone.size()];
     RC_ASSERT(by_handle.pods().uid(pod) == nullptr);
@@ -127,7 +127,7 @@ struct ReportedTwice {
 
 }  // namespace
 
-TEST_CASE("a node's sums are those of its pods, and a pod that is gone does not count, whichever has its slot") {
+TEST_CASE("a node's sums are those of its pods, and a deleted pod does not count, whichever pod has its slot") {
   CHECK(rc::check([] {
     ReportedTwice reported(*rc::gen::arbitrary<std::uint64_t>());
     const int turns = *rc::gen::inRange(1, 400);

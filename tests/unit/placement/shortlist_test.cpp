@@ -1,4 +1,4 @@
-// shortlist: which nodes of a large fleet the network is shown, and that it sees them as a fleet of their own.
+// shortlist: the nodes of a large fleet that the network gets, and their features as a fleet of their own.
 #include "placement/worth/shortlist.hpp"
 
 #include <doctest/doctest.h>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kPlanKnown = 10;
 
-// Of `nodes` nodes of three kinds, unlike fills, seen with a plan that likes none as well as `pick`.
+// `nodes` nodes of three kinds with different loads, in a plan that likes `pick` best.
 models::Observation planned(std::size_t nodes, std::uint64_t seed, std::size_t pick) {
   std::mt19937_64 random(seed);
   std::uniform_real_distribution<double> share(0, 0.9);
@@ -42,7 +42,7 @@ models::Observation planned(std::size_t nodes, std::uint64_t seed, std::size_t p
 
 }  // namespace
 
-TEST_CASE("a shortlist has so many valid rows, the plan's choice and whoever must be on it among them") {
+TEST_CASE("a shortlist has the given number of valid rows, including the plan's choice and required ones") {
   CHECK(rc::check("shortlist", [] {
     const std::size_t nodes = *rc::gen::inRange<std::size_t>(2, 60), most = *rc::gen::inRange<std::size_t>(1, 20);
     const std::size_t pick = *rc::gen::inRange<std::size_t>(0, nodes), also = *rc::gen::inRange<std::size_t>(0, nodes);
@@ -59,15 +59,15 @@ TEST_CASE("a shortlist has so many valid rows, the plan's choice and whoever mus
     if (most > 1) RC_ASSERT(std::binary_search(listed.begin(), listed.end(), pick));
     RC_ASSERT(beyond_shortlist(seen, most) == (valid > most));
     RC_ASSERT(!beyond_shortlist(seen, 0));
-    seen.pod[kPlanKnown] = 0;  // a prior that can tell nothing
+    seen.pod[kPlanKnown] = 0;  // an uninformative prior
     RC_ASSERT(!beyond_shortlist(seen, most));
   }));
 }
 
-TEST_CASE("each kind of node is on the list before a second one of a kind that is liked less") {
+TEST_CASE("each kind of node is listed before a second node of a less preferred kind") {
   models::Observation seen = planned(30, 1, 0);
   for (std::size_t i = 0; i < 30; ++i) {
-    // All of one fill; the ten of the first kind are the best.
+    // Equal loads; the ten of the first kind are the best.
     for (std::size_t feature = 0; feature < 8; ++feature) seen.node[i * models::kNodeFeatures + feature] = 0.5F;
     seen.prior[i] = i % 3 == 0 ? -0.1F : -1.0F - static_cast<float>(i);
   }
@@ -76,7 +76,7 @@ TEST_CASE("each kind of node is on the list before a second one of a kind that i
     CHECK(std::any_of(listed.begin(), listed.end(), [&](std::size_t row) { return row % 3 == kind; }));
 }
 
-TEST_CASE("listed alone, all rows of a fleet look as they did") {
+TEST_CASE("if all rows of a fleet are listed, they do not change") {
   const models::Observation seen = planned(12, 7, 3);
   std::vector<std::size_t> all(12);
   std::iota(all.begin(), all.end(), std::size_t{0});
@@ -90,7 +90,7 @@ TEST_CASE("listed alone, all rows of a fleet look as they did") {
     CHECK(alone.context[i] == doctest::Approx(seen.context[i]).epsilon(1e-4));
 }
 
-TEST_CASE("listed alone, shares add up, ranks go from 0 to 1, and the number of nodes is that of the list") {
+TEST_CASE("in a list, shares add up, ranks go from 0 to 1, and the number of nodes is that of the list") {
   const models::Observation seen = planned(200, 9, 3);
   const models::Observation alone = listed_alone(seen, shortlist(seen, 10));
   const auto column = [](std::string_view name) {
@@ -111,7 +111,7 @@ TEST_CASE("listed alone, shares add up, ranks go from 0 to 1, and the number of 
   CHECK(alone.context[5] == doctest::Approx(std::log2(10) / 12));
 }
 
-TEST_CASE("who is not on the list never wins, and the network is asked about no more nodes than the list has") {
+TEST_CASE("a node outside the list never wins, and the network gets no more nodes than the list has") {
   struct ByCount final : models::QNetwork {
     void residual(const models::Observation& observation, std::span<float> out) const override {
       CHECK(observation.nodes == 2);

@@ -1,4 +1,4 @@
-// silent network: a network that says nothing decides as the planner does.
+// silent network: an untrained network decides as the planner does.
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
@@ -53,10 +53,10 @@ ClusterView unlike_nodes(std::mt19937_64& random) {
   return view;
 }
 
-// Half a minute after half a minute, on one cluster that follows the first of them. `check` gets both decisions.
-// Latencies differ by their noise alone.
+// Runs two engines in steps of half a minute on one cluster that follows the first. `check` gets both decisions.
+// Latencies differ only by noise.
 template <class Check>
-void live_beside(std::uint64_t seed, DecisionEngine& first, DecisionEngine& second, Check&& check) {
+void run_both(std::uint64_t seed, DecisionEngine& first, DecisionEngine& second, Check&& check) {
   std::mt19937_64 random(seed);
   ClusterView view = unlike_nodes(random);
   const Silent silent;
@@ -98,7 +98,7 @@ void live_beside(std::uint64_t seed, DecisionEngine& first, DecisionEngine& seco
     }
     check(decisions[0], decisions[1]);
     if (!decisions[0].top) continue;
-    const std::size_t row = *decisions[0].top;  // all nodes were asked about, in their order
+    const std::size_t row = *decisions[0].top;  // all nodes were candidates, in order
     NodeView& node = view.nodes[row];
     ++node.pods;
     node.requested.cpu_cores += pod.request.cpu_cores;
@@ -112,12 +112,12 @@ void live_beside(std::uint64_t seed, DecisionEngine& first, DecisionEngine& seco
   }
 }
 
-TEST_CASE("a network that says nothing decides as the planner at any margin, whatever the noise of latencies") {
+TEST_CASE("a network with zero output decides as the planner at any margin, whatever the noise of latencies") {
   for (const double margin : {0.0, 0.02, NetworkOptions{}.margin}) {
     std::uint64_t placed = 0;
     CHECK(rc::check([&](std::uint64_t seed) {
       DecisionEngine planner = engine_of("planner"), network = engine_of("dqn", margin);
-      live_beside(seed, planner, network, [&](const PlacementDecision& one, const PlacementDecision& other) {
+      run_both(seed, planner, network, [&](const PlacementDecision& one, const PlacementDecision& other) {
         RC_ASSERT(one.top == other.top);
         if (one.top) ++placed;
       });

@@ -32,7 +32,7 @@ void check_laws(bool observable, std::uint64_t seed) {
   CHECK(rig.faults.size() == (observable ? 15 : 13));
   CHECK(rig.drains > 0);
   CHECK(rig.evictions > 0);
-  // Without faults and with a pod for each place, every node comes back and every pod runs.
+  // Without faults and with room for all pods, every node returns and every pod runs.
   rig.calm();
   rig.want_pods(kFull);
   for (int ticks = 0; ticks < 2 * kTicksPerHour; ++ticks) rig.tick();

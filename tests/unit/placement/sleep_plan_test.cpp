@@ -13,7 +13,7 @@ namespace {
 
 const WallTime kNow = wall_from_ns(1'800'000'000'000'000'000);
 
-// Nodes of ten cores in order of preference; pods are added by hand.
+// Nodes of ten cores in order of preference; tests add the pods.
 struct Cluster {
   explicit Cluster(std::size_t size) {
     config.rules.spare_nodes = 0;
@@ -55,7 +55,7 @@ struct Cluster {
     nodes[row].ready = false;
     fleet.nodes[row].open = false;
   }
-  // Demand as now for the last hour.
+  // Plans with the current demand as that of the last hour.
   SleepPlan plan(double recent_cores = -1) {
     double cores = 0;
     for (const FleetNode& node : fleet.nodes) cores += node.requested.cpu_cores;
@@ -132,7 +132,7 @@ TEST_CASE("empty nodes sleep, the last in the order first, while the rest covers
 TEST_CASE("a node does not sleep if it is expected to be needed within twice its break-even") {
   Cluster cluster(3);
   cluster.pod(0, 5);
-  for (int minute = 0; minute < 1440; ++minute) {  // yesterday: twelve cores from now + 6 min on, for an hour
+  for (int minute = 0; minute < 1440; ++minute) {  // yesterday: twelve cores for an hour from now + 6 min
     const bool burst = minute >= 6 && minute < 66;
     cluster.outlook.observe(burst ? 12 : 5, kNow - std::chrono::hours(24) + std::chrono::minutes(minute));
   }
@@ -145,7 +145,7 @@ TEST_CASE("a node does not sleep if it is expected to be needed within twice its
   forecast.forecast_cores = 12;  // in an hour
   const SleepPlan later = forecast.plan();
   REQUIRE(slept(later) == Names{"n2", "n1"});
-  CHECK(later.sleeps[1].gap_s == doctest::Approx(3300));  // ready one slot before
+  CHECK(later.sleeps[1].gap_s == doctest::Approx(3300));  // ready one slot earlier
   CHECK(later.sleeps[0].gap_s == doctest::Approx(86'400));
 }
 
@@ -161,7 +161,7 @@ TEST_CASE("the loss of the fullest node counts only for nodes that wake too late
   CHECK(cluster.kept(plan, 1) == ExcludedFor::spare);
 }
 
-TEST_CASE("the pods of a lost node wake a sleeper before they are moved, and are not pending yet") {
+TEST_CASE("the pods of a lost node wake a sleeping node before they are rescheduled, and are not pending yet") {
   Cluster cluster(3);
   for (int i = 0; i < 8; ++i) cluster.pod(0, 1);
   for (int i = 0; i < 8; ++i) cluster.pod(1, 1);
@@ -175,7 +175,7 @@ TEST_CASE("the pods of a lost node wake a sleeper before they are moved, and are
   CHECK(plan.unplaceable.empty());
 }
 
-TEST_CASE("rules rank above the order: an excluded node stays awake and says why") {
+TEST_CASE("rules take precedence over the order: an excluded node stays awake with a reason") {
   Cluster cluster(3);
   cluster.pod(0, 5);
   cluster.nodes[0].facts.mode = SleepMode::off;
@@ -208,7 +208,7 @@ TEST_CASE("sleeps and wakes keep to their rates") {
   CHECK(plan.wakes[0].cause == WakeFor::demand);
 }
 
-TEST_CASE("pods that fit on no awake node wake as many sleepers as they need, at once") {
+TEST_CASE("pods that fit on no awake node wake as many sleeping nodes as they need, at once") {
   Cluster cluster(5);
   for (int i = 0; i < 8; ++i) cluster.pod(0, 1);
   for (std::size_t row = 1; row < 5; ++row) cluster.asleep(row);
@@ -229,7 +229,8 @@ TEST_CASE("pods that fit on no awake node wake as many sleepers as they need, at
   CHECK(std::ranges::count(woken(plan), "n4") == 1);
 }
 
-TEST_CASE("a pod that its scheduler refuses on the awake nodes wakes one, and waits for one that is on its way") {
+TEST_CASE(
+    "a pod that its scheduler refuses on the awake nodes wakes one, and waits for a node that is already waking") {
   Cluster cluster(3);
   cluster.asleep(1);
   cluster.asleep(2);
@@ -244,12 +245,12 @@ TEST_CASE("a pod that its scheduler refuses on the awake nodes wakes one, and wa
   cluster.nodes[2].record.state = PowerState::waking;
   CHECK(woken(cluster.plan()).empty());
   cluster.may_run = [](std::string_view, std::size_t row) { return row == 0; };
-  plan = cluster.plan();  // no sleeper takes it either, and it does not keep the others awake
+  plan = cluster.plan();  // no sleeping node takes it either, and it does not keep the others awake
   CHECK(woken(plan).empty());
   CHECK(plan.unplaceable.empty());
 }
 
-TEST_CASE("a node that is only marked is taken back before a sleeper wakes, and one that wakes is not woken twice") {
+TEST_CASE("a marked node is returned to service before a sleeping one is woken, and a waking node is not woken twice") {
   Cluster cluster(4);
   for (int i = 0; i < 10; ++i) cluster.pod(0, 1);
   cluster.asleep(1);
@@ -262,7 +263,7 @@ TEST_CASE("a node that is only marked is taken back before a sleeper wakes, and 
   CHECK(woken(cluster.plan()).empty());
 }
 
-TEST_CASE("nodes wake ahead of the demand of this time of day, and for a pod that is bound to them") {
+TEST_CASE("nodes wake ahead of the usual demand at this time of day, and for a pod that is bound to them") {
   Cluster cluster(3);
   cluster.pod(0, 5);
   cluster.asleep(1);
@@ -309,12 +310,12 @@ TEST_CASE("a node is emptied if each of its pods has a target and the saving per
   cluster.may_run = [](std::string_view pod, std::size_t row) { return pod != "p8" || row == 2; };
   plan = cluster.plan();
   CHECK(cluster.kept(plan, 2) == ExcludedFor::no_target);
-  CHECK(slept(plan) == Names{"n1"});  // another one can be emptied, into a node earlier in the order
+  CHECK(slept(plan) == Names{"n1"});  // another one can be emptied into a node earlier in the order
   cluster.config.drains = false;
   CHECK(cluster.plan().sleeps.empty());
 }
 
-TEST_CASE("a node is emptied into another one of the same kind, whichever comes first") {
+TEST_CASE("a node is emptied into another one of the same kind, in either order") {
   for (const std::size_t used : {std::size_t{0}, std::size_t{1}}) {
     CAPTURE(used);
     Cluster cluster(2);
@@ -348,7 +349,7 @@ TEST_CASE("only a recommendation has empty nodes and a drain at once, and its sa
   CHECK(saved_w(plan.sleeps[0]) * plan.sleeps[0].gap_s == doctest::Approx(plan.sleeps[0].saved_j));
 }
 
-TEST_CASE("a drain does not begin beside another, for a pod that moved today, or at a pace that takes too long") {
+TEST_CASE("a drain does not start beside another one, for a pod that moved today, or at too slow a pace") {
   Cluster cluster(3);
   cluster.pod(0, 1);
   cluster.pod(1, 1);
@@ -370,7 +371,7 @@ TEST_CASE("a drain does not begin beside another, for a pod that moved today, or
   CHECK(cluster.kept(cluster.plan(), 2) == ExcludedFor::rate);
 }
 
-TEST_CASE("a ranking chooses targets only among nodes that the rules leave open") {
+TEST_CASE("a ranking chooses targets only among nodes that the rules permit") {
   Cluster cluster(3);
   cluster.pod(0, 1);
   cluster.pod(1, 1);
@@ -386,8 +387,7 @@ TEST_CASE("a ranking chooses targets only among nodes that the rules leave open"
   CHECK(plan.sleeps[0].moves[0].target == "n0");
 }
 
-TEST_CASE(
-    "in any cluster the awake rest keeps room for the demand, no pod loses its place, and each node has a reason") {
+TEST_CASE("the awake nodes always have room for the demand, every pod keeps a place, and each node has a reason") {
   CHECK(rc::check([] {
     const auto size = *rc::gen::inRange<std::size_t>(1, 9);
     Cluster cluster(size);

@@ -13,7 +13,7 @@ constexpr std::size_t kOwners = 6;
 constexpr Duration kTick = std::chrono::seconds(10);
 constexpr Duration kBoot = std::chrono::seconds(60);
 constexpr Duration kSilent = std::chrono::seconds(40);
-constexpr Duration kEvictAfter = std::chrono::minutes(5);  // of a node that is not ready, by Kubernetes
+constexpr Duration kEvictAfter = std::chrono::minutes(5);  // Kubernetes' eviction from a node that is not ready
 
 }  // namespace
 
@@ -30,7 +30,7 @@ SleepRig::SleepRig(std::size_t nodes, bool observable, std::uint64_t seed) : ran
   config_.moves.owner_rest = std::chrono::seconds(20);
   config_.moves.pod_rest = std::chrono::hours(1);
   config_.least_j_per_move = 1000;
-  // Every sleep is as short as the demand wants: the days do not repeat.
+  // Every sleep may be as short as the demand allows: the days do not repeat.
   config_.gap_times = 0;
   limits_.failed = std::chrono::minutes(5);
   limits_.blocked = std::chrono::minutes(30);
@@ -76,7 +76,7 @@ bool SleepRig::all_take_pods() const {
   return std::all_of(nodes_.begin(), nodes_.end(), [](const Node& node) { return takes_pods(node.record); });
 }
 
-// At most one pod of an owner is away.
+// At most one pod of an owner may be away.
 bool SleepRig::budget_allows(const std::string& owner) const {
   return std::none_of(pods_.begin(), pods_.end(), [&](const Pod& pod) { return pod.owner == owner && !pod.node; });
 }
@@ -101,7 +101,7 @@ void SleepRig::act(std::size_t i, PowerAction action) {
   Node& node = nodes_[i];
   switch (action) {
     case PowerAction::none:
-    case PowerAction::evict:  // follow_drain does so
+    case PowerAction::evict:  // follow_drain does this
       return;
     case PowerAction::mark:
       if (node.record.state == PowerState::failed) breach(i, "a failed node gets marks");
@@ -195,7 +195,7 @@ void SleepRig::evolve() {
       node.returned = now_;
     }
     if (kubelet_ready(node)) node.contact = now_;
-    // Kubernetes evicts the pods of a node that is gone for long.
+    // Kubernetes evicts the pods of a node that has been away for long.
     if (now_ - node.contact > kEvictAfter)
       for (const std::size_t pod : pods_on(i)) pods_[pod].node.reset();
   }
@@ -210,7 +210,7 @@ void SleepRig::scale() {
   }
 }
 
-// First fit, and now and then elsewhere.
+// First fit, and sometimes another node.
 void SleepRig::schedule() {
   for (Pod& pod : pods_) {
     if (pod.node) continue;

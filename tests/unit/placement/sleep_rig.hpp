@@ -22,7 +22,7 @@ namespace wattle::placement::sleep::testing {
 
 struct Chances {
   double lost_goodbye = 0.03, refused = 0.03, aborted = 0.03, order_lost = 0.03;
-  double no_wake = 0.1, spurious_wake = 0.0005;  // per wake; per tick of a sleeper
+  double no_wake = 0.1, spurious_wake = 0.0005;  // per wake; per tick of a sleeping node
   double bmc_lies = 0.002, bmc_silent = 0.1, bmc_denies = 0.05;
   double twice = 0.2;      // an event is delivered twice
   double restart = 0.01;   // per tick, and after each record is stored, before and after its action
@@ -39,7 +39,7 @@ class SleepRig {
 
   std::uint64_t sleeps = 0, wakes = 0, evictions = 0, drains = 0, restarts = 0;
   std::map<std::string, std::uint64_t> faults;
-  // Breaches of a law, in words; empty: none.
+  // Broken invariants, as text; empty: none.
   std::vector<std::string> breaches;
   bool all_take_pods() const;
   std::size_t pending() const;
@@ -54,13 +54,13 @@ class SleepRig {
   struct Node {
     NodePowerRecord record;        // in the store
     bool on = true, agent = true;  // the machine
-    WallTime boots_at{};           // on from then; only while it boots
+    WallTime boots_at{};           // power-on time; only while it boots
     bool booting = false;
     std::uint64_t slept_by = 0;          // last order that the agent carried out; it rejects it a second time
     std::optional<WallTime> resumes_at;  // after an aborted suspend
     bool marks = false;                  // in the API server
     WallTime contact{};                  // last report of the agent
-    bool contact_known = true;           // the controller knows that the agent is there
+    bool contact_known = true;           // the controller knows about the agent
     WallTime returned{};
   };
 

@@ -116,7 +116,7 @@ TEST_CASE("the spare is the largest of count, share, largest pending pod and the
   CHECK(spare_needed(fleet, awake, {7, 0}, std::nullopt, rules).cpu_cores == 7);
   CHECK(spare_needed(fleet, awake, {}, Resources{0, 0}, rules).cpu_cores == 6);
   CHECK(spare_needed(fleet, awake, {}, Resources{0, 0}, rules).memory_bytes == 60);
-  CHECK(spare_needed(fleet, awake, {}, Resources{4, 0}, rules).cpu_cores == 5);  // sleepers cover the rest
+  CHECK(spare_needed(fleet, awake, {}, Resources{4, 0}, rules).cpu_cores == 5);  // sleeping nodes cover the rest
   rules.survive_node_loss = false;
   CHECK(spare_needed(fleet, awake, {}, Resources{0, 0}, rules).cpu_cores == 5);
   rules.spare_nodes = 1;
@@ -125,7 +125,7 @@ TEST_CASE("the spare is the largest of count, share, largest pending pod and the
   CHECK(spare_needed(fleet, awake, {}, std::nullopt, rules).cpu_cores == 20);
 }
 
-TEST_CASE("published transitions of a server that idles at 95 W break even after 212 s") {
+TEST_CASE("published transitions of a server with 95 W idle break even after 212 s") {
   const TransitionCost cost = usual_cost(Depth::off, 95);
   CHECK(break_even_s(cost, 95) == doctest::Approx(212.4).epsilon(0.001));
   CHECK(saved_j(cost, 95, break_even_s(cost, 95)) == doctest::Approx(0).scale(95));
@@ -138,7 +138,7 @@ TEST_CASE("published transitions of a server that idles at 95 W break even after
   CHECK(cost_of(record, Depth::suspend, 95).wake_s == 5);
 }
 
-TEST_CASE("a longer gap saves more, and below the break-even a sleep costs") {
+TEST_CASE("a longer gap saves more, and a sleep shorter than the break-even costs energy") {
   CHECK(rc::check([] {
     const double idle_w = *rc::gen::inRange(20, 400);
     const TransitionCost cost = usual_cost(*rc::gen::element(Depth::suspend, Depth::off), idle_w);
@@ -149,7 +149,7 @@ TEST_CASE("a longer gap saves more, and below the break-even a sleep costs") {
   }));
 }
 
-TEST_CASE("the recent demand is the highest and the mean of the last minutes, in steps") {
+TEST_CASE("the recent demand is the maximum and the mean of the last minutes, in steps") {
   DemandOutlook outlook;
   outlook.observe(10, at(0));
   outlook.observe(30, at(600));
@@ -170,7 +170,7 @@ void play_day(DemandOutlook& outlook, int day, bool burst = true) {
     outlook.observe(burst && minute / 60 == 9 ? 40 : 8, at(kDay_s * day + 60.0 * minute));
 }
 
-TEST_CASE("an outlook expects the median of a time of day, so that a weekend does not hide the burst of working days") {
+TEST_CASE("an outlook expects the median of a time of day, so a weekend does not hide the peak of working days") {
   DemandOutlook outlook;
   for (int day = 0; day < 7; ++day) play_day(outlook, day, day < 5);
   CHECK(outlook.expected(at(kDay_s * 7 + 3600 * 9), at(kDay_s * 7 + 3600 * 9.5)).value() == 40);
@@ -180,7 +180,7 @@ TEST_CASE("an outlook expects the median of a time of day, so that a weekend doe
   CHECK(two.expected(at(kDay_s * 2 + 3600 * 9), at(kDay_s * 2 + 3600 * 9.5)).value() == 24);
 }
 
-TEST_CASE("a burst at a time of day is expected there on the next day, and one odd day of four is not") {
+TEST_CASE("a peak at a time of day is expected on the next day, and a single odd day of four is not") {
   DemandOutlook outlook;
   play_day(outlook, 0);
   const auto tomorrow = [](int day, double hours) { return at(kDay_s * day + 3600 * hours); };
@@ -194,7 +194,7 @@ TEST_CASE("a burst at a time of day is expected there on the next day, and one o
   CHECK_FALSE(outlook.expected(tomorrow(12, 9), tomorrow(12, 9.5)));
 }
 
-TEST_CASE("an outlook is the same after a restart, and a cut one is refused") {
+TEST_CASE("an outlook survives a restart, and a truncated one is refused") {
   DemandOutlook outlook, read;
   play_day(outlook, 0);
   PackWriter out;
@@ -211,7 +211,7 @@ TEST_CASE("an outlook is the same after a restart, and a cut one is refused") {
   CHECK(read.expected(at(kDay_s), at(kDay_s + 40'000)) == outlook.expected(at(kDay_s), at(kDay_s + 40'000)));
 }
 
-TEST_CASE("the hourly share bounds all moves, and pods and owners rest after one") {
+TEST_CASE("the hourly share limits all moves, and pods and owners rest after one") {
   SleepLedger ledger;
   const MoveLimits limits;
   CHECK(ledger.moves_left(100, at(0), limits) == 2);
@@ -248,7 +248,7 @@ std::vector<std::string> names(const std::vector<Move>& moves) {
   return all;
 }
 
-TEST_CASE("a drain moves a few pods at once, one per owner, and is done when all have landed or ended") {
+TEST_CASE("a drain moves a few pods at once, one per owner, and ends when all have landed or ended") {
   SleepLedger ledger;
   MoveLimits limits;
   Drain drain("n1", three_moves());
@@ -267,7 +267,7 @@ TEST_CASE("a drain moves a few pods at once, one per owner, and is done when all
   CHECK_FALSE(drain.stopped(at(800), limits));
 }
 
-TEST_CASE("a drain stops after two misplaced pods, after a pod that does not start, and after one that comes") {
+TEST_CASE("a drain stops after two misplaced pods, after a pod that does not start, and after a new pod") {
   const MoveLimits limits;
   SleepLedger ledger;
   Drain misplaced("n1", three_moves());

@@ -35,7 +35,7 @@ std::vector<std::string_view> soft_masks_of(const ClusterView& view, const PodSp
   return masked;
 }
 
-// Nodes of equal size in as many zones; each is feasible.
+// Nodes of equal size in `zones` zones; each is feasible.
 ClusterView level_cluster(std::size_t nodes, std::size_t zones) {
   ClusterView view;
   for (std::size_t i = 0; i < nodes; ++i) {
@@ -45,7 +45,7 @@ ClusterView level_cluster(std::size_t nodes, std::size_t zones) {
   return view;
 }
 
-// Pods that are placed one by one, each where `name` advises. The replicas of each node.
+// Places pods one by one where policy `name` advises. Returns the replicas of each node.
 std::vector<std::uint64_t> place_one_by_one(ClusterView view, std::size_t pods, const char* name,
                                             const DecideOptions& options = {}) {
   const auto policy = make_policy(name).value();
@@ -69,7 +69,7 @@ std::vector<std::uint64_t> place_one_by_one(ClusterView view, std::size_t pods, 
 
 }  // namespace
 
-TEST_CASE("the cap of replicas is its share, at least one, and below 1 never all of them") {
+TEST_CASE("the replica cap is the share, at least one, and never all replicas if the share is below 1") {
   CHECK(replica_cap(0.5, 0) == 1);
   CHECK(replica_cap(0.5, 1) == 1);
   CHECK(replica_cap(0.5, 2) == 1);
@@ -108,7 +108,7 @@ TEST_CASE("a node and a zone at their share are masked with the reason, and othe
   CHECK(soft_masks_of(view, bound)[0].empty());
 }
 
-TEST_CASE("where every node is above its share, those with the fewest replicas stay") {
+TEST_CASE("if every node is above its share, those with the fewest replicas stay open") {
   ClusterView view = level_cluster(3, 0);
   view.nodes[0].owner_pods = 5;
   view.nodes[1].owner_pods = 2;
@@ -119,7 +119,7 @@ TEST_CASE("where every node is above its share, those with the fewest replicas s
   CHECK(masked[2].empty());
 }
 
-TEST_CASE("a PreferNoSchedule taint masks a node until the pod tolerates it or no other node is feasible") {
+TEST_CASE("a PreferNoSchedule taint masks a node unless the pod tolerates it or no other node is feasible") {
   ClusterView view = level_cluster(2, 0);
   view.nodes[0].soft_taints = {"spare=yes"};
   CHECK(soft_masks_of(view, small_pod())[0] == "PreferNoSchedule taint that the pod does not tolerate");
@@ -135,7 +135,7 @@ TEST_CASE("a PreferNoSchedule taint masks a node until the pod tolerates it or n
     CHECK_FALSE(soft_masks_of(view, pod)[0].empty());
   }
   view.nodes[1].soft_taints = {"other=", "spare=yes"};
-  CHECK(soft_masks_of(view, small_pod())[0].empty());  // one taint against two
+  CHECK(soft_masks_of(view, small_pod())[0].empty());  // one taint compared with two
   CHECK_FALSE(soft_masks_of(view, small_pod())[1].empty());
 }
 
@@ -173,7 +173,7 @@ TEST_CASE("soft masks leave a feasible node, never admit an infeasible one, and 
   }));
 }
 
-TEST_CASE("with two nodes or zones no policy gives all replicas, nor more than half and one, to one of them") {
+TEST_CASE("with two nodes or zones no policy gives one of them all replicas, or more than half plus one") {
   for (const char* name : {"dqn", "planner", "amortised", "greedy"}) {
     CAPTURE(name);
     for (const std::size_t nodes : {2U, 3U, 5U, 8U}) {
@@ -192,7 +192,7 @@ TEST_CASE("with two nodes or zones no policy gives all replicas, nor more than h
   }
 }
 
-TEST_CASE("a decision explains a node that has its share, and advises another") {
+TEST_CASE("a decision explains a node that has reached its owner share, and advises another") {
   ClusterView view = level_cluster(2, 0);
   view.nodes[0].owner_pods = 1;
   const auto policy = make_policy("dqn").value();
@@ -205,7 +205,7 @@ TEST_CASE("a decision explains a node that has its share, and advises another") 
   CHECK(advice.record.candidates[1].masked.empty());
 }
 
-TEST_CASE("a pod with a score limit gives it to the advised node alone, and the reason names what the pod prefers") {
+TEST_CASE("a pod with a score limit gives it to the advised node only, and the reason names the pod's preference") {
   ClusterView view = level_cluster(4, 0);
   for (std::size_t i = 0; i < 4; ++i) view.nodes[i].curve.observe(0.5, 100 + 50 * static_cast<double>(i));
   PodSpec pod = small_pod();

@@ -1,4 +1,4 @@
-// Tabular Q behind the seams of the network, and the default scheduler's score as a policy.
+// tabular: tabular Q behind the network's interface, and the default scheduler's score as a policy.
 #include "placement/learn/tabular.hpp"
 
 #include <doctest/doctest.h>
@@ -40,16 +40,14 @@ models::Transition bandit(const models::Observation& state, std::uint32_t action
 
 }  // namespace
 
-TEST_CASE(
-    "every observation has cells, nodes that differ in a load have cells of their own, and the pod's request moves "
-    "them") {
+TEST_CASE("every observation has cells; nodes with different loads have different cells, and the request moves them") {
   CHECK(rc::check([](std::uint64_t seed) {
     const models::Observation observation = seen(testing::random_view(seed, 6));
     for (const std::size_t cell : table_cells(observation)) RC_ASSERT(cell < kTableCells);
   }));
   const models::Observation observation = seen(two_nodes());
   CHECK(table_cells(observation)[0] != table_cells(observation)[1]);
-  // Bins of the load itself held both in one cell: what a node is to the others is what tells them apart.
+  // Absolute bins would put both in one cell; relative bins tell them apart.
   ClusterView alike = two_nodes();
   alike.nodes[0] = alike.nodes[1];
   alike.nodes[0].name = "other";
@@ -64,14 +62,14 @@ TEST_CASE(
   CHECK(table_cells(heavy)[0] != table_cells(observation)[0]);
 }
 
-TEST_CASE("an untrained table says 0 of every node, whatever the prior") {
+TEST_CASE("an untrained table gives 0 to every node, whatever the prior") {
   const auto trainer = make_tabular_trainer();
   const auto network = network_of(trainer->weights(), trainer->steps(), "test");
   REQUIRE(network);
   for (const float q : q_of(**network, seen(two_nodes()))) CHECK(q == doctest::Approx(0));
 }
 
-TEST_CASE("it learns which situation is rewarded, with the opposite reward the opposite") {
+TEST_CASE("the table learns which situation is rewarded, and the opposite from the opposite reward") {
   const models::Observation state = seen(two_nodes());
   for (const float sign : {1.0F, -1.0F}) {
     const auto trainer = make_tabular_trainer();
@@ -87,7 +85,7 @@ TEST_CASE("it learns which situation is rewarded, with the opposite reward the o
   }
 }
 
-TEST_CASE("a cell without a visit is worth the mean of the others, over a checkpoint too") {
+TEST_CASE("an unvisited cell has the mean of the others, also after a checkpoint") {
   const models::Observation state = seen(two_nodes());
   const auto trainer = make_tabular_trainer();
   const models::Transition bad = bandit(state, 0, -4);
@@ -101,7 +99,7 @@ TEST_CASE("a cell without a visit is worth the mean of the others, over a checkp
   CHECK_FALSE((*network_of(trainer->weights(), 1, "test"))->on_prior());
 }
 
-TEST_CASE("what comes next counts by its best valid node") {
+TEST_CASE("the next state counts by its best valid node") {
   const models::Observation state = seen(two_nodes());
   const auto trainer = make_tabular_trainer();
   const models::Transition last = bandit(state, 1, 4);
@@ -112,15 +110,15 @@ TEST_CASE("what comes next counts by its best valid node") {
   for (int i = 0; i < 200; ++i) REQUIRE(trainer->step(batch));
   auto network = network_of(trainer->weights(), 1, "test");
   CHECK(q_of(**network, state)[0] == doctest::Approx(1 + 0.5 * 4).epsilon(0.05));
-  // The good node is masked then. The other one, alone, is in a cell without a visit, which has the mean of the two
-  // visited cells: q = 1 + 0.5 (q + 4) / 2.
+  // The good node is then masked. The other one alone is in an unvisited cell, which has the mean of the two visited
+  // cells: q = 1 + 0.5 (q + 4) / 2.
   before.next.valid[1] = 0;
   for (int i = 0; i < 2000; ++i) REQUIRE(trainer->step(batch));
   network = network_of(trainer->weights(), 1, "test");
   CHECK(q_of(**network, state)[0] == doctest::Approx(8.0 / 3).epsilon(0.05));
 }
 
-TEST_CASE("a table is kept and restored, and what is none is refused") {
+TEST_CASE("a table is saved and restored, and an invalid one is refused") {
   const models::Observation state = seen(two_nodes());
   const auto trainer = make_tabular_trainer();
   const models::Transition good = bandit(state, 1, 2);
@@ -161,7 +159,7 @@ TEST_CASE("policy kube-default gives the default scheduler's scores") {
   }
 }
 
-TEST_CASE("policy kube-default stands senseless views") {
+TEST_CASE("policy kube-default survives invalid views") {
   ClusterView view = two_nodes();
   view.nodes[0].requested.cpu_cores = std::nan("");
   view.nodes[1].allocatable.memory_bytes = INFINITY;

@@ -1,4 +1,4 @@
-// transition_meter: joules around a sleep and a wake, and the energy of whole round trips.
+// transition_meter: energy around a sleep and a wake, and of whole round trips.
 #include "placement/sleep/transition_meter.hpp"
 
 #include <doctest/doctest.h>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr MonoTime kStart{std::chrono::hours(1)};
 
-// A node with a meter: readings with the interval's end, energy and power.
+// A metered node: readings with the interval's end, energy and power.
 struct Metered {
   MonoTime at = kStart;
   double energy_j = 1000;
@@ -26,7 +26,7 @@ struct Metered {
   }
 };
 
-TEST_CASE("transition meter: readings that cover a transition add up to its joules, wherever the order falls") {
+TEST_CASE("transition meter: readings that cover a transition add up to its energy, wherever the order falls") {
   CHECK(rc::check([] {
     Metered node;
     TransitionMeter meter;
@@ -50,7 +50,7 @@ TEST_CASE("transition meter: readings that cover a transition add up to its joul
   }));
 }
 
-TEST_CASE("transition meter: time without readings counts with their mean power, or with what a driver observes") {
+TEST_CASE("transition meter: time without readings counts with their mean power, or with a driver's observation") {
   Metered node;
   TransitionMeter meter;
   meter.add(node.draws(100, std::chrono::seconds(1)));
@@ -84,16 +84,16 @@ TEST_CASE("transition meter: readings from before a wake, old ones and gaps do n
   meter.wakes(node.at);
   meter.add(node.draws(90, std::chrono::seconds(10)));
   meter.gap();
-  node.draws(1000, std::chrono::seconds(10));  // of which the agent knows nothing
+  node.draws(1000, std::chrono::seconds(10));  // unknown to the agent
   meter.add(node.draws(90, std::chrono::seconds(10)));
   meter.add(node.draws(90, std::chrono::seconds(10)));
-  node.energy_j = 0;  // the count begins again
+  node.energy_j = 0;  // the counter restarts
   meter.add(node.draws(90, std::chrono::seconds(10)));
   meter.add({node.at, std::numeric_limits<double>::quiet_NaN(), 90});
   CHECK(meter.end(node.at) == doctest::Approx(90 * 50));
 }
 
-TEST_CASE("the mean of metered transitions is used from the third on, and ignores what is no energy") {
+TEST_CASE("the mean of metered transitions is used from the third on, and ignores invalid energy") {
   MeteredTransitions metered;
   metered.add(-1);
   metered.add(std::numeric_limits<double>::infinity());
@@ -104,7 +104,7 @@ TEST_CASE("the mean of metered transitions is used from the third on, and ignore
   CHECK(metered.trusted_j() == doctest::Approx(800));
 }
 
-TEST_CASE("energy of a round trip: what is saved, used asleep and used in transitions is that of an idle node") {
+TEST_CASE("energy of a round trip: saved, asleep and transitions add up to that of an idle node") {
   CHECK(rc::check([] {
     const TransitionCost cost{double(*rc::gen::inRange(0, 100)), double(*rc::gen::inRange(0, 9000)),
                               double(*rc::gen::inRange(0, 900)), double(*rc::gen::inRange(0, 90'000)),

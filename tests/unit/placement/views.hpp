@@ -64,7 +64,7 @@ inline ClusterView random_view(std::uint64_t seed, std::size_t count) {
   return view;
 }
 
-// Equivariant by making: a fixed mixture of a node's own features.
+// Equivariant by construction: a fixed mixture of a node's own features.
 class MixtureNetwork final : public models::QNetwork {
  public:
   void residual(const models::Observation& observation, std::span<float> out) const override {

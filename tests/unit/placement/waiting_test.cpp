@@ -1,4 +1,4 @@
-// waiting: what the model of waiting promises, whatever it reads.
+// waiting: properties of the model of waiting for any readings.
 #include "placement/cluster/waiting.hpp"
 
 #include <doctest/doctest.h>
@@ -17,7 +17,7 @@ struct Reading {
   double utilisation = 0, waiting = 0;
 };
 
-// A server whose tenants wait from that share of its cores on.
+// Waiting on a server whose tenants start to wait at the share `from` of its cores.
 double truth(double utilisation, double from) { return std::clamp((utilisation - from) / (1.25 - from), 0.0, 1.0); }
 
 std::vector<Reading> readings_of(double from, int count, std::uint64_t seed, double noise = 0.01) {
@@ -52,8 +52,8 @@ WaitingModel any_model() {
   return model;
 }
 
-TEST_CASE("waiting is a share, never falls with mean or variance, and ends where cores do not") {
-  CHECK(rc::check("laws of waiting", [] {
+TEST_CASE("waiting is a share, never falls with mean or variance, and vanishes with unlimited cores") {
+  CHECK(rc::check("invariants of waiting", [] {
     const WaitingCurve curve = any_model().curve();
     const double cores = *rc::gen::inRange(1, 200), mean = *rc::gen::inRange(0, 3000) / 10.0,
                  variance = *rc::gen::inRange(0, 3000) / 10.0, more = *rc::gen::inRange(0, 500) / 10.0;
@@ -69,7 +69,7 @@ TEST_CASE("waiting is a share, never falls with mean or variance, and ends where
   }));
 }
 
-TEST_CASE("whatever is asked of it, and whatever it reads, waiting is a number between 0 and 1") {
+TEST_CASE("for any query and any readings, waiting is a number between 0 and 1") {
   constexpr double kInf = std::numeric_limits<double>::infinity(), kNan = std::numeric_limits<double>::quiet_NaN();
   const std::vector<double> odd = {0, -1, 1, 1e308, -1e308, kInf, -kInf, kNan, 1e-308};
   WaitingModel model = learned(readings_of(0.5, 50, 1));
@@ -86,7 +86,7 @@ TEST_CASE("whatever is asked of it, and whatever it reads, waiting is a number b
   CHECK(std::isfinite(model.residual_sd()));
 }
 
-TEST_CASE("it converges on noisy readings, from wherever tenants begin to wait") {
+TEST_CASE("the model converges on noisy readings, wherever tenants begin to wait") {
   for (const double from : {0.4, 0.55, 0.7, 1.0}) {
     const WaitingModel model = learned(readings_of(from, 300, 2));
     CHECK_MESSAGE(worst(model, from) < 0.06, from);
@@ -94,7 +94,7 @@ TEST_CASE("it converges on noisy readings, from wherever tenants begin to wait")
   }
 }
 
-TEST_CASE("a node of which little is known is like the fleet, one that is unlike it is learned") {
+TEST_CASE("a node with few readings is like the fleet, and a different one is learned") {
   const WaitingModel fleet = learned(readings_of(0.4, 500, 3));
   WaitingModel node;
   node.observe(0.45, truth(0.45, 0.4), fleet.curve());
@@ -103,7 +103,7 @@ TEST_CASE("a node of which little is known is like the fleet, one that is unlike
   CHECK(worst(node, 0.7) < 0.08);
 }
 
-TEST_CASE("readings that contradict what is known are taken up fast") {
+TEST_CASE("readings that contradict the model are learned fast") {
   WaitingModel model = learned(readings_of(0.7, 4000, 5));
   for (const Reading& each : readings_of(0.4, 120, 6)) model.observe(each.utilisation, each.waiting);
   CHECK(worst(model, 0.4) < 0.1);
@@ -125,7 +125,7 @@ TEST_CASE("bursts cost: the same mean with more variance waits more, and an even
   CHECK(bursty > even + 0.02);
 }
 
-TEST_CASE("what is packed comes back, and bytes that are cut or foreign do not") {
+TEST_CASE("a model survives packing, and truncated or foreign bytes are refused") {
   const WaitingModel model = learned(readings_of(0.5, 100, 9));
   PackWriter out;
   model.pack(out);
@@ -145,7 +145,7 @@ TEST_CASE("what is packed comes back, and bytes that are cut or foreign do not")
   }
 }
 
-TEST_CASE("waiting is known by pressure, else by the run queue, else it is unknown") {
+TEST_CASE("waiting comes from pressure, otherwise from the run queue, otherwise it is unknown") {
   NodeView node;
   NodeValues& values = node.values;
   CHECK_FALSE(waiting_ratio(node).has_value());
@@ -159,7 +159,7 @@ TEST_CASE("waiting is known by pressure, else by the run queue, else it is unkno
   CHECK(stalled_ratio(node) == std::optional(0.1));
 }
 
-TEST_CASE("a pod's waiting is known by its own pressure, less what its limit keeps it from; else it is unknown") {
+TEST_CASE("a pod's waiting comes from its own pressure, minus the time at its limit; otherwise it is unknown") {
   WorkloadValues pod;
   CHECK_FALSE(stalled_ratio(pod, 0.3, 1).has_value());
   pod.pressure.cpu_some_ratio = 0.9;
@@ -171,16 +171,16 @@ TEST_CASE("a pod's waiting is known by its own pressure, less what its limit kee
   CHECK_FALSE(stalled_ratio(pod, 0.3, 1).has_value());
 }
 
-TEST_CASE("a pod that is kept by its own limit does not wait, whichever way waiting is reported") {
+TEST_CASE("a pod at its own limit does not wait, whichever way waiting is reported") {
   NodeView node;
   NodeValues& values = node.values;
-  // One thread that would run all the time, limited to 0.3 cores, and nothing else.
+  // Only one thread that always wants to run, limited to 0.3 cores.
   values.cpu_used_cores = 0.3;
   node.throttled_cores = 0.7;
   values.pressure.cpu_some_ratio = 0.7;
   CHECK(waiting_ratio(node).value() == doctest::Approx(0));
   CHECK(stalled_ratio(node).value() == doctest::Approx(0));
-  // Somebody waits beside it: that stays.
+  // The waiting of other tasks remains.
   values.pressure.cpu_some_ratio = 0.9;
   CHECK(waiting_ratio(node).value() == doctest::Approx(0.2));
   values.pressure.cpu_some_ratio.reset();
@@ -189,7 +189,7 @@ TEST_CASE("a pod that is kept by its own limit does not wait, whichever way wait
   CHECK(waiting_ratio(node).value() == doctest::Approx(100'000 / 1.1e6));
   node.throttled_cores = 2;
   CHECK(waiting_ratio(node).value() == 0);
-  // What makes no sense takes nothing away.
+  // Invalid values subtract nothing.
   node.throttled_cores = std::numeric_limits<double>::quiet_NaN();
   values.pressure.cpu_some_ratio = 0.5;
   CHECK(waiting_ratio(node).value() == 0.5);

@@ -1,4 +1,5 @@
-// Lines of a profile: what is done is read back however the file was cut, and nothing of another profile is taken for it.
+// cells: finished cells of a profile are read back however the file was truncated, and those of another profile are
+// refused.
 #include "sim/profile/cells.hpp"
 
 #include <doctest/doctest.h>
@@ -31,7 +32,7 @@ TEST_CASE("cells are all quotas with all rates, each once, in rising order") {
   CHECK(cells_of({1, 0.5, 1}, {20, 10}) == std::vector<Cell>{{0.5, 10}, {0.5, 20}, {1, 10}, {1, 20}});
 }
 
-TEST_CASE("a line says what was measured, and null where nothing was known") {
+TEST_CASE("a line has the measured values, and null for unknown ones") {
   Measured some = measured(1);
   auto line = wattle::SortedJson::parse(line_of({0.1, 50}, some, kService));
   CHECK(line["service"] == kService);
@@ -49,7 +50,7 @@ TEST_CASE("a line says what was measured, and null where nothing was known") {
   CHECK(line["p99_ms"].is_null());
 }
 
-TEST_CASE("wherever a file was cut, the whole lines of it are done and the rest is not") {
+TEST_CASE("in a file truncated anywhere, its complete lines are done and the rest is not") {
   const auto cells = cells_of({0.1, 0.25, 1.0 / 3}, {10, 33.3, 1000});
   std::string text;
   std::vector<std::size_t> ends{0};
@@ -67,7 +68,7 @@ TEST_CASE("wherever a file was cut, the whole lines of it are done and the rest 
   }));
 }
 
-TEST_CASE("a file of another service, another profile or none is refused with its line") {
+TEST_CASE("a file of another service or profile, or an invalid one, is refused with its line") {
   const auto cells = cells_of({0.5}, {10, 20});
   const std::string line = line_of(cells[0], measured(1), kService);
   const auto refuses = [&](const std::string& text, std::string_view word) {
@@ -82,7 +83,7 @@ TEST_CASE("a file of another service, another profile or none is refused with it
     refuses(line + bad, "line 2: is not a cell of a profile");
 }
 
-TEST_CASE("the output of wattle-load is read behind its progress; anything else is reported") {
+TEST_CASE("the result of wattle-load is read after its progress output; anything else is reported") {
   Measured out;
   const std::string reported =
       R"({"lasted_s": 9.5, "due_rps": 20, "answered_rps": 18.5, "failed": {"timed_out": 2, "refused": 1},
@@ -102,7 +103,7 @@ TEST_CASE("the output of wattle-load is read behind its progress; anything else 
     CHECK_FALSE(read_load(bad, nothing));
 }
 
-TEST_CASE("the last power that samples report is taken, with its source") {
+TEST_CASE("the last power reported by samples is used, with its source") {
   Measured out;
   read_power("nonsense\n{\"node\":{}}\n", out);
   CHECK_FALSE(out.power_w);

@@ -37,7 +37,7 @@ struct BeatFixture {
 
 }  // namespace
 
-TEST_CASE("the controller gets a report each second, and misses open the breaker without any ask") {
+TEST_CASE("the controller gets a report each second, and missed ones open the breaker without any ask") {
   BeatFixture f;
   f.turn(50, 100ms);
   CHECK(f.reported.size() == 5);
@@ -53,7 +53,7 @@ TEST_CASE("while the breaker is open the report is the probe, after its pauses, 
   for (int i = 0; i < 3; ++i) f.breaker.missed();
   f.turn(10, 10ms);
   CHECK(f.reported.empty());
-  f.turn(70, 10ms);  // 100, 300 and 700 ms
+  f.turn(70, 10ms);  // after 100, 300 and 700 ms
   CHECK(f.reported.size() == 3);
   CHECK_FALSE(f.breaker.may_ask());
   f.next = {};
@@ -62,7 +62,7 @@ TEST_CASE("while the breaker is open the report is the probe, after its pauses, 
   CHECK(f.breaker.may_ask());
 }
 
-TEST_CASE("a controller that does not know the message is there all the same") {
+TEST_CASE("a controller that does not know the message still counts as reachable") {
   BeatFixture f;
   for (int i = 0; i < 3; ++i) f.breaker.missed();
   f.next = fail(Errc::malformed, "controller", "there is not such a document");
@@ -70,7 +70,7 @@ TEST_CASE("a controller that does not know the message is there all the same") {
   CHECK(f.breaker.may_ask());
 }
 
-TEST_CASE("the report has how often and when the shim was asked, by whom, and how many answers lacked the controller") {
+TEST_CASE("the report has how often, when and by which client the shim was asked, and answers without the controller") {
   Requests requests;
   CHECK_FALSE(requests.facts(MonoTime{}).contains("asked_ago_ms"));
   requests.note("wattle", false, MonoTime{} + 1s);

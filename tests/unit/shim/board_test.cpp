@@ -33,7 +33,7 @@ const MonoTime kStart{};
 
 }  // namespace
 
-TEST_CASE("a pod gets the scores of its class and an unknown node 0") {
+TEST_CASE("a pod gets the scores of its class, and an unknown node 0") {
   BoardKeeper board;
   board.receive(two_classes(), kStart);
   CHECK(board.take(class_pod(0.1), kStart)->scores == NodeScores{3, 10, 0, 3});
@@ -42,7 +42,7 @@ TEST_CASE("a pod gets the scores of its class and an unknown node 0") {
   CHECK(board.take(class_pod(64), kStart)->scores == NodeScores{10, 1, 0, 10});
 }
 
-TEST_CASE("a board holds for its time from receipt") {
+TEST_CASE("a board is valid for its time from receipt") {
   BoardKeeper board;
   CHECK(board.state(kStart) == BoardState::none);
   CHECK_FALSE(board.age(kStart));
@@ -67,7 +67,7 @@ TEST_CASE("a neutral or empty board scores nothing") {
   CHECK(board.state(kStart) == BoardState::neutral);
 }
 
-TEST_CASE("an older board of the same controller start is dropped, a new start is taken") {
+TEST_CASE("an older board of the same controller start is dropped, and one of a new start is accepted") {
   BoardKeeper board;
   board.receive(two_classes(1, 5), kStart);
   board.receive(two_classes(1, 4), kStart + 1s);
@@ -76,7 +76,7 @@ TEST_CASE("an older board of the same controller start is dropped, a new start i
   CHECK(board.age(kStart + 1s) == 0s);
 }
 
-TEST_CASE("a node at its start cap gets 0 and the best of the others 10; a pod that is asked for again counts once") {
+TEST_CASE("a node at its start cap gets 0 and the best of the others 10; a repeated pod counts once") {
   BoardKeeper board;
   auto capped = two_classes();
   capped.start_window_ms = 10'000;
@@ -94,12 +94,11 @@ TEST_CASE("a node at its start cap gets 0 and the best of the others 10; a pod t
   const auto none = board.take(class_pod(0.1), kStart);
   CHECK(none->scores == NodeScores{0, 0, 0, 0});
   CHECK(none->all_capped());
-  CHECK(board.take(first, kStart)->scores == NodeScores{0, 10, 0, 0});  // its own place is free for it
+  CHECK(board.take(first, kStart)->scores == NodeScores{0, 10, 0, 0});  // the pod's own slot is free for it
 }
 
 TEST_CASE(
-    "what the controller advised counts until a board knows of it, over a restart of the controller until its window "
-    "ends") {
+    "the controller's advice counts until a board includes it, after a controller restart until its window ends") {
   BoardKeeper board;
   auto capped = two_classes();
   capped.start_window_ms = 2000;
@@ -113,7 +112,7 @@ TEST_CASE(
   board.receive(capped, kStart);
   CHECK(board.take(class_pod(0.1), kStart)->scores == NodeScores{3, 10, 0, 3});
   board.given("p1", "b", 6, kStart);
-  board.given("p1", "a", 8, kStart + 1ms);  // asked anew: the board that knows of 6 does not know of it
+  board.given("p1", "a", 8, kStart + 1ms);  // asked again: a board that includes decision 6 does not include it
   capped.seq = 3;
   capped.last_decision = 7;
   capped.starts_left = {{"a", 2}, {"b", 2}};
@@ -129,13 +128,13 @@ TEST_CASE(
   CHECK(board.take(class_pod(0.1), kStart + 2001ms)->scores == NodeScores{3, 10, 0, 3});
 }
 
-TEST_CASE("a controller from before start caps sends none, and none is kept") {
+TEST_CASE("an old controller sends no start caps, and none are kept") {
   BoardKeeper board;
   board.receive(two_classes(), kStart);
   for (int i = 0; i < 100; ++i) CHECK(board.take(class_pod(0.1), kStart)->scores == NodeScores{3, 10, 0, 3});
 }
 
-TEST_CASE("scores beyond 0..10 are held within") {
+TEST_CASE("scores outside 0..10 are clamped") {
   BoardKeeper board;
   auto wild = two_classes();
   wild.classes[0].scores = {{"a", 1000}, {"b", -5}};

@@ -19,7 +19,7 @@ void open(Breaker& breaker) {
 }
 }  // namespace
 
-TEST_CASE("misses in a row open it, and an answer between them does not let it open") {
+TEST_CASE("misses in a row open the breaker, and an answer in between prevents that") {
   ManualClock clock;
   Breaker breaker(clock, kOptions);
   breaker.missed();
@@ -32,11 +32,11 @@ TEST_CASE("misses in a row open it, and an answer between them does not let it o
   CHECK_FALSE(breaker.may_ask());
   CHECK(breaker.state() == BreakerState::open);
   CHECK(breaker.times_opened() == 1);
-  breaker.answered();  // of an ask that was under way: the next one would wait again
+  breaker.answered();  // for an earlier ask: the next one would wait again
   CHECK_FALSE(breaker.may_ask());
 }
 
-TEST_CASE("after its pause one probe at a time, and its answer closes it") {
+TEST_CASE("after its pause there is one probe at a time, and its answer closes the breaker") {
   ManualClock clock;
   Breaker breaker(clock, kOptions);
   CHECK_FALSE(breaker.begin_probe());
@@ -52,7 +52,7 @@ TEST_CASE("after its pause one probe at a time, and its answer closes it") {
   CHECK(breaker.may_ask());
 }
 
-TEST_CASE("pauses double up to the longest while probes fail, or while it closes in vain, until an ask is answered") {
+TEST_CASE("pauses double up to the limit while probes fail or closing has no effect, until an ask is answered") {
   ManualClock clock;
   Breaker breaker(clock, kOptions);
   open(breaker);
@@ -67,7 +67,7 @@ TEST_CASE("pauses double up to the longest while probes fail, or while it closes
   clock.advance(2s);
   REQUIRE(breaker.begin_probe());
   breaker.end_probe(true);
-  open(breaker);  // it answers probes in time, and asks not
+  open(breaker);  // it answers probes in time, but not asks
   clock.advance(1999ms);
   CHECK_FALSE(breaker.begin_probe());
   clock.advance(1ms);
@@ -79,10 +79,8 @@ TEST_CASE("pauses double up to the longest while probes fail, or while it closes
   CHECK(breaker.begin_probe());
 }
 
-TEST_CASE(
-    "whatever happens in which order: open, it asks only by one probe at most, and a controller that answers is "
-    "found") {
-  rc::check([] {
+TEST_CASE("for any sequence, an open breaker permits at most one probe, and a recovered controller is found") {
+  CHECK(rc::check([] {
     ManualClock clock;
     Breaker breaker(clock, kOptions);
     bool probing = false;
@@ -103,14 +101,14 @@ TEST_CASE(
       }
       if (step == 5) clock.advance(50ms);
       RC_ASSERT((breaker.state() == BreakerState::half_open) == probing);
-      // It becomes closed by an answered probe alone, open by misses alone.
+      // The breaker closes only by an answered probe, and opens only by misses.
       if (!may && breaker.may_ask()) RC_ASSERT(step == 3);
       if (may && !breaker.may_ask()) RC_ASSERT(step == 1);
     }
-    // From any state: with a controller that answers it is closed within the longest pause.
+    // From any state it closes within the longest pause if the controller answers.
     if (probing) breaker.end_probe(true);
     clock.advance(kOptions.longest_pause);
     if (breaker.begin_probe()) breaker.end_probe(true);
     RC_ASSERT(breaker.may_ask());
-  });
+  }));
 }

@@ -16,7 +16,7 @@ TEST_CASE("only the key files have no default") {
   CHECK(config->key_file == "/k");
 }
 
-TEST_CASE("every mistake is reported at once, with its key") {
+TEST_CASE("all errors are reported at once, each with its key") {
   const auto config = parse_config(
       "listen: {port: 70000}\ncontroller: {ask: here, server_key: /s}\ndeadline: soon\nlog: {level: loud}\nwatt: 1\n",
       "shim.yaml");
@@ -26,7 +26,7 @@ TEST_CASE("every mistake is reported at once, with its key") {
     CHECK_MESSAGE(config.error().what.find(part) != std::string::npos, part);
 }
 
-TEST_CASE("an endpoint that nothing can connect to is a mistake, not something to retry") {
+TEST_CASE("an endpoint that cannot be connected to is an error, not a reason to retry") {
   for (const char* wrong : {"tcp://c:99999", "tcp://c", "tcp://c:0", "tcp://*:7462", "http://c:7462"}) {
     const auto config = parse_config(
         std::string("controller: {ask: '") + wrong + "', feed: '" + wrong + "', key: /k, server_key: /s}\n",
@@ -37,7 +37,7 @@ TEST_CASE("an endpoint that nothing can connect to is a mistake, not something t
   }
 }
 
-TEST_CASE("a shim that others reach asks for TLS, since kube-scheduler shows no token") {
+TEST_CASE("a shim that other hosts reach needs TLS, because kube-scheduler sends no token") {
   const std::string keys = "controller: {key: /k, server_key: /s}\n";
   CHECK_FALSE(parse_config(keys + "listen: {address: 0.0.0.0}\n", "shim.yaml"));
   CHECK_FALSE(parse_config(keys + "listen: {address: 0.0.0.0}\nhttp: {token_file: /t}\n", "shim.yaml"));
@@ -47,7 +47,7 @@ TEST_CASE("a shim that others reach asks for TLS, since kube-scheduler shows no 
   CHECK(secure->listen_access.tls.key == "/k");
 }
 
-TEST_CASE("probes and metrics have an endpoint of their own where it is named, which a token guards") {
+TEST_CASE("probes and metrics have an endpoint of their own if configured, which a token protects") {
   const std::string keys = "controller: {key: /k, server_key: /s}\n";
   CHECK_FALSE(parse_config(keys, "shim.yaml")->http_port);
   CHECK_FALSE(parse_config(keys + "http: {address: 0.0.0.0, port: 9462}\n", "shim.yaml"));

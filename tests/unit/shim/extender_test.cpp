@@ -17,7 +17,7 @@ using wattle::shim::raw_member;
 
 namespace {
 
-// As kube-scheduler 1.32 sends it, cut down to what matters.
+// A request of kube-scheduler 1.32, reduced to the relevant parts.
 const char* const kArgs = R"({"Pod":{"metadata":{"name":"web-5d9c7-x2x","generateName":"web-5d9c7-","namespace":"shop",
 "uid":"0f7c6a52-3c55-4c6f-9d0e-0b2a5f7a3c11","creationTimestamp":"2024-11-21T03:00:00Z","labels":{"app":"web"},
 "annotations":{"wattle.dev/latency-soft-ms":"20","wattle.dev/latency-hard-ms":" 50.5 ","wattle.dev/latency-target":"users"},
@@ -65,20 +65,20 @@ TEST_CASE("a request of kube-scheduler becomes an ask") {
   CHECK(ask->problems.empty());
 }
 
-TEST_CASE("whole nodes are taken by their names") {
+TEST_CASE("whole nodes are accepted by their names") {
   const auto ask =
       ask_of(with({{"NodeNames", nullptr},
                    {"Nodes", {{"items", {{{"metadata", {{"name", "a"}}}}, {{"metadata", {{"name", "b"}}}}}}}}}));
   CHECK(ask.candidates == std::vector<std::string>{"a", "b"});
 }
 
-TEST_CASE("no candidates at all is a well-formed request") {
+TEST_CASE("a request without candidates is well-formed") {
   CHECK(ask_of(with({{"NodeNames", json::array()}})).candidates.empty());
   CHECK(ask_of(with({{"NodeNames", nullptr}})).candidates.empty());
   CHECK(ask_of(json{{"Pod", json::object()}}).candidates.empty());
 }
 
-TEST_CASE("the request is the most that starting or running needs, sidecars and overhead included") {
+TEST_CASE("the request is the maximum for starting or running, including sidecars and overhead") {
   const auto container = [](const char* cpu, const char* memory) {
     return json{{"resources", {{"requests", {{"cpu", cpu}, {"memory", memory}}}}}};
   };
@@ -109,7 +109,7 @@ TEST_CASE("pods of a DaemonSet and static pods are distinguished from the rest")
   };
   CHECK(owned_by("DaemonSet"));
   CHECK_FALSE(owned_by("Job"));
-  // A static pod is bound when it comes to be; a pod that its author calls static is none.
+  // A static pod is bound when it is created; a pod that its author marks as static is an ordinary one.
   CHECK_FALSE(owned_by("Node"));
   CHECK_FALSE(ask_of(annotated({{"kubernetes.io/config.source", "file"}})).daemonset);
   const auto mirror = ask_of(annotated({{"kubernetes.io/config.mirror", "abc"}}));
@@ -117,7 +117,7 @@ TEST_CASE("pods of a DaemonSet and static pods are distinguished from the rest")
   CHECK(mirror.pod_uid != "abc");
 }
 
-TEST_CASE("an ask says how long its scheduler may hold the pod: for a volume, a device, or the rest of a gang") {
+TEST_CASE("an ask has the time that its scheduler may hold the pod: for a volume, a device, or the rest of a gang") {
   const auto hold_ms = [](auto change) {
     json args = json::parse(kArgs);
     change(args["Pod"]);
@@ -146,7 +146,7 @@ TEST_CASE("an ask says how long its scheduler may hold the pod: for a volume, a 
   CHECK(hold_ms([](json& pod) { pod["spec"]["volumes"] = "none"; }) == 0);
 }
 
-TEST_CASE("the older latency annotations count, and the newer go before them") {
+TEST_CASE("the older latency annotations count, and the newer take precedence") {
   const auto older = ask_of(annotated({{"latencySoftConstraint", "10"}, {"latencyHardConstraint", "30"}}));
   CHECK(older.latency_soft_ms == 10.0);
   CHECK(older.latency_hard_ms == 30.0);
@@ -155,7 +155,7 @@ TEST_CASE("the older latency annotations count, and the newer go before them") {
   CHECK_FALSE(both.latency_hard_ms);
 }
 
-TEST_CASE("a latency that is no number above 0 is reported and ignored") {
+TEST_CASE("a latency that is not a positive number is reported and ignored") {
   for (const char* value : {"fast", "", "10ms", "-1", "0", "nan", "inf", "1e999"}) {
     const auto ask = ask_of(annotated({{"wattle.dev/latency-soft-ms", value}, {"wattle.dev/latency-hard-ms", "50"}}));
     CHECK_FALSE(ask.latency_soft_ms);
@@ -187,7 +187,7 @@ TEST_CASE("an invalid quantity is reported and counts as 0") {
   CHECK(ask_of(args).problems.size() == 1);
 }
 
-TEST_CASE("fields of another type than the API's are as if absent") {
+TEST_CASE("fields of another type than the API's are treated as absent") {
   const auto ask = parse_extender_args(
       R"({"Pod":{"metadata":[1],"spec":{"containers":"none","initContainers":7,"nodeName":3}},"NodeNames":["n"]})");
   REQUIRE(ask);
@@ -196,7 +196,7 @@ TEST_CASE("fields of another type than the API's are as if absent") {
   CHECK(ask->candidates.size() == 1);
 }
 
-TEST_CASE("no text is longer than the wire takes, and none is cut within a character") {
+TEST_CASE("no text exceeds the wire's limit, and none is truncated within a character") {
   json args = json::parse(kArgs);
   std::string image;
   for (int i = 0; i < 3000; ++i) image += "\xC3\xA4";
@@ -209,7 +209,7 @@ TEST_CASE("no text is longer than the wire takes, and none is cut within a chara
   CHECK(wattle::parse::is_utf8(ask.problems.at(0)));
 }
 
-TEST_CASE("a request that is nested too deep or takes too much memory is refused, wherever that stands") {
+TEST_CASE("a request that is nested too deeply or takes too much memory is refused, wherever that occurs") {
   const auto refused = [](const std::string& body) {
     const auto ask = parse_extender_args(body);
     REQUIRE_FALSE(ask);
@@ -227,7 +227,7 @@ TEST_CASE("a request that is nested too deep or takes too much memory is refused
   refused(wide + "]}");
 }
 
-TEST_CASE("a malformed request is refused and the mistake named") {
+TEST_CASE("a malformed request is refused and the error named") {
   const auto subject_of = [](const std::string& body) {
     const auto ask = parse_extender_args(body);
     REQUIRE_FALSE(ask);
@@ -247,7 +247,7 @@ TEST_CASE("a malformed request is refused and the mistake named") {
   CHECK(subject_of(R"({"Pod":{},"Nodes":{"items":[{"metadata":{"name":"a"}},{}]}})") == "Nodes.items[1].metadata.name");
 }
 
-TEST_CASE("of megabytes of whole nodes the names are kept and the pod as it is, in whatever order they come") {
+TEST_CASE("megabytes of whole nodes are reduced to their names, and the pod is kept, in any order of members") {
   json args = json::parse(kArgs);
   const auto wanted = ask_of(args);
   args.erase("NodeNames");
@@ -274,7 +274,7 @@ TEST_CASE("of megabytes of whole nodes the names are kept and the pod as it is, 
   }
 }
 
-TEST_CASE("what would take much more memory than it has bytes is refused before it does") {
+TEST_CASE("a request that would take much more memory than its bytes is refused before it does") {
   const std::string deep = "{\"Pod\":" + std::string(2'000'000, '[');
   std::string many = "{\"Pod\":{},\"NodeNames\":[\"\"";
   for (int i = 0; i < 400'000; ++i) many += ",\"\"";
@@ -295,7 +295,7 @@ TEST_CASE("scores are a bare array of integers in candidate order, without those
   CHECK(format_scores({}, {}) == "[]");
 }
 
-TEST_CASE("a filter's reply has names that passed and reasons that preempting pods would not fix") {
+TEST_CASE("a filter's reply has names that passed and reasons that preemption would not resolve") {
   const std::vector<std::string> passed{"n1", "n\"2"};
   const json reply = json::parse(format_filter(passed, {{"n3", "too far"}}));
   CHECK(reply == json{{"NodeNames", {"n1", "n\"2"}},
@@ -305,7 +305,7 @@ TEST_CASE("a filter's reply has names that passed and reasons that preempting po
   CHECK(json::parse(format_filter({}, {}))["NodeNames"] == json::array());
 }
 
-TEST_CASE("whole nodes are given back as they came") {
+TEST_CASE("whole nodes are returned unchanged") {
   const std::string nodes = R"({"items":[{"metadata":{"name":"n}\"1","annotations":{"NodeNames":"[\\"}}}, 1.50]})";
   const std::string text = R"( {"Pod" : {"NodeNames":["x"],"a":[[{}]]}, "NodeNames":null , "Nodes":)" + nodes + "\n}";
   CHECK_FALSE(raw_member(text, "NodeNames"));
@@ -318,17 +318,17 @@ TEST_CASE("whole nodes are given back as they came") {
   CHECK(raw_member(R"({"a":1,"a":2})", "a") == "2");
 }
 
-TEST_CASE("the names of a request whose pod makes no sense can still be read") {
+TEST_CASE("the names of a request with an invalid pod are still readable") {
   CHECK(names_of(R"({"Pod":7,"NodeNames":["n1","n2"]})") == std::vector<std::string>{"n1", "n2"});
   CHECK(names_of(R"({"Pod":7,"NodeNames":["n1",2]})").empty());
   CHECK(names_of("not JSON").empty());
 }
 
-TEST_CASE("names are the same however their list is written") {
+TEST_CASE("names do not depend on the spelling of their list") {
   CHECK(rc::check([](const std::vector<std::string>& drawn) {
     json args = json::parse(kArgs);
     args["NodeNames"] = json::array();
-    for (const std::string& name : drawn)  // as text, whatever bytes were drawn
+    for (const std::string& name : drawn)  // as text, for any bytes
       args["NodeNames"].push_back(json::parse(json(name).dump(-1, wattle::JsonText::ascii)));
     const auto names = args["NodeNames"].get<std::vector<std::string>>();
     for (const std::string& text : {args.dump(), args.dump(1), args.dump(-1, wattle::JsonText::ascii)}) {
@@ -339,7 +339,7 @@ TEST_CASE("names are the same however their list is written") {
   }));
 }
 
-TEST_CASE("a list of names that is no JSON is refused, with the place in the request as it came") {
+TEST_CASE("a list of names that is not JSON is refused with its position in the request") {
   const std::string before = R"({"Pod":{},"NodeNames":)";
   for (const char* list : {R"(["a",])", R"(["a" "b"])", R"(["a"]])", "[\"a\nb\"]", R"(["a\"])", R"(["a)", R"([)"}) {
     const auto ask = parse_extender_args(before + list + "}");

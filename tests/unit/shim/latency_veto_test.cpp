@@ -44,7 +44,7 @@ Ask pod(Names candidates, std::optional<double> hard_ms) {
 
 }  // namespace
 
-TEST_CASE_FIXTURE(VetoFixture, "a node that is known to be above the limit is vetoed, with the reason for people") {
+TEST_CASE_FIXTURE(VetoFixture, "a node that is known to be above the limit is vetoed, with a readable reason") {
   know({{"near", 10.0}, {"edge", 30.0}, {"far", 31.26}});
   const Veto got = veto.judge(pod({"far", "near", "edge"}, 30));
   CHECK(got.passed == Names{"near", "edge"});
@@ -54,18 +54,19 @@ TEST_CASE_FIXTURE(VetoFixture, "a node that is known to be above the limit is ve
   CHECK(asked == Names{"users"});
 }
 
-TEST_CASE_FIXTURE(VetoFixture, "what is not known is vetoed only while another node is known to be within") {
+TEST_CASE_FIXTURE(VetoFixture,
+                  "a node with unknown latency is vetoed only while another is known to be within the limit") {
   know({{"near", 10.0}});
   CHECK(veto.judge(pod({"dark", "near"}, 30)).passed == Names{"near"});
   CHECK(veto.judge(pod({"dark", "darker"}, 30)).passed == Names{"dark", "darker"});
   clock.advance(2s);
   know({{"far", 99.0}});
   CHECK(veto.judge(pod({"dark", "far"}, 30)).passed == Names{"dark"});
-  // All are known and none is within: that is what a hard limit means.
+  // All are known and none is within, so none passes: the limit is hard.
   CHECK(veto.judge(pod({"far"}, 30)).passed.empty());
 }
 
-TEST_CASE_FIXTURE(VetoFixture, "whatever is wrong behind us, all nodes pass") {
+TEST_CASE_FIXTURE(VetoFixture, "for any fault of the controller, all nodes pass") {
   const auto all = [&](const Ask& ask, std::string_view reason) {
     const Veto got = veto.judge(ask);
     CHECK(got.passed == ask.candidates);
@@ -86,7 +87,7 @@ TEST_CASE_FIXTURE(VetoFixture, "whatever is wrong behind us, all nodes pass") {
   all(ask, "judged");
 }
 
-TEST_CASE_FIXTURE(VetoFixture, "a pod without a limit, or bound already, costs no question; a burst costs one") {
+TEST_CASE_FIXTURE(VetoFixture, "a bound pod or one without a limit needs no query; a burst needs one") {
   know({{"far", 99.0}, {"near", 1.0}});
   CHECK(veto.judge(pod({"far", "near"}, std::nullopt)).reason == "no_limit");
   Ask bound = pod({"far", "near"}, 30);
@@ -101,7 +102,7 @@ TEST_CASE_FIXTURE(VetoFixture, "a pod without a limit, or bound already, costs n
   CHECK(asked.size() == 2);
 }
 
-TEST_CASE("each candidate passes or is vetoed, and somebody passes unless all are known to be above the limit") {
+TEST_CASE("each candidate passes or is vetoed, and at least one passes unless all are known to be above the limit") {
   CHECK(rc::check([] {
     VetoFixture f;
     Names candidates;
@@ -144,7 +145,7 @@ TEST_CASE_FIXTURE(VetoFixture, "a node whose pods were evicted for a pod stays a
   Ask another = pod({"near"}, 30);
   another.pod_uid = "u2";
   CHECK(veto.judge(another).passed.empty());
-  // Another preemption judges by what is known now, and takes the place of the first.
+  // Another preemption uses current knowledge, and replaces the first.
   CHECK(veto.judge_preemption(pod({"near"}, 30)).passed.empty());
   clock.advance(wattle::shim::kPromisedFor);
   CHECK(veto.judge(pod({"near"}, 30)).passed.empty());

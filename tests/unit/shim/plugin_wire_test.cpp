@@ -14,7 +14,7 @@ using namespace wattle::shim;
 
 namespace {
 
-// The frames that scheduler/link/codec_test.go reads, too.
+// The frames that scheduler/link/codec_test.go reads too.
 std::map<std::string, std::string> golden() {
   std::map<std::string, std::string> found;
   std::ifstream file(tests::source_dir() + "/tests/fixtures/plugin/messages.txt");
@@ -41,7 +41,7 @@ bool mentions(const std::string& text, const std::string& part) { return text.fi
 
 }  // namespace
 
-TEST_CASE("the plugin's golden requests are read") {
+TEST_CASE("the plugin's golden requests are readable") {
   const auto frames = golden();
   REQUIRE(frames.size() == 5);
   for (const auto& [name, frame] : frames) CHECK(*plugin_length(frame) == frame.size() - kPluginLengthBytes);
@@ -60,7 +60,7 @@ TEST_CASE("the plugin's golden requests are read") {
   CHECK(wanted.candidates == std::vector<std::string>{"a", "node-with-a-name-of-more-than-31-bytes"});
 }
 
-TEST_CASE("answers are the golden bytes") {
+TEST_CASE("answers equal the golden bytes") {
   const auto frames = golden();
   CHECK(encode_nodes(7, std::vector<std::string>{"a", "b"}) == frames.at("nodes"));
   CHECK(encode_scores(300, std::vector<std::int64_t>{10, 0, 4}) == frames.at("scores"));
@@ -71,7 +71,7 @@ TEST_CASE("answers are the golden bytes") {
   CHECK(encode_plugin_refusal(request.error()) == frames.at("refusal"));
 }
 
-TEST_CASE("a request that is none is refused with the field's name") {
+TEST_CASE("an invalid request is refused with the field's name") {
   using namespace std::string_literals;
   CHECK(mentions(refused(""), "ends too early"));
   CHECK(mentions(refused("\x92\x01\x01"s), "version, kind and request_id"));
@@ -102,13 +102,13 @@ TEST_CASE("a frame is 1 byte to 4 MiB long") {
   CHECK_FALSE(plugin_length("\x00\x00\x00\x00"s));
 }
 
-TEST_CASE("bytes changed anywhere in a request are read or refused") {
+TEST_CASE("a request with changed bytes is parsed or refused") {
   const auto frames = golden();
-  rc::check([&](bool first, std::uint8_t byte) {
+  CHECK(rc::check([&](bool first, std::uint8_t byte) {
     std::string message = message_of(frames.at(first ? "nodes_wanted" : "scores_wanted"));
     message[*rc::gen::inRange<std::size_t>(0, message.size())] = static_cast<char>(byte);
     message.resize(*rc::gen::inRange<std::size_t>(0, message.size() + 1));
     const auto request = decode_plugin_request(message);
     RC_ASSERT(request || !request.error().subject.empty());
-  });
+  }));
 }

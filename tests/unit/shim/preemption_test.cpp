@@ -16,7 +16,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-// As kube-scheduler 1.35 sends it to an extender that is nodeCacheCapable.
+// Sent by kube-scheduler 1.35 to an extender that is nodeCacheCapable.
 const char* const kPreemptionArgs =
     R"({"Pod":{"metadata":{"name":"high","namespace":"shop","uid":"u-high","annotations":{"wattle.dev/latency-hard-ms":"30"}},
 "spec":{"containers":[{"name":"c","image":"nginx"}],"priority":1000}},"NodeNameToVictims":null,
@@ -36,7 +36,7 @@ TEST_CASE("the nodes with victims are the candidates of the ask") {
   CHECK(got->ask->latency_hard_ms == 30.0);
 }
 
-TEST_CASE("victims and their violations of disruption budgets are returned as they came") {
+TEST_CASE("victims and their violations of disruption budgets are returned unchanged") {
   const auto got = parse_preemption_args(kPreemptionArgs);
   REQUIRE(got);
   json all = json::parse(kPreemptionArgs)["NodeNameToMetaVictims"];
@@ -59,7 +59,7 @@ TEST_CASE("whole victims become their UIDs") {
         json::parse(R"({"NodeNameToMetaVictims":{"n1":{"Pods":[{"UID":"a"},{"UID":"b"}],"NumPDBViolations":1}}})"));
 }
 
-TEST_CASE("a pod that makes no ask leaves the nodes, and what is no preemption is an error") {
+TEST_CASE("a pod without an ask keeps the nodes, and an invalid preemption is an error") {
   const auto odd = parse_preemption_args(R"({"Pod":3,"NodeNameToMetaVictims":{"n1":{"Pods":[{"UID":"a"}]}}})");
   REQUIRE(odd);
   CHECK_FALSE(odd->ask);
@@ -74,7 +74,7 @@ TEST_CASE("a pod that makes no ask leaves the nodes, and what is no preemption i
   }
 }
 
-TEST_CASE("members and items are found as they stand") {
+TEST_CASE("members and items are returned as they are written") {
   const auto members = raw_members(R"( {"a": [1, {"b": "}"}] , "c\"": null})");
   REQUIRE(members.size() == 2);
   CHECK(members[0].name == "a");

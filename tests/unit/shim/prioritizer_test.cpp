@@ -57,7 +57,7 @@ Ask pod(std::vector<std::string> candidates, std::string uid = "u1") {
 
 }  // namespace
 
-TEST_CASE("the controller's scores are given, each candidate asked once, twins alike") {
+TEST_CASE("the controller's scores are returned; each candidate is asked about once, and duplicates get equal scores") {
   Fixture f;
   f.answer({7, 10});
   const auto got = f.prioritizer.scores(pod({"a", "b", "a"}));
@@ -69,7 +69,7 @@ TEST_CASE("the controller's scores are given, each candidate asked once, twins a
   CHECK(f.asked[0].deadline_ms == 20);
 }
 
-TEST_CASE("no candidates and a bound pod are neutral without asking") {
+TEST_CASE("no candidates and a bound pod are neutral without an ask") {
   Fixture f;
   CHECK(f.prioritizer.scores(pod({})).scores.empty());
   auto bound = pod({"a", "b"});
@@ -90,7 +90,7 @@ TEST_CASE("a neutral suggestion is all 0") {
   CHECK(got.reason == "neutral");
 }
 
-TEST_CASE("without the controller the board answers while fresh, then all nodes are equal") {
+TEST_CASE("without the controller the board answers while it is valid, and then all nodes are equal") {
   Fixture f;
   f.publish();
   auto got = f.prioritizer.scores(pod({"a", "b", "c"}));
@@ -105,7 +105,7 @@ TEST_CASE("without the controller the board answers while fresh, then all nodes 
   CHECK(got.reason == "board_stale");
 }
 
-TEST_CASE("once an answer says that nothing acts, neither the board nor what was said before advises") {
+TEST_CASE("once an answer says that no mode acts, neither the board nor earlier answers advise") {
   for (const char* mode : {"off", "shadow"}) {
     CAPTURE(mode);
     Fixture f;
@@ -119,7 +119,7 @@ TEST_CASE("once an answer says that nothing acts, neither the board nor what was
     f.next = fail(Errc::timeout, "controller", "no answer");
     CHECK(f.prioritizer.scores(pod({"a", "b"}, "later")).scores == NodeScores{0, 0});
     CHECK(f.prioritizer.scores(pod({"a", "b"}, "before")).scores == NodeScores{0, 0});
-    // A control block of a canary stops nothing: the next board says what acts.
+    // A control block of a canary does not end that: the next board has the acting mode.
     Board next;
     next.seq = 2;
     next.ttl_ms = 1000;
@@ -155,14 +155,14 @@ TEST_CASE("after three misses the controller is not asked until a probe is answe
   CHECK(f.prioritizer.scores(pod({"a", "b"})).source == Source::controller);
 }
 
-TEST_CASE("an answer in time that makes no sense does not open the breaker") {
+TEST_CASE("an invalid answer in time does not open the breaker") {
   Fixture f;
   f.answer({1});
   for (int i = 0; i < 10; ++i) (void)f.prioritizer.scores(pod({"a", "b"}));
   CHECK(f.asked.size() == 10);
 }
 
-TEST_CASE("an answer that breaks the rule of integers 0 to 10 counts as none") {
+TEST_CASE("an answer with scores other than integers 0 to 10 does not count") {
   for (const NodeScores& wrong : {NodeScores{1}, NodeScores{1, 2, 3}, NodeScores{-1, 2}, NodeScores{1, 11}}) {
     Fixture f;
     f.answer(wrong);
@@ -203,7 +203,7 @@ TEST_CASE("other candidates, another pod, a pod without UID and a board's answer
   CHECK(f.prioritizer.scores(pod({"a", "b"}, "u3")).scores == NodeScores{4, 5});
 }
 
-TEST_CASE("what is remembered is bounded") {
+TEST_CASE("the memory of answers is bounded") {
   Fixture f;
   f.answer({1});
   for (std::size_t i = 0; i < wattle::shim::kAnswersKept + 1; ++i)
@@ -212,8 +212,8 @@ TEST_CASE("what is remembered is bounded") {
   CHECK(f.prioritizer.scores(pod({"a"}, "u0")).source == Source::controller);
 }
 
-// Sends each pod where its scores say, as kube-scheduler does when one node has 10 and the others at most 5.
-TEST_CASE("six hundred pods while the controller is gone leave no node above its start cap while others have room") {
+// Sends each pod where its scores say, as kube-scheduler does if one node has 10 and the others at most 5.
+TEST_CASE("six hundred pods without a controller keep every node within its start cap while others have room") {
   constexpr std::uint64_t kNodes = 100, kCap = 8;
   ManualClock clock;
   BoardKeeper board;
@@ -245,7 +245,7 @@ TEST_CASE("six hundred pods while the controller is gone leave no node above its
   advised.neutral = false;
   advised.scores.assign(kNodes, 1);
   advised.scores[7] = 10;
-  for (std::uint64_t i = 1; i <= 5; ++i) {  // the controller's last words
+  for (std::uint64_t i = 1; i <= 5; ++i) {  // the controller's last answers
     advised.decision_id = i;
     next = advised;
     place("early" + std::to_string(i));
@@ -267,7 +267,7 @@ TEST_CASE("six hundred pods while the controller is gone leave no node above its
   CHECK(beyond.reason == "start_cap");
 }
 
-TEST_CASE("a pod with soft preferences gets one point for its node, and the controller is asked for that") {
+TEST_CASE("a pod with soft preferences gets one point for its node, and its ask requests that") {
   Fixture f;
   f.answer({7, 10, 3});
   Ask ask = pod({"a", "b", "c"});
@@ -282,7 +282,7 @@ TEST_CASE("a pod with soft preferences gets one point for its node, and the cont
   CHECK(f.asked.back().score_limit == 0);
 }
 
-TEST_CASE("where the scheduler's profile weighs preferences above the scores, they are not bounded") {
+TEST_CASE("scores are not limited if the scheduler's profile weighs preferences above them") {
   Fixture f;
   Prioritizer unbounded{
       [&](const Ask&, std::chrono::milliseconds) { return f.next; }, f.board, f.breaker, f.clock, 20ms, false};
@@ -292,7 +292,7 @@ TEST_CASE("where the scheduler's profile weighs preferences above the scores, th
   CHECK(unbounded.scores(ask).scores == NodeScores{7, 10});
 }
 
-TEST_CASE("from the board a pod with preferences or an owner gets one point, whatever the profile weighs") {
+TEST_CASE("a board's answer for a pod with preferences or an owner is one point, whatever the profile's weights") {
   Fixture f;
   f.publish();
   Prioritizer unbounded{

@@ -31,7 +31,7 @@ TEST_CASE("the standby scores no node, passes all nodes, and keeps all victims")
   CHECK(kept.find(victims) != std::string::npos);
 }
 
-TEST_CASE("the standby refuses every other request with 503, so that a probe finds the hang") {
+TEST_CASE("the standby refuses every other request with 503, so that a probe detects the hang") {
   for (const std::string& request :
        {std::string("GET /livez HTTP/1.1\r\n\r\n"), std::string("GET /prioritize HTTP/1.1\r\n\r\n"),
         post("/filter", "{}"), post("/preempt", "no JSON"), post("/elsewhere", "{}"), std::string("garbage")}) {
@@ -40,7 +40,7 @@ TEST_CASE("the standby refuses every other request with 503, so that a probe fin
   }
 }
 
-TEST_CASE("a header announces its body in any case; a value that is not a number counts as none") {
+TEST_CASE("a header announces its body in any letter case; a value that is not a number is ignored") {
   CHECK(body_bytes("POST / HTTP/1.1\r\nContent-Length:  17 \r\n\r\n") == 17);
   CHECK(body_bytes("POST / HTTP/1.1\r\nX-Content-Length: 17\r\n\r\n") == 0);
   CHECK(body_bytes("POST / HTTP/1.1\r\ncontent-length: -1\r\n\r\n") == 0);

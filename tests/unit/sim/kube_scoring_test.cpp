@@ -70,7 +70,7 @@ TEST_CASE("least allocated is the integer mean of the free shares after the pod"
   CHECK(least_allocated(node, {3000, 5000}) == 37);
 }
 
-TEST_CASE("least allocated cuts each resource's score before the mean") {
+TEST_CASE("least allocated truncates each resource's score before the mean") {
   // CPU: (3000 - 1000) * 100 / 3000 = 66; memory: (7 - 2) * 100 / 7 = 71; 137 / 2 = 68
   CHECK(least_allocated(KubeNode{3000, 7 * kBinaryGiB, 110}, {1000, 2 * kBinaryGiB}) == 68);
 }
@@ -80,7 +80,7 @@ TEST_CASE("least allocated counts 100m and 200 MiB for a pod that requests nothi
   CHECK(least_allocated(KubeNode{4000, kBinaryGiB, 110}, {}) == 88);
 }
 
-TEST_CASE("least allocated gives a resource that would be exceeded nothing") {
+TEST_CASE("least allocated gives zero for a resource that would be exceeded") {
   KubeNode node{4000, 10000, 110};
   node.nonzero_milli_cpu = 3500;
   CHECK(least_allocated(node, {1000, 5000}) == 25);  // (0 + 50) / 2
@@ -89,11 +89,11 @@ TEST_CASE("least allocated gives a resource that would be exceeded nothing") {
 TEST_CASE("balanced allocation scores how much the pod changes the balance") {
   KubeNode node{4000, 10000, 110};
   CHECK(balanced_allocation(node, {2000, 5000}) == 75);                 // 50 + (50 + 100 - 100) / 2
-  CHECK(balanced_allocation(node, {3000, 5000}) == 68);                 // 50 + (50 + 87 - 100) / 2, cut
-  CHECK(balanced_allocation(node, {9000, 5000}) == 62);                 // a fraction ends at 1
+  CHECK(balanced_allocation(node, {3000, 5000}) == 68);                 // 50 + (50 + 87 - 100) / 2, truncated
+  CHECK(balanced_allocation(node, {9000, 5000}) == 62);                 // a fraction is at most 1
   CHECK(balanced_allocation(KubeNode{4000, 0, 110}, {3000, 0}) == 75);  // a single resource is balanced
   add_pod(node, {2000, 0});
-  CHECK(balanced_allocation(node, {0, 5000}) == 87);  // 50 + (50 + 100 - 75) / 2, cut
+  CHECK(balanced_allocation(node, {0, 5000}) == 87);  // 50 + (50 + 100 - 75) / 2, truncated
 }
 
 TEST_CASE("balanced allocation counts real requests, not defaults, and skips a pod without any") {
@@ -118,10 +118,10 @@ TEST_CASE("an extender's winner at weight 6 matches the highest default score") 
   CHECK(select_node(nodes, {1000, kBinaryGiB}, veto_of_unfit, 6, random) == 0);
 }
 
-TEST_CASE("topology spread: as upstream's defaults for three nodes, and it can outvote an extender") {
+TEST_CASE("topology spread: like upstream's defaults for three nodes, and it can outvote an extender") {
   const std::vector<KubeNode> nodes(3, KubeNode{4000, 8 * kBinaryGiB, 110});
   const KubePod pod{250, 64 << 20};
-  // ln(3 + 2) a pod, and 3 - 1: 2, 4 and 5 (3.6 and 5.2 are rounded).
+  // ln(3 + 2) per pod, and 3 - 1: 2, 4 and 5 (3.6 and 5.2 are rounded).
   const std::vector<std::size_t> pods{0, 1, 2};
   CHECK(topology_spread(nodes, pod, pods) == std::vector<std::int64_t>{100, 60, 40});
   CHECK(topology_spread(nodes, pod, std::vector<std::size_t>(3, 0)) == std::vector<std::int64_t>(3, 100));
@@ -133,7 +133,7 @@ TEST_CASE("topology spread: as upstream's defaults for three nodes, and it can o
         2);
 }
 
-TEST_CASE("topology spread scores no node that the pod does not fit") {
+TEST_CASE("topology spread does not score a node that the pod does not fit") {
   std::vector<KubeNode> nodes(2, KubeNode{4000, 8 * kBinaryGiB, 110});
   nodes[0].allocatable_milli_cpu = 100;
   CHECK(topology_spread(nodes, {250, 64 << 20}, std::vector<std::size_t>{0, 5}) == std::vector<std::int64_t>{0, 100});
@@ -147,7 +147,7 @@ TEST_CASE("ties are broken at random, each with equal chance") {
   for (std::size_t i = 0; i < 3; ++i) CHECK(std::abs(count[i] - 1000) < 120);
 }
 
-TEST_CASE("nothing is selected when nothing fits, and the pod count is a limit") {
+TEST_CASE("nothing is selected if nothing fits, and the pod count is a limit") {
   std::vector<KubeNode> nodes(1, KubeNode{4000, kBinaryGiB, 1});
   std::mt19937_64 random(1);
   add_pod(nodes[0], {100, 1 << 20});

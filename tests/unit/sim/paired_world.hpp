@@ -1,4 +1,5 @@
-// paired_world: two machines, applications of which the first two disturb each other, and what agents tell of their pods.
+// paired_world: two machines, applications of which the first two disturb each other, and the agents' reports of their
+// pods.
 #pragma once
 
 #include <limits>
@@ -17,7 +18,7 @@ inline std::shared_ptr<const cluster::Pairs> one_pair(double strength) {
   return std::make_shared<const cluster::Pairs>(pairs);
 }
 
-// What was told last of each pod.
+// The last report of each pod.
 struct ReportedPods final : WorldObserver {
   std::map<cluster::PodId, PodUse> uses;
   void placed(cluster::PodId, const placement::PodSpec&, const std::string&, std::size_t, MonoTime) override {}

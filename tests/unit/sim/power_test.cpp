@@ -6,7 +6,7 @@
 
 using namespace wattle::sim;
 
-TEST_CASE("watts are linear between the eleven points and held at the ends") {
+TEST_CASE("watts are linear between the eleven points and constant beyond the ends") {
   ServerModel server;
   for (std::size_t i = 0; i < kWattPoints; ++i) server.watts[i] = 100.0 + 10.0 * static_cast<double>(i * i);
   CHECK(server.watts_at(0) == doctest::Approx(100));
@@ -17,7 +17,7 @@ TEST_CASE("watts are linear between the eleven points and held at the ends") {
   CHECK(server.watts_at(-1) == doctest::Approx(100));
 }
 
-TEST_CASE("a synthetic fleet is the same for the same seed, rises with load and differs between servers") {
+TEST_CASE("a synthetic fleet is reproducible by seed, rises with load and differs between servers") {
   const auto fleet = synthetic_fleet(50, 3);
   const auto again = synthetic_fleet(50, 3);
   const auto other = synthetic_fleet(50, 4);
@@ -37,7 +37,7 @@ TEST_CASE("a synthetic fleet is the same for the same seed, rises with load and 
   CHECK(concave_then_convex > 25);
 }
 
-TEST_CASE("a table of servers is read, and a bad row is refused by its line") {
+TEST_CASE("a table of servers is read, and an invalid row is refused by its line") {
   const std::string head =
       "cores,memory_gb,watts_0,watts_10,watts_20,watts_30,watts_40,watts_50,watts_60,watts_70,watts_80,watts_90,watts_"
       "100\n";
@@ -65,7 +65,7 @@ TEST_CASE("drawing from a table repeats servers only when they run out") {
   CHECK_FALSE(draw_fleet({}, 1, 1));
 }
 
-TEST_CASE("a pod's use varies around its mean and is a function of pod and slot alone") {
+TEST_CASE("a pod's usage varies around its mean and is a function of pod and slot alone") {
   Workload workload(mixed_profiles({}, 1), {}, 1);
   Workload again(mixed_profiles({}, 1), {}, 1);
   for (int i = 0; i < 20; ++i) {

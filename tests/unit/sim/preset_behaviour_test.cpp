@@ -1,4 +1,5 @@
-// What the networks shipped for the thesis' presets do on its scenarios: ee concentrates, lb spreads, el-rl goes where users are near.
+// preset_behaviour: the shipped networks of the thesis' presets on its scenarios: ee concentrates, lb spreads, el-rl
+// follows users.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -33,11 +34,11 @@ std::shared_ptr<const models::FrozenNetwork> shipped(const std::string& preset) 
   return *network;
 }
 
-// Means over placements with at least ten pods there, and over seeds.
+// Means over placements with at least ten pods, and over seeds.
 struct Behaviour {
   double fullest = 0;  // share of pods on the node with the most
-  double spread = 0;   // pods of the fullest node less those of the emptiest
-  double near = 0;     // share of placements within the soft limit of their users, or on the nearest node
+  double spread = 0;   // pods on the fullest node minus those on the emptiest
+  double near = 0;     // share of placements within their users' soft limit, or on the nearest node
 };
 
 Behaviour behaviour(const std::string& preset, const std::string& scenario, bool by_network) {
@@ -78,7 +79,7 @@ constexpr std::array kPlayed{"thesis_test1", "thesis_test2", "latency_shift"};
 }  // namespace
 
 TEST_CASE(
-    "the network for ee concentrates: nearly all pods are on one of three nodes, where the default spreads them") {
+    "the network for ee concentrates: nearly all pods are on one of three nodes, while the default spreads them") {
   for (const char* scenario : kPlayed) {
     CAPTURE(scenario);
     const Behaviour own = behaviour("ee", scenario, true), base = behaviour("ee", scenario, false);
@@ -96,7 +97,7 @@ TEST_CASE("the network for lb spreads: no node has much more than a third of the
   }
 }
 
-TEST_CASE("the network for el-rl follows the lowest latency, through its shifts, where the default does not") {
+TEST_CASE("the network for el-rl follows the lowest latency through its shifts, and the default does not") {
   for (const char* scenario : kPlayed) {
     CAPTURE(scenario);
     const Behaviour own = behaviour("el-rl", scenario, true), base = behaviour("el-rl", scenario, false);

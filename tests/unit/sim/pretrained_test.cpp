@@ -1,4 +1,5 @@
-// The policies that are shipped: small, of this feature schema, finite, and each with a card that says how to make it again.
+// pretrained: the shipped policies are small, of this feature schema, finite, and each has a card that says how to
+// reproduce it.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -27,9 +28,9 @@ std::string text_of(const std::filesystem::path& file) {
   return text.str();
 }
 
-constexpr std::size_t kPlanKnown = 10, kLife = 14;  // of the pod features
+constexpr std::size_t kPlanKnown = 10, kLife = 14;  // indexes of pod features
 
-// Whether it says anything of these nodes; nothing that is not finite.
+// Returns whether the output for these nodes is non-zero; it must be finite.
 bool says(const models::QNetwork& network, const models::Observation& observation) {
   std::vector<float> out(observation.nodes, 0.0F);
   network.residual(observation, out);
@@ -69,7 +70,7 @@ TEST_CASE("every shipped policy loads, is small, decides, and has a card with it
     models::Observation seen = env.reset(1).observation;
     REQUIRE(placement::kPodFeatureSpecs[kPlanKnown].name == "plan_known");
     CHECK((seen.pod[kPlanKnown] == 1.0F) == (name == "weighted"));  // other rewards have no plan
-    // What was taught beside a plan, of pods that come and go, leaves other decisions to the prior.
+    // Training with a plan and with churn leaves other decisions to the prior.
     REQUIRE(placement::kPodFeatureSpecs[kLife].name == "life");
     for (const bool planned : {false, true}) {
       for (const bool goes : {false, true}) {

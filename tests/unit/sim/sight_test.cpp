@@ -1,4 +1,4 @@
-// What a policy is given cannot even name what is hidden: after their headers, the types of the world are unknown.
+// sight: a policy's input cannot name hidden values: after its headers, the types of the world are unknown.
 #include "placement/cluster/fleet.hpp"
 #include "placement/decide/decision_engine.hpp"
 #include "placement/decide/policies/network.hpp"
@@ -46,7 +46,7 @@ static_assert(Known<wattle::placement::PolicyContext> && Known<wattle::placement
 using namespace wattle;
 using namespace wattle::sim;
 
-TEST_CASE("nothing that a policy is given turns into the world, and it is given no way to change anything") {
+TEST_CASE("no input of a policy converts to the world, and no input can change anything") {
   CHECK_FALSE(std::is_convertible_v<placement::PolicyContext, World>);
   CHECK_FALSE(std::is_constructible_v<World, placement::PolicyContext&>);
   using Context = placement::PolicyContext&;
@@ -55,7 +55,7 @@ TEST_CASE("nothing that a policy is given turns into the world, and it is given 
   CHECK(std::is_const_v<std::remove_reference_t<decltype(std::declval<Context>().scheduler)>::element_type>);
 }
 
-TEST_CASE("two pods that differ only in what is hidden are one and the same to who decides") {
+TEST_CASE("two pods that differ only in hidden values are equal to a policy") {
   SimPod one, other;
   one.spec.uid = other.spec.uid = "p";
   one.mean_demand_cores = 1;

@@ -10,9 +10,7 @@
 using namespace wattle;
 using namespace wattle::sim;
 
-TEST_CASE(
-    "within the budget: dearer waiting means less of it, and the reference keeps the limit at the least energy that "
-    "does") {
+TEST_CASE("a higher price of waiting means less of it, and the reference meets the limit with the least energy") {
   EnvOptions options;
   options.scenario = find_scenario("churn").value();
   Env env(options);
@@ -27,14 +25,14 @@ TEST_CASE(
     free_waits += free.pressure_ratio;
     dear_waits += dear.pressure_ratio;
     const EpisodeFigures kept = run_episode(env, contestant_named("true-budget").value(), seed).value();
-    CHECK(kept.pressure_ratio <= std::max(0.01, free.pressure_ratio));  // not every cluster has the cores for it
+    CHECK(kept.pressure_ratio <= std::max(0.01, free.pressure_ratio));  // not every cluster has enough cores
     if (free.pressure_ratio <= 0.01) CHECK(kept.energy_j <= free.energy_j);
   }
-  CHECK(free_waits > 0.04);  // else there was nothing to keep
+  CHECK(free_waits > 0.04);  // otherwise the budget would not matter
   CHECK(dear_waits < free_waits / 2);
 }
 
-TEST_CASE("the reference of true watts goes by real curves and real demand, waking included") {
+TEST_CASE("the reference of true watts uses real curves and real demand, including wakes") {
   WorldOptions options;
   options.idle_nodes_sleep = true;
   for (const double slope : {20.0, 5.0, 1.0}) {
@@ -56,5 +54,5 @@ TEST_CASE("the reference of true watts goes by real curves and real demand, waki
   REQUIRE(world.place(pod, 0, 1, {}));
   world.advance_to(200);  // the others sleep: waking one costs its 50 idle watts
   REQUIRE_FALSE(world.powered(2));
-  CHECK(least_true_watts(world, pod, all) == 0);  // 4 of 16 cores: 50 W on its slope of 20 W a tenth, less than waking
+  CHECK(least_true_watts(world, pod, all) == 0);  // 4 of 16 cores: 50 W on its slope of 20 W per tenth, below a wake
 }

@@ -42,7 +42,7 @@ WorldOptions asked(double per_s, std::size_t nodes) {
 
 }  // namespace
 
-TEST_CASE("a queue with room for ever is M/M/1, with room for one Erlang's loss, and half full at load one") {
+TEST_CASE("an unlimited queue is M/M/1, one with a single place is Erlang's loss, and at load one it is half full") {
   const Queue endless = queue_of(50, 0.01, 4000);
   CHECK(endless.failed_ratio < 1e-12);
   CHECK(endless.response_s == doctest::Approx(1 / (100.0 - 50.0)));
@@ -56,7 +56,7 @@ TEST_CASE("a queue with room for ever is M/M/1, with room for one Erlang's loss,
   CHECK(queue_of(0, 0.01, 9).failed_ratio == 0);
 }
 
-TEST_CASE("any queue answers no faster than its worker, waits and fails more the more come, and says the same twice") {
+TEST_CASE("any queue answers no faster than its worker, waits and fails more with more load, and is deterministic") {
   Random random(7);
   for (int i = 0; i < 2000; ++i) {
     const double service_s = std::exp(uniform(random, -7, 0)), load = std::exp(uniform(random, -4, 4));
@@ -72,14 +72,14 @@ TEST_CASE("any queue answers no faster than its worker, waits and fails more the
     CHECK(queue.response_s <= service_s * static_cast<double>(room) * (1 + 1e-9));
     CHECK(more.failed_ratio >= queue.failed_ratio);
     CHECK(more.response_s >= queue.response_s * (1 - 1e-9));
-    // What the worker does is what was let in: load x (1 - failed) = share of time it is not idle.
+    // The worker's output is the admitted load: load x (1 - failed) = share of time that it is not idle.
     double idle = 0, weight = 1;
     for (std::size_t n = 0; n <= room; ++n, weight *= load) idle += weight;
     CHECK(load * (1 - queue.failed_ratio) == doctest::Approx(1 - 1 / idle).epsilon(1e-6));
   }
 }
 
-TEST_CASE("every request is answered or fails, by share and by replica, whoever is crowded") {
+TEST_CASE("every request is answered or fails, by share and by replica, on crowded nodes too") {
   World world(asked(200, 2));
   REQUIRE(world.place(replica("a0", "a", 0.75, 0.004), 0, 1, {}));
   REQUIRE(world.place(replica("a1", "a", 0.75, 0.004), 1, 2, {}));
@@ -93,8 +93,7 @@ TEST_CASE("every request is answered or fails, by share and by replica, whoever 
   CHECK(world.wanted_cores(1) == doctest::Approx(75 * 0.004 + 1));
 }
 
-TEST_CASE(
-    "the same replicas crowded together answer later and fail more than apart; a node that is gone answers none") {
+TEST_CASE("crowded replicas answer later and fail more than spread ones; those on a failed node answer none") {
   const auto run = [](bool together, double to_s) {
     WorldOptions options = asked(500, 2);
     if (to_s > 60) options.trouble.outages.push_back({60, 90, 1});

@@ -47,7 +47,7 @@ SimPod pod(const std::string& uid, double request_cores, double demand, double l
   return made;
 }
 
-// Everything that a view tells, as text.
+// Everything in a view, as text.
 std::string text(const placement::ClusterView& view) {
   std::ostringstream out;
   out << to_ns(view.now) << ' ' << view.pending_pods;
@@ -66,7 +66,7 @@ std::string text(const placement::ClusterView& view) {
 
 }  // namespace
 
-TEST_CASE("what is wanted beyond the cores that there are becomes pressure") {
+TEST_CASE("demand above the cores becomes pressure") {
   World world(quiet({server("a", 100, 260)}));
   for (int i = 0; i < 5; ++i)
     REQUIRE(world.place(pod("p" + std::to_string(i), 2, 4), 0, static_cast<std::uint64_t>(i), {}));
@@ -74,7 +74,7 @@ TEST_CASE("what is wanted beyond the cores that there are becomes pressure") {
   CHECK(world.figures().pressure_pod_s == doctest::Approx(50));  // 20 of 16 cores wanted: waiting all the time
 }
 
-TEST_CASE("a view says which node sleeps and what waking it costs, and pods on a node that wakes are counted") {
+TEST_CASE("a view shows which node sleeps and its wake cost, and pods on a waking node are counted") {
   WorldOptions options = quiet({server("a", 100, 260)});
   options.idle_nodes_sleep = true;
   options.sleep_after_s = 60;
@@ -82,7 +82,7 @@ TEST_CASE("a view says which node sleeps and what waking it costs, and pods on a
   world.advance_to(100);
   CHECK(world.view({}).nodes[0].asleep);
   CHECK(world.view({}).nodes[0].wake_cost_j == 3000);
-  REQUIRE(world.place(pod("p", 2, 4, 50), 0, 1, {}));  // 20 s waking
+  REQUIRE(world.place(pod("p", 2, 4, 50), 0, 1, {}));  // 20 s of waking
   CHECK_FALSE(world.view({}).nodes[0].asleep);
   world.advance_to(300);
   CHECK(world.figures().waking_pod_s == doctest::Approx(20));
@@ -90,7 +90,7 @@ TEST_CASE("a view says which node sleeps and what waking it costs, and pods on a
   CHECK(world.view({}).nodes[0].asleep);
 }
 
-TEST_CASE("a view holds only what was reported: no true curves, no real demand, no future") {
+TEST_CASE("a view has only reported values: no true curves, no real demand, no future") {
   WorldOptions one = quiet({server("a", 100, 260), server("b", 50, 90)});
   WorldOptions other = quiet({server("a", 30, 900), server("b", 400, 401)});
   other.nodes[0].crowded_ratio = 0.1;
@@ -110,7 +110,7 @@ TEST_CASE("a view holds only what was reported: no true curves, no real demand, 
   CHECK(text(a.view({})) != text(b.view({})));
 }
 
-TEST_CASE("telemetry comes late: a latency that shifts is seen at the first sample after, and not before") {
+TEST_CASE("telemetry is late: a latency shift is visible in the next sample, and not earlier") {
   WorldOptions options = quiet({server("a", 100, 260)});
   options.trouble.shifts.push_back({20, 0, 40});
   World world(options);
@@ -135,9 +135,9 @@ TEST_CASE("a pod counts as unsettled until a whole interval with it was reported
   CHECK(world.view({}).nodes[0].values.cpu_used_cores.value() == doctest::Approx(4));
 }
 
-TEST_CASE("an outcome's marginal watts are what the pod added, neighbours that change notwithstanding") {
+TEST_CASE("an outcome's marginal watts are the pod's addition, although neighbours change") {
   World world(quiet({server("a", 100, 260)}));
-  world.advance_to(600);  // the curve has learned what idle is
+  world.advance_to(600);  // the curve has learned the idle power
   REQUIRE(world.place(pod("p", 2, 4), 0, 7, {}));
   world.advance_to(620);
   CHECK(world.take_settled().empty());
@@ -151,7 +151,7 @@ TEST_CASE("an outcome's marginal watts are what the pod added, neighbours that c
   CHECK(settled[0].outcome.cpu_some_ratio.value() == 0);
 }
 
-TEST_CASE("a window shorter than telemetry ends once an interval with the pod was reported, and no sooner") {
+TEST_CASE("a window shorter than telemetry ends as soon as an interval with the pod was reported") {
   for (const double placed_s : {600.0, 601.0, 604.9}) {
     WorldOptions options = quiet({server("a", 100, 260)});
     options.settle_s = 5;
@@ -168,7 +168,7 @@ TEST_CASE("a window shorter than telemetry ends once an interval with the pod wa
   }
 }
 
-TEST_CASE("who wakes a node is charged its idle watts, and a pod that goes early has no outcome") {
+TEST_CASE("a pod that wakes a node is charged its idle watts, and one that ends early has no outcome") {
   WorldOptions options = quiet({server("a", 100, 260)});
   options.idle_nodes_sleep = true;
   World world(options);
@@ -183,7 +183,7 @@ TEST_CASE("who wakes a node is charged its idle watts, and a pod that goes early
   CHECK(settled[0].outcome.marginal_w.value() == doctest::Approx(140 - 5).epsilon(0.03));
 }
 
-TEST_CASE("what cannot be placed or removed is refused by name") {
+TEST_CASE("an impossible placement or removal is refused by name") {
   World world(quiet({server("a", 100, 260)}));
   CHECK(world.place(pod("p", 2, 4), 1, 1, {}).error().code == Errc::not_found);
   CHECK(world.place(pod("p", 17, 4), 0, 1, {}).error().code == Errc::exhausted);
@@ -193,12 +193,12 @@ TEST_CASE("what cannot be placed or removed is refused by name") {
   CHECK(world.running() == std::vector<std::string>{"p"});
 }
 
-TEST_CASE("energy is the integral of the curves whatever happens: random pods, failing machines, changing curves") {
+TEST_CASE("energy is the integral of the curves for random pods, failing machines and changing curves") {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     CAPTURE(seed);
     Random random(seed);
     WorldOptions options = quiet({server("a", 100, 260), server("b", 50, 90), server("c", 20, 400)});
-    for (NodeSpec& node : options.nodes) node.server.watts[4] += 30;  // no straight line
+    for (NodeSpec& node : options.nodes) node.server.watts[4] += 30;  // not a straight line
     options.nodes[2].blocked_cores = 3;
     CurveChange change{100, 1, options.nodes[0].server.watts};
     options.trouble.curve_changes.push_back(change);
@@ -212,7 +212,7 @@ TEST_CASE("energy is the integral of the curves whatever happens: random pods, f
       if (uniform(random) < 0.1) {
         ++made;
         const SimPod next = pod("p" + std::to_string(made), 0.5, uniform(random, 0, 9));
-        static_cast<void>(world.place(next, pick(random, 3), made, {}));  // where it does not fit it is refused
+        static_cast<void>(world.place(next, pick(random, 3), made, {}));  // refused if it does not fit
       }
       const auto running = world.running();
       if (!running.empty() && uniform(random) < 0.08) REQUIRE(world.remove(running[pick(random, running.size())]));

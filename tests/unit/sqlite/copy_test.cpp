@@ -17,7 +17,7 @@ constexpr std::array<const char*, 1> kCopied{"CREATE TABLE t(a INTEGER PRIMARY K
 std::int64_t rows_in(Database& database) { return database.integer("SELECT count(*) FROM t").value(); }
 }  // namespace
 
-TEST_CASE("a copy has what was there and what its owner wrote meanwhile, and no other user reads it") {
+TEST_CASE("a copy has the existing rows and those written meanwhile, and no other user can read it") {
   test::TempDir dir;
   auto from = Database::open_(dir.file("a.db"), {}, kCopied);
   REQUIRE(from);
@@ -42,11 +42,11 @@ TEST_CASE("a copy has what was there and what its owner wrote meanwhile, and no 
   auto opened = Database::open_(dir.file("b.db"), {}, kCopied);
   REQUIRE(opened);
   CHECK(rows_in(**opened) == 105);
-  add(1);  // the owner goes on
+  add(1);  // the owner continues
   CHECK(rows_in(**from) == 106);
 }
 
-TEST_CASE("a copy that is started again is made from scratch, and one that has no place says so") {
+TEST_CASE("a restarted copy starts from scratch, and one without a place is an error") {
   test::TempDir dir;
   auto from = Database::open_(dir.file("a.db"), {}, kCopied);
   REQUIRE(from);

@@ -1,7 +1,7 @@
 // crash_disk: a disk in memory, as an SQLite VFS, that can lose power, fill up or fail.
-// Model    what was written lies in a cache until its file is synced; at a power cut each write that is not synced is kept,
-//          lost or torn, each for itself and in any combination (so they may as well have been reordered), and so is the
-//          file's length; a file that was deleted without syncing the directory may be back
+// Model    writes stay in a cache until their file is synced; at a power cut each unsynced write is kept, lost or torn,
+//          independently and in any combination (so they may as well have been reordered), and so is the file's length;
+//          a file that was deleted without syncing the directory may return
 // Threads  single owner, but `full` and `broken` may be set by others; one disk at a time has the VFS
 #pragma once
 
@@ -47,7 +47,7 @@ class CrashDisk {
   CrashDisk& operator=(const CrashDisk&) = delete;
   ~CrashDisk() { sqlite3_vfs_unregister(&vfs_); }
 
-  // Everything that is open reads and writes nothing any more; `chance(n)` draws from [0, n).
+  // All open files stop reading and writing; `chance(n)` draws from [0, n).
   void cut_power(const std::function<unsigned(unsigned)>& chance) {
     ++boot_;
     std::map<std::string, std::shared_ptr<File>> after;
@@ -61,12 +61,12 @@ class CrashDisk {
     files_ = std::move(after);
   }
 
-  // The bytes of a file as they would be read; empty without one.
+  // The bytes that a read returns; empty without the file.
   std::string contents(const std::string& path) const {
     const auto found = files_.find(path);
     return found == files_.end() || found->second->deleted ? std::string() : found->second->now;
   }
-  // Damages it, or makes it.
+  // Damages or creates the file.
   void replace(const std::string& path, const std::string& bytes) {
     auto file = std::make_shared<File>();
     file->synced = file->now = bytes;
@@ -75,7 +75,7 @@ class CrashDisk {
 
   std::atomic<bool> full = false;    // writes that make a file longer are refused
   std::atomic<bool> broken = false;  // all writes and syncs fail
-  // After so many writes and syncs it is broken: the moment at which the power goes, if cut_power() is next.
+  // The disk breaks after this many writes and syncs: the moment of the power cut if cut_power() is next.
   std::optional<std::uint64_t> breaks_after;
   std::uint64_t bytes_written = 0, syncs = 0;
   std::size_t bytes() const {
@@ -115,13 +115,13 @@ class CrashDisk {
 
   static std::string image_after(const File& file, const std::function<unsigned(unsigned)>& chance) {
     std::string image = file.synced;
-    // None, all, or each for itself.
-    const unsigned mood = chance(4);
+    // None, all, or each independently.
+    const unsigned fate_of_all = chance(4);
     for (const Write& write : file.unsynced) {
-      const unsigned fate = mood == 0 ? 0 : mood == 1 ? 1 : chance(3);
+      const unsigned fate = fate_of_all == 0 ? 0 : fate_of_all == 1 ? 1 : chance(3);
       if (fate == 0) continue;
       Write kept = write;
-      // Torn: only some of its sectors got there.
+      // Torn: only some of its sectors were written.
       if (fate == 2 && !kept.truncate && kept.bytes.size() > kSector) {
         const std::size_t sectors = (kept.bytes.size() + kSector - 1) / kSector;
         const std::size_t first = chance(static_cast<unsigned>(sectors));

@@ -25,7 +25,7 @@ std::int64_t ask(Database& database, const char* sql) {
 }
 }  // namespace
 
-TEST_CASE("what a transaction committed is there when the file is opened again, what it did not commit is not") {
+TEST_CASE("a reopened file has everything that was committed and nothing that was not") {
   test::TempDir dir;
   {
     auto database = Database::open_(dir.file("a.db"), {}, kFirst);
@@ -61,7 +61,7 @@ TEST_CASE("a file of an earlier schema is migrated, one of a later schema is ref
   CHECK(older.error().subject == dir.file("a.db"));
 }
 
-TEST_CASE("a file that another one has open is refused by name") {
+TEST_CASE("a file that another process has open is refused by name") {
   test::TempDir dir;
   auto first = Database::open_(dir.file("a.db"), {}, kFirst);
   REQUIRE(first);
@@ -71,7 +71,7 @@ TEST_CASE("a file that another one has open is refused by name") {
   CHECK(second.error().fix.find("stop that process") != std::string::npos);
 }
 
-TEST_CASE("a file that is no database is malformed, a folder that is not there is not_found") {
+TEST_CASE("a file that is not a database is malformed, and a missing folder is not_found") {
   test::TempDir dir;
   std::ofstream(dir.file("a.db")) << std::string(5000, 'x');
   CHECK(Database::open_(dir.file("a.db"), {}, kFirst).error().code == Errc::malformed);

@@ -1,4 +1,5 @@
-// The outbox that keeps new records in a file that is not synced: what a kill leaves, and when the spool gets them.
+// fresh_outbox: the outbox that keeps new records in an unsynced file: its state after a kill, and when records move to
+// the spool.
 #include "common/sqlite/fresh_outbox.hpp"
 
 #include <doctest/doctest.h>
@@ -40,7 +41,7 @@ struct FreshRig {
 
   FreshRig() {
     options.path = dir.file("spool.db");
-    options.memory_bytes = std::uint64_t{64} << 20;  // bounds what peek_after() gives
+    options.memory_bytes = std::uint64_t{64} << 20;  // limits the result of peek_after()
     open();
   }
   void open() {
@@ -62,7 +63,7 @@ struct FreshRig {
     clock.advance(time);
     outbox->maintain();
   }
-  // The files as they are now, which is what a killed process leaves.
+  // The files as they are now, as after a kill.
   void kill() {
     const test::TempDir after;
     for (const auto& entry : std::filesystem::directory_iterator(dir.path()))
@@ -75,7 +76,7 @@ struct FreshRig {
     ++incarnation;
     seq = 0;
   }
-  // Everything that can be sent, in order.
+  // All records that can be sent, in order.
   std::map<RecordMark, std::string> held() {
     std::map<RecordMark, std::string> all;
     RecordMark mark;
@@ -108,7 +109,7 @@ TEST_CASE("a record can be sent at once, and one that is acknowledged soon never
   CHECK(rig.outbox->size() == 0);
 }
 
-TEST_CASE("a record without acknowledgement is in the spool after ten seconds, with those behind it") {
+TEST_CASE("a record without acknowledgement is in the spool after ten seconds, with those after it") {
   FreshRig rig;
   for (int i = 0; i < 10; ++i) {
     rig.push();
@@ -122,7 +123,7 @@ TEST_CASE("a record without acknowledgement is in the spool after ten seconds, w
   rig.ack({1, 4});
   CHECK(rig.held() == rig.wanted);
   rig.outbox.reset();
-  std::filesystem::remove(rig.options.path + "-fresh");  // as if the power had failed
+  std::filesystem::remove(rig.options.path + "-fresh");  // as after a power failure
   rig.open();
   const auto held = rig.held();
   CHECK(std::includes(held.begin(), held.end(), rig.wanted.begin(), rig.wanted.end()));
@@ -140,7 +141,7 @@ TEST_CASE("acknowledged records leave the spool's file when an outage is over") 
   CHECK(rig.outbox->values().bytes < 100'000);
 }
 
-TEST_CASE("the file's acknowledged records use the same bytes again, also when acknowledgements are late") {
+TEST_CASE("the file reuses the space of acknowledged records, also when acknowledgements are late") {
   FreshRig rig;
   const std::string fresh = rig.options.path + "-fresh";
   for (int i = 0; i < 400; ++i) {
@@ -161,7 +162,7 @@ TEST_CASE("the file's acknowledged records use the same bytes again, also when a
   CHECK((info.st_mode & 07777U) == 0600);
 }
 
-TEST_CASE("whatever is pushed, acknowledged and killed, every record without acknowledgement is there, byte for byte") {
+TEST_CASE("for any pushes, acknowledgements and kills, every unacknowledged record is kept, byte for byte") {
   CHECK(rc::check([] {
     FreshRig rig;
     for (int step = *rc::gen::inRange(10, 40); step > 0; --step) {
@@ -175,7 +176,7 @@ TEST_CASE("whatever is pushed, acknowledged and killed, every record without ack
         rig.wait(std::chrono::milliseconds(*rc::gen::inRange(1, 6000)));
       } else if (what == 10) {
         rig.kill();
-        // Acknowledged records may come again; the controller has their numbers.
+        // Acknowledged records may be sent again; the controller knows their numbers.
         const auto held = rig.held();
         RC_ASSERT(std::includes(held.begin(), held.end(), rig.wanted.begin(), rig.wanted.end()));
         if (rig.wanted.empty() && !held.empty()) rig.ack(held.rbegin()->first);
@@ -189,7 +190,7 @@ TEST_CASE("whatever is pushed, acknowledged and killed, every record without ack
   }));
 }
 
-TEST_CASE("a damaged file gives whole records only, and the outbox goes on") {
+TEST_CASE("a damaged file gives only whole records, and the outbox continues") {
   FreshRig rig;
   for (int i = 0; i < 6; ++i) rig.push(3000);
   const auto all = rig.wanted;
@@ -206,7 +207,7 @@ TEST_CASE("a damaged file gives whole records only, and the outbox goes on") {
   CHECK(rig.held().contains(RecordMark{2, 1}));
 }
 
-TEST_CASE("something else in the place of the file is reported, and each record is synced instead") {
+TEST_CASE("another file type in its place is reported, and each record is synced instead") {
   FreshRig rig;
   rig.outbox.reset();
   std::filesystem::remove(rig.options.path + "-fresh");
@@ -220,7 +221,7 @@ TEST_CASE("something else in the place of the file is reported, and each record 
   CHECK(rig.held() == rig.wanted);
 }
 
-TEST_CASE("a process that is killed by SIGKILL loses no record that it pushed") {
+TEST_CASE("a process that is killed by SIGKILL loses no pushed record") {
   const test::TempDir dir;
   SpoolOptions options;
   options.path = dir.file("spool.db");

@@ -1,4 +1,4 @@
-// The spool against a model of itself, on a disk that loses power, fills up and fails. RC_PARAMS=max_success=N for more.
+// The spool compared with a model, on a disk that loses power, fills up and fails. RC_PARAMS=max_success=N runs more.
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// The bytes follow from the mark, so that what comes back can be checked.
+// The bytes follow from the mark, so that returned records can be checked.
 Record record_of(const RecordMark& mark) {
   Record record;
   record.incarnation = mark.incarnation;
@@ -53,7 +53,7 @@ class World {
     spool_->maintain();
     look();
   }
-  // As a session does; each batch is checked to be the next of what the spool has.
+  // Sends as a session does; each batch must be the next one in the spool.
   void send(unsigned count) {
     const auto batch = spool_->peek_after(cursor_, count);
     RC_ASSERT(batch.has_value());
@@ -70,7 +70,7 @@ class World {
     }
     look();
   }
-  // The controller keeps what it got, up to some record.
+  // The controller acknowledges the received records, up to some record.
   void acknowledge(unsigned back) {
     auto at = pushed_.upper_bound(cursor_);
     for (unsigned i = 0; i <= back && at != pushed_.begin(); ++i) --at;
@@ -137,7 +137,7 @@ class World {
     RC_ASSERT(spool_->size() == survivors.size());
     look();
   }
-  // What is true after every step.
+  // The invariants after every step.
   void look() {
     was_troubled_ = was_troubled_ || troubled();
     if (!troubled() && spool_->patience() == 60s) {
@@ -155,7 +155,7 @@ class World {
   }
   bool expected(const RecordMark& mark) const { return durable_.contains(mark) && mark > acked_ && !in_gap(mark); }
   bool troubled() const { return !spool_->values().durable; }
-  // A disk that failed may have made it give up what it had sent; that is counted, too.
+  // A failing disk may make it drop records that it had sent; they are counted too.
   bool was_broken() const { return broken_once_ || disk_.broken; }
   bool acked_arrived_back() const { return !pushed_.empty() && *pushed_.begin() <= acked_; }
   bool in_gap(const RecordMark& mark) const {
@@ -170,7 +170,7 @@ class World {
   SpoolOptions options_;
   std::unique_ptr<Spool> spool_;
   std::uint64_t incarnation_ = 0, seq_ = 0;
-  std::set<RecordMark> pushed_, durable_, sent_;  // since the last start, with what was found then
+  std::set<RecordMark> pushed_, durable_, sent_;  // since the last start, including those found then
   RecordMark cursor_, acked_;
   bool was_troubled_ = false, broken_once_ = false;
 
@@ -243,10 +243,10 @@ std::vector<Step> any_steps() {
 }
 }  // namespace
 
-TEST_CASE("whatever a power cut takes: what was durable is there once, and only that was ever sent") {
+TEST_CASE("after any power cut: durable records are there once, and only those were ever sent") {
   CHECK(rc::check([] { run(any_steps(), false); }));
 }
 
-TEST_CASE("a disk that fills up or fails loses nothing that was durable without counting it") {
+TEST_CASE("a disk that fills up or fails loses no durable record without counting it") {
   CHECK(rc::check([] { run(any_steps(), true); }));
 }

@@ -54,14 +54,14 @@ struct Rig {
     REQUIRE(opened);
     spool = std::move(*opened);
   }
-  // One record a second, as an agent has them.
+  // One record a second, as an agent pushes them.
   void fill(std::uint64_t first, std::uint64_t last, std::uint64_t incarnation = 1, std::size_t bytes = 0) {
     for (std::uint64_t seq = first; seq <= last; ++seq) {
       clock.advance(1s);
       REQUIRE(spool->push(at(incarnation, seq, bytes)));
     }
   }
-  // As the session does: everything behind the mark, in batches.
+  // Reads as the session does: everything after the mark, in batches.
   Seqs drain(RecordMark mark = {}) {
     Seqs all;
     for (;;) {
@@ -76,7 +76,7 @@ struct Rig {
 };
 }  // namespace
 
-TEST_CASE("a spool gives one incarnation in order, byte for byte, and removes nothing but what was acknowledged") {
+TEST_CASE("a spool returns one incarnation in order, byte for byte, and removes only acknowledged records") {
   Rig rig;
   rig.fill(8, 9, 1);
   rig.fill(1, 3, 2);
@@ -91,7 +91,7 @@ TEST_CASE("a spool gives one incarnation in order, byte for byte, and removes no
   CHECK(rig.spool->push(at(1, 9)).error().code == Errc::conflict);
 }
 
-TEST_CASE("what was not acknowledged outlives the process, with its incarnation") {
+TEST_CASE("unacknowledged records survive the process, with their incarnation") {
   Rig rig;
   rig.fill(1, 200, 1);
   REQUIRE(rig.spool->ack({1, 150}));
@@ -105,7 +105,7 @@ TEST_CASE("what was not acknowledged outlives the process, with its incarnation"
   CHECK(rig.drain() == expected);
 }
 
-TEST_CASE("nothing is handed out before its commit, and a commit waits for its time") {
+TEST_CASE("no record is returned before its commit, and a commit waits for its time") {
   Rig rig;
   REQUIRE(rig.spool->push(at(1, 1)));  // the first is written at once
   REQUIRE(rig.spool->push(at(1, 2)));
@@ -119,13 +119,13 @@ TEST_CASE("nothing is handed out before its commit, and a commit waits for its t
   CHECK(rig.spool->values().commits == 2);
 }
 
-TEST_CASE("a full spool drops the oldest that were never handed out, counts them exactly, and stays within its bound") {
+TEST_CASE("a full spool drops the oldest that were never returned, counts them exactly, and stays within its bound") {
   Rig rig;
   rig.options.max_bytes = 1 << 20;
   rig.options.memory_bytes = 64 << 10;
   rig.open();
   rig.fill(1, 10, 1, 10'000);
-  CHECK(seqs(rig.spool->peek_after({}, 3)) == range(1, 3));  // on their way
+  CHECK(seqs(rig.spool->peek_after({}, 3)) == range(1, 3));  // in flight
   rig.fill(11, 500, 1, 10'000);
   const auto values = rig.spool->values();
   CHECK(values.dropped > 380);
@@ -153,12 +153,12 @@ TEST_CASE("records lost at the end of an incarnation are reported before the nex
   CHECK(rig.spool->gaps_before(1, {}).empty());
   CHECK(rig.spool->gaps_before(2, {}) == std::vector<RecordGap>{{1, 4, 10}});
   CHECK(rig.spool->gaps_before(2, {1, 10}).empty());
-  CHECK(rig.spool->gaps_before(3, {1, 10}).size() == 1);  // of the second's beginning
+  CHECK(rig.spool->gaps_before(3, {1, 10}).size() == 1);  // at the start of the second
   REQUIRE(rig.spool->ack({2, 500}));
   CHECK(rig.spool->gaps_before(3, {}).empty());
 }
 
-TEST_CASE("a spool of release 0.1 is taken over: its records, its gap and where it is") {
+TEST_CASE("a spool of release 0.1 is migrated: its records, its gap and its position") {
   Rig rig;
   rig.spool.reset();
   std::filesystem::remove(rig.options.path);
@@ -192,7 +192,7 @@ TEST_CASE("records of any size fill the bound without leaving the file larger th
   CHECK(std::filesystem::file_size(rig.options.path) <= rig.options.max_bytes + (64 << 10));
 }
 
-TEST_CASE("what is handed out and not acknowledged is bounded, in bytes and by the count") {
+TEST_CASE("returned, unacknowledged records are bounded in bytes and in number") {
   Rig rig;
   rig.options.memory_bytes = 100'000;
   rig.open();
@@ -206,11 +206,11 @@ TEST_CASE("what is handed out and not acknowledged is bounded, in bytes and by t
   CHECK(rig.drain({1, 2}) == range(3, 21));  // one that is larger than the bound goes alone
 }
 
-TEST_CASE("a damaged file is moved aside and reported, and a new one begun") {
+TEST_CASE("a damaged file is moved aside and reported, and a new one is created") {
   Rig rig;
   rig.fill(1, 100, 1, 3000);
   rig.spool.reset();
-  SUBCASE("it is no database") { std::ofstream(rig.options.path) << std::string(20'000, 'x'); }
+  SUBCASE("not a database") { std::ofstream(rig.options.path) << std::string(20'000, 'x'); }
   SUBCASE("pages are torn") {
     std::fstream file(rig.options.path, std::ios::in | std::ios::out | std::ios::binary);
     for (int page = 1; page < 8; ++page) {
@@ -229,7 +229,7 @@ TEST_CASE("a damaged file is moved aside and reported, and a new one begun") {
   CHECK(rig.drain() == range(1, 3));
 }
 
-TEST_CASE("a record whose bytes changed on disk is left out and counted, the others are not") {
+TEST_CASE("a record with changed bytes on disk is dropped and counted, the others are not") {
   Rig rig;
   rig.fill(1, 100, 1, 3000);
   rig.spool.reset();
@@ -266,10 +266,10 @@ TEST_CASE("a file of a later version is refused, not moved aside") {
   CHECK(Spool::open_(rig.options, rig.clock).error().code == Errc::unsupported);
 }
 
-TEST_CASE("the log that a killed process left gives its space back, and every record stays") {
+TEST_CASE("the log of a killed process is truncated, and every record stays") {
   Rig rig;
   rig.fill(1, 200, 1, 2000);
-  const test::TempDir after;  // as the disk is when the process is killed now
+  const test::TempDir after;  // the disk as if the process is killed now
   for (const char* name : {"spool.db", "spool.db-wal"})
     std::filesystem::copy_file(rig.dir.file(name), after.file(name));
   rig.options.path = after.file("spool.db");
@@ -283,14 +283,14 @@ TEST_CASE("the log that a killed process left gives its space back, and every re
 }
 
 TEST_CASE(
-    "a spool whose log or whole content is gone says what may be missing, one that was stopped in order says nothing") {
+    "a spool whose log or content is lost reports what may be missing, and one that was stopped cleanly does not") {
   Rig rig;
   rig.fill(1, 5);
   rig.open();
   CHECK(rig.spool->news().empty());
   CHECK(rig.drain() == range(1, 5));
   rig.fill(6, 9);
-  // As a process that is killed leaves its files.
+  // The files as after a kill.
   const test::TempDir killed;
   for (const char* suffix : {"", "-wal", "-open"}) {
     REQUIRE(std::filesystem::exists(rig.options.path + suffix));
@@ -298,20 +298,20 @@ TEST_CASE(
   }
   rig.options.path = killed.file("spool.db");
   std::string what;
-  SUBCASE("nothing is") {}
-  SUBCASE("the log is") {
+  SUBCASE("nothing is lost") {}
+  SUBCASE("the log is lost") {
     std::filesystem::remove(rig.options.path + "-wal");
     what = "is missing although the previous process did not stop normally";
   }
-  SUBCASE("the log was cut to nothing") {
+  SUBCASE("the log was truncated to zero") {
     std::filesystem::resize_file(rig.options.path + "-wal", 0);
     what = "is missing although the previous process did not stop normally";
   }
-  SUBCASE("the file was cut to nothing") {
+  SUBCASE("the file was truncated to zero") {
     std::filesystem::resize_file(rig.options.path, 0);
     what = "is empty";
   }
-  SUBCASE("the file is") {
+  SUBCASE("the file is lost") {
     std::filesystem::remove(rig.options.path);
     std::filesystem::remove(rig.options.path + "-wal");
     what = "is missing";
@@ -331,8 +331,7 @@ TEST_CASE(
   CHECK(rig.spool->news().empty());
 }
 
-TEST_CASE(
-    "a path that is no file is moved aside, and the spool goes on with one of its own that no other user may read") {
+TEST_CASE("a path that is not a file is moved aside, and the spool continues with a private file") {
   Rig rig;
   rig.spool.reset();
   std::filesystem::remove(rig.options.path);

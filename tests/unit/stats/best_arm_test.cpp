@@ -16,28 +16,28 @@ namespace wattle::stats {
 namespace {
 
 constexpr std::size_t kDay = 48;
-// Steps into which a simulated block is divided: where the floor decides and all pods are its, where only the floor
-// decides, and where another arm does.
+// Steps of a simulated block: while the floor decides and has placed all pods, while only the floor decides, and while
+// another arm does.
 constexpr int kAlone = 1, kCoarse = 10, kParts = 50, kFineParts = 200;
 
 // The sum of three uniform draws is close enough to a normal one.
 double noise(Random& random) { return 2 * (uniform(random) + uniform(random) + uniform(random)) - 3; }
 
 struct Lived {
-  double worst_day = 0;    // true cost over the floor's in the worst day, as a share of a day's cost
+  double worst_day = 0;    // true cost above the floor's in the worst day, as a share of a day's cost
   bool was_wrong = false;  // an arm was in use that is no better than the floor
   std::size_t serving = 0, in_use_blocks = 0;
 };
 
 struct Cluster {
-  std::vector<double> costs;  // logarithm of each arm's true cost over the floor's
+  std::vector<double> costs;  // logarithm of each arm's true cost relative to the floor's
   double deviation = 0.02;    // of blocks
   double stays = 0;           // share of pods that outlive a block
   std::size_t day_blocks = kDay;
 };
 
-// Lives one block and returns its true cost over the floor's. `by`: shares of running pods, by arm. `extra`: true cost
-// of each arm over the floor's.
+// Runs one block and returns its true cost above the floor's. `by`: shares of running pods, by arm. `extra`: true cost
+// of each arm above the floor's.
 double live_block(BestArm& arms, const Cluster& cluster, const std::vector<double>& extra, double load,
                   std::vector<double>& by, Random& random) {
   const double from = arms.exposure() / 2, of_block = cluster.deviation * noise(random);
@@ -100,7 +100,7 @@ BestArm offered(std::size_t arms, std::uint64_t seed = 1, std::size_t favoured =
   return made;
 }
 
-TEST_CASE("the interval misses the true mean in at most one run of twenty, however often it is looked at") {
+TEST_CASE("the interval misses the true mean in at most one run of twenty, however often it is checked") {
   Random random(11);
   int missed = 0;
   for (int run = 0; run < 1000; ++run) {
@@ -140,7 +140,7 @@ TEST_CASE("exchanging the sides of all pairs mirrors the interval, and it contin
   CHECK_FALSE(restored.restore({2, 0, 0.1, 3, 0, 3}));
 }
 
-TEST_CASE("of 1,000 clusters on which all arms are equal, at most one in twenty ever uses another than the floor") {
+TEST_CASE("at most one in twenty of 1,000 clusters with equal arms ever uses another than the floor") {
   int wrong = 0;
   for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
     BestArm arms = offered(4, seed);
@@ -150,7 +150,7 @@ TEST_CASE("of 1,000 clusters on which all arms are equal, at most one in twenty 
   CHECK(wrong <= 50);
 }
 
-// The mean over clusters of the true cost over the floor's in the worst day of ten.
+// The mean over clusters of the true cost above the floor's in the worst day of ten.
 double mean_worst_day(const Cluster& cluster, std::size_t favoured, std::uint64_t clusters) {
   double mean = 0;
   for (std::uint64_t seed = 1; seed <= clusters; ++seed) {
@@ -172,7 +172,7 @@ TEST_CASE("the worst day of a cluster with bad arms, favoured or not, costs at m
     }
 }
 
-TEST_CASE("the same holds where a quarter of the pods outlive a block of three hours") {
+TEST_CASE("the same holds if a quarter of the pods outlive a block of three hours") {
   for (const double deviation : {0.01, 0.02, 0.05})
     for (const double loss : {0.01, 0.05, 0.25, 0.7})
       CHECK(mean_worst_day({{0, std::log1p(loss)}, deviation, 0.25, 8}, 1, 40) <= 0.005);
@@ -198,7 +198,7 @@ TEST_CASE("an arm without evidence gets a third of a block in a day, and a block
   CHECK(arms.exposure() < 1);
 }
 
-TEST_CASE("an arm that is rejected or replaced decides no longer, and a new arm starts without evidence") {
+TEST_CASE("an arm that is rejected or replaced no longer decides, and a new arm starts without evidence") {
   for (const bool replaced : {false, true}) {
     BestArm arms = offered(2);
     live(arms, {0, 0.02}, 4 * kDay, 1);
@@ -214,7 +214,7 @@ TEST_CASE("an arm that is rejected or replaced decides no longer, and a new arm 
   }
 }
 
-TEST_CASE("the best of three arms is found within twenty days, by any label, and left when it becomes bad") {
+TEST_CASE("the best of three arms is found within twenty days, by any label, and withdrawn when it becomes bad") {
   for (std::uint64_t seed = 1; seed <= 10; ++seed)
     for (std::size_t best = 1; best <= 3; ++best) {
       std::vector<double> costs{0, 0.02, 0.1, -0.01};
@@ -252,7 +252,7 @@ TEST_CASE(
   }
 }
 
-// Lives blocks whose cost depends on which arms placed the running pods, of which `stays` outlive a block.
+// Runs blocks whose cost depends on which arms placed the running pods, a share `stays` of which outlives a block.
 double found_difference(std::uint64_t seed, double difference, double stays, bool shares_reported) {
   Random random(seed);
   BestArm arms({.arms = 2, .seed = seed});
@@ -268,7 +268,7 @@ double found_difference(std::uint64_t seed, double difference, double stays, boo
   return *arms.difference(1);
 }
 
-TEST_CASE("where pods outlive their block, the difference is unbiased only if blocks report who placed the pods") {
+TEST_CASE("if pods outlive their block, the difference is unbiased only if blocks report which arm placed the pods") {
   for (const double stays : {0.2, 0.5, 0.75})
     for (const double difference : {-0.08, -0.02, 0.01}) {
       double corrected = 0, not_corrected = 0;
@@ -283,8 +283,7 @@ TEST_CASE("where pods outlive their block, the difference is unbiased only if bl
     }
 }
 
-TEST_CASE(
-    "an arm in the place of a floor that breaks a budget is the new measure, and the floor returns after a rest") {
+TEST_CASE("an arm that replaces a floor over budget is the new reference, and the floor returns after a rest") {
   double more = 0;
   const double dear = 0.04;
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
@@ -303,7 +302,7 @@ TEST_CASE(
     CHECK(arms.serving() == 1);
     CHECK(arms.ledger() < 0.0051);
     arms.end(BlockOutcome{0, 0, {}});
-    CHECK(arms.arm() == 0);  // measures itself again before anything else
+    CHECK(arms.arm() == 0);  // the arm is measured again before anything else
     CHECK(arms.serving() == 0);
     arms.replace_floor(1);
     live(arms, cluster, kDay, seed);
@@ -315,7 +314,7 @@ TEST_CASE(
   CHECK(more <= dear + 0.005);
 }
 
-TEST_CASE("an arm is not withdrawn for costing more than one that breaks a budget") {
+TEST_CASE("an arm is not withdrawn for costing more than one over budget") {
   for (const bool breaks : {false, true}) {
     std::size_t whole = 0;
     for (std::uint64_t seed = 1; seed <= 10; ++seed) {
@@ -342,7 +341,7 @@ TEST_CASE("an arm that no copy recommends gets no block, and unmeasured blocks a
   }
 }
 
-TEST_CASE("a restart continues with the same evidence, and refuses state that none can have") {
+TEST_CASE("a restart continues with the same evidence, and refuses an impossible state") {
   BestArm arms = offered(3, 4);
   live(arms, {0, -0.06, 0.1}, 12 * kDay, 4);
   BestArm next({.arms = 3, .seed = 4});

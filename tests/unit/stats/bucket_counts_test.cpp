@@ -1,4 +1,4 @@
-// A histogram as Prometheus has it.
+// bucket_counts: a histogram in Prometheus' form.
 #include "common/stats/bucket_counts.hpp"
 
 #include <doctest/doctest.h>
@@ -21,7 +21,7 @@ TEST_CASE("a value counts in each bucket whose bound it does not exceed") {
   CHECK(counts.sum() == 14);
 }
 
-TEST_CASE("buckets ascend to the count, which is of all values") {
+TEST_CASE("buckets ascend to the count of all values") {
   CHECK(rc::check([] {
     constexpr std::array kBounds{-10.0, 0.0, 3.0, 100.0};
     stats::BucketCounts<4> counts(kBounds);

@@ -1,4 +1,4 @@
-// A CUSUM is the largest sum of the last scores, and its rate of alarms is the one that theory gives.
+// cusum: the largest sum of the last scores, with the rate of alarms that theory gives.
 #include "common/stats/cusum.hpp"
 
 #include <doctest/doctest.h>
@@ -10,7 +10,7 @@
 
 using namespace wattle::stats;
 
-TEST_CASE("the level is the largest sum of scores beyond slack over any run of the last ones, or zero") {
+TEST_CASE("the level is the largest sum of scores above slack over any run of the last ones, or zero") {
   CHECK(rc::check([](const std::vector<int>& draws) {
     Cusum cusum(0.5, 1e9);
     std::vector<double> scores;
@@ -24,7 +24,7 @@ TEST_CASE("the level is the largest sum of scores beyond slack over any run of t
   }));
 }
 
-TEST_CASE("two sides see a score and its mirror alike") {
+TEST_CASE("two sides treat a score and its mirror alike") {
   CHECK(rc::check([](const std::vector<int>& draws) {
     TwoSidedCusum one(0.5, 20), mirrored(0.5, 20);
     for (const int draw : draws) {
@@ -41,7 +41,7 @@ double siegmund(double drift, double slack, double limit) {
   return (std::exp(-2 * d * b) + 2 * d * b - 1) / (2 * d * d);
 }
 
-TEST_CASE("normal scores alarm as often as Siegmund's formula says, whether they have changed or not") {
+TEST_CASE("normal scores alarm as often as Siegmund's formula says, with and without a change") {
   std::mt19937_64 random(5);
   for (const double drift : {0.0, 1.0, 2.0}) {
     std::normal_distribution<double> score(drift, 1);
@@ -52,12 +52,12 @@ TEST_CASE("normal scores alarm as often as Siegmund's formula says, whether they
       do taken += 1;
       while (!cusum.add(score(random)));
     }
-    // A run's spread is about its mean: five standard errors, and what the formula is off by.
+    // A run's spread is about its mean: five standard errors, plus the error of the formula.
     CHECK(taken / kRuns == doctest::Approx(siegmund(drift, 0.5, 4)).epsilon(0.25));
   }
 }
 
-TEST_CASE("a level that was kept goes on, and a reset is zero") {
+TEST_CASE("a saved level continues, and a reset is zero") {
   Cusum whole(0.5, 10), first(0.5, 10);
   for (int i = 0; i < 6; ++i) whole.add(1);
   for (int i = 0; i < 3; ++i) first.add(1);

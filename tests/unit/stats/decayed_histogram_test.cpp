@@ -1,4 +1,4 @@
-// What fades keeps its proportions, weight is kept, and quantiles rise with the share.
+// decayed_histogram: old weights fade in proportion, total weight is kept, and quantiles rise with the share.
 #include "common/stats/decayed_histogram.hpp"
 
 #include <doctest/doctest.h>
@@ -22,7 +22,7 @@ void holds(const char* name, Law law) {
 
 }  // namespace
 
-TEST_CASE("a quantile is the end of its bucket: never below the value, and 5% above it at most") {
+TEST_CASE("a quantile is the end of its bucket: never below the value, and at most 5% above it") {
   for (const double value : {0.02, 0.5, 3.0, 64.0}) {
     DecayedHistogram histogram;
     histogram.add(value, 1, 0);
@@ -33,25 +33,25 @@ TEST_CASE("a quantile is the end of its bucket: never below the value, and 5% ab
   CHECK(DecayedHistogram().empty());
 }
 
-TEST_CASE("weights halve each half-life, however far apart the times are") {
+TEST_CASE("weights halve each half-life, for any distance of times") {
   DecayedHistogram histogram({.half_life_s = kHour_s});
   histogram.add(1, 8, 0);
   CHECK(histogram.total(0) == doctest::Approx(8));
   CHECK(histogram.total(kHour_s) == doctest::Approx(4));
-  histogram.add(4, 1, 3 * kHour_s);  // both weigh the same now
+  histogram.add(4, 1, 3 * kHour_s);  // both have the same weight now
   CHECK(histogram.total(3 * kHour_s) == doctest::Approx(2));
   CHECK(histogram.quantile(0.49) < 1.1);
   CHECK(histogram.quantile(0.51) > 3.9);
-  histogram.add(0.5, 1e-9, 1'700'000'000);  // Unix time: nothing is left of the others
+  histogram.add(0.5, 1e-9, 1'700'000'000);  // Unix time: the others have no weight left
   CHECK(histogram.total(1'700'000'000) == doctest::Approx(1e-9));
   CHECK(histogram.quantile(1) < 0.6);
 }
 
-TEST_CASE("what is no number is not taken") {
+TEST_CASE("values that are not numbers are ignored") {
   DecayedHistogram histogram;
   const double nan = std::numeric_limits<double>::quiet_NaN(), infinity = std::numeric_limits<double>::infinity();
   for (const double odd : {nan, infinity, -1.0}) {
-    CHECK(histogram.add(odd, 1, 0) == (odd == infinity));  // as much as there can be
+    CHECK(histogram.add(odd, 1, 0) == (odd == infinity));  // the largest bucket
     CHECK_FALSE(histogram.add(1, odd, 0));
   }
   CHECK_FALSE(histogram.add(1, 1, infinity));
@@ -96,7 +96,7 @@ TEST_CASE("laws of weights and quantiles") {
       RC_ASSERT(low.quantile(share) >= last);
       RC_ASSERT(high.quantile(share) >= low.quantile(share));
       last = low.quantile(share);
-      RC_ASSERT(std::abs(kept.quantile(share) - last) <= 0.06 * last + 0.011);  // a bucket, where a sum is rounded
+      RC_ASSERT(std::abs(kept.quantile(share) - last) <= 0.06 * last + 0.011);  // one bucket, because of rounded sums
     }
   });
 }

@@ -1,4 +1,4 @@
-// An exact split loses nothing, and gives each its quotient rounded up or down.
+// exact_split: an exact split loses nothing, and gives each its quotient rounded up or down.
 #include "common/stats/exact_split.hpp"
 
 #include <doctest/doctest.h>
@@ -15,7 +15,7 @@ std::uint64_t sum_of(const std::vector<std::uint64_t>& values) {
 }
 }  // namespace
 
-TEST_CASE("shares add up to the total whatever the weights, and what used nothing is given nothing") {
+TEST_CASE("shares add up to the total for any weights, and a zero weight gets nothing") {
   CHECK(rc::check([](std::uint64_t total, const std::vector<std::uint64_t>& weights) {
     const auto shares = split_exactly(total, weights);
     RC_ASSERT(shares.size() == weights.size());
@@ -46,7 +46,7 @@ TEST_CASE("the largest remainders are rounded up") {
   CHECK(split_exactly(3, std::vector<std::uint64_t>{}).empty());
 }
 
-TEST_CASE("a split does not change when all weights are as many times as large") {
+TEST_CASE("a split does not change when all weights are multiplied by the same factor") {
   CHECK(rc::check([] {
     const auto total = *rc::gen::inRange<std::uint64_t>(0, 1'000'000'000);
     const auto weights = *rc::gen::container<std::vector<std::uint64_t>>(rc::gen::inRange<std::uint64_t>(0, 1'000'000));

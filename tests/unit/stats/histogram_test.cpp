@@ -1,4 +1,4 @@
-// A histogram's percentile is the exact one, rounded up by at most one step; what is beyond the range counts at its edge.
+// histogram: a percentile is the exact one, rounded up by at most one step; values out of range count at the edge.
 #include "common/stats/histogram.hpp"
 
 #include <doctest/doctest.h>
@@ -20,7 +20,7 @@ TEST_CASE("a percentile is that of the values, and at most one step above it") {
       coarse.add(value, 1);
       fine.add(value, 1);
     }
-    // Doubles that sum to share x total may miss it by a bit: the neighbours of that rank are as good.
+    // Doubles that sum to share x total may miss it by a bit: the neighbours of that rank are also valid.
     const double least = *quantile(values, share - 1e-9), most = *quantile(values, share + 1e-9);
     RC_ASSERT(fine.quantile(share) >= least * (1 - 1e-9));
     RC_ASSERT(fine.quantile(share) <= most * 1.01 * (1 + 1e-9));
@@ -30,7 +30,7 @@ TEST_CASE("a percentile is that of the values, and at most one step above it") {
   }));
 }
 
-TEST_CASE("what is beyond the range counts at its edge, and nothing has no percentile") {
+TEST_CASE("values out of range count at the edge, and an empty histogram has no percentile") {
   FineHistogram histogram;
   CHECK(histogram.quantile(0.5) == 0);
   histogram.add(0, 1);

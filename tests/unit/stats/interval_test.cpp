@@ -1,4 +1,4 @@
-// A range and a verdict need five independent seeds; intervals of shares and of the time to come.
+// interval: a range and a verdict need five independent seeds; intervals of shares and of the next day.
 #include "common/stats/interval.hpp"
 
 #include <doctest/doctest.h>
@@ -15,7 +15,7 @@
 
 using namespace wattle::stats;
 
-TEST_CASE("below five values every estimator gives its estimate without a range, and no sign; from five on a range") {
+TEST_CASE("below five values every estimator gives its estimate without a range or a sign; from five on a range") {
   for (std::size_t n = 1; n <= 8; ++n) {
     CAPTURE(n);
     std::vector<double> less, more;
@@ -71,7 +71,7 @@ TEST_CASE("the interval of a share solves its score equation, and is within [0, 
   CHECK(none.high == 1);
 }
 
-TEST_CASE("the interval of the day to come has at least twice the variance, more after a longer past") {
+TEST_CASE("the interval of the next day has at least twice the variance, and more after a longer past") {
   const Interval past{-0.1, -0.13, -0.08};
   for (const auto& [past_s, times] : {std::pair(60.0, 2.0), std::pair(86'400.0, 2.0), std::pair(3 * 86'400.0, 4.0)}) {
     const Interval to = to_come(past, past_s);

@@ -1,4 +1,4 @@
-// Means, their intervals and the distributions behind them, against other formulas and against how often they hold.
+// means: means, their intervals and the distributions behind them, compared with other formulas and their coverage.
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
@@ -21,7 +21,7 @@ Moments of(const std::vector<double>& values) {
   return moments;
 }
 
-// Student's density, summed by Simpson's rule from 0.
+// Student's density, integrated by Simpson's rule from 0.
 double student_below(double t, double freedom) {
   const double scale =
       std::exp(std::lgamma((freedom + 1) / 2) - std::lgamma(freedom / 2)) / std::sqrt(freedom * std::numbers::pi);
@@ -35,7 +35,7 @@ double student_below(double t, double freedom) {
 
 }  // namespace
 
-TEST_CASE("moments are those of the two-pass formula, and far values do not spoil the variance") {
+TEST_CASE("moments are those of the two-pass formula, and distant values do not spoil the variance") {
   CHECK(rc::check([] {
     const auto drawn = *rc::gen::container<std::vector<int>>(rc::gen::inRange(-1000, 1000));
     std::vector<double> values;
@@ -56,7 +56,7 @@ TEST_CASE("moments are those of the two-pass formula, and far values do not spoi
   }));
 }
 
-TEST_CASE("normal quantiles are where the distribution function says, and mirror each other") {
+TEST_CASE("normal quantiles match the distribution function, and mirror each other") {
   CHECK(normal_quantile(0.95) == doctest::Approx(kNormal95).epsilon(1e-9));
   CHECK(normal_quantile(0.975) == doctest::Approx(kNormal975).epsilon(1e-9));
   for (const double p : {1e-6, 0.001, 0.02, 0.3, 0.5, 0.77, 0.999, 1 - 1e-6}) {
@@ -66,7 +66,7 @@ TEST_CASE("normal quantiles are where the distribution function says, and mirror
   }
 }
 
-TEST_CASE("Student's quantiles are where the summed density says") {
+TEST_CASE("Student's quantiles match the integrated density") {
   CHECK(student_quantile_975(1) == student_quantile_975(3));
   for (const double freedom : {3.0, 4.0, 6.5, 10.0, 20.0, 100.0})
     CHECK(student_below(student_quantile_975(freedom), freedom) == doctest::Approx(0.975).epsilon(0.0005));
@@ -74,7 +74,7 @@ TEST_CASE("Student's quantiles are where the summed density says") {
 }
 
 TEST_CASE("Welch's interval: a textbook case, its mirror, and any unit") {
-  // Of equal sizes and variances the degrees of freedom are those of the pooled test.
+  // For equal sizes and variances the degrees of freedom are those of the pooled test.
   const std::vector<double> one{1, 2, 3, 4, 5}, two{3, 4, 5, 6, 7};
   CHECK(welch_freedom(of(one), of(two)) == doctest::Approx(8));
   const auto same = *welch_difference(of(one), of(two));
@@ -100,7 +100,7 @@ TEST_CASE("Welch's interval: a textbook case, its mirror, and any unit") {
   }));
 }
 
-TEST_CASE("Welch's interval holds the difference in 95 of 100 samples, however unlike the variances") {
+TEST_CASE("Welch's interval covers the difference in 95 of 100 samples, for any ratio of variances") {
   std::mt19937_64 random(9);
   std::normal_distribution<double> narrow(1, 0.1), wide(0, 2);
   int held = 0;

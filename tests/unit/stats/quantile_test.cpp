@@ -1,4 +1,4 @@
-// A quantile is one of the values, and the share that it says does not exceed it.
+// quantile: a quantile is one of the values, and at least its share of values is not above it.
 #include "common/stats/quantile.hpp"
 
 #include <doctest/doctest.h>
@@ -9,7 +9,7 @@
 
 using namespace wattle::stats;
 
-TEST_CASE("nothing has no quantile, and known values have known ones") {
+TEST_CASE("an empty set has no quantile, and known values have known ones") {
   CHECK_FALSE(quantile({}, 0.5));
   CHECK_FALSE(quantile_of_sorted({}, 0.5));
   // Wikipedia's example of nearest ranks.
@@ -38,7 +38,7 @@ TEST_CASE("at least the share is not above it, and less than the share is below 
   }));
 }
 
-TEST_CASE("a rising map of the values maps the quantile") {
+TEST_CASE("a monotonic map of the values maps the quantile") {
   CHECK(rc::check([] {
     const auto drawn = *rc::gen::nonEmpty(rc::gen::container<std::vector<int>>(rc::gen::inRange(-50, 50)));
     const double share = *rc::gen::inRange(0, 101) / 100.0;

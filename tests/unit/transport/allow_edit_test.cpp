@@ -33,7 +33,7 @@ std::vector<std::string> lines_of(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("a key that was taken off is remembered until an operator allows it again") {
+TEST_CASE("a revoked key is remembered until an operator allows it again") {
   const std::string& key = keys()[0];
   const std::string text = with_line("# ours\n", {key, "agent", "a"});
   CHECK(!is_revoked(text, key));
@@ -44,7 +44,7 @@ TEST_CASE("a key that was taken off is remembered until an operator allows it ag
   CHECK(with_line(without, {key, "agent", "a"}) == text);
 }
 
-TEST_CASE("a key is taken off where the list is, without a new file, and is remembered") {
+TEST_CASE("a key is revoked in place, without a new file, and is remembered") {
   const wattle::test::TempDir dir;
   const std::string path = dir.file("allow"),
                     text = "# ours\n" + keys()[0] + " agent node-1\n" + keys()[1] + " reader ann\n";
@@ -64,7 +64,7 @@ TEST_CASE("a key is taken off where the list is, without a new file, and is reme
   CHECK(revoke_in_place(dir.file("absent"), text, {keys()[0]}).error().code == Errc::not_found);
 }
 
-TEST_CASE("whatever a list holds, a change keeps every line that it is not about, in its order") {
+TEST_CASE("for any list, a change keeps every other line in order") {
   CHECK(rc::check([] {
     std::string text;
     std::vector<std::string> there;

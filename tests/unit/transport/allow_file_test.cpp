@@ -21,7 +21,7 @@ namespace {
 
 std::string line(const KeyPair& pair) { return pair.public_key + " reader ops\n"; }
 
-// As a program that has opened all that it may.
+// A program that has no file descriptor left.
 class NoDescriptors {
  public:
   NoDescriptors() {
@@ -38,14 +38,14 @@ class NoDescriptors {
 
 }  // namespace
 
-TEST_CASE("a list that could not be read when it changed is read as soon as that is possible") {
+TEST_CASE("a changed list that could not be read is read as soon as possible") {
   const TempDir dir;
   const std::string path = dir.file("allow");
   const KeyPair stays = KeyPair::generate(), revoked = KeyPair::generate();
   REQUIRE(write_file_atomically(path, line(stays) + line(revoked)));
   AllowFile file(path);
   REQUIRE(file.look().value()->find(revoked.public_key) != nullptr);
-  CHECK_FALSE(file.look().value());  // as before
+  CHECK_FALSE(file.look().value());  // unchanged
   REQUIRE(write_file_atomically(path, line(stays)));
   {
     const NoDescriptors out_of_them;
@@ -64,7 +64,7 @@ TEST_CASE("a list that could not be read when it changed is read as soon as that
   CHECK_FALSE(file.problem());
 }
 
-TEST_CASE("a file that is away, damaged, emptied or no file leaves the old list, and says so until it is fixed") {
+TEST_CASE("a missing, damaged, empty or irregular file keeps the old list, and is reported until it is fixed") {
   const TempDir dir;
   const std::string path = dir.file("allow");
   const KeyPair pair = KeyPair::generate();
@@ -102,7 +102,7 @@ TEST_CASE("a file that is away, damaged, emptied or no file leaves the old list,
   refused(Errc::denied, "group or others can write to it");
 }
 
-TEST_CASE("at the start an empty list is one without peers, and so is a remark at any time") {
+TEST_CASE("at the start an empty list has no peers; a list with only comments never has any") {
   const TempDir dir;
   const std::string path = dir.file("allow");
   std::ofstream(path).flush();
@@ -114,14 +114,14 @@ TEST_CASE("at the start an empty list is one without peers, and so is a remark a
   CHECK(file.look().value()->size() == 0);
 }
 
-TEST_CASE("a list that belongs to somebody else is refused") {
+TEST_CASE("a list with another owner is refused") {
   const TempDir dir;
   const std::string path = dir.file("allow");
   REQUIRE(write_file_atomically(path, line(KeyPair::generate())));
   CHECK(wattle::check_authority(path));
   CHECK(wattle::check_authority(dir.file("none")));
   if (::geteuid() != 0) {
-    MESSAGE("skipped: only root gives a file away");
+    MESSAGE("skipped: only root can change a file's owner");
     return;
   }
   REQUIRE(::chown(path.c_str(), 65534, 65534) == 0);

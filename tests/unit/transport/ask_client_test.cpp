@@ -87,7 +87,7 @@ TEST_CASE("an ask is answered with a score for every candidate") {
   CHECK(deadline_ms == std::chrono::milliseconds(kPatience).count());
 }
 
-TEST_CASE("an answer that comes too late is not taken for the next one's") {
+TEST_CASE("a late answer is not taken for the next ask's") {
   World world;
   std::optional<std::pair<std::string, wire::Ask>> held;
   Responder responder(world, [&](Server& server, const Incoming& from, const wire::Message& message) {
@@ -123,14 +123,14 @@ TEST_CASE("an answer with the wrong number of scores is refused") {
   CHECK(answer.error().what == "returned 2 scores for 1 candidates");
 }
 
-TEST_CASE("a query gives the reply's body or its error") {
+TEST_CASE("a query returns the reply's body or its error") {
   World world;
   Responder responder(world, [](Server& server, const Incoming& from, const wire::Message& message) {
     const auto& query = std::get<wire::Query>(message);
     wire::Reply reply;
     reply.request_id = query.request_id;
     reply.ok = query.what == "nodes";
-    // Larger than a message may be that agents send.
+    // Larger than an agent's message may be.
     reply.body = reply.ok ? "[\"" + query.arguments.at("name") + std::string(2 << 20, 'x') + "\"]" : "";
     reply.error = reply.ok ? "" : "no such query";
     server.send(from.route, wire::encode(reply));
@@ -145,7 +145,7 @@ TEST_CASE("a query gives the reply's body or its error") {
   CHECK(wrong.error().what == "no such query");
 }
 
-TEST_CASE("a snapshot comes as a message of its own") {
+TEST_CASE("a snapshot arrives as a message of its own") {
   World world;
   Responder responder(world, [](Server& server, const Incoming& from, const wire::Message& message) {
     const auto& query = std::get<wire::Query>(message);
@@ -161,7 +161,7 @@ TEST_CASE("a snapshot comes as a message of its own") {
   CHECK(reply.error().what == "answered a query with a snapshot");
 }
 
-TEST_CASE("a controller that is away is reported as such") {
+TEST_CASE("an unreachable controller is reported as such") {
   World world;
   const std::string endpoint = deserted_endpoint(world);
   auto client = AskClient::connect(world.context, world.client_options(endpoint, world.shim_key));
@@ -169,7 +169,7 @@ TEST_CASE("a controller that is away is reported as such") {
   REQUIRE_FALSE(query);
   CHECK(query.error().code == Errc::unavailable);
   CHECK(query.error().subject == endpoint);
-  // Known to be away: no deadline is waited for.
+  // The controller is known to be unreachable, so the call does not wait for its deadline.
   REQUIRE(
       eventually([&] { return client->query("nodes", {}, milliseconds(50)).error().what.starts_with("no answer"); }));
   const auto ask = client->ask(ask_for("pod", {}), std::chrono::hours(1));
@@ -177,7 +177,7 @@ TEST_CASE("a controller that is away is reported as such") {
   CHECK(ask.error().code == Errc::unavailable);
 }
 
-TEST_CASE("a query of a person at a terminal fails at once where the connection is refused") {
+TEST_CASE("a query from a terminal fails at once if the connection is refused") {
   World world;
   const std::string endpoint = deserted_endpoint(world);
   auto client = AskClient::connect(world.context, world.client_options(endpoint, world.shim_key));
@@ -189,7 +189,7 @@ TEST_CASE("a query of a person at a terminal fails at once where the connection 
   CHECK(query.error().fix.find("check that the controller is running") != std::string::npos);
 }
 
-TEST_CASE("a refused client is denied, and is served once its key is allowed") {
+TEST_CASE("a refused client gets denied, and is served once its key is allowed") {
   World world;
   Responder responder(world, [](Server& server, const Incoming& from, const wire::Message& message) {
     server.send(from.route, wire::encode(suggestion(std::get<wire::Ask>(message))));

@@ -1,4 +1,4 @@
-// A server whose process has no descriptor left for a connection.
+// descriptors: a server whose process has no descriptor left for a connection.
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -18,8 +18,8 @@ using namespace wattle::transport::testing;
 namespace {
 constexpr int kWaits = 20;
 constexpr std::chrono::milliseconds kWait{50};
-// A listener that pauses for 100 ms is refused some ten times in as many waits, and on a slow machine a few times that; one
-// that does not pause, hundreds of thousands of times.
+// A listener that pauses for 100 ms is refused about ten times during these waits, or a few times that on a slow
+// machine. One that does not pause is refused hundreds of thousands of times.
 constexpr std::uint64_t kFew = 2'000;
 
 Fd connect_to(const std::string& endpoint) {
@@ -30,7 +30,7 @@ Fd connect_to(const std::string& endpoint) {
   return fd;
 }
 
-// Refusals while `server` is driven through kWaits waits.
+// Counts refusals while `server` runs for kWaits waits.
 std::uint64_t refusals_meanwhile(const World& world, Server& server) {
   const std::uint64_t before = world.context.refusals().get(Channel::ask, Refused::descriptors);
   const Socket* sockets[] = {&server};
@@ -52,7 +52,7 @@ bool is_refused_once(const World& world, Server& server) {
 }
 }  // namespace
 
-TEST_CASE("a full table of descriptors does not keep the listener busy, and peers are taken when it has room again") {
+TEST_CASE("a full descriptor table does not make the listener busy, and peers are accepted when it has room again") {
   World world;
   auto server = Server::bind(world.context, world.server_options());
   REQUIRE(server);
@@ -62,7 +62,7 @@ TEST_CASE("a full table of descriptors does not keep the listener busy, and peer
   rlimit before{};
   REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
   {
-    // The connection's own descriptor is there before the last one is taken: only accept() finds none.
+    // The connection's own descriptor is opened before the last one is taken, so only accept() finds none.
     const auto at = parse_tcp_endpoint(server->endpoint());
     const auto address = numeric_address(at->host, at->port);
     const Fd waiting(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -81,7 +81,7 @@ TEST_CASE("a full table of descriptors does not keep the listener busy, and peer
   CHECK(comes_up(*late));
 }
 
-TEST_CASE("descriptors that are kept for other uses are not given to peers") {
+TEST_CASE("descriptors reserved for other uses are not given to peers") {
   World world;
   auto options = world.server_options();
   const Fd lowest(::open("/dev/null", O_RDONLY | O_CLOEXEC));

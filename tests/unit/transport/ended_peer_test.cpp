@@ -16,14 +16,14 @@ using namespace wattle;
 namespace {
 constexpr int kQueued = 6;
 
-// ZMTP 3.0 of a PUSH peer without a security mechanism: greeting and READY; a PULL peer answers as many bytes.
+// ZMTP 3.0 of a PUSH peer without a security mechanism: greeting and READY; a PULL peer answers with as many bytes.
 std::string push_greeting() {
   std::string bytes("\xff\0\0\0\0\0\0\0\0\x7f\x03\0NULL", 16);
   bytes.append(48, '\0');
   return bytes.append("\x04\x1a\x05READY\x0bSocket-Type\0\0\0\x04PUSH", 28);
 }
 
-// Messages, a PING, and one more message.
+// Several messages, a PING, and one more message.
 std::string push_messages() {
   std::string bytes;
   for (int i = 0; i < kQueued; ++i) bytes.append("\0\4abcd", 6);
@@ -61,11 +61,11 @@ TEST_CASE("a peer that ends while messages and a PING wait to be read does not a
     REQUIRE(::recv(peer.get(), bytes.data(), bytes.size(), MSG_WAITALL) == static_cast<ssize_t>(bytes.size()));
     bytes = push_messages();
     REQUIRE(::send(peer.get(), bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()));
-    tests::let_a_moment_pass();  // its messages are taken until the queue is full
+    tests::let_a_moment_pass();  // messages are received until the queue is full
     const linger reset{1, 0};
     ::setsockopt(peer.get(), SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
   }
-  tests::let_a_moment_pass();  // the end of the connection is seen before the queue has room again
+  tests::let_a_moment_pass();  // the end of the connection is detected before the queue has room again
   std::array<char, 16> message{};
   int received = 0;
   while (zmq_recv(socket, message.data(), message.size(), 0) == 4) ++received;

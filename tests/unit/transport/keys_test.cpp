@@ -18,7 +18,7 @@ unsigned mode_of(const std::string& path) {
 }
 }  // namespace
 
-TEST_CASE("a key pair survives its file, which only its owner may read") {
+TEST_CASE("a key pair is read back from its file, which only its owner may read") {
   const TempDir dir;
   const KeyPair pair = KeyPair::generate();
   CHECK(pair.public_key.size() == 40);
@@ -32,7 +32,7 @@ TEST_CASE("a key pair survives its file, which only its owner may read") {
   CHECK(back->secret_key == pair.secret_key);
 }
 
-TEST_CASE("a key file that group or others may read is refused, by its mode bits alone") {
+TEST_CASE("a key file that group or others may access is refused, judged only by its mode bits") {
   const TempDir dir;
   const std::string path = dir.file("agent.key");
   REQUIRE(KeyPair::generate().save(path));
@@ -48,7 +48,7 @@ TEST_CASE("a key file that group or others may read is refused, by its mode bits
   CHECK(KeyPair::load(path));
 }
 
-TEST_CASE("a key file that is absent, cut short or mixed up is refused by name") {
+TEST_CASE("a missing, truncated or mixed-up key file is refused by name") {
   const TempDir dir;
   const std::string path = dir.file("agent.key");
   CHECK(KeyPair::load(path).error().code == Errc::not_found);
@@ -74,7 +74,7 @@ TEST_CASE("the server's public key is one line") {
   CHECK(load_public_key(dir.file("none.pub")).error().code == Errc::not_found);
 }
 
-TEST_CASE("an identity is its user id and back") {
+TEST_CASE("an identity is its user id, in both directions") {
   for (const Role role : {Role::agent, Role::shim, Role::reader, Role::operator_}) {
     const Identity identity{role, "node-1.example"};
     const auto back = Identity::from_user_id(identity.user_id());
@@ -86,7 +86,7 @@ TEST_CASE("an identity is its user id and back") {
     CHECK_FALSE(Identity::from_user_id(text));
 }
 
-TEST_CASE("an allow list reads comments, and its text gives the same list") {
+TEST_CASE("an allow list may have comments, and its text gives the same list") {
   const std::string first = KeyPair::generate().public_key;
   const std::string second = KeyPair::generate().public_key;
   const auto list = AllowList::parse("# who may talk\n\n" + first + " agent node-1\n" + second +
@@ -104,7 +104,7 @@ TEST_CASE("an allow list reads comments, and its text gives the same list") {
   CHECK(again->text() == list->text());
 }
 
-TEST_CASE("every mistake in an allow list is reported with file and line") {
+TEST_CASE("every error in an allow list is reported with file and line") {
   const TempDir dir;
   const std::string path = dir.file("allow");
   const std::string key = KeyPair::generate().public_key;
@@ -122,7 +122,7 @@ TEST_CASE("every mistake in an allow list is reported with file and line") {
   CHECK(AllowList::load(dir.file("none")).error().code == Errc::not_found);
 }
 
-TEST_CASE("a client keeps the server's present key and at most its next one") {
+TEST_CASE("a client keeps the server's current key and at most its next one") {
   const TempDir dir;
   const std::string path = dir.file("server.pub");
   const std::string one = KeyPair::generate().public_key, two = KeyPair::generate().public_key;

@@ -1,4 +1,4 @@
-// What one peer can hold of a socket, by clients of libzmq that our own Client would not be.
+// limits: what one peer can use of a socket, with libzmq clients that our own Client would not be.
 #include <doctest/doctest.h>
 #include <zmq.h>
 
@@ -38,7 +38,7 @@ class Announcer {
   void* socket_;
 };
 
-// As libzmq numbers connections: a zero and four bytes, big endian.
+// libzmq numbers connections with a zero and four bytes, big endian.
 std::string next_route(std::string route) {
   REQUIRE(route.size() == 5);
   for (std::size_t at = 4; at > 0 && ++route[at] == 0; --at) {
@@ -52,7 +52,7 @@ std::uint64_t count(World& world, Refused why, RefusalCounts::Who who) {
 
 }  // namespace
 
-TEST_CASE("a peer that announces the routing id that would come next is refused, and the next peer is served") {
+TEST_CASE("a peer that announces the next routing id is refused, and the next peer is served") {
   World world;
   auto server = Server::bind(world.context, world.server_options());
   REQUIRE(server);
@@ -75,14 +75,14 @@ TEST_CASE("a peer that announces the routing id that would come next is refused,
   CHECK(received->bytes == "hello");
 }
 
-TEST_CASE("who does not read what it is answered is cut when too much waits for it, and another goes on") {
+TEST_CASE("a peer that does not read its answers is closed when too many are pending, and others continue") {
   World world;
   auto server = Server::bind(world.context, world.server_options());
   REQUIRE(server);
   auto options = world.client_options(server->endpoint(), world.agent_key);
   options.queue = 1;
-  auto deaf = Client::connect(world.context, options);
-  REQUIRE(testing::send(*deaf, "tell me much"));
+  auto stalled = Client::connect(world.context, options);
+  REQUIRE(testing::send(*stalled, "tell me much"));
   const auto asked = testing::receive(*server);
   REQUIRE(asked);
   const std::string much(1 << 20, 'x');
@@ -103,7 +103,7 @@ TEST_CASE("who does not read what it is answered is cut when too much waits for 
   CHECK(other->receive(kPatience) == much);
 }
 
-TEST_CASE("who sends faster than it is read is held back, and cut where many connections do") {
+TEST_CASE("a peer that sends faster than the server reads is slowed down, and closed if it has many connections") {
   World world;
   auto options = world.server_options();
   options.channel = Channel::telemetry;
@@ -116,7 +116,7 @@ TEST_CASE("who sends faster than it is read is held back, and cut where many con
     clients.push_back(std::move(*client));
     REQUIRE(comes_up(clients.back()));
   }
-  // Nobody receives. A connection that was cut comes back, with the rest still unread.
+  // The server does not receive. A closed connection returns, with the rest still unread.
   const std::string much((1 << 20) - 1000, 'x');
   const auto ups = [&] {
     std::uint64_t sum = 0;
@@ -148,7 +148,7 @@ TEST_CASE("who sends faster than it is read is held back, and cut where many con
   }));
 }
 
-TEST_CASE("of more connections of one key than there may be the oldest end") {
+TEST_CASE("above the limit of connections per key the oldest are closed") {
   World world;
   auto options = world.server_options();
   options.channel = Channel::telemetry;
@@ -162,7 +162,7 @@ TEST_CASE("of more connections of one key than there may be the oldest end") {
     REQUIRE(testing::send(clients.back(), "hello"));
     REQUIRE(testing::receive(*server));
   }
-  // Those that were cut come back and cut others.
+  // Closed connections return and close others.
   CHECK(eventually([&] {
     server->receive();
     for (Client& client : clients) client.link();

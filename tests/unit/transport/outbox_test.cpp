@@ -21,7 +21,7 @@ std::vector<std::uint64_t> seqs(const Result<std::vector<EncodedRecord>>& record
 using Seqs = std::vector<std::uint64_t>;
 }  // namespace
 
-TEST_CASE("peek gives one incarnation in order and removes nothing") {
+TEST_CASE("peek returns one incarnation in order and removes nothing") {
   MemoryOutbox outbox(100);
   for (const auto& record : {numbered(1, 8), numbered(1, 9), numbered(2, 1), numbered(2, 2), numbered(2, 3)})
     REQUIRE(outbox.push(record));
@@ -32,7 +32,7 @@ TEST_CASE("peek gives one incarnation in order and removes nothing") {
   CHECK(outbox.size() == 5);
 }
 
-TEST_CASE("an ack forgets up to and including its position") {
+TEST_CASE("an ack removes records up to and including its position") {
   MemoryOutbox outbox(100);
   for (const auto& record : {numbered(1, 8), numbered(1, 9), numbered(2, 1), numbered(2, 2)})
     REQUIRE(outbox.push(record));
@@ -43,7 +43,7 @@ TEST_CASE("an ack forgets up to and including its position") {
   CHECK(outbox.size() == 1);
 }
 
-TEST_CASE("a full outbox loses the oldest and counts them") {
+TEST_CASE("a full outbox drops the oldest and counts them") {
   MemoryOutbox outbox(3);
   for (std::uint64_t seq = 1; seq <= 5; ++seq) REQUIRE(outbox.push(numbered(1, seq)));
   CHECK(outbox.size() == 3);
@@ -51,7 +51,7 @@ TEST_CASE("a full outbox loses the oldest and counts them") {
   CHECK(seqs(outbox.peek_after({0, 0}, 10)) == Seqs{3, 4, 5});
 }
 
-TEST_CASE("a record that is not behind the last is refused") {
+TEST_CASE("a record that does not follow the last is refused") {
   MemoryOutbox outbox(3);
   REQUIRE(outbox.push(numbered(2, 5)));
   CHECK(outbox.push(numbered(2, 5)).error().code == Errc::conflict);
@@ -59,7 +59,7 @@ TEST_CASE("a record that is not behind the last is refused") {
   CHECK(outbox.push(numbered(3, 1)));
 }
 
-TEST_CASE("the newest interval is given with all its parts, or not at all") {
+TEST_CASE("the newest interval is returned with all its parts, or not at all") {
   MemoryOutbox outbox(3);
   CHECK(outbox.newest().empty());
   const auto push = [&](std::uint64_t seq, std::uint64_t part) {

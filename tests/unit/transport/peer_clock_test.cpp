@@ -12,10 +12,10 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Two machines whose clocks count from different starts. A machine that stands still loses that time.
+// Two machines whose clocks have different origins. A suspended machine loses that time.
 struct TwoMachines {
   Duration true_time{}, ours_stood{}, peer_stood{};
-  double peer_ppm = 0;  // how much faster the peer's clock runs
+  double peer_ppm = 0;  // drift of the peer's clock
   PeerClock clock;
 
   MonoTime ours() const { return MonoTime(1h + true_time - ours_stood); }
@@ -42,7 +42,7 @@ struct TwoMachines {
 
 }  // namespace
 
-TEST_CASE("a clock that stood still is reported after one round trip, whatever the peer's clock counts from") {
+TEST_CASE("a suspended clock is detected after one round trip, whatever the origin of the peer's clock") {
   TwoMachines both;
   CHECK(!both.round_trip(1ms, 1ms));
   both.suspend_us(10min);
@@ -72,7 +72,7 @@ TEST_CASE("impossible times are ignored") {
   CHECK(!clock.see(5, INT64_MIN, mono_from_ns(10)));
 }
 
-TEST_CASE("property: slow links, a peer that stands still and clocks that drift are no stop; a stop is found at once") {
+TEST_CASE("property: slow links, a suspended peer and clock drift are not pauses of our own, which are found at once") {
   CHECK(rc::check([] {
     TwoMachines both;
     both.peer_ppm = *rc::gen::inRange(-500, 500);

@@ -26,7 +26,7 @@ constexpr auto kLastKind = static_cast<int>(Kind::goodbye);
 const std::set<Role> kNobody;
 }  // namespace
 
-TEST_CASE("each role may send each kind to each channel exactly as meant, and nothing else") {
+TEST_CASE("each role may send each kind to each channel exactly as intended") {
   const std::set<Role> agent{Role::agent};
   const std::set<Role> lookers{Role::reader, Role::operator_};
   std::map<std::pair<Channel, Kind>, std::set<Role>> meant;
@@ -53,7 +53,7 @@ TEST_CASE("each role may send each kind to each channel exactly as meant, and no
   CHECK(may(Channel::telemetry, std::nullopt) == kNobody);
 }
 
-TEST_CASE("no reader and no shim may change anything, and an agent may do nothing but send telemetry") {
+TEST_CASE("no reader and no shim may change anything, and an agent may only send telemetry") {
   for (const Right& right : rights()) {
     const bool writes = right.kind == Kind::samples || right.kind == Kind::live || right.kind == Kind::placement ||
                         right.kind == Kind::goodbye || right.query == "confirm" || right.query == "done";
@@ -63,20 +63,20 @@ TEST_CASE("no reader and no shim may change anything, and an agent may do nothin
   }
 }
 
-TEST_CASE("the fix names the roles that would do") {
+TEST_CASE("the fix names the roles that have the permission") {
   CHECK(roles_text(Channel::ask, Kind::ask, {}) == "shim or operator");
   CHECK(roles_text(Channel::ask, Kind::query, "confirm") == "operator");
   CHECK(roles_text(Channel::feed, Kind::ask, {}) == "none");
 }
 
-TEST_CASE("docs/reference/security.md has the table of rights as the program has it") {
+TEST_CASE("docs/reference/security.md has the program's table of rights") {
   std::ifstream in(tests::source_dir() + "/docs/reference/security.md");
   REQUIRE(in);
   std::vector<std::string> documented;
   for (std::string line; std::getline(in, line);)
     for (const Channel channel : kChannels)
       if (line.starts_with("| `" + std::string(to_string(channel)) + "` |")) documented.push_back(line);
-  // Consecutive messages of a socket with the same roles share a row; queries by name have rows of their own.
+  // Consecutive messages of a socket with the same roles share a row; queries by name have their own rows.
   std::vector<std::string> real;
   std::string begins, row, ends;
   const auto finish = [&] {

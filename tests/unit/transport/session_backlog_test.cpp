@@ -1,4 +1,4 @@
-// What a session does with records that have piled up.
+// session_backlog: how a session sends accumulated records.
 #include "session_rig.hpp"
 
 using namespace wattle;
@@ -31,7 +31,7 @@ Pace with_pause(Duration pause) {
 
 }  // namespace
 
-TEST_CASE("while older records wait the newest interval goes ahead, and comes again in its turn") {
+TEST_CASE("while older records wait the newest interval is sent ahead, and again in its turn") {
   Rig rig;
   rig.fill(1, 6);
   rig.greet(with_live(100, 2));
@@ -52,7 +52,7 @@ TEST_CASE("while older records wait the newest interval goes ahead, and comes ag
   rig.answer(rig.settle());
   rig.fill(8, 8);
   rig.answer(rig.settle());
-  CHECK(live_seqs(rig).empty());  // it goes at once
+  CHECK(live_seqs(rig).empty());  // sent at once
   CHECK(rig.seqs() == Seqs{8});
 }
 
@@ -70,13 +70,13 @@ TEST_CASE("all parts of the newest interval go ahead together") {
   CHECK(live_seqs(rig) == Seqs{4, 5, 6});
 }
 
-TEST_CASE("nothing goes ahead to a controller that does not know of it, or of an earlier incarnation") {
+TEST_CASE("no record goes ahead to a controller without the feature, or for an earlier incarnation") {
   Rig rig;
   SUBCASE("an older controller") {
     rig.fill(1, 6);
     rig.greet(welcome(100, 2));
   }
-  SUBCASE("what another process left") {
+  SUBCASE("records of another process") {
     for (std::uint64_t seq = 1; seq <= 6; ++seq) REQUIRE(rig.outbox.push(at(1, seq)));
     rig.greet(with_live(100, 2));
   }
@@ -85,7 +85,7 @@ TEST_CASE("nothing goes ahead to a controller that does not know of it, or of an
   CHECK(rig.seqs() == Seqs{1, 2});
 }
 
-TEST_CASE("what has piled up begins after a pause, while what is new goes ahead") {
+TEST_CASE("the backlog starts after a pause, while new records go ahead") {
   Rig rig(hello(), with_pause(1h));
   rig.fill(1, 40);
   rig.greet(with_live(100, 1000));
@@ -96,7 +96,7 @@ TEST_CASE("what has piled up begins after a pause, while what is new goes ahead"
   CHECK(rig.seqs().size() == 40);
 }
 
-TEST_CASE("what has piled up goes no faster than its pace") {
+TEST_CASE("the backlog is sent no faster than its pace") {
   Pace pace;
   pace.spread_max = Duration{};
   pace.per_s = 10;
@@ -115,7 +115,7 @@ TEST_CASE("what has piled up goes no faster than its pace") {
   for (std::size_t i = 0; i < all.size(); ++i) CHECK(all[i] == i + 1);
 }
 
-TEST_CASE("one or two records wait for nothing") {
+TEST_CASE("one or two records do not wait") {
   Rig rig(hello(), with_pause(1h));
   rig.fill(1, 2);
   rig.greet(with_live(100, 100));

@@ -1,4 +1,4 @@
-// What ends a session, and how it says so.
+// session_problems: what ends a session, and how it is reported.
 #include "common/dir.hpp"
 #include "session_rig.hpp"
 #include "tests/unit/common/temp_dir.hpp"
@@ -8,7 +8,7 @@ using namespace wattle::transport;
 using namespace wattle::transport::testing;
 using namespace std::chrono_literals;
 
-TEST_CASE("a refusal is reported in its words, and the session tries again") {
+TEST_CASE("a refusal is reported in its own words, and the session tries again") {
   Rig rig;
   REQUIRE(rig.next<wire::Hello>());
   rig.say(wire::Refusal{"node-1", "another agent speaks for it", "stop one of them"});
@@ -22,10 +22,10 @@ TEST_CASE("a refusal is reported in its words, and the session tries again") {
   CHECK(rig.next<wire::Hello>());
 }
 
-TEST_CASE("a key that is not allowed is the session's problem until it is") {
+TEST_CASE("a disallowed key is the session's problem until it is allowed") {
   Rig rig;
   rig.world.context.set_allow_list({});
-  // Let go of the link that the key opened while it was allowed.
+  // Drops the link that was made while the key was allowed.
   rig.server.reset();
   rig.listen(rig.endpoint);
   REQUIRE(eventually([&] {
@@ -41,7 +41,7 @@ TEST_CASE("a key that is not allowed is the session's problem until it is") {
   }));
 }
 
-TEST_CASE("what makes no sense from a controller ends the session") {
+TEST_CASE("an invalid message from a controller ends the session") {
   const auto loses_after = [](const std::string& bytes, const std::string& problem) {
     Rig rig;
     rig.fill(1, 1);
@@ -56,7 +56,7 @@ TEST_CASE("what makes no sense from a controller ends the session") {
   loses_after(wire::encode(wire::Samples{}), "agents do not accept");
 }
 
-TEST_CASE("a message of a kind that does not exist yet is skipped") {
+TEST_CASE("a message of an unknown kind is skipped") {
   Rig rig;
   rig.greet(welcome(10, 10));
   REQUIRE(rig.server->send(rig.route, std::string("\x92\x09\x7f", 3)) == Sent::yes);
@@ -80,7 +80,7 @@ TEST_CASE("a controller of another version is named") {
 }
 
 namespace {
-// Says Hello until the controller of the new key has heard it; the clock goes on, so that pauses end.
+// Repeats Hello until the controller with the new key has received it; the clock advances, so that pauses end.
 bool comes_back(Rig& rig) {
   return eventually([&] {
     rig.clock.advance(250ms);
@@ -89,7 +89,7 @@ bool comes_back(Rig& rig) {
   });
 }
 
-// A controller that goes away and comes back with the key of `rotated`.
+// The controller stops and returns with the key of `rotated`.
 void restart_with(Rig& rig, const KeyPair& rotated) {
   rig.server.reset();
   rig.world.server_key = rotated;
@@ -104,7 +104,7 @@ wire::Welcome welcome_after(std::uint64_t seq) {
 }
 }  // namespace
 
-TEST_CASE("an agent that knows the next server key comes back after the switch and loses no sample") {
+TEST_CASE("an agent that knows the next server key reconnects after the rotation and loses no sample") {
   Rig rig;
   const KeyPair next = KeyPair::generate();
   auto options = rig.world.client_options(rig.endpoint, rig.world.agent_key);
@@ -116,7 +116,7 @@ TEST_CASE("an agent that knows the next server key comes back after the switch a
   rig.greet(welcome(100, 100));
   rig.settle();
   CHECK(rig.seqs().size() == 10);
-  rig.say(wire::Ack{2, 4, 100});  // the rest is not known to be kept
+  rig.say(wire::Ack{2, 4, 100});  // the rest may be lost
   REQUIRE(eventually([&] {
     rig.step();
     return rig.outbox.size() == 6;
@@ -135,7 +135,7 @@ TEST_CASE("an agent that knows the next server key comes back after the switch a
   CHECK(rig.seqs() == wanted);
 }
 
-TEST_CASE("a running agent reads its file of server keys again when its key is refused") {
+TEST_CASE("a running agent reads its server key file again when its key is refused") {
   Rig rig;
   const wattle::test::TempDir dir;
   const std::string file = dir.file("controller.pub");
@@ -157,7 +157,7 @@ TEST_CASE("a running agent reads its file of server keys again when its key is r
   CHECK(comes_back(rig));
 }
 
-TEST_CASE("an agent whose clock stood still begins a new conversation, however short the pause was") {
+TEST_CASE("an agent whose clock stood still starts a new session, however short the pause was") {
   Rig rig;
   rig.greet(welcome(100, 100));
   const auto answer = [&](Duration peer_ahead) {

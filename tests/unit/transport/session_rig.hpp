@@ -1,4 +1,4 @@
-// session_rig: an agent's session on a manual clock, over real sockets, with a controller that the test scripts.
+// session_rig: an agent's session on a manual clock, over real sockets, with a scripted controller.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -37,11 +37,11 @@ inline wire::Welcome welcome(std::uint64_t max_batch, std::uint64_t credit) {
   message.max_batch = max_batch;
   message.credit = credit;
   message.max_message_bytes = 1 << 20;
-  message.version = 2;  // without Live, unless a test is about it
+  message.version = 2;  // without Live, unless a test needs it
   return message;
 }
 
-// An agent's session, and a controller that says only what the test makes it say.
+// An agent's session, and a controller that sends only what the test scripts.
 struct Rig {
   World world;
   ManualClock clock{mono_from_ns(1'000'000'000)};
@@ -50,7 +50,7 @@ struct Rig {
   std::string endpoint;
   std::optional<AgentSession> session;
   std::string route;
-  std::vector<wire::Message> got;  // and not yet taken
+  std::vector<wire::Message> got;  // not yet taken
 
   static constexpr Pace kAtOnce{Duration{}, Duration{}, 1e6, 1e6, 1s};
 
@@ -86,7 +86,7 @@ struct Rig {
       got.push_back(std::move(*message));
     }
   }
-  // The next message of this kind; those before it are kept apart.
+  // Returns the next message of this kind; earlier ones are kept apart.
   template <class T>
   std::optional<T> next() {
     std::optional<T> found;
@@ -125,7 +125,7 @@ struct Rig {
       return session->status().welcomed;
     }));
   }
-  // The link keeps order: when a Ping sent from now on is here, everything said before it is too.
+  // The link keeps order: when a Ping that is sent from now on has arrived, so has everything before it.
   wire::Ping settle() {
     clock.advance(1s);
     for (;;) {

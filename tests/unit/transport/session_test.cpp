@@ -7,7 +7,7 @@ using namespace std::chrono_literals;
 
 using Seqs = std::vector<std::uint64_t>;
 
-TEST_CASE("a session greets, is welcomed, sends its records and forgets the acknowledged") {
+TEST_CASE("a session sends Hello, gets its Welcome, sends its records and drops the acknowledged ones") {
   Rig rig;
   rig.fill(1, 5);
   const auto greeting = rig.next<wire::Hello>();
@@ -41,7 +41,7 @@ TEST_CASE("a session greets, is welcomed, sends its records and forgets the ackn
   CHECK(rig.session->status().pod_levels.at("5eed") == "limits");
 }
 
-TEST_CASE("credit and batch size are honoured") {
+TEST_CASE("credit and batch size are respected") {
   Rig rig;
   rig.fill(1, 10);
   rig.greet(welcome(2, 3));
@@ -77,7 +77,7 @@ TEST_CASE("a new link gets exactly the records that are not acknowledged") {
   REQUIRE(rig.until_lost());
   CHECK(rig.session->status().reconnects == 1);
   rig.listen(rig.endpoint);
-  // The controller has kept two more than it managed to say.
+  // The controller has stored two more than it acknowledged.
   wire::Welcome with = welcome(4, 100);
   with.acked_incarnation = 2;
   with.acked_seq = 6;
@@ -106,7 +106,7 @@ TEST_CASE("records of an earlier incarnation go first and never share a batch") 
   CHECK(rig.session->status().acked_seq == 0);
 }
 
-TEST_CASE("a mark of a later incarnation than ours forgets nothing") {
+TEST_CASE("a mark of a later incarnation removes nothing") {
   Rig rig;
   rig.fill(1, 3);
   wire::Welcome with = welcome(10, 10);
@@ -118,7 +118,7 @@ TEST_CASE("a mark of a later incarnation than ours forgets nothing") {
   CHECK(rig.outbox.size() == 3);
 }
 
-TEST_CASE("a batch that is too large is split, and a record that is too large is left out") {
+TEST_CASE("a batch that is too large is split, and a record that is too large is dropped") {
   Rig rig;
   rig.fill(1, 8);
   Record large = at(2, 9);
@@ -140,8 +140,7 @@ TEST_CASE("a batch that is too large is split, and a record that is too large is
   }));
 }
 
-TEST_CASE(
-    "five seconds of silence, or twenty without a welcome, end the session, and it begins again after its pause") {
+TEST_CASE("a session ends after five seconds of silence or twenty without a Welcome, and restarts after its pause") {
   Rig rig;
   rig.greet(welcome(10, 10));
   rig.clock.advance(milliseconds(4999));
@@ -153,7 +152,7 @@ TEST_CASE(
   CHECK(rig.session->status().problem == "the controller has sent nothing for 5 s");
   CHECK(rig.session->status().reconnects == 1);
   rig.got.clear();
-  // The first pause is at most 250 ms, and every further one at most twice the one before.
+  // The first pause is at most 250 ms, and each further one at most twice the previous one.
   milliseconds pause(250);
   for (int loss = 1; loss <= 4; ++loss) {
     rig.clock.advance(pause);
@@ -165,7 +164,7 @@ TEST_CASE(
     rig.step();
     CHECK(rig.session->status().reconnects == static_cast<std::uint64_t>(loss) + 1);
     pause *= 2;
-    // Half the pause is the least: nothing happens before.
+    // The pause is at least half of that: nothing is sent before.
     rig.clock.advance(pause / 2 - milliseconds(1));
     rig.step();
     CHECK(rig.take<wire::Hello>().empty());
@@ -195,7 +194,7 @@ TEST_CASE("placements are repeated on a new link until a later ping is answered"
   auto ping = rig.settle();
   CHECK(rig.take<wire::Placement>().size() == 2);
   rig.answer(ping);
-  REQUIRE(eventually([&] {  // the answer is heard before the next placement is told
+  REQUIRE(eventually([&] {  // the answer arrives before the next placement is reported
     rig.step();
     rig.say(wire::Ping{1, 0});
     return rig.next<wire::Pong>().has_value();
@@ -216,8 +215,7 @@ TEST_CASE("placements are repeated on a new link until a later ping is answered"
   CHECK(again[0].gone);
 }
 
-TEST_CASE(
-    "a quiet session sleeps until its ping is overdue, and takes the ping along if called shortly before it is due") {
+TEST_CASE("an idle session sleeps until its ping is overdue, and sends the ping early if called shortly before") {
   Rig rig;
   CHECK(rig.session->patience() <= 100ms);
   CHECK(rig.session->listening());
@@ -234,7 +232,7 @@ TEST_CASE(
   CHECK(rig.session->patience() == 1200ms);
 }
 
-TEST_CASE("a session listens while records wait for credit, not while all are on their way") {
+TEST_CASE("a session listens while records wait for credit, but not while all are in flight") {
   Rig rig;
   rig.greet(welcome(10, 2));
   rig.settle();
@@ -248,7 +246,7 @@ TEST_CASE("a session listens while records wait for credit, not while all are on
   CHECK(rig.session->listening());
 }
 
-TEST_CASE("a longer interval that an Ack asks for is passed to the owner, and pings are rarer until the next Ack") {
+TEST_CASE("a longer interval requested by an Ack is passed to the owner, and pings are rarer until the next Ack") {
   Rig rig;
   rig.fill(1, 2);
   rig.greet(welcome(10, 10));
@@ -264,7 +262,7 @@ TEST_CASE("a longer interval that an Ack asks for is passed to the owner, and pi
     }));
   };
   ack(1, 1'000'000);
-  CHECK(rig.session->status().tick == 10s);  // no controller may silence an agent
+  CHECK(rig.session->status().tick == 10s);  // a controller cannot silence an agent
   CHECK(rig.session->patience() > 2s);
   rig.clock.advance(1500ms);
   rig.step();

@@ -40,7 +40,7 @@ std::string null_greeting() {
   return greeting;
 }
 
-// Both ways, with the identity checked.
+// Sends both ways, and checks the identity.
 void check_talks(Server& server, Client& client, const std::string& user_id) {
   REQUIRE(testing::send(client, "hello"));
   const auto incoming = testing::receive(server);
@@ -54,7 +54,7 @@ void check_talks(Server& server, Client& client, const std::string& user_id) {
 }
 }  // namespace
 
-TEST_CASE("an allowed key talks and is known by its configured identity") {
+TEST_CASE("an allowed key can communicate and has its configured identity") {
   World world;
   auto server = Server::bind(world.context, world.server_options());
   REQUIRE(server);
@@ -71,7 +71,7 @@ TEST_CASE("an allowed key talks and is known by its configured identity") {
   CHECK(world.context.refused_handshakes() == 0);
 }
 
-TEST_CASE("an unknown key is refused and counted, and talks once it is allowed and its socket rebuilt") {
+TEST_CASE("an unknown key is refused and counted, and can communicate once it is allowed and its socket recreated") {
   World world;
   auto server = Server::bind(world.context, world.server_options());
   auto client = Client::connect(world.context, world.client_options(server->endpoint(), world.stranger_key));
@@ -91,7 +91,7 @@ TEST_CASE("an unknown key is refused and counted, and talks once it is allowed a
   check_talks(*server, *client, "reader/laptop");
 }
 
-TEST_CASE("a key that is taken off the list is not served any more on the link that it has") {
+TEST_CASE("a revoked key is no longer served on its existing link") {
   World world;
   auto server = Server::bind(world.context, world.server_options());
   auto agent = Client::connect(world.context, world.client_options(server->endpoint(), world.agent_key));
@@ -114,7 +114,7 @@ TEST_CASE("a key that is taken off the list is not served any more on the link t
   REQUIRE(refusal);
   CHECK(std::get<wire::Refusal>(*refusal).subject == "key " + world.agent_key.public_key);
   CHECK(world.context.refusals().get(Channel::ask, Refused::revoked_key) == 1);
-  // Soon after it has been told the connection ends, and a new one is refused.
+  // Soon after the refusal the connection ends, and a new one is refused.
   REQUIRE(eventually([&] {
     CHECK_FALSE(server->receive());
     agent->wait_readable(std::chrono::milliseconds(10));
@@ -124,7 +124,7 @@ TEST_CASE("a key that is taken off the list is not served any more on the link t
   CHECK(shim->times_up() == 1);
 }
 
-TEST_CASE("a wrong server key does not connect and the problem names it") {
+TEST_CASE("a wrong server key does not connect, and the problem names it") {
   World world;
   auto server = Server::bind(world.context, world.server_options());
   auto options = world.client_options(server->endpoint(), world.agent_key);
@@ -137,7 +137,7 @@ TEST_CASE("a wrong server key does not connect and the problem names it") {
   CHECK_FALSE(server->receive());
 }
 
-TEST_CASE("an endpoint without a server is reported as such, and the link comes up when the server does") {
+TEST_CASE("a missing server is reported as such, and the link comes up when the server does") {
   World world;
   const std::string endpoint = deserted_endpoint(world);
   auto client = Client::connect(world.context, world.client_options(endpoint, world.agent_key));
@@ -155,7 +155,7 @@ TEST_CASE("an endpoint without a server is reported as such, and the link comes 
   check_talks(*server, *client, "agent/node-1");
 }
 
-TEST_CASE("a client without CURVE and raw garbage are ignored, and the server goes on") {
+TEST_CASE("a client without CURVE and raw garbage are ignored, and the server continues") {
   World world;
   auto server = Server::bind(world.context, world.server_options());
   void* plain_context = zmq_ctx_new();
@@ -172,7 +172,7 @@ TEST_CASE("a client without CURVE and raw garbage are ignored, and the server go
   const std::string request = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
   REQUIRE(::send(http.get(), request.data(), request.size(), MSG_NOSIGNAL) > 0);
 
-  // Both ends of a real connection may see the mismatch first; a bare greeting leaves it to the server.
+  // Either end of a real connection may detect the mismatch first; with a bare greeting it is the server.
   Fd greeter = connect_raw(server->endpoint());
   const std::string greeting = null_greeting();
   REQUIRE(::send(greeter.get(), greeting.data(), greeting.size(), MSG_NOSIGNAL) == 64);
@@ -184,7 +184,7 @@ TEST_CASE("a client without CURVE and raw garbage are ignored, and the server go
   auto agent = Client::connect(world.context, world.client_options(server->endpoint(), world.agent_key));
   check_talks(*server, *agent, "agent/node-1");
   CHECK_FALSE(server->receive());
-  // The garbage is answered by closing: its reading side ends.
+  // The server closes the garbage's connection: its reading side ends.
   std::array<char, 256> answer{};
   const timeval patience{std::chrono::duration_cast<std::chrono::seconds>(kPatience).count(), 0};
   ::setsockopt(raw.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
@@ -203,7 +203,7 @@ TEST_CASE("a client without CURVE and raw garbage are ignored, and the server go
   zmq_ctx_term(plain_context);
 }
 
-TEST_CASE("a message beyond the limit drops only its sender") {
+TEST_CASE("a message above the limit drops only its sender") {
   World world;
   auto options = world.server_options();
   options.max_message_bytes = 1000;
@@ -222,7 +222,7 @@ TEST_CASE("a message beyond the limit drops only its sender") {
   check_talks(*server, *agent, "agent/node-1");
 }
 
-TEST_CASE("sending to a peer that is gone says so") {
+TEST_CASE("sending to a peer that is gone reports that") {
   World world;
   auto server = Server::bind(world.context, world.server_options());
   std::string route;
@@ -239,17 +239,17 @@ TEST_CASE("sending to a peer that is gone says so") {
   CHECK(server->send("no such route", "x") == Sent::gone);
 }
 
-TEST_CASE("a context that serves no peer lets none in") {
+TEST_CASE("a context that serves no peer accepts none") {
   World world;
-  Context deaf;
-  auto server = Server::bind(deaf, world.server_options());
+  Context unserved;
+  auto server = Server::bind(unserved, world.server_options());
   REQUIRE(server);
   auto agent = Client::connect(world.context, world.client_options(server->endpoint(), world.agent_key));
   CHECK(is_refused(*agent));
   CHECK_FALSE(server->receive());
 }
 
-TEST_CASE("a subscriber gets what its topics name") {
+TEST_CASE("a subscriber gets the topics that it names") {
   World world;
   auto publisher = Publisher::bind(world.context, world.server_options());
   REQUIRE(publisher);
@@ -294,7 +294,7 @@ TEST_CASE("a subscriber with a key that is not allowed gets a refusal") {
   }));
 }
 
-TEST_CASE("poll flags sockets first, then descriptors") {
+TEST_CASE("poll returns flags of sockets first, then of descriptors") {
   World world;
   auto server = Server::bind(world.context, world.server_options());
   std::array<int, 2> ends{};
@@ -326,7 +326,7 @@ TEST_CASE("errors of endpoints and keys name them") {
   CHECK(keyless.error().message().find("server's public key") != std::string::npos);
 }
 
-TEST_CASE("a subscriber whose key is revoked is gone for good, and the others keep their link") {
+TEST_CASE("a subscriber with a revoked key stays disconnected, and others keep their link") {
   World world;
   auto publisher = Publisher::bind(world.context, world.server_options());
   REQUIRE(publisher);
@@ -365,7 +365,7 @@ TEST_CASE("a subscriber whose key is revoked is gone for good, and the others ke
   CHECK(stays->times_up() == 1);
 }
 
-TEST_CASE("a wildcard endpoint takes peers of both families") {
+TEST_CASE("a wildcard endpoint accepts peers of both families") {
   for (const char* any : {"tcp://*:0", "tcp://[::]:0"}) {
     World world;
     auto server = Server::bind(world.context, world.server_options(any));
@@ -377,14 +377,14 @@ TEST_CASE("a wildcard endpoint takes peers of both families") {
     auto named = Client::connect(world.context, world.client_options("tcp://localhost:" + port, world.shim_key));
     REQUIRE(named);
     check_talks(*server, *named, "shim/shim");
-    if (server->endpoint().find('[') == std::string::npos) continue;  // this kernel has no IPv6
+    if (server->endpoint().find('[') == std::string::npos) continue;  // the kernel has no IPv6
     auto six = Client::connect(world.context, world.client_options("tcp://[::1]:" + port, world.agent_key));
     REQUIRE(six);
     check_talks(*server, *six, "agent/node-1");
   }
 }
 
-TEST_CASE("a name without an address is a problem of the link, and no error of the socket") {
+TEST_CASE("a name without an address is a problem of the link, not an error of the socket") {
   World world;
   auto client = Client::connect(world.context, world.client_options("tcp://nowhere.invalid:7460", world.agent_key));
   REQUIRE(client);

@@ -1,4 +1,4 @@
-// libzmq under the filter of system calls that our units ask systemd for.
+// thread_policy: libzmq under the system call filter that our systemd units request.
 #include "common/transport/thread_policy.hpp"
 
 #include <doctest/doctest.h>
@@ -20,7 +20,7 @@
 using namespace wattle::transport;
 
 namespace {
-// As SystemCallFilter=~@resources with SystemCallErrorNumber=EPERM.
+// Like SystemCallFilter=~@resources with SystemCallErrorNumber=EPERM.
 bool refuse_sched_setscheduler() {
   std::array<sock_filter, 4> program{
       sock_filter BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
@@ -33,7 +33,7 @@ bool refuse_sched_setscheduler() {
 }
 }  // namespace
 
-TEST_CASE("libzmq starts its threads though the scheduling policy may not be set") {
+TEST_CASE("libzmq starts its threads although setting the scheduling policy is forbidden") {
   keep_thread_policy();
   const pid_t child = ::fork();
   REQUIRE(child >= 0);
@@ -48,9 +48,9 @@ TEST_CASE("libzmq starts its threads though the scheduling policy may not be set
   int status = 0;
   REQUIRE(::waitpid(child, &status, 0) == child);
   if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
-    MESSAGE("[skipped] no filter of system calls can be set here");
+    MESSAGE("[skipped] no system call filter can be installed here");
     return;
   }
-  REQUIRE(WIFEXITED(status));  // else libzmq aborted
+  REQUIRE(WIFEXITED(status));  // otherwise libzmq aborted
   CHECK(WEXITSTATUS(status) == 0);
 }

@@ -14,7 +14,7 @@ namespace wattle::transport::testing {
 
 inline const std::chrono::milliseconds kPatience = tests::late();
 
-// Calls `step` until it says true; false when patience is over. `step` waits on sockets, so this is no busy loop.
+// Calls `step` until it returns true; false after the time limit. `step` waits on sockets, so this loop is not busy.
 inline bool eventually(const std::function<bool()>& step) {
   const SystemClock clock;
   const MonoTime until = clock.mono() + kPatience;
@@ -53,7 +53,7 @@ struct World {
   }
 };
 
-// Where nobody listens: the context has ended, so its listener is closed for certain.
+// An endpoint without a listener: the context has ended, so its listener is certainly closed.
 inline std::string deserted_endpoint(const World& world) {
   Context context;
   return Server::bind(context, world.server_options())->endpoint();
@@ -84,7 +84,7 @@ inline bool is_refused(Client& client) {
   });
 }
 
-// Sends once the link can be written to.
+// Sends once the link is writable.
 inline bool send(Client& client, std::string_view bytes) {
   return eventually([&] {
     client.wait_writable(std::chrono::milliseconds(50));

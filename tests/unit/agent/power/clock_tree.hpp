@@ -1,4 +1,4 @@
-// clock_tree: the files of a machine's clock below a directory, as the kernel has them.
+// clock_tree: the files of a machine's clock below a directory, as in the kernel.
 #pragma once
 
 #include <filesystem>

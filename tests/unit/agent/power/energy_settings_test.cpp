@@ -1,4 +1,4 @@
-// energy_settings: which settings of a machine can be lower, and to which value. All files are of an injected tree.
+// energy_settings: which settings of a machine can be lowered, and to which value. All files are in an injected tree.
 #include "agent/power/energy_settings.hpp"
 
 #include <doctest/doctest.h>
@@ -36,7 +36,7 @@ TEST_CASE_FIXTURE(EnergyMachine, "every policy can have the preference power, an
         std::map<std::string, std::string>{{kPolicy0, "power"}, {kPolicy1, "power"}, {kPackage, "45000000"}});
 }
 
-TEST_CASE("amd_pstate's policies can have the preference power; its package has no limit and stays out") {
+TEST_CASE("amd_pstate's policies can have the preference power; its package has no limit and is omitted") {
   const wattle::test::TempDir dir;
   const EnergyTree tree(dir.path(), "amd-pstate-epp");
   const auto settings = read_energy_settings(dir.path() + "/sys");
@@ -45,20 +45,20 @@ TEST_CASE("amd_pstate's policies can have the preference power; its package has 
   CHECK(settings[1].path == kPolicy1);
 }
 
-TEST_CASE_FIXTURE(EnergyMachine, "a policy whose preference is a number keeps that number as the value to go back to") {
+TEST_CASE_FIXTURE(EnergyMachine, "a policy whose preference is a number keeps that number as the value to restore") {
   tree.remove("class");
   tree.put(kPolicy0, "64\n");
   CHECK(lowest().size() == 2);
 }
 
-TEST_CASE_FIXTURE(EnergyMachine, "the governor performance allows no other preference, so its policies are left out") {
+TEST_CASE_FIXTURE(EnergyMachine, "the governor performance permits no other preference, so its policies are omitted") {
   tree.remove("class");
   for (const std::string policy : {"policy0", "policy1"})
     tree.put("devices/system/cpu/cpufreq/" + policy + "/energy_performance_available_preferences", "performance \n");
   CHECK(lowest().empty());
 }
 
-TEST_CASE_FIXTURE(EnergyMachine, "the twin of a package in intel-rapl-mmio is left out") {
+TEST_CASE_FIXTURE(EnergyMachine, "the twin of a package in intel-rapl-mmio is omitted") {
   tree.remove("devices/system");
   tree.put("class/powercap/intel-rapl-mmio:0/name", "package-0\n");
   tree.put("class/powercap/intel-rapl-mmio:0/constraint_0_name", "long_term\n");
@@ -74,7 +74,7 @@ TEST_CASE_FIXTURE(EnergyMachine, "a machine without these files has no settings,
   CHECK(lowest().empty());
 }
 
-TEST_CASE_FIXTURE(EnergyMachine, "a policy is left out that lacks the preference, has it already, or cannot be read") {
+TEST_CASE_FIXTURE(EnergyMachine, "a policy is omitted if it lacks the preference, has it already, or cannot be read") {
   tree.put("devices/system/cpu/cpufreq/policy0/energy_performance_available_preferences", "performance powerful\n");
   tree.put(kPolicy1, "power\n");
   CHECK(lowest() == std::map<std::string, std::string>{{kPackage, "45000000"}});
@@ -86,7 +86,7 @@ TEST_CASE_FIXTURE(EnergyMachine, "a policy is left out that lacks the preference
 }
 
 TEST_CASE_FIXTURE(EnergyMachine,
-                  "a package keeps a limit outside of its constraints, unknown ones, and one without effect") {
+                  "a package keeps a limit that is outside its constraints, unknown, or without effect") {
   tree.remove("devices/system");
   const auto untouched = [this](const char* name, const char* text) {
     const std::string before = tree.get(kPackageZone + name);
@@ -111,7 +111,7 @@ TEST_CASE_FIXTURE(EnergyMachine,
   CHECK(lowest().empty());
 }
 
-TEST_CASE("only the paths of energy settings count as such") {
+TEST_CASE("only the paths of energy settings are accepted") {
   CHECK(is_energy_setting(kPolicy0));
   CHECK(is_energy_setting(kPackage));
   for (const char* other :

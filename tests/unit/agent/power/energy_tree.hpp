@@ -55,7 +55,7 @@ class EnergyTree {
   void boot(const std::string& id) const { write(root_ + "/proc/sys/kernel/random/boot_id", id + "\n"); }
   void put(const std::string& name, const std::string& text) const { write(path(name), text); }
   void remove(const std::string& name) const { std::filesystem::remove_all(path(name)); }
-  // The first word; empty without the file.
+  // Returns the first word; empty without the file.
   std::string get(const std::string& name) const { return word(path(name)); }
   std::string path(const std::string& name) const { return root_ + "/sys/" + name; }
   std::string state_dir() const { return root_ + "/state"; }

@@ -1,5 +1,5 @@
-// fake_logind: a D-Bus of its own below a directory, where the system's bus would be, and on it a login manager that has
-// the methods of org.freedesktop.login1.Manager that the agent uses. The bus is a real dbus-daemon.
+// fake_logind: a D-Bus of its own below a directory, in the place of the system bus, with a login manager that has the
+// methods of org.freedesktop.login1.Manager that the agent uses. The bus is a real dbus-daemon.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -48,8 +48,8 @@ class FakeLogind {
     stop_ = true;
     if (server_.joinable()) server_.join();
   }
-  // What it answers from now on: `can` to CanSuspend and CanPowerOff, the D-Bus error `error` to Suspend and PowerOff;
-  // "never": no answer at all, but the order is in force.
+  // Sets the answers from now on: `can` to CanSuspend and CanPowerOff, the D-Bus error `error` to Suspend and PowerOff.
+  // "never": no answer, but the order takes effect.
   void can(const std::string& method, const std::string& answer) {
     const std::lock_guard lock(mutex_);
     can_[method] = answer;
@@ -62,7 +62,7 @@ class FakeLogind {
     const std::lock_guard lock(mutex_);
     inhibitors_ = std::move(inhibitors);
   }
-  // Suspend and PowerOff, in the order in which they were called.
+  // Calls of Suspend and PowerOff, in order.
   std::vector<std::string> ordered() const {
     const std::lock_guard lock(mutex_);
     return ordered_;
@@ -118,7 +118,7 @@ class FakeLogind {
     sd_bus_message_unref(reply);
     return sent < 0 ? sent : 1;
   }
-  // Null until the daemon listens, which is after its socket appears.
+  // Returns null until the daemon listens, which is after its socket appears.
   sd_bus* connected() {
     sd_bus* bus = nullptr;
     const std::string address = "unix:path=" + socket_;

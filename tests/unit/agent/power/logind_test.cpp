@@ -29,7 +29,7 @@ TEST_CASE("suspend and power off reach logind by their own methods") {
   CHECK(on.logind.ordered() == std::vector<std::string>{"Suspend", "PowerOff"});
 }
 
-TEST_CASE("an inhibitor that blocks the depth is named; delaying ones and those of other actions are not in the way") {
+TEST_CASE("an inhibitor that blocks the depth is named; delaying ones and those of other actions do not block") {
   OnBus on;
   on.logind.inhibit({{"sleep", "NetworkManager", "tidies up", "delay"}, {"idle:handle-lid-switch", "a", "b", "block"}});
   CHECK(on.client.check(SleepDepth::suspend));
@@ -46,7 +46,7 @@ TEST_CASE("an inhibitor that blocks the depth is named; delaying ones and those 
   CHECK(on.client.check(SleepDepth::off).error().code == Errc::conflict);
 }
 
-TEST_CASE("a machine without the sleep state and a user without the right are different errors with different fixes") {
+TEST_CASE("a missing sleep state and a missing right are different errors with different fixes") {
   OnBus on;
   on.logind.can("CanSuspend", "na");
   CHECK(on.client.check(SleepDepth::suspend).error().code == Errc::unsupported);
@@ -63,7 +63,7 @@ TEST_CASE("a machine without the sleep state and a user without the right are di
   CHECK(on.logind.ordered().empty());
 }
 
-TEST_CASE("no bus, no logind and a logind that does not answer are errors") {
+TEST_CASE("a missing bus, a missing logind and a logind that does not answer are errors") {
   wattle::test::TempDir none;
   const Status no_bus = Logind(none.path() + "/no bus").check(SleepDepth::suspend);
   REQUIRE_FALSE(no_bus);
@@ -78,7 +78,7 @@ TEST_CASE("no bus, no logind and a logind that does not answer are errors") {
   CHECK(on.client.check(SleepDepth::suspend).error().code == Errc::unavailable);
 }
 
-TEST_CASE("doctor reports sleep only where it is switched on, and then each part with its fix") {
+TEST_CASE("doctor reports sleep only if it is enabled, and then each part with its fix") {
   OnBus on;
   AgentConfig config;
   config.roots = Roots::below(on.dir.path());

@@ -1,5 +1,5 @@
-// The node's side of a sleep: a real session over real sockets, a controller that the test scripts, and a login manager
-// on a D-Bus of its own.
+// The agent's side of a sleep: a real session over real sockets, a scripted controller, and a login manager on a D-Bus
+// of its own.
 #include "agent/power/node_sleep.hpp"
 
 #include <doctest/doctest.h>
@@ -72,7 +72,7 @@ struct Asleep {
              std::uint64_t wake_after_s = 0) {
     rig.say(wire::SleepOrder{operation, depth, by_agent, granted, wake_after_s});
   }
-  // A Ping that the session answers: what was said before it has been received, and what the session sends later follows
+  // Sends a Ping and waits for its answer, so everything said before it has been received, and later messages follow
   // the answer.
   void settle() {
     rig.say(wire::Ping{++nonce_, 0});
@@ -83,7 +83,7 @@ struct Asleep {
     }
     step();
   }
-  // Time passes, with a controller that answers.
+  // Passes time with a controller that answers.
   void pass(Duration time) {
     for (Duration passed{}; passed < time; passed += 2s) {
       rig.clock.advance(2s);
@@ -160,7 +160,7 @@ TEST_CASE("a repeated order is answered again and puts the node to sleep once") 
   CHECK(node.logind.ordered().size() == 1);
 }
 
-TEST_CASE("a grant of another number, or of another sleep, is an order of its own") {
+TEST_CASE("a grant with another number or for another sleep is an order of its own") {
   Asleep node;
   node.order(7, false);
   CHECK(node.goodbye().operation == 7);
@@ -176,7 +176,7 @@ TEST_CASE("a grant of another number, or of another sleep, is an order of its ow
   CHECK(node.logind.ordered() == std::vector<std::string>{"PowerOff"});
 }
 
-TEST_CASE("a controller that restarts between goodbye and grant gets another goodbye first") {
+TEST_CASE("a controller that restarts between goodbye and grant gets a new goodbye first") {
   Asleep node;
   node.order(7, false);
   CHECK(node.goodbye().operation == 7);
@@ -196,7 +196,7 @@ TEST_CASE("a controller that restarts between goodbye and grant gets another goo
   CHECK(node.logind.ordered().size() == 1);
 }
 
-TEST_CASE("records that are not acknowledged in time refuse the sleep, and flow again") {
+TEST_CASE("records that are not acknowledged in time refuse the sleep, and are sent again") {
   Asleep node;
   node.rig.fill(1, 3);
   REQUIRE(node.next<wire::Samples>());
@@ -211,7 +211,7 @@ TEST_CASE("records that are not acknowledged in time refuse the sleep, and flow 
   CHECK(node.rig.seqs() == std::vector<std::uint64_t>{4});
 }
 
-TEST_CASE("without power.sleep, and at a depth that is not allowed or not known, the agent refuses") {
+TEST_CASE("the agent refuses a sleep without power.sleep, or at an unknown or forbidden depth") {
   Asleep off{SleepConfig{}};
   off.order(7, false);
   CHECK(off.goodbye().refused.find("power.sleep") != std::string::npos);
@@ -231,7 +231,7 @@ TEST_CASE("without power.sleep, and at a depth that is not allowed or not known,
   CHECK(node.logind.ordered().empty());
 }
 
-TEST_CASE("where a driver of the controller puts the node to sleep, the agent only says goodbye and is silent") {
+TEST_CASE("if a driver of the controller puts the node to sleep, the agent only says goodbye and is silent") {
   Asleep node{SleepConfig{}};
   node.logind.stop();
   node.order(7, false, false, "off");
@@ -243,7 +243,7 @@ TEST_CASE("where a driver of the controller puts the node to sleep, the agent on
   node.greet();
 }
 
-TEST_CASE("an inhibitor refuses the sleep by its holder's name, also one that is taken after the goodbye") {
+TEST_CASE("an inhibitor refuses the sleep with its holder's name, also if it is taken after the goodbye") {
   Asleep node;
   node.logind.inhibit({{"sleep", "back\x1bup", std::string(3000, 'y'), "block"}});
   node.order(7, false);
@@ -261,7 +261,7 @@ TEST_CASE("an inhibitor refuses the sleep by its holder's name, also one that is
   CHECK(node.logind.ordered().empty());
 }
 
-TEST_CASE("a suspend that logind denies, and a logind that is gone, end the sleep with the reason") {
+TEST_CASE("a suspend that logind denies, or a missing logind, ends the sleep with the reason") {
   Asleep node;
   node.order(7, false);
   CHECK(node.goodbye().refused.empty());
@@ -276,7 +276,7 @@ TEST_CASE("a suspend that logind denies, and a logind that is gone, end the slee
   CHECK(node.rig.session->status().welcomed);
 }
 
-TEST_CASE("an order that logind does not answer in time may be in force, and counts as begun") {
+TEST_CASE("an order that logind does not answer in time may have taken effect, and counts as started") {
   Asleep node;
   node.logind.error("never");
   node.order(7, false, true, "off");
@@ -286,7 +286,7 @@ TEST_CASE("an order that logind does not answer in time may be in force, and cou
   CHECK(node.is_silent());
 }
 
-TEST_CASE("a node that does not go to sleep comes back after its patience and says why") {
+TEST_CASE("a node that does not go to sleep resumes after a timeout with the reason") {
   Asleep node;
   node.order(7, false);
   node.goodbye();
@@ -299,7 +299,7 @@ TEST_CASE("a node that does not go to sleep comes back after its patience and sa
   CHECK(missed.refused.find("not gone to sleep") != std::string::npos);
 }
 
-TEST_CASE("a goodbye that is never granted holds records back for a while only") {
+TEST_CASE("a goodbye that is never granted holds records back only for a while") {
   Asleep node;
   node.order(7, false, true, "suspend", 600);
   node.goodbye();
@@ -315,7 +315,7 @@ TEST_CASE("a goodbye that is never granted holds records back for a while only")
   CHECK(node.logind.ordered().empty());
 }
 
-TEST_CASE("an order that is called off ends the wait for a grant at once; one of another number changes nothing") {
+TEST_CASE("a cancelled order ends the wait for a grant at once; one with another number changes nothing") {
   Asleep node;
   node.order(7, false, false, "off");
   node.goodbye();
@@ -330,7 +330,7 @@ TEST_CASE("an order that is called off ends the wait for a grant at once; one of
   CHECK(node.rig.session->status().welcomed);
 }
 
-TEST_CASE("a node that a driver suspends before the grant arrives starts a new conversation once it is awake") {
+TEST_CASE("a node that a driver suspends before the grant arrives starts a new session once it is awake") {
   Asleep node;
   node.order(7, false, false);
   node.goodbye();
@@ -340,7 +340,7 @@ TEST_CASE("a node that a driver suspends before the grant arrives starts a new c
   CHECK(node.next<wire::Samples>());
 }
 
-TEST_CASE("the clock's alarm is set from the goodbye on until the node is awake again") {
+TEST_CASE("the clock's alarm is set from the goodbye until the node is awake again") {
   Asleep node;
   node.order(7, false, true, "suspend", 600);
   node.goodbye();
@@ -354,7 +354,7 @@ TEST_CASE("the clock's alarm is set from the goodbye on until the node is awake 
   CHECK(node.tree.alarm() == "0\n");
 }
 
-TEST_CASE("a node whose clock cannot wake it does not sleep when the order asks for an alarm") {
+TEST_CASE("a node whose clock cannot wake it does not sleep if the order needs an alarm") {
   Asleep node;
   node.tree.put("device/power/wakeup", "disabled\n");
   node.order(7, false, true, "suspend", 600);
@@ -395,7 +395,7 @@ TEST_CASE("a shallow order lowers the node's energy settings without a goodbye, 
   CHECK(energy.settings() == own);
 }
 
-TEST_CASE("a node that loses its controller while it is shallow has its own settings again") {
+TEST_CASE("a shallow node that loses its controller restores its own settings") {
   Asleep node(with_shallow());
   const EnergyTree& energy = node.energy;
   const auto own = energy.settings();
@@ -408,7 +408,7 @@ TEST_CASE("a node that loses its controller while it is shallow has its own sett
   CHECK(energy.settings() == own);
 }
 
-TEST_CASE("a shallow order for a long time holds for five minutes") {
+TEST_CASE("a shallow order for a long time is limited to five minutes") {
   SleepConfig config = allowed();
   config.shallow = true;
   Asleep node(config);
@@ -422,7 +422,7 @@ TEST_CASE("a shallow order for a long time holds for five minutes") {
   CHECK(energy.settings() == own);
 }
 
-TEST_CASE("a shallow order changes nothing on a node whose configuration does not have that depth") {
+TEST_CASE("a shallow order changes nothing on a node whose configuration does not list that depth") {
   Asleep node;
   const EnergyTree& energy = node.energy;
   const auto own = energy.settings();

@@ -29,7 +29,7 @@ TEST_CASE("an alarm is set relative to the clock's own time, set again later, an
   CHECK(on.tree.alarm() == "0\n");
 }
 
-TEST_CASE("an earlier alarm of another program stays, a later or a past one is replaced") {
+TEST_CASE("an earlier alarm of another program stays; a later or past one is replaced") {
   Machine on;
   on.tree.put("wakealarm", "1700000500\n");
   REQUIRE(on.alarm.arm(600));
@@ -43,7 +43,7 @@ TEST_CASE("an earlier alarm of another program stays, a later or a past one is r
   CHECK(past.tree.alarm() == "1700000600\n");
 }
 
-TEST_CASE("a clock that cannot wake the machine is refused by name, and stays as it is") {
+TEST_CASE("a clock that cannot wake the machine is refused by name, and stays unchanged") {
   Machine disabled;
   disabled.tree.put("device/power/wakeup", "disabled\n");
   const Status off = disabled.alarm.arm(600);
@@ -67,8 +67,8 @@ TEST_CASE("a clock that cannot wake the machine is refused by name, and stays as
   CHECK(on.tree.alarm().empty());
 }
 
-TEST_CASE("a clock that takes at most a day wakes the node after a day, and one that keeps no alarm is refused") {
-  // As rtc-cmos without a date in its alarm, and as a clock that forgets.
+TEST_CASE("a clock with a limit of one day wakes the node after a day, and one that keeps no alarm is refused") {
+  // Like rtc-cmos without a date in its alarm, and a clock that forgets.
   struct DayClock final : RtcAlarm {
     using RtcAlarm::RtcAlarm;
     Status write(std::uint64_t at_s) const override {
@@ -99,7 +99,7 @@ TEST_CASE("a clock whose alarm cannot be read back is refused") {
   CHECK(armed.error().subject == on.tree.path("wakealarm"));
 }
 
-TEST_CASE("the interfaces that a magic packet wakes are those whose wakeup is enabled") {
+TEST_CASE("a magic packet wakes the interfaces whose wakeup is enabled") {
   const wattle::test::TempDir dir;
   const auto add = [&](const std::string& name, const std::string& wakeup, const std::string& mac) {
     const std::string at = dir.path() + "/class/net/" + name;

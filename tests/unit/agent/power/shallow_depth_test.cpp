@@ -1,4 +1,4 @@
-// shallow_depth: a node gets back exactly the settings that it had, whatever happens. All files are of an injected tree.
+// shallow_depth: a node always gets its own settings back. All files are in an injected tree.
 #include "agent/power/shallow_depth.hpp"
 
 #include <doctest/doctest.h>
@@ -84,8 +84,7 @@ TEST_CASE_FIXTURE(ShallowNode, "an idle node has the lowest settings for the tim
   CHECK_FALSE(std::filesystem::exists(tree.journal()));
 }
 
-TEST_CASE_FIXTURE(ShallowNode,
-                  "half a core more than before ends it at once, and five minutes pass before the next time") {
+TEST_CASE_FIXTURE(ShallowNode, "half a core more ends the depth at once, and five minutes pass before the next time") {
   depth->used(0.4, 32);
   REQUIRE(depth->enter(3min));
   depth->used(0.9, 32);
@@ -107,8 +106,7 @@ TEST_CASE_FIXTURE(ShallowNode, "a node that uses more than half a core and a twe
   CHECK(depth->enter(3min));
 }
 
-TEST_CASE_FIXTURE(ShallowNode,
-                  "an agent that ends restores the settings, and one that was killed does at its next start") {
+TEST_CASE_FIXTURE(ShallowNode, "an agent restores the settings at its end, and after a kill at its next start") {
   REQUIRE(depth->enter(3min));
   depth.reset();
   CHECK(tree.settings() == own);
@@ -132,7 +130,7 @@ TEST_CASE_FIXTURE(ShallowNode, "no setting changes before the journal is on disk
   CHECK(tree.settings() == own);
 }
 
-TEST_CASE_FIXTURE(ShallowNode, "after a boot that has reset the settings, they keep the values of the boot") {
+TEST_CASE_FIXTURE(ShallowNode, "after a boot that reset the settings, they keep the values of the boot") {
   REQUIRE(depth->enter(3min));
   kill();
   tree.boot("b1");
@@ -143,7 +141,7 @@ TEST_CASE_FIXTURE(ShallowNode, "after a boot that has reset the settings, they k
   CHECK_FALSE(std::filesystem::exists(tree.journal()));
 }
 
-TEST_CASE_FIXTURE(ShallowNode, "after a boot that has not reset the settings (kexec), they are put back once") {
+TEST_CASE_FIXTURE(ShallowNode, "after a boot that did not reset the settings (kexec), they are restored once") {
   REQUIRE(depth->enter(3min));
   kill();
   tree.boot("b1");
@@ -153,7 +151,7 @@ TEST_CASE_FIXTURE(ShallowNode, "after a boot that has not reset the settings (ke
   CHECK_FALSE(std::filesystem::exists(tree.journal()));
 }
 
-TEST_CASE_FIXTURE(ShallowNode, "a setting that another program changes meanwhile keeps the other program's value") {
+TEST_CASE_FIXTURE(ShallowNode, "a setting that another program changes in the meantime keeps that value") {
   REQUIRE(depth->enter(3min));
   tree.put(kPolicy1, "performance\n");
   tree.put(kPackage, "80000000\n");
@@ -168,7 +166,7 @@ TEST_CASE_FIXTURE(ShallowNode, "a setting that another program changes meanwhile
   CHECK_FALSE(std::filesystem::exists(tree.journal()));
 }
 
-TEST_CASE_FIXTURE(ShallowNode, "a limit that the kernel has rounded is still the agent's, and goes back") {
+TEST_CASE_FIXTURE(ShallowNode, "a limit that the kernel rounded is still the agent's, and is restored") {
   tree.put(kPackage, "89875000\n");
   REQUIRE(depth->enter(3min));
   CHECK(tree.get(kPackage) == "44875000");
@@ -176,7 +174,7 @@ TEST_CASE_FIXTURE(ShallowNode, "a limit that the kernel has rounded is still the
   CHECK(tree.get(kPackage) == "89875000");
 }
 
-TEST_CASE_FIXTURE(ShallowNode, "a setting that could not be put back is not lowered again before it is") {
+TEST_CASE_FIXTURE(ShallowNode, "a setting that could not be restored is not lowered again before it is") {
   REQUIRE(depth->enter(3min));
   refused = {kPackage};
   depth->leave("test");
@@ -189,7 +187,7 @@ TEST_CASE_FIXTURE(ShallowNode, "a setting that could not be put back is not lowe
 }
 
 TEST_CASE_FIXTURE(ShallowNode,
-                  "read-only files refuse the depth with the file's name; some are lowered without the others") {
+                  "read-only files refuse the depth with the file's name; if only some are, the others are lowered") {
   refused = {kPolicy0, kPolicy1, kPackage};
   const Status entered = depth->enter(3min);
   REQUIRE_FALSE(entered);
@@ -202,7 +200,7 @@ TEST_CASE_FIXTURE(ShallowNode,
   CHECK(tree.settings() == own);
 }
 
-TEST_CASE_FIXTURE(ShallowNode, "a machine without such settings, and one without a boot ID, are never shallow") {
+TEST_CASE_FIXTURE(ShallowNode, "a machine without such settings or without a boot ID is never shallow") {
   tree.remove("class");
   tree.remove("devices");
   CHECK(depth->enter(3min).error().code == Errc::unsupported);
@@ -214,7 +212,7 @@ TEST_CASE_FIXTURE(ShallowNode, "a machine without such settings, and one without
   CHECK(tree.settings() == own);
 }
 
-TEST_CASE_FIXTURE(ShallowNode, "a CPU that went offline has its own setting again once it is back") {
+TEST_CASE_FIXTURE(ShallowNode, "a CPU that went offline gets its own setting back once it is online") {
   REQUIRE(depth->enter(3min));
   tree.remove("devices/system/cpu/cpufreq/policy1");
   depth->leave("test");
@@ -229,7 +227,7 @@ TEST_CASE_FIXTURE(ShallowNode, "a CPU that went offline has its own setting agai
   CHECK_FALSE(std::filesystem::exists(tree.journal()));
 }
 
-TEST_CASE_FIXTURE(ShallowNode, "a journal that is no journal changes no setting and is named in the log") {
+TEST_CASE_FIXTURE(ShallowNode, "an invalid journal changes no setting and is named in the log") {
   depth.reset();
   EnergyTree::write(tree.journal(), "b0\n../../etc/passwd x\n");
   const auto lines = wattle::test::lines_of([&] {
@@ -249,7 +247,7 @@ TEST_CASE_FIXTURE(ShallowNode, "a journal that is no journal changes no setting 
 
 namespace {
 
-// A node under random events, and what its settings would be without the agent.
+// A node under random events, and its expected settings without the agent.
 struct RandomNode : ShallowNode {
   Settings expected = own;
   std::string offline;  // the value of policy1 while its CPU is offline
@@ -324,7 +322,7 @@ struct RandomNode : ShallowNode {
 
 }  // namespace
 
-TEST_CASE("after any orders, demand, kills, boots, hotplugs, refused and foreign writes, each setting is its owner's") {
+TEST_CASE("after any orders, load, kills, boots, hotplugs, refused and foreign writes, each setting is its owner's") {
   CHECK(rc::check([] {
     RandomNode node;
     for (int step = *rc::gen::inRange(1, 30); step > 0; --step) node.event();
@@ -355,7 +353,7 @@ TEST_CASE("a kill at any write leaves what the next start needs") {
                                                 });
     REQUIRE(node.depth->enter(3min));
     node.depth.reset();
-    if (at >= 6) {  // three writes on the way down, and three back
+    if (at >= 6) {  // three writes to lower, and three to restore
       CHECK_FALSE(killed);
       continue;
     }

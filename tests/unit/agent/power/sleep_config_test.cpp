@@ -13,7 +13,7 @@ Result<AgentConfig> with_power(const std::string& power) {
 }
 }  // namespace
 
-TEST_CASE("an agent may not put its node to sleep unless its configuration allows it") {
+TEST_CASE("an agent may not put its node to sleep unless its configuration permits it") {
   const auto none = parse_config("node: n\n", "agent.yaml");
   REQUIRE(none);
   CHECK_FALSE(none->power.allows(SleepDepth::suspend));
@@ -28,7 +28,7 @@ TEST_CASE("an agent may not put its node to sleep unless its configuration allow
   CHECK_FALSE(with_power("{depths: [suspend]}")->power.allows(SleepDepth::suspend));
 }
 
-TEST_CASE("an unknown depth, no depth and an unknown key are mistakes with a line, a key and a fix") {
+TEST_CASE("an unknown depth, no depth and an unknown key are errors with a line, a key and a fix") {
   for (const auto& [power, named] :
        {std::pair{"{sleep: true, depths: [hibernate]}", "'hibernate' is no depth"},
         std::pair{"{sleep: true, depths: []}", "is empty"}, std::pair{"{sleep: true, deep: [off]}", "deep"}}) {
@@ -53,7 +53,7 @@ TEST_CASE("a node may be shallow only if its list of depths says so, alone or wi
   CHECK_FALSE(with_power("{sleep: false, depths: [shallow]}")->power.allows_shallow());
 }
 
-TEST_CASE("shallow is a mistake where services have latency targets, and with a tick that shows work late") {
+TEST_CASE("shallow is an error if services have latency targets, or if the tick detects work too late") {
   const std::string power = "node: n\npower: {sleep: true, depths: [shallow]}\n";
   for (const std::string more :
        {"provisioning: {connections: [{workload: web, target: 50ms}]}\n",

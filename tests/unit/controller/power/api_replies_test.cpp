@@ -28,7 +28,7 @@ TEST_CASE("an eviction is refused only by a budget, whose message is kept") {
   CHECK(busy.error().code == Errc::unavailable);
 }
 
-TEST_CASE("a pod that is not there is gone, and a conflict is an error") {
+TEST_CASE("a pod that does not exist is gone, and a conflict is an error") {
   CHECK(replied(404, "{}")->evicted == Evicted::gone);
   const auto changed = replied(409, R"({"message": "the object has been modified"})");
   REQUIRE(!changed);

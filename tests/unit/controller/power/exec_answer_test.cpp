@@ -21,7 +21,7 @@ TEST_CASE("a program's capabilities list each depth once, from light to deep") {
   CHECK_FALSE(able->asleep_w);
 }
 
-TEST_CASE("an answer without sense is refused with its text and an example") {
+TEST_CASE("an invalid answer is refused with its text and an example") {
   for (const char* text : {"", "off", "[]", "{}", R"({"state": "Off"})", R"({"state": 1})",
                            R"({"state": "on", "power_w": -1})", R"({"state": "on", "power_w": "90"})",
                            R"({"state": "on", "power_w": 1e9})", R"({"state": "on", "powerw": 90})"}) {

@@ -27,7 +27,7 @@ TEST_CASE("a MAC address has six pairs of hexadecimal digits, between colons or 
   }
 }
 
-TEST_CASE("an address of many cards, or of none, wakes no node") {
+TEST_CASE("a multicast, broadcast or zero address wakes no node") {
   CHECK_FALSE(parse_mac("ff:ff:ff:ff:ff:ff"));
   CHECK_FALSE(parse_mac("01:00:5e:00:00:01"));
   CHECK_FALSE(parse_mac("00:00:00:00:00:00"));

@@ -1,4 +1,4 @@
-// mark_patch: the laws of marks, on random nodes with taints, labels, annotations and cordons of others.
+// mark_patch: properties of the marks on random nodes with taints, labels, annotations and cordons of other owners.
 #include "controller/power/mark_patch.hpp"
 
 #include <doctest/doctest.h>
@@ -27,14 +27,14 @@ core::NodePowerRecord some_record(core::PowerState state, std::uint64_t operatio
 
 json bare_node() { return json::parse(R"({"metadata": {"name": "n1", "resourceVersion": "7"}})"); }
 
-// Taints, labels and annotations that Wattle does not own; some have keys close to its own.
+// Taints, labels and annotations that Wattle does not own; some have similar keys.
 json foreign_taints() {
   json out = json::array();
   std::vector<std::string> keys{"wattle.dev/other", "node.kubernetes.io/unschedulable", "gpu", "wattle.dev/sleep"};
   if (*rc::gen::arbitrary<bool>()) std::reverse(keys.begin(), keys.end());
   for (const std::string& key : keys) {
     if (*rc::gen::arbitrary<bool>()) continue;
-    // The key alone does not make a taint Wattle's, or that of a cordon.
+    // The key alone does not make a taint one of Wattle's or of a cordon.
     const std::string effect = key == kSleepTaint || key == kCordonTaint
                                    ? "NoExecute"
                                    : *rc::gen::element<std::string>("NoSchedule", "NoExecute");
@@ -45,7 +45,7 @@ json foreign_taints() {
   return out;
 }
 
-json foreign_words(const std::vector<std::string>& keys) {
+json foreign_keys(const std::vector<std::string>& keys) {
   json out = json::object();
   for (const auto& key : keys)
     if (*rc::gen::arbitrary<bool>()) out[key] = *rc::gen::element<std::string>("", "true", "x,y");
@@ -54,11 +54,10 @@ json foreign_words(const std::vector<std::string>& keys) {
 
 json random_node() {
   json node = bare_node();
-  if (json labels = foreign_words({"zone", "wattle.dev/sleep", "node.kubernetes.io/exclude-disruption"});
+  if (json labels = foreign_keys({"zone", "wattle.dev/sleep", "node.kubernetes.io/exclude-disruption"});
       !labels.empty())
     node["metadata"]["labels"] = labels;
-  if (json notes = foreign_words({"wattle.dev/other", "owner"}); !notes.empty())
-    node["metadata"]["annotations"] = notes;
+  if (json notes = foreign_keys({"wattle.dev/other", "owner"}); !notes.empty()) node["metadata"]["annotations"] = notes;
   if (json taints = foreign_taints(); !taints.empty()) node["spec"]["taints"] = taints;
   if (*rc::gen::arbitrary<bool>()) node["spec"]["unschedulable"] = true;
   if (*rc::gen::arbitrary<bool>()) node["spec"]["podCIDR"] = "10.0.0.0/24";
@@ -104,7 +103,7 @@ TEST_CASE("a marked node is cordoned, tainted and labelled, and carries the reco
   });
 }
 
-TEST_CASE("removing the marks restores the node, whatever others had put on it and however often it was marked") {
+TEST_CASE("removing the marks restores the node, whatever others added and however often it was marked") {
   holds("round trip", [] {
     const json node = random_node();
     json marked = node;
@@ -129,7 +128,7 @@ TEST_CASE("a repeated mark or unmark changes nothing") {
   });
 }
 
-TEST_CASE("changes that others make to a marked node survive") {
+TEST_CASE("changes by others to a marked node are kept") {
   holds("foreign edits", [] {
     const json node = random_node();
     json marked = mark(node, random_record()), expected = node;
@@ -142,7 +141,7 @@ TEST_CASE("changes that others make to a marked node survive") {
   });
 }
 
-TEST_CASE("each patch of marks has the version of the node as its precondition") {
+TEST_CASE("each mark patch has the node's version as its precondition") {
   holds("precondition", [] {
     const json node = random_node();
     const auto patch = patch_to_mark(node, random_record());
@@ -152,7 +151,7 @@ TEST_CASE("each patch of marks has the version of the node as its precondition")
   });
 }
 
-TEST_CASE("a node that an operator releases by hand is not cordoned again by the removal of the marks") {
+TEST_CASE("a node that an operator uncordons by hand is not cordoned again when the marks are removed") {
   json marked = bare_node();
   const auto patch = patch_to_mark(marked, some_record(core::PowerState::idle, 1));
   REQUIRE(patch);
@@ -175,7 +174,7 @@ TEST_CASE("a taint without the annotation is removed, and a cordon without it st
   CHECK(left["spec"]["unschedulable"] == true);
 }
 
-TEST_CASE("the removal of the marks takes the taint along that Cluster Autoscaler left, and no other") {
+TEST_CASE("removing the marks also removes the taint that Cluster Autoscaler left, and no other taint") {
   json node = bare_node();
   for (const char* key : {"ToBeDeletedByClusterAutoscaler", "gpu"})
     node["spec"]["taints"].push_back(json{{"key", key}, {"value", "1764370203"}, {"effect", "NoSchedule"}});
@@ -193,7 +192,7 @@ TEST_CASE("the removal of the marks takes the taint along that Cluster Autoscale
   CHECK(left["spec"]["taints"][0]["key"] == "gpu");
 }
 
-TEST_CASE("the removal of the marks takes the taint along that Kubernetes derives from Wattle's cordon") {
+TEST_CASE("removing the marks also removes the taint that Kubernetes derives from Wattle's cordon") {
   for (const bool own : {true, false}) {
     json node = bare_node();
     if (!own) node["spec"]["unschedulable"] = true;
@@ -209,7 +208,7 @@ TEST_CASE("the removal of the marks takes the taint along that Kubernetes derive
   }
 }
 
-TEST_CASE("a node that is awake and unmarked loses the annotations") {
+TEST_CASE("an awake, unmarked node loses the annotations") {
   core::NodePowerRecord record = some_record(core::PowerState::awake, 4);
   record.marked = false;
   json node = merged(bare_node(), patch_to_annotate(some_record(core::PowerState::failed, 4)));

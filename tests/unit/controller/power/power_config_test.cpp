@@ -29,7 +29,7 @@ struct ConfigFixture {
   static wattle::Result<PowerConfig> parse(const std::string& item) {
     return parse_power_config("nodes:\n  - " + item + "\n", "power.yaml");
   }
-  // The mistakes of one item.
+  // The errors of one item.
   static std::string mistakes(const std::string& item) {
     const auto parsed = parse(item);
     if (parsed) return "";
@@ -37,7 +37,7 @@ struct ConfigFixture {
     CHECK(parsed.error().subject == "power.yaml");
     return parsed.error().what;
   }
-  // The item's only mistake is in line 2 and contains each of these.
+  // The item has exactly one error, in line 2, which contains each of these.
   static void check_mistake(const std::string& item, std::initializer_list<const char*> words) {
     const std::string what = mistakes(item);
     CAPTURE(item);
@@ -49,7 +49,7 @@ struct ConfigFixture {
 
 }  // namespace
 
-TEST_CASE_FIXTURE(ConfigFixture, "one driver does all it can") {
+TEST_CASE_FIXTURE(ConfigFixture, "one driver may provide all operations") {
   const auto config = parse("{node: worker-1, " + redfish() + ", wake_time: 150s, asleep_power_w: 9}");
   if (!config) FAIL(config.error().message());
   const NodeDrivers& item = config->nodes.at(0);
@@ -87,7 +87,7 @@ TEST_CASE_FIXTURE(ConfigFixture, "an item matches by name or pattern, and by all
   CHECK_FALSE(item.matches({"n10"}));
 }
 
-TEST_CASE_FIXTURE(ConfigFixture, "each mistake has file, line, key and fix") {
+TEST_CASE_FIXTURE(ConfigFixture, "each error has file, line, key and fix") {
   check_mistake("{node: a, " + exec() + ", sleeep: exec}", {".sleeep: unknown key", "sleep"});
   check_mistake("{" + exec() + "}", {".node: missing", "(set node or labels"});
   check_mistake("{node: a b, " + exec() + "}", {".node: ", "(for example worker-1"});
@@ -116,7 +116,8 @@ TEST_CASE_FIXTURE(ConfigFixture, "an item without a driver that can sleep and wa
   CHECK(mistakes("{node: a, wol: {mac: '52:54:00:12:34:56'}}").find("sleep: no driver can do it") != std::string::npos);
 }
 
-TEST_CASE_FIXTURE(ConfigFixture, "a Redfish service gets no password in the clear and one way to trust it") {
+TEST_CASE_FIXTURE(ConfigFixture,
+                  "a Redfish service needs TLS for its password, and at most one way to verify its certificate") {
   const std::string file = ", credentials_file: " + credentials;
   const std::string print(64, 'a');
   CHECK(mistakes("{node: a, redfish: {address: 'http://127.0.0.1:8000'" + file + "}}").empty());
@@ -142,7 +143,7 @@ TEST_CASE_FIXTURE(ConfigFixture, "a Redfish service gets no password in the clea
   CHECK(colons->nodes[0].redfish->fingerprint == print);
 }
 
-TEST_CASE_FIXTURE(ConfigFixture, "a credentials file is readable by its owner alone, and its content is in no error") {
+TEST_CASE_FIXTURE(ConfigFixture, "a credentials file is readable only by its owner, and its content is in no error") {
   const auto with = [&](const std::string& path) {
     return mistakes("{node: a, redfish: {address: https://b, credentials_file: " + path + "}}");
   };
@@ -161,7 +162,7 @@ TEST_CASE_FIXTURE(ConfigFixture, "a credentials file is readable by its owner al
   CHECK(with("'" + dir.file("{node}") + "'").empty());
 }
 
-TEST_CASE_FIXTURE(ConfigFixture, "two lines are credentials") {
+TEST_CASE_FIXTURE(ConfigFixture, "a credentials file has two lines") {
   const auto read = read_credentials(credentials);
   REQUIRE(read);
   CHECK(read->user == "wattle");
@@ -169,7 +170,7 @@ TEST_CASE_FIXTURE(ConfigFixture, "two lines are credentials") {
   CHECK(read_credentials(write("crlf", "wattle\r\ns3cret\r\n", 0400))->password == "s3cret");
 }
 
-TEST_CASE_FIXTURE(ConfigFixture, "an item that repeats an earlier one is refused, and the first that matches decides") {
+TEST_CASE_FIXTURE(ConfigFixture, "an item that repeats an earlier one is refused, and the first match is used") {
   const std::string twice =
       "nodes:\n  - {node: a, " + exec() + "}\n  - {node: 'a*', " + exec() + "}\n  - {node: a, " + exec() + "}\n";
   const auto config = parse_power_config(twice, "power.yaml");
@@ -198,7 +199,7 @@ TEST_CASE_FIXTURE(ConfigFixture, "a file that does not exist, or is not YAML, is
   CHECK(parse_power_config("nodes: {}", "power.yaml").error().what.find("not a list") != std::string::npos);
 }
 
-TEST_CASE("{node} is replaced by a host name and by nothing else") {
+TEST_CASE("{node} is replaced by a host name only") {
   CHECK(*for_node("https://{node}-bmc/{node}", {"n1"}) == "https://n1-bmc/n1");
   CHECK(*for_node("plain", {"../x"}) == "plain");
   for (const char* name : {"", "../x", "a/b", "a b", "-a", "a..b", "a:1", "a@b", "a\n"}) {

@@ -24,7 +24,7 @@ TEST_CASE("a system has a state, ways to reset it, and a chassis") {
   CHECK(system->chassis == std::vector<std::string>{"/redfish/v1/Chassis/1"});
 }
 
-TEST_CASE("a system between on and off is unknown and says where it goes") {
+TEST_CASE("a system in transition has an unknown state and reports its direction") {
   CHECK(parse_system(R"({"PowerState": "Off"})", "bmc")->state == PowerState::off);
   const auto starting = parse_system(R"({"PowerState": "PoweringOn"})", "bmc");
   CHECK(starting->state == PowerState::unknown);
@@ -43,7 +43,7 @@ TEST_CASE("one system is found, and several must be named") {
   CHECK(parse_only_member(R"({"Members": []})", "bmc").error().code == Errc::not_found);
 }
 
-TEST_CASE("a link that leaves the BMC's service, or breaks the request, is no path") {
+TEST_CASE("a link to another host, or one that breaks the request, is not a path") {
   CHECK(is_redfish_path("/redfish/v1/Systems/437XR1138R2"));
   for (const std::string path :
        {"", "redfish/v1", "/", "/etc/passwd", "http://elsewhere.example/redfish/v1", "//elsewhere.example/redfish/v1",
@@ -59,7 +59,7 @@ TEST_CASE("a link that leaves the BMC's service, or breaks the request, is no pa
   CHECK_FALSE(parse_only_member(R"({"Members": [{"@odata.id": "//other.example/redfish/v1/Systems/1"}]})", "bmc"));
 }
 
-TEST_CASE("watts are read from both schemas, and only in their range") {
+TEST_CASE("watts are parsed from both schemas, within their range") {
   CHECK(parse_power_w(R"({"PowerWatts": {"Reading": 321.5}})") == 321.5);
   CHECK(parse_power_w(R"({"PowerControl": [{"PowerConsumedWatts": 344}]})") == 344.0);
   for (const char* text :
@@ -82,13 +82,13 @@ TEST_CASE("a chassis names its meters and the systems in it") {
   CHECK(chassis->systems == 2);
 }
 
-TEST_CASE("types of reset are read from an ActionInfo, too") {
+TEST_CASE("reset types are also parsed from an ActionInfo") {
   CHECK(*parse_reset_info(R"({"Parameters": [{"Name": "ResetType", "AllowableValues": ["On", 7]}]})", "bmc") ==
         std::vector<std::string>{"On"});
   CHECK_FALSE(parse_reset_info("{}", "bmc"));
 }
 
-TEST_CASE("an error's messages are found") {
+TEST_CASE("the messages of an error are extracted") {
   CHECK(parse_messages(R"({"error": {"message": "general", "@Message.ExtendedInfo": [{"Message": "the cause"}]}})") ==
         "the cause");
   CHECK(parse_messages(R"({"error": {"message": "general"}})") == "general");
@@ -96,7 +96,7 @@ TEST_CASE("an error's messages are found") {
   CHECK(parse_messages(R"({"error": "text"})").empty());
 }
 
-TEST_CASE("hostile bodies are refused: too large, too deep, of another type") {
+TEST_CASE("hostile bodies are refused: too large, too deep, or of another type") {
   const std::string deep = std::string(5000, '[') + std::string(5000, ']');
   CHECK(parse_system(deep, "bmc").error().code == Errc::out_of_range);
   CHECK(parse_system("{\"a\": \"" + std::string(kMostRedfishBytes, 'a') + "\"}", "bmc").error().code ==

@@ -1,4 +1,4 @@
-// imitate: labels become targets, and networks are taught and promoted by them.
+// imitate: labels become targets, and networks are trained on them and promoted by them.
 #include "sim/improve/imitate.hpp"
 
 #include <doctest/doctest.h>
@@ -42,7 +42,7 @@ models::Weights random_weights() {
   return weights;
 }
 
-TEST_CASE("an input that never varied in labels is ignored afterwards, and on the labels the network says the same") {
+TEST_CASE("an input that is constant in the labels is ignored, and output on the labels does not change") {
   const std::vector<Label> labels = varied_labels(20);
   const models::Weights before = random_weights();
   models::Weights after = before;
@@ -59,13 +59,13 @@ TEST_CASE("an input that never varied in labels is ignored afterwards, and on th
     elsewhere.pod[0] = -2;
     quiet->residual(elsewhere, c);
     CHECK(c == b);
-    elsewhere.node[models::kNodeFeatures + 4] += 3;  // one that varied is heard
+    elsewhere.node[models::kNodeFeatures + 4] += 3;  // a varied input has an effect
     quiet->residual(elsewhere, c);
     CHECK(c != b);
   }
 }
 
-TEST_CASE("what was taught where plan or life are always known says the same there, and nothing where it is missing") {
+TEST_CASE("a network trained with plan or lifetime always known is unchanged there, and has zero output without them") {
   constexpr std::size_t kPlanKnown = 10, kLife = 14;
   for (const auto& known_in_all : std::vector<std::pair<bool, bool>>{{true, false}, {false, true}, {true, true}}) {
     const bool plan = known_in_all.first, life = known_in_all.second;
@@ -95,7 +95,7 @@ TEST_CASE("what was taught where plan or life are always known says the same the
       CHECK(b != nothing);
       const models::Observation known = label.state;
       label.state.pod[kPlanKnown] = 0;
-      for (const float other : {known.pod[kLife], 4.0F}) {  // as long as it may be
+      for (const float other : {known.pod[kLife], 4.0F}) {  // up to the largest lifetime
         label.state.pod[kLife] = other;
         after->residual(label.state, b);
         CHECK((b == nothing) == plan);
@@ -109,7 +109,7 @@ TEST_CASE("what was taught where plan or life are always known says the same the
   CHECK_FALSE(taught_by({}).plan);
 }
 
-TEST_CASE("in fleets larger than any label's a network that was closed there says nothing, in others the same") {
+TEST_CASE("a network closed beyond the largest trained fleet has zero output there, and is unchanged on smaller ones") {
   constexpr std::size_t kNodes = 5;
   const auto as_feature = [](double nodes) { return static_cast<float>(std::log2(nodes) / 12); };
   std::vector<Label> labels = varied_labels(20);
@@ -122,7 +122,7 @@ TEST_CASE("in fleets larger than any label's a network that was closed there say
   CHECK_FALSE(close_beyond_taught_size(excited, labels));
   CHECK(excited.at("ask.weight").values == before_excited);
 
-  open.at("ask.bias").values[7] = -100;  // a unit that nothing excites
+  open.at("ask.bias").values[7] = -100;  // a unit that no input activates
   models::Weights closed = open;
   REQUIRE(close_beyond_taught_size(closed, labels));
   const auto before = models::FrozenNetwork::from_weights(open, 0, "open").value();
@@ -144,7 +144,7 @@ TEST_CASE("in fleets larger than any label's a network that was closed there say
   }
 }
 
-TEST_CASE("targets fall with regret, leave out what was not tried, and an anchor draws them to its own choice") {
+TEST_CASE("targets fall with regret, omit untried choices, and an anchor pulls them towards its own choice") {
   Label label;
   label.state.nodes = 3;
   label.state.node.assign(3 * models::kNodeFeatures, 0.0F);
@@ -165,7 +165,7 @@ TEST_CASE("targets fall with regret, leave out what was not tried, and an anchor
   CHECK(mean_regret(std::vector<Label>{label}, nullptr) == doctest::Approx(0.3));
 }
 
-// Its one weight is the number of its steps.
+// Its only weight is the number of its steps.
 class Counting final : public models::PolicyTrainer {
  public:
   Result<models::PolicyStats> imitate(std::span<const models::PolicyExample* const>, double) override {
@@ -183,7 +183,7 @@ class Counting final : public models::PolicyTrainer {
   std::uint64_t steps_ = 0;
 };
 
-TEST_CASE("averaged weights are the mean of each eighth step of the last half, else those of the last step") {
+TEST_CASE("averaged weights are the mean of every eighth step in the last half, otherwise those of the last step") {
   Label label;
   label.state.nodes = 2;
   label.state.prior = {0.0F, -1.0F};
@@ -192,7 +192,7 @@ TEST_CASE("averaged weights are the mean of each eighth step of the last half, e
   const std::vector<Label> labels(70, label);
   ImitateOptions options;
   options.epochs = 20;
-  options.batch = 32;  // three steps a pass
+  options.batch = 32;  // three steps per pass
   Counting last, averaged, few;
   CHECK(imitate(labels, options, last)->weights.at("steps").values == std::vector<float>{60});
   options.average = true;
@@ -215,7 +215,7 @@ class Fixed final : public models::QNetwork {
   float second_;
 };
 
-TEST_CASE("a network is promoted only when it is surely better than the present one on labels it has not seen") {
+TEST_CASE("a network is promoted only if it is significantly better than the current one on held-out labels") {
   Random random(5);
   const auto draw = [&](double gain) {
     std::vector<Label> labels(200);
@@ -223,7 +223,7 @@ TEST_CASE("a network is promoted only when it is surely better than the present 
       label.state.nodes = 2;
       label.state.prior = {0.0F, -0.2F};
       label.state.valid = {1, 1};
-      const double second = gain + normal(random);  // how much better the second node is
+      const double second = gain + normal(random);  // advantage of the second node
       label.regret = {static_cast<float>(std::max(0.0, second)), static_cast<float>(std::max(0.0, -second))};
     }
     return labels;
@@ -236,11 +236,11 @@ TEST_CASE("a network is promoted only when it is surely better than the present 
   CHECK(better.against_present.high < 0);
   CHECK_FALSE(promote(draw(-1), nullptr, candidates).candidate);  // then the planner is right
   CHECK_FALSE(promote(draw(0), nullptr, std::vector<const models::QNetwork*>{&second}).candidate);  // noise
-  CHECK_FALSE(promote(draw(1), &second, candidates).candidate);                                     // nothing new
+  CHECK_FALSE(promote(draw(1), &second, candidates).candidate);                                     // the same network
   CHECK_FALSE(promote({}, nullptr, candidates).candidate);
 }
 
-TEST_CASE("without a plan an untrained network ranks by amortised watts, and still places where pods fit") {
+TEST_CASE("without a plan an untrained network ranks by amortised watts, and still places pods where they fit") {
   BenchOptions options;
   options.nodes = {5};
   options.seeds = 1;
@@ -257,7 +257,7 @@ TEST_CASE("without a plan an untrained network ranks by amortised watts, and sti
         doctest::Approx(result.tables[0].rules[0].runs[0].energy_j).epsilon(0.02));
 }
 
-TEST_CASE("the rule dqn is on the bench, and untrained it spends what the planner spends") {
+TEST_CASE("the rule dqn is on the bench, and untrained it uses the planner's energy") {
   BenchOptions options;
   options.nodes = {5};
   options.seeds = 2;

@@ -1,4 +1,4 @@
-// Recorded days: what is read of them, how the model of the cluster is held to what was measured, labels in shares, and what is kept.
+// Recorded days: parsing, calibration of the cluster's model with measurements, labels in shards, and promotion.
 #include "sim/improve/improve.hpp"
 
 #include <doctest/doctest.h>
@@ -42,7 +42,7 @@ CalibratedDays days_in(const ClusterRecord& record, const ImproveOptions& option
   return std::move(*days);
 }
 
-// Its weights are what it was given.
+// Its weights never change.
 class Unmoved final : public models::PolicyTrainer {
  public:
   Result<models::StepStats> step(std::span<const models::Transition* const>) override { return models::StepStats{}; }
@@ -67,7 +67,7 @@ LabelShard shard_of(const CalibratedDays& days, const LabelOptions& asked, std::
       label.order += day * options.per_episode;
       out.labels.push_back(std::move(label));
     }
-  auto read = parse_label_shard(to_file(out), "shard");  // as it comes back from its file
+  auto read = parse_label_shard(to_file(out), "shard");  // as read from its file
   REQUIRE(read);
   return std::move(*read);
 }
@@ -102,7 +102,7 @@ TEST_CASE("a record is read as it was written, and its days have the pods that r
   }
 }
 
-TEST_CASE("what is no record is refused with its line") {
+TEST_CASE("an invalid record is refused with its line") {
   const std::string good = record_text({});
   CHECK(parse_cluster_record("", "f").error().message().find("is empty") != std::string::npos);
   CHECK(parse_cluster_record("{\"wattle_record\": 2}\n", "f").error().message().find("line 1") != std::string::npos);
@@ -123,10 +123,10 @@ TEST_CASE("curves are scaled to the measurement of training days, and the error 
   const CalibratedDays right = days_in(record_of(made), options);
   const auto begins = static_cast<double>(right.learned * 2);
   CHECK(right.calibration.node_ratio[2] == doctest::Approx(2).epsilon(1e-6));
-  CHECK(right.calibration.node_ratio[0] == 1);  // nothing was measured there
+  CHECK(right.calibration.node_ratio[0] == 1);  // no measurement there
   CHECK(right.calibration.node_error == doctest::Approx(0).epsilon(1e-6));
   CHECK(right.recorded.days.front().episode.servers[2].watts[0] == doctest::Approx(2 * idle_w(2)).epsilon(1e-6));
-  // From where days judge on it draws a tenth more than before.
+  // In the judging days it draws a tenth more than before.
   made.later_h = (right.recorded.days.front().from_s - made.from_s) / 3600 + begins;
   made.later_times = 2.2;
   const CalibratedDays off = days_in(record_of(made), options);
@@ -134,8 +134,7 @@ TEST_CASE("curves are scaled to the measurement of training days, and the error 
   CHECK(off.calibration.node_error == doctest::Approx(0.2 / 2.2).epsilon(1e-6));
 }
 
-TEST_CASE(
-    "simulated days come back from their record, and watts that differ from the reported ones show in the joules") {
+TEST_CASE("simulated days are restored from their record, and differing watts change the energy") {
   Options options;
   options.nodes = 4;
   options.churn = true;
@@ -144,7 +143,7 @@ TEST_CASE(
   options.measure_s = 5 * 3600;
   options.cluster_seed = 5;
   const std::vector<Episode> lived{make_episode(data(), options, 5000), make_episode(data(), options, 5002)};
-  const std::vector<double> measured_times{2.5, 0.4, 0.4, 2.5};  // of the reported watts
+  const std::vector<double> measured_times{2.5, 0.4, 0.4, 2.5};  // relative to the reported watts
   const auto read = parse_cluster_record(lived_record(lived, measured_times), "record");
   REQUIRE(read);
   CHECK(read->nodes.size() == 4);
@@ -157,7 +156,7 @@ TEST_CASE(
   CHECK(days.calibration.node_error < 0.05);
 }
 
-TEST_CASE("an interval is wider by what the model cannot explain of the joules that were moved between nodes") {
+TEST_CASE("an interval is widened by the unexplained share of the energy that moved between nodes") {
   const PlayedDays a{{100, 100}, {{40, 60}, {40, 60}}}, b{{102, 102}, {{60, 42}, {60, 42}}};
   const Interval reported{-0.02, -0.025, -0.015};
   const Interval same = widened(reported, a, b, 0);
@@ -168,7 +167,7 @@ TEST_CASE("an interval is wider by what the model cannot explain of the joules t
   CHECK(wide.mean == reported.mean);
   CHECK(wide.high == doctest::Approx(reported.mean + std::hypot(0.005, more)));
   CHECK_FALSE(wide.below_zero());
-  CHECK(widened(reported, b, b, 0.05).high == doctest::Approx(reported.high));  // nothing was moved
+  CHECK(widened(reported, b, b, 0.05).high == doctest::Approx(reported.high));  // no energy was moved
 }
 
 TEST_CASE("labels of one process and of eight are the same, bit by bit") {
@@ -195,7 +194,7 @@ TEST_CASE("labels of one process and of eight are the same, bit by bit") {
   CHECK(merged({}, days.learned, "work").error().code == Errc::not_found);
 }
 
-TEST_CASE("who has learned nothing is not kept, and all labels are learned from") {
+TEST_CASE("an unchanged network is not kept, and all labels are used") {
   const ImproveOptions options = short_days();
   const CalibratedDays days = days_in(record_of({}), options);
   std::vector<Label> labels;
@@ -211,7 +210,7 @@ TEST_CASE("who has learned nothing is not kept, and all labels are learned from"
   CHECK(found->learned_over_start.mean == doctest::Approx(0));
 }
 
-TEST_CASE("plays of too few recorded days give no interval, and ten days have five that judge") {
+TEST_CASE("too few recorded days give no interval, and of ten days five judge") {
   ImproveOptions options = short_days();
   options.hindsight.plays = 12;
   options.hindsight.labels.per_episode = 1;

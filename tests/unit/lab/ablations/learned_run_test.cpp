@@ -1,4 +1,4 @@
-// learned_run: the controller's learning loop in a world, as live.
+// learned_run: the controller's learning loop in a world, as in live mode.
 #include "lab/ablations/learned_run.hpp"
 
 #include <doctest/doctest.h>
@@ -55,7 +55,7 @@ LearnedRunOptions small_learner() {
 
 }  // namespace
 
-TEST_CASE("a learned run draws each outcome as often as allowed, and the same options give the same run") {
+TEST_CASE("a learned run uses each outcome as often as allowed, and the same options give the same run") {
   const Episode episode = make_episode(data(), small_episode(), 7);
   const LearnedRunOptions options = small_learner();
   Idle one, two;
@@ -67,11 +67,11 @@ TEST_CASE("a learned run draws each outcome as often as allowed, and the same op
   CHECK(run->learner.steps > 20);
   CHECK(run->learner.steps <= run->learner.settled * 4 / 8);
   CHECK(run->figures.energy_j == again->figures.energy_j);
-  // All candidates may have placed pods, none more than there are.
+  // Every candidate may have placed pods, and there are no more candidates than exist.
   CHECK(std::accumulate(run->decisions.begin(), run->decisions.end(), std::uint64_t{0}) >= run->learner.placed);
 }
 
-TEST_CASE("a run that trusts a network that learns nothing places as the shipped network does") {
+TEST_CASE("a run that trusts an unchanging network places as the shipped network does") {
   const Episode episode = make_episode(data(), small_episode(), 7);
   LearnedRunOptions options = small_learner();
   options.trusting = true;

@@ -17,7 +17,7 @@ constexpr double kBegins_s = 1'700'000'000 - 1'700'000'000 % 3600;
 std::string line(const char* kind, json row) { return json{{kind, std::move(row)}}.dump() + "\n"; }
 std::string node_name(std::size_t node) { return "node-" + std::to_string(node); }
 
-// Mean cores per hour, from the hour of its arrival to its end.
+// Mean cores per hour, from the pod's arrival to its end.
 json used_cores(const Episode& day, const Pod& pod, double ends_s) {
   json used = json::array();
   for (double hour_s = pod.arrives_s - std::fmod(pod.arrives_s, kHour_s); hour_s < ends_s; hour_s += kHour_s) {

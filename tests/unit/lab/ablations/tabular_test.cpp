@@ -1,4 +1,5 @@
-// Tabular Q in the simplest instance of its field: three equal nodes, memory alone, one pod of look-ahead (`memory_only`).
+// Tabular Q in the simplest instance of its field: three equal nodes, memory only, one pod of look-ahead
+// (`memory_only`).
 #include <doctest/doctest.h>
 
 #include <numeric>
@@ -38,7 +39,7 @@ Result<TrainResult> taught(const EnvOptions& env, std::uint64_t seed, models::QT
   return train(options, trainer);
 }
 
-// Share of an episode's decisions in which the table tells no node from another.
+// Share of an episode's decisions in which the table cannot distinguish nodes.
 double neutral_share(const EnvOptions& options, const models::QNetwork& table, std::uint64_t seed) {
   Env env(options);
   const auto engine = LiveEngine::make({"tabular-q", {{options.reward, options.mask}}}).value();
@@ -71,7 +72,7 @@ double mean_reward(const Evaluation& evaluation, const std::string& name) {
 TEST_CASE("tabular Q beats chance and matches the heuristic of its reward, over five trainings of five seeds") {
   struct Instance {
     placement::Preset preset;
-    const char* heuristic;  // balance and compress, as the field has them
+    const char* heuristic;  // balance and compress, as in the literature
   };
   for (const Instance& instance :
        {Instance{placement::Preset::lb, "least-allocated"}, Instance{placement::Preset::ee, "most-allocated"}}) {
@@ -106,7 +107,7 @@ TEST_CASE("tabular Q beats chance and matches the heuristic of its reward, over 
   }
 }
 
-TEST_CASE("under lb a table distinguishes nodes, where bins of the load itself left 75 to 96% of answers neutral") {
+TEST_CASE("under lb a table distinguishes nodes; absolute bins left 75 to 96% of answers neutral") {
   for (const char* scenario : {"memory_only", "churn"}) {
     CAPTURE(std::string(scenario));
     EnvOptions env = simple_instance(placement::Preset::lb);

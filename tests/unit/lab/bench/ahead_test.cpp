@@ -1,4 +1,5 @@
-// What a decision in a simulated world is told ahead of it, and how long a pod may be put off there: as who submits pods would have it live.
+// ahead: what a decision in a simulated world knows in advance, and how long a pod may be deferred there, as configured
+// by its submitter.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -22,7 +23,7 @@ Episode short_episode(const Dataset& data, std::uint64_t seed) {
   return make_episode(data, options, seed);
 }
 
-// Puts each pod off for as long as it may, and then decides as the policy does.
+// Defers each pod for as long as permitted, and then decides as the policy does.
 class Waits final : public LivePlayer {
  public:
   explicit Waits(Chooser chooser) : chooser_(std::move(chooser)) {}
@@ -58,7 +59,7 @@ class Waits final : public LivePlayer {
 
 }  // namespace
 
-TEST_CASE("a pod is put off until its deadline and not beyond it, and the time counts as waiting for a place") {
+TEST_CASE("a pod is deferred at most until its deadline, and the time counts as waiting for a place") {
   const Dataset data = synthetic_dataset(3);
   const Episode episode = short_episode(data, 5);
   REQUIRE(episode.pods.size() > 20);
@@ -74,14 +75,13 @@ TEST_CASE("a pod is put off until its deadline and not beyond it, and the time c
     CHECK(at_s >= player.first_s[uid] + 20 - 1e-5);
     ++placed;
   }
-  CHECK(placed + 20 > episode.pods.size());  // but for the last ones
+  CHECK(placed + 20 > episode.pods.size());  // except for the last ones
   CHECK(played.figures.deferrals >= 3 * static_cast<double>(placed));
   CHECK(played.figures.deferred_s == doctest::Approx(20).epsilon(0.1));
   CHECK(played.figures.pending_s >= 0.9 * played.figures.deferred_s);
 }
 
-TEST_CASE(
-    "the policies of this house wait for no longer than that, and without permission and next pods all is as it was") {
+TEST_CASE("our policies wait no longer than that; without permission and next pods nothing changes") {
   const Dataset data = synthetic_dataset(3);
   const Episode episode = short_episode(data, 6);
   const Contestant contestant = contestant_named("planner").value();

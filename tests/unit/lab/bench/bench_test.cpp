@@ -1,4 +1,4 @@
-// bench: the true world integrates its curves, rules cannot see beyond what they are told, references are what they say.
+// bench: the true world integrates its curves, rules see only what is reported, and references are correct.
 #include "lab/bench/bench.hpp"
 
 #include <doctest/doctest.h>
@@ -25,7 +25,7 @@ Episode empty_episode(const PodDay& day, bool sleep, bool churn) {
   return episode;
 }
 
-TEST_CASE("a held placement draws what its watts at mean demand say when curves are straight") {
+TEST_CASE("a held placement draws the watts at mean demand if curves are linear") {
   const PodDay day = steady_day({0.5F, 1.0F});
   Episode episode = empty_episode(day, true, false);
   const double forever_s = std::numeric_limits<double>::infinity();
@@ -38,7 +38,7 @@ TEST_CASE("a held placement draws what its watts at mean demand say when curves 
   CHECK(hold(episode, placement).value().energy_j == doctest::Approx(86'400 * watts).epsilon(1e-6));
 }
 
-// Every placement is looked at.
+// Exhaustive search.
 Placement best_of_all(const FillProblem& problem) {
   Placement placement(problem.demand_cores.size(), 0), best;
   double least_w = 0;
@@ -65,7 +65,7 @@ TEST_CASE("annealing reaches the exact optimum of small fleets, always on and sl
     const std::size_t pods = nodes <= 4 ? 8 : 7;
     const auto servers = draw_fleet(data().train_servers, nodes, seed).value();
     for (ServerModel server : servers) {
-      server.cores = 4;  // small, so that pods move the curve
+      server.cores = 4;  // small, so that pods matter on the curve
       problem.servers.push_back(server);
       problem.slots.push_back(2 + pick(random, 4));
     }
@@ -92,7 +92,7 @@ BenchOptions small(bool churn, ClusterModel cluster_model) {
   return options;
 }
 
-TEST_CASE("the same seeds give the same bytes, whatever else is run beside") {
+TEST_CASE("the same seeds give the same bytes, whatever else runs beside") {
   for (const auto& [churn, cluster_model] :
        {std::pair(false, ClusterModel::truth), std::pair(true, ClusterModel::truth),
         std::pair(true, ClusterModel::production)}) {
@@ -110,8 +110,8 @@ TEST_CASE("the same seeds give the same bytes, whatever else is run beside") {
   }
 }
 
-TEST_CASE("no rule beats full knowledge, and the planner beats the default where idle nodes sleep") {
-  // Full knowledge knows no budget of owners. The budget keeps nodes awake that a plan of energy alone lets sleep.
+TEST_CASE("no rule beats full knowledge, and the planner beats the default if idle nodes sleep") {
+  // Full knowledge ignores the owner budget, which keeps nodes awake that a plan for energy alone lets sleep.
   for (const auto& [owner_share, most_over_default] : {std::pair(1.0, -0.4), std::pair(0.5, -0.15)}) {
     BenchOptions options = small(false, ClusterModel::truth);
     options.episode.owner_share = owner_share;
@@ -124,12 +124,12 @@ TEST_CASE("no rule beats full knowledge, and the planner beats the default where
   }
 }
 
-TEST_CASE("an oracle's engine knows the real curves, and each pod's mean demand and life, before it has seen any") {
+TEST_CASE("an oracle's engine knows the real curves, and each pod's mean demand and lifetime in advance") {
   Options options;
   options.nodes = 3;
   options.churn = true;
   options.warm_s = options.measure_s = 1800;
-  // Looks at what its engine expects of each pod, and at the view's curves.
+  // Records its engine's expectation of each pod, and the view's curves.
   class Spy final : public LivePlayer {
    public:
     explicit Spy(const Episode& episode) : episode_(episode), engine_(LiveEngine::make({"kube-default"}).value()) {}
@@ -171,7 +171,8 @@ TEST_CASE("an oracle's engine knows the real curves, and each pod's mean demand 
   CHECK(model.predict({}).life_s == doctest::Approx(99));
 }
 
-TEST_CASE("episodes pair: knowledge and rules change neither servers nor pods, sides share nothing") {
+TEST_CASE(
+    "episodes are paired: the cluster model and the rule change neither servers nor pods, and sides share no state") {
   Options options;
   const Episode a = make_episode(data(), options, 9);
   options.cluster_model = ClusterModel::pods;

@@ -1,4 +1,4 @@
-// experience: each part of the worlds where experience counts has the effect that its name says.
+// experience: each part of the worlds where experience matters has its intended effect.
 #include "sim/scenarios/experience.hpp"
 
 #include <doctest/doctest.h>
@@ -22,7 +22,7 @@ namespace {
 
 constexpr auto kDisk = static_cast<std::size_t>(Resource::disk), kCache = static_cast<std::size_t>(Resource::cache);
 
-// Application 0 uses a lot of `resource` and suffers from its lack; application 1 does neither.
+// Application 0 uses much of `resource` and suffers from its lack; application 1 does neither.
 std::shared_ptr<const Pairs> one_heavy_user(std::size_t resource) {
   Pairs pairs(2);
   pairs.share(0.125);  // 2 for a machine of 16 cores
@@ -60,15 +60,15 @@ SimPod heavy_pod(std::size_t number) {
 
 }  // namespace
 
-TEST_CASE("a shared resource slows pods from its capacity on, by the excess of the others' use, and lives stretch") {
+TEST_CASE("a shared resource slows pods above its capacity by the excess usage of others, and lifetimes stretch") {
   Observer none;
   Kernel<double> kernel({machine_of(two_machines().nodes[0].server)}, {}, one_heavy_user(kCache));
   kernel.disturb(none);
   for (PodId pod = 0; pod < 3; ++pod) kernel.place(pod, 0, 1, 100, none, 0);
-  CHECK(kernel.speed(0, 0) == 1);  // two others use what there is
+  CHECK(kernel.speed(0, 0) == 1);  // two others use the whole capacity
   kernel.place(3, 0, 1, 100, none, 0);
   kernel.place(4, 0, 1, 100, none, 1);
-  CHECK(kernel.speed(0, 0) == doctest::Approx(1 / 1.25));  // three others: half too much, of which it suffers half
+  CHECK(kernel.speed(0, 0) == doctest::Approx(1 / 1.25));  // three others: an excess of half, half of it felt
   CHECK(kernel.speed(0, 4) == 1);
   kernel.advance_to(101, none);
   CHECK(kernel.node(0).pods.size() == 4);
@@ -76,7 +76,7 @@ TEST_CASE("a shared resource slows pods from its capacity on, by the excess of t
   CHECK(kernel.node(0).pods.empty());
 }
 
-TEST_CASE("a slowdown is more than the sum of pairs: two applications alone do not slow each other, three do") {
+TEST_CASE("a slowdown is more than the sum of pairs: two applications do not slow each other, three do") {
   const auto pairs = one_heavy_user(kCache);
   ByResource others{};
   for (std::size_t count = 0; count < 6; ++count, others[kCache] += 1)
@@ -84,7 +84,7 @@ TEST_CASE("a slowdown is more than the sum of pairs: two applications alone do n
           doctest::Approx(1 + 0.5 * std::max(0.0, static_cast<double>(count) / 2 - 1)));
 }
 
-TEST_CASE("pressure shows waiting for disk, and hides a lack of cache") {
+TEST_CASE("pressure shows waiting for disk, but not a lack of cache") {
   for (const std::size_t resource : {kDisk, kCache}) {
     CAPTURE(resource);
     WorldOptions options = two_machines();
@@ -98,14 +98,14 @@ TEST_CASE("pressure shows waiting for disk, and hides a lack of cache") {
     CHECK(world.view({}).nodes[0].values.pressure.cpu_some_ratio.value() ==
           doctest::Approx(resource == kDisk ? waits : 0));
     CHECK(seen.uses.at(0).cores == doctest::Approx(1));
-    const WorldFigures figures = world.figures();  // the truth has all of it
+    const WorldFigures figures = world.figures();  // the truth includes both
     CHECK(figures.work_core_s == doctest::Approx(figures.used_core_s / 1.5));
     CHECK(figures.pressure_pod_s == doctest::Approx(waits * figures.pod_s));
   }
 }
 
 TEST_CASE("a rack meter: the nodes' watts add up to its reading, and follow the datasheets, right or wrong") {
-  rc::check([] {
+  CHECK(rc::check([] {
     const double load = 1 + static_cast<double>(*rc::gen::inRange(0, 14));
     const std::vector<double> times{1, 0.25 * static_cast<double>(*rc::gen::inRange(1, 9))};
     WorldOptions options = two_machines();
@@ -121,10 +121,10 @@ TEST_CASE("a rack meter: the nodes' watts add up to its reading, and follow the 
     RC_ASSERT(std::abs(sum_w - real_w) < 1e-6 * real_w);
     const double first_w = 100 + 160 * load / 16, second_w = 100 * times[1];
     RC_ASSERT(std::abs(*nodes[0].power_w / *nodes[1].power_w - first_w / second_w) < 1e-6);
-  });
+  }));
 }
 
-TEST_CASE("half of the datasheets are wrong, in both directions, the same for a cluster's every day") {
+TEST_CASE("half of the datasheets are wrong, in both directions, and the same on every day of a cluster") {
   const std::vector<double> times = datasheet_times(10, 3);
   CHECK(times == datasheet_times(10, 3));
   CHECK(std::count(times.begin(), times.end(), 1.0) == 5);
@@ -132,14 +132,14 @@ TEST_CASE("half of the datasheets are wrong, in both directions, the same for a 
   CHECK(std::any_of(times.begin(), times.end(), [](double each) { return each > 1; }));
 }
 
-TEST_CASE("the wave has a period of a day, its own phase on each node, and a mean of one for arrivals") {
-  rc::check([] {
+TEST_CASE("the wave has a period of a day, its own phase on each node, and a mean of one over arrivals") {
+  CHECK(rc::check([] {
     const double at_s = static_cast<double>(*rc::gen::inRange(0, 1'000'000));
     RC_ASSERT(std::abs(arrivals_at(at_s) - arrivals_at(at_s + kWave_s)) < 1e-6);
     RC_ASSERT(std::abs(arrivals_at(at_s) + arrivals_at(at_s + kWave_s / 2) - 2) < 1e-6);
     RC_ASSERT(std::abs(latency_ms_at(2, at_s, 5) - latency_ms_at(2, at_s + kWave_s, 5)) < 1e-6);
     RC_ASSERT(latency_ms_at(2, at_s, 5) > 0);
-  });
+  }));
   CHECK(latency_ms_at(0, 0, 5) != latency_ms_at(1, 0, 5));
   const auto shifts = latency_wave(3, 86'400, 5);
   CHECK(shifts.size() == 3 * 95);
@@ -151,7 +151,7 @@ TEST_CASE("the wave has a period of a day, its own phase on each node, and a mea
   CHECK(day > 1.5 * static_cast<double>(night));
 }
 
-TEST_CASE("worlds: each part has its effect in a run, and no effect where it is not") {
+TEST_CASE("worlds: each part has its effect in a run, and none if it is absent") {
   const RunFigures plain = played(small_world("plain"));
   CHECK(plain.life_stretch == 1);
   CHECK(plain.waiting < 0.01);

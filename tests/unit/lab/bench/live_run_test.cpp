@@ -1,4 +1,4 @@
-// live_run, bench: what a day leaves behind is what the next one begins with, verdicts of gates too.
+// live_run, bench: the state at a day's end is that at the next one's start, including verdicts of gates.
 #include "lab/bench/live_run.hpp"
 
 #include <doctest/doctest.h>
@@ -14,7 +14,7 @@ std::shared_ptr<const models::QNetwork> a_network() {
   return models::FrozenNetwork::from_weights(models::initial_weights(5), 0).value();
 }
 
-TEST_CASE("measured evidence of before is in force where candidates are measured; an impossible state is refused") {
+TEST_CASE("earlier evidence applies if candidates are measured; an impossible state is refused") {
   const auto network = a_network();
   placement::CandidateTrials::State kept = placement::CandidateTrials().saved();
   kept.arms.serving = 2;

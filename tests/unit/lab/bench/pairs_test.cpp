@@ -1,4 +1,4 @@
-// pairs: applications that disturb each other, in the kernel, in what a World tells of them, and in episodes of consolidation.
+// pairs: applications that disturb each other, in the kernel, in a World's reports, and in episodes of consolidation.
 #include "sim/cluster/pairs.hpp"
 
 #include <doctest/doctest.h>
@@ -38,7 +38,7 @@ Time after_s(double s) {
 double plain_s(double at) { return at; }
 double plain_s(MonoTime at) { return seconds(at.time_since_epoch()); }
 
-// What each pod got done, and when it ended.
+// The work of each pod, and its end.
 template <class Time>
 struct Done final : Observer {
   const Kernel<Time>* kernel = nullptr;
@@ -57,7 +57,7 @@ struct Done final : Observer {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("pairs: who is disturbed does the same work in more time, waits for the rest and keeps cores busy",
+TEST_CASE_TEMPLATE("pairs: a disturbed pod does the same work in more time, waits for the rest and keeps cores busy",
                    Time, double, MonoTime) {
   Done<Time> seen;
   Kernel<Time> kernel({machine_of_cores(16)}, {}, one_pair(0.5));
@@ -67,7 +67,7 @@ TEST_CASE_TEMPLATE("pairs: who is disturbed does the same work in more time, wai
   kernel.advance_to(after_s<Time>(40), seen);
   CHECK(kernel.node(0).pressure_ratio == 0);
   kernel.place(1, 0, 2, 30, seen, 1);
-  kernel.place(2, 0, 2, 1000, seen, 2);  // which nobody disturbs
+  kernel.place(2, 0, 2, 1000, seen, 2);  // not disturbed by any
   const double third = 1.0 / 3;
   CHECK(kernel.waits(0, 0) == doctest::Approx(third));
   CHECK(kernel.waits(0, 1) == doctest::Approx(third));
@@ -86,7 +86,7 @@ TEST_CASE_TEMPLATE("pairs: who is disturbed does the same work in more time, wai
   CHECK(kernel.pod_s() == doctest::Approx(1160));
 }
 
-TEST_CASE("pairs: they may begin in mid-run, the strongest counts, and the same application may disturb itself") {
+TEST_CASE("pairs: they may start in mid-run, the strongest counts, and an application may disturb itself") {
   Observer none;
   Pairs pairs(3);
   pairs.disturb(0, 1, 0.5);
@@ -108,13 +108,13 @@ TEST_CASE("pairs: they may begin in mid-run, the strongest counts, and the same 
   CHECK(kernel.node(0).pods.size() == 3);
   kernel.advance_to(125.1, none);  // 50 s of work at 1 / 1.5
   CHECK(kernel.node(0).pods.size() == 2);
-  kernel.fail(0, none);  // nobody runs there
+  kernel.fail(0, none);  // the node runs no pod
   CHECK(kernel.speed(0, 0) == 1);
   kernel.repair(0, none);
   CHECK(kernel.speed(0, 0) == doctest::Approx(0.5));
 }
 
-TEST_CASE("pairs: whatever happens, speed times time is the life that a pod came with, and neither side is spared") {
+TEST_CASE("pairs: for any events, the integral of speed is the pod's lifetime, and both sides are slowed") {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     CAPTURE(seed);
     Random random(mix(seed, 2));
@@ -165,7 +165,7 @@ TEST_CASE("pairs: whatever happens, speed times time is the life that a pod came
   }
 }
 
-TEST_CASE("pairs: where none meet all is as it is without any, bit for bit") {
+TEST_CASE("pairs: if none meet, results are the same as without pairs, bit for bit") {
   const auto play = [](std::shared_ptr<const Pairs> pairs) {
     Done<double> seen;
     Kernel<double> kernel({machine_of_cores(16), machine_of_cores(4)}, {true, 60, false}, std::move(pairs));
@@ -185,8 +185,7 @@ TEST_CASE("pairs: where none meet all is as it is without any, bit for bit") {
   CHECK(std::get<2>(without) == std::get<3>(without));
 }
 
-TEST_CASE(
-    "pairs in a world: agents report the waiting of each pod and the load of the node, users the latency they see") {
+TEST_CASE("pairs in a world: agents report the waiting of each pod and the load of the node, users their latency") {
   WorldOptions options = two_machines();
   options.pairs = one_pair(0.5);
   options.pairs_from_s = 100;
@@ -214,12 +213,12 @@ TEST_CASE(
   const WorldFigures end = world.figures();
   CHECK(end.used_core_s - begun.used_core_s == doctest::Approx(600));
   CHECK(end.work_core_s - begun.work_core_s == doctest::Approx(100 * (2 + 8 * third)));
-  CHECK(end.late_pod_s - begun.late_pod_s == doctest::Approx(100));  // of 10 ms a third more
+  CHECK(end.late_pod_s - begun.late_pod_s == doctest::Approx(100));  // a third more than 10 ms
   CHECK(end.pressure_pod_s - begun.pressure_pod_s == doctest::Approx(200 * third));
   CHECK(end.work_pod_s - begun.work_pod_s == doctest::Approx(300 - 200 * third));
 }
 
-TEST_CASE("episodes with pairs: lives stretch and work costs more") {
+TEST_CASE("episodes with pairs: lifetimes stretch and work costs more energy") {
   consolidation::Options options;
   options.churn = options.sleep = true;
   options.cluster_model = consolidation::ClusterModel::production;
@@ -243,7 +242,7 @@ TEST_CASE("episodes with pairs: lives stretch and work costs more") {
     none += joules(alone);
   }
   CHECK(none < planner);
-  // In the hours before they begin nothing is changed by them.
+  // The hours before they start are unchanged.
   const auto late = played("planner", 0.5, 4 * 3600, 1), never = played("planner", 0, 0, 1);
   REQUIRE(late.hours.size() == never.hours.size());
   for (std::size_t hour = 0; hour < late.hours.size(); ++hour)
@@ -251,7 +250,7 @@ TEST_CASE("episodes with pairs: lives stretch and work costs more") {
   CHECK(late.hours.back().work_core_s < late.hours.back().pod_s);
 }
 
-TEST_CASE("pairs of the scenario are the same whatever is drawn, one in ten") {
+TEST_CASE("pairs of the scenario are the same for all seeds, one in ten") {
   const Pairs pairs = consolidation::pairs_of(30, 0.5);
   std::size_t found = 0, free = 0;
   for (std::size_t a = 0; a < 30; ++a) {
@@ -267,7 +266,7 @@ TEST_CASE("pairs of the scenario are the same whatever is drawn, one in ten") {
   }
   CHECK(found / 2 == 37);  // of 435
   CHECK(free == 1);
-  // Those of few applications are among those of many.
+  // Those of a few applications are among those of many.
   const Pairs few = consolidation::pairs_of(10, 0.5);
   for (std::size_t a = 0; a < 10; ++a)
     for (std::size_t b = 0; b < 10; ++b) CHECK(few.strength(a, b) == pairs.strength(a, b));

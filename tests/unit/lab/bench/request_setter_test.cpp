@@ -1,5 +1,5 @@
-// request_setter: what pods of a world request follows the controller's rule, as `wattle provision set` would have it; what a resized pod leaves
-// is room; benches pair a policy with itself beside the rule.
+// request_setter: pods of a world get the requests of the controller's rule, as set by `wattle provision set`; the
+// freed room of a resized pod is used; benches pair a policy with itself under the rule.
 #include "sim/world/request_setter.hpp"
 
 #include <doctest/doctest.h>
@@ -38,7 +38,7 @@ SimPod pod_of(const std::string& uid, const std::string& app, double request_cor
   return made;
 }
 
-// Minute by minute.
+// In steps of a minute.
 void run_to(World& world, RequestSetter& requests, double until_s) {
   while (world.now_s() < until_s) {
     world.advance_to(std::min(until_s, requests.due_s()));
@@ -48,7 +48,7 @@ void run_to(World& world, RequestSetter& requests, double until_s) {
 
 double requested_cores(const World& world) { return world.view({}).nodes[0].requested.cpu_cores; }
 
-TEST_CASE("a resized pod is counted as it is now, fit or not, and gives all of that back") {
+TEST_CASE("a resized pod counts with its current request, whether it fits or not, and frees all of it") {
   World world(one_machine(16));
   REQUIRE(world.place(pod_of("p", "deployment/a image", 4, 1), 0, 1, {}));
   REQUIRE(world.resize("p", {1, 1 << 30}));
@@ -61,7 +61,8 @@ TEST_CASE("a resized pod is counted as it is now, fit or not, and gives all of t
   CHECK_FALSE(world.resize("p", {1, 0}).has_value());
 }
 
-TEST_CASE("less is set once the rule knows enough and the pod has run for half an hour, and is room for others") {
+TEST_CASE(
+    "requests are lowered once the rule knows enough and the pod has run for half an hour, and others use the room") {
   RequestSetter requests;
   requests.begin(nullptr);
   World world(one_machine(16), &requests);
@@ -72,9 +73,9 @@ TEST_CASE("less is set once the rule knows enough and the pod has run for half a
   CHECK(requested_cores(world) == doctest::Approx(1).epsilon(0.1));
   CHECK(requests.figures().writes == 1);
   const double lowered = requested_cores(world);
-  // The most of it and 15% more, by buckets of 5%.
+  // The maximum plus 15%, in buckets of 5%.
   CHECK(world.view({}).nodes[0].requested.memory_bytes == doctest::Approx(0.5 * 1.15 * (1 << 30)).epsilon(0.1));
-  // Another of its owner comes with what its template says.
+  // Another pod of its owner starts with its template's request.
   REQUIRE(world.place(pod_of("new", "deployment/a image-2", 12, 1), 0, 2, {}));
   run_to(world, requests, 13 * kHours + 1700);
   CHECK(requested_cores(world) == lowered + 12);
@@ -83,7 +84,7 @@ TEST_CASE("less is set once the rule knows enough and the pod has run for half a
   CHECK(requests.figures().given_up_core_s > 0);
 }
 
-TEST_CASE("more is set at once, never beyond the machine; who waits needs more than it used") {
+TEST_CASE("requests are raised at once, never above the machine; a pod that waits needs more than it used") {
   RequestSetter requests;
   requests.begin(nullptr);
   World world(one_machine(4), &requests);
@@ -92,12 +93,12 @@ TEST_CASE("more is set at once, never beyond the machine; who waits needs more t
   run_to(world, requests, 0.9 * kHours);
   CHECK(requested_cores(world) == 1);
   run_to(world, requests, 1.5 * kHours);
-  // 2 of 3 cores each, and they wait all the time: 4, which is the machine's.
+  // 2 of 3 cores each, with waiting all the time: 4, which is the machine's capacity.
   CHECK(requested_cores(world) == doctest::Approx(8).epsilon(0.05));
   CHECK(requested_cores(world) <= 8);
 }
 
-TEST_CASE("what was learned in one world holds in the next") {
+TEST_CASE("what was learned in one world applies in the next") {
   RequestSetter requests;
   {
     requests.begin(nullptr);
@@ -116,7 +117,8 @@ TEST_CASE("what was learned in one world holds in the next") {
   CHECK(requested_cores(next) == doctest::Approx(1).epsilon(0.1));
 }
 
-TEST_CASE("a bench has a policy beside itself with requests set: the same pods, and only there anything is given up") {
+TEST_CASE(
+    "a bench compares a policy with itself under set requests: the same pods, and only there requests are lowered") {
   const consolidation::Dataset data = consolidation::synthetic_dataset(3);
   consolidation::BenchOptions options;
   options.rules = {"planner", "planner+requests", "planner+cpu-requests"};
@@ -140,7 +142,7 @@ TEST_CASE("a bench has a policy beside itself with requests set: the same pods, 
   CHECK(rules[2].runs.front().given_up_cores > 0);
   CHECK(rules[2].runs.front().given_up_bytes == 0);
   CHECK(together.placements + together.refused == alone.placements + alone.refused);
-  // Of the same work.
+  // For the same work.
   const double less = (together.energy_j / together.work_core_s) / (alone.energy_j / alone.work_core_s) - 1;
   CHECK(rules[1].over_planner->mean == doctest::Approx(less));
   CHECK(consolidation::to_table(result).find("GiB given up") != std::string::npos);

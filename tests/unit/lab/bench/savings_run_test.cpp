@@ -1,4 +1,4 @@
-// savings_run: weeks with and without right sizes are compared with the projection of their beginning.
+// savings_run: weeks with and without right sizes are compared with the projection at their start.
 #include "lab/bench/savings_run.hpp"
 
 #include <doctest/doctest.h>
@@ -8,7 +8,7 @@
 using namespace wattle::sim;
 using namespace wattle::sim::consolidation;
 
-TEST_CASE("a week is the same whichever weeks follow, and draws what the fleet can draw") {
+TEST_CASE("a week does not depend on later weeks, and its power is within the fleet's range") {
   BenchOptions options;
   options.episode.churn = options.episode.sleep = true;
   options.episode.churn_fill = 0.5;
@@ -24,7 +24,7 @@ TEST_CASE("a week is the same whichever weeks follow, and draws what the fleet c
   REQUIRE(runs->front().weeks.size() == 2);
   for (const SavingsWeek& week : runs->front().weeks) {
     CHECK(week.fleet_w > 0);
-    CHECK(std::abs(week.projected_w) < week.fleet_w);  // below 0 where requests should rise
+    CHECK(std::abs(week.projected_w) < week.fleet_w);  // negative if requests should rise
     CHECK(week.saved_w < week.fleet_w);
   }
   CHECK(runs->front().weeks[0].saved_w != 0);  // requests were set

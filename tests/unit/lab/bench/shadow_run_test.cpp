@@ -1,4 +1,4 @@
-// shadow_run: what shadow and live mode expect is compared with the day after, and the same every time.
+// shadow_run: expectations of shadow and live mode are compared with the next day, reproducibly.
 #include "lab/bench/shadow_run.hpp"
 
 #include <doctest/doctest.h>
@@ -6,7 +6,7 @@
 using namespace wattle::sim;
 using namespace wattle::sim::consolidation;
 
-TEST_CASE("the figures at a day's beginning are compared with what live did on that day, and the same bytes come out") {
+TEST_CASE("figures at a day's start are compared with live mode on that day, and the bytes are reproducible") {
   BenchOptions options;
   options.episode.churn = true;
   options.episode.cluster_model = ClusterModel::production;
@@ -29,7 +29,7 @@ TEST_CASE("the figures at a day's beginning are compared with what live did on t
   CHECK(day.shadow->low <= day.shadow->high);
   CHECK(day.live.has_value() == run.calibration.has_value());
   CHECK(shadow_table(*runs) == shadow_table(run_shadows(data, options, shadow).value()));
-  // The interval of one fleet is not shown: it is of one seed.
+  // The interval of one fleet is not shown, because it has one seed.
   const std::string table = shadow_table(*runs);
   CHECK(table.find("[needs 5 seeds]") != std::string::npos);
   CHECK(table.find("the interval holds") == std::string::npos);

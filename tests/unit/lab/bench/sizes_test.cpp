@@ -1,4 +1,4 @@
-// sizes: tables of requests and lives, right and wrong; episodes of unlike pods and of crowded ones, and their play.
+// sizes: tables of requests and lifetimes, valid and invalid; episodes of unlike and crowded pods, and their runs.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ Options openb(std::size_t nodes) {
   return options;
 }
 
-TEST_CASE("a pod is a share of the mean node, memory by the core, and a life; one that never ended is left out") {
+TEST_CASE("a pod is a share of the mean node, memory per core, and a lifetime; one that never ended is omitted") {
   const auto sizes =
       parse_pod_sizes(kHead + "a,4000,8192,LS,100,700\nb,1000,512,BE,5,\nc,500,256,BE,0,60\n", "pods.csv", 8);
   REQUIRE(sizes.has_value());
@@ -40,7 +40,7 @@ TEST_CASE("a pod is a share of the mean node, memory by the core, and a life; on
   CHECK(parse_mean_node_cores("sn,cpu_milli\nx,4000\ny,12000\n", "nodes.csv").value() == 8);
 }
 
-TEST_CASE("a table that is none names file, line and column") {
+TEST_CASE("an invalid table names file, line and column") {
   const auto message = [](const std::string& text) {
     const auto sizes = parse_pod_sizes(text, "x/openb_pods.csv", 1);
     return sizes ? std::string() : sizes.error().message();
@@ -56,7 +56,7 @@ TEST_CASE("a table that is none names file, line and column") {
   CHECK(message(kHead + "a,4000,8192,LS,100,700\n").find("fewer than two pods") != std::string::npos);
 }
 
-TEST_CASE("a folder without the table has no sizes, one without its nodes says so") {
+TEST_CASE("a folder without the table has no sizes, and one without its nodes gets an error") {
   const std::filesystem::path folder = std::filesystem::temp_directory_path() / "wattle-pod-sizes-test";
   std::filesystem::remove_all(folder);
   std::filesystem::create_directory(folder);
@@ -70,8 +70,7 @@ TEST_CASE("a folder without the table has no sizes, one without its nodes says s
   std::filesystem::remove_all(folder);
 }
 
-TEST_CASE(
-    "unlike pods: half of the servers have room for each, and what is requested over time is what was asked for") {
+TEST_CASE("unlike pods: half of the servers have room for each, and requests over time are as configured") {
   const Options options = openb(20);
   double asked = 0, wanted = 0;
   std::size_t kinds = 0;
@@ -92,11 +91,11 @@ TEST_CASE(
     wanted += options.churn_fill * episode.total_cores() * episode.end_s;
   }
   CHECK(kinds == 20);
-  CHECK(asked / wanted > 0.8);  // it begins with nothing, and lives end with the episode
+  CHECK(asked / wanted > 0.8);  // it starts empty, and lifetimes end with the episode
   CHECK(asked / wanted < 1.2);
 }
 
-TEST_CASE("what else is asked for changes neither servers nor arrivals of pods of one core") {
+TEST_CASE("other size options change neither servers nor arrivals of one-core pods") {
   Options options = openb(6);
   options.sizes = Sizes::one_core;
   const Episode plain = make_episode(data(), options, 4);
@@ -149,7 +148,7 @@ TEST_CASE("crowded pods wait for each other, those of one core and no bursts do 
   CHECK(sooner > crowded);
 }
 
-TEST_CASE("odd waiting is longer waiting of the same placements, hour by hour; earlier learning knows none of it") {
+TEST_CASE("odd waiting is longer waiting of the same placements, hour by hour; earlier learning has none of it") {
   Options options = openb(4);
   options.sizes = Sizes::one_core;
   options.crowded = true;
@@ -173,7 +172,7 @@ TEST_CASE("odd waiting is longer waiting of the same placements, hour by hour; e
     pod_s += hour == 0 ? 0 : odd.hours[hour].pod_s;
   }
   CHECK(odd.waiting > plain.waiting);
-  CHECK(odd.waiting == doctest::Approx(waited_pod_s / pod_s));  // nothing wakes, and the first hour is not judged
+  CHECK(odd.waiting == doctest::Approx(waited_pod_s / pod_s));  // no node wakes, and the first hour is not judged
   CHECK(waited_from_second_hour(odd).value() == doctest::Approx(odd.waiting));
   CHECK(odd.wait_limit == doctest::Approx(0.01));
   CHECK_FALSE(waited_from_second_hour(RunFigures{}));

@@ -1,4 +1,5 @@
-// sleep_run: days on which nodes sleep by a rule: the same pods and work, accounted energy, and the clairvoyant below.
+// sleep_run: days on which nodes sleep by a rule: the same pods and work, accounted energy, and a clairvoyant lower
+// bound.
 #include "lab/bench/sleep_run.hpp"
 
 #include <doctest/doctest.h>
@@ -42,8 +43,7 @@ TEST_CASE("an episode has more pods by day than by night, and its bursts come at
   }
 }
 
-TEST_CASE(
-    "every rule that sleeps uses less energy than always-on with the same pods, and with hindsight no pod waits") {
+TEST_CASE("every sleeping rule uses less energy than always-on with the same pods, and with hindsight no pod waits") {
   const double always_on_j = run_sleep(episode(), "always-on", placement::sleep::Depth::off)->energy_j;
   const SleepFigures clairvoyant = run_sleep(episode(), "clairvoyant", placement::sleep::Depth::off).value();
   CHECK(clairvoyant.energy_j < always_on_j);
@@ -58,7 +58,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("the same pods cost more joules spread by kube-scheduler's score, and fewer if they move at no cost") {
+TEST_CASE("the same pods use more energy spread by kube-scheduler's score, and less if they move for free") {
   const SleepFigures spread = run_sleep(episode(), "kube-default", placement::sleep::Depth::off).value();
   const SleepFigures ordered = run_sleep(episode(), "always-on", placement::sleep::Depth::off).value();
   CHECK(spread.pods == ordered.pods);
@@ -71,13 +71,13 @@ TEST_CASE("the same pods cost more joules spread by kube-scheduler's score, and 
   CHECK(moves.waits_s.empty());
 }
 
-TEST_CASE("an unknown rule is named with the known ones") {
+TEST_CASE("an unknown rule is refused with the known ones") {
   const auto run = run_sleep(episode(), "slurm-7", placement::sleep::Depth::off);
   REQUIRE_FALSE(run);
   CHECK(run.error().message().find("slurm-5") != std::string::npos);
 }
 
-TEST_CASE("the table has a row for each rule and states no interval from two seeds") {
+TEST_CASE("the table has a row for each rule and no interval from two seeds") {
   SleepBenchOptions options;
   options.episode = small();
   options.nodes = {3};
@@ -93,7 +93,7 @@ TEST_CASE("the table has a row for each rule and states no interval from two see
   CHECK(text == sleep_bench(synthetic_dataset(3), options).value());
 }
 
-TEST_CASE("the best slurm is that of each fleet: no slurm rule uses less, and one of them alone is the best") {
+TEST_CASE("the best slurm is that of each fleet: no slurm rule uses less, and it equals one of them") {
   SleepBenchOptions options;
   options.episode = small();
   options.nodes = {3};

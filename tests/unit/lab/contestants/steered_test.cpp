@@ -1,4 +1,4 @@
-// Services that somebody steers: the rule is the contestant, replicas and memory keep their books, whatever is chosen.
+// Steered services: the rule equals the contestant, and replicas and memory are accounted for, under any choice.
 #include "sim/provision/steered.hpp"
 
 #include <doctest/doctest.h>
@@ -42,7 +42,7 @@ class Fixed final : public Steering {
 
 }  // namespace
 
-TEST_CASE("services steered by the rule are the contestant `wattle`, to the last write") {
+TEST_CASE("services steered by the rule equal the contestant `wattle`, to the last write") {
   for (const std::size_t services : {1U, 2U}) {
     WorldOptions world = steered_world(100, 300);
     world.services = services;
@@ -57,7 +57,7 @@ TEST_CASE("services steered by the rule are the contestant `wattle`, to the last
   }
 }
 
-TEST_CASE("an untrained network costs what the rule costs, but for rungs") {
+TEST_CASE("an untrained network costs what the rule costs, except for rungs") {
   const WorldOptions world = steered_world(150, 900);
   SteerOptions options;
   RuleSteering rule;
@@ -66,7 +66,7 @@ TEST_CASE("an untrained network costs what the rule costs, but for rungs") {
   CHECK(cost_of(steered(world, untrained, options), options.price).cost == doctest::Approx(by_rule).epsilon(0.05));
 }
 
-TEST_CASE("replicas share the requests, each has a limit of its own, and one that goes answers what it has") {
+TEST_CASE("replicas share the requests, each has its own limit, and a removed one finishes its requests") {
   WorldOptions world = steered_world(150, 600);
   world.most_replicas = 3;
   Fixed one({0.3, 0.15, 1}), three({0.3, 0.15, 3});
@@ -88,7 +88,7 @@ TEST_CASE("replicas share the requests, each has a limit of its own, and one tha
   CHECK(shrinking.figures().replicas < 2);
 }
 
-TEST_CASE("memory grows with the rate, what is granted is counted, and what is not there is more work") {
+TEST_CASE("memory grows with the rate, granted memory is counted, and missing memory adds work") {
   WorldOptions world = steered_world(100, 1200);
   world.memory_gib = 0.5;
   world.memory_gib_per_rps = 0.005;
@@ -101,7 +101,7 @@ TEST_CASE("memory grows with the rate, what is granted is counted, and what is n
   CHECK(enough.last.state.missed_ratio == doctest::Approx(0));
 }
 
-TEST_CASE("what minutes cost sums up to what the run is judged by") {
+TEST_CASE("the costs of minutes add up to the cost of the run") {
   WorldOptions world = steered_world(120, 1200);
   world.memory_gib = 0.25;
   SteerOptions options;

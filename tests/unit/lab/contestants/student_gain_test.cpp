@@ -1,5 +1,5 @@
-// What a student is worth where nobody knows how long requests take, trained as a controller trains it: from minutes of
-// services with known latency, which the rule steers. Five trainings, each judged on requests of its own.
+// The value of a student if latency is unknown, trained as a controller trains it: from minutes of services with known
+// latency, which the rule steers. Five trainings, each judged on its own requests.
 #include <doctest/doctest.h>
 
 #include <cstdio>
@@ -25,7 +25,7 @@ constexpr std::size_t kJudgedSeconds = 2400;
 
 using Network = std::shared_ptr<const models::QNetwork>;
 
-// The rule by latency steers, and each minute is a lesson.
+// The latency rule steers, and each minute is a lesson.
 class Lived final : public Steering {
  public:
   explicit Lived(choice::StudentTrainer& trainer) : trainer_(trainer) {}
@@ -88,7 +88,7 @@ Judged judged(const RateTrace& trace, std::uint64_t seed, Steering& steering) {
 
 }  // namespace
 
-TEST_CASE("a student of live minutes costs less than throttling does, on rates and requests that it has never seen") {
+TEST_CASE("a student of live minutes costs less than throttling does, on held-out rates and requests") {
   std::vector<Network> students;
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) students.push_back(trained(seed));
   double over = 0, traces = 0;
@@ -118,5 +118,5 @@ TEST_CASE("a student of live minutes costs less than throttling does, on rates a
     over += late;
     ++traces;
   }
-  CHECK(over / traces < 0.05);  // what a target leaves
+  CHECK(over / traces < 0.05);  // the target's allowance
 }

@@ -1,4 +1,4 @@
-// Teaching: the transitions that trainers are given, and the verdict on a teacher.
+// Teaching: the transitions for trainers, and the verdict on a teacher.
 #include "sim/provision/teach.hpp"
 
 #include <doctest/doctest.h>
@@ -17,7 +17,7 @@ namespace choice = wattle::models::provision;
 
 namespace {
 
-// Learns nothing, and looks at what it is given.
+// Learns nothing, and checks its input.
 class LookingTrainer final : public models::PolicyTrainer {
  public:
   Result<models::StepStats> step(std::span<const models::Transition* const> batch) override {
@@ -58,9 +58,9 @@ class LookingTrainer final : public models::PolicyTrainer {
   std::uint64_t steps_ = 0;
 };
 
-class Insists final : public models::QNetwork {
+class FixedActionNetwork final : public models::QNetwork {
  public:
-  explicit Insists(std::size_t action) : action_(action) {}
+  explicit FixedActionNetwork(std::size_t action) : action_(action) {}
   void residual(const models::Observation&, std::span<float> out) const override {
     std::fill(out.begin(), out.end(), 0.0F);
     out[action_] = 50;
@@ -95,21 +95,21 @@ TeacherJudgeOptions one_trace(double rate_rps) {
 }  // namespace
 
 TEST_CASE(
-    "a teacher is given whole transitions of valid actions, paid less their mean, one step a minute after the warmup") {
+    "a teacher gets whole transitions of valid actions, with centred rewards, one step a minute after the warmup") {
   const TeachOptions options = few_hours();
   LookingTrainer trainer;
   const auto taught = teach(options, trainer, [](double, const std::string&) {});
   REQUIRE(taught);
   CHECK(trainer.whole);
   CHECK(taught->minutes == 44);
-  CHECK(taught->steps == 22);  // of the first two hours nothing is drawn
+  CHECK(taught->steps == 22);  // none in the first two hours
   CHECK(trainer.seen == 22 * options.batch);
   CHECK(std::abs(trainer.rewards) / static_cast<double>(trainer.seen) < 1);
   CHECK(taught->last_cost > 1);
 
   TeachOptions by_drpc = options;
   by_drpc.reward = TeacherReward::drpc;
-  LookingTrainer other;  // drives the same minutes
+  LookingTrainer other;  // with the same minutes
   REQUIRE(teach(by_drpc, other, [](double, const std::string&) {}));
   CHECK(other.whole);
   CHECK(other.seen == trainer.seen);
@@ -126,7 +126,7 @@ namespace {
 
 constexpr double kMostThrottled = 0.2;  // an actuator's default
 
-// Tries the steering as a node would try a student.
+// Tries the steering as a node tries a student.
 class OnTrial final : public Steering {
  public:
   choice::Setting minute(std::size_t service, const MinuteOfService& seen) override {
@@ -141,8 +141,7 @@ class OnTrial final : public Steering {
 
 }  // namespace
 
-TEST_CASE(
-    "a node would not put out who keeps to a latency target, though he lets far more be throttled than its rule") {
+TEST_CASE("a node would keep a steering that meets its latency target with far more throttling than its own rule") {
   for (const RateTrace& trace : synthetic_rates(1, 3600)) {
     if (trace.name != "diurnal" && trace.name != "bursty") continue;
     WorldOptions world;
@@ -161,7 +160,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("hours that are learned from differ by number and seed, and are the same again") {
+TEST_CASE("training hours differ by number and seed, and are reproducible") {
   TeachOptions options = few_hours();
   const WorldOptions first = learning_world(options, 0), again = learning_world(options, 0),
                      next = learning_world(options, 4);
@@ -173,7 +172,7 @@ TEST_CASE("hours that are learned from differ by number and seed, and are the sa
   CHECK(learning_world(options, 0).trace->rates_rps != first.trace->rates_rps);
 }
 
-TEST_CASE("a student is given what a node sees, with labels that are probabilities of what it can do") {
+TEST_CASE("a student gets a node's inputs, with labels that are probabilities of its actions") {
   const TeachOptions options = few_hours();
   LookingTrainer trainer;
   const auto lessons = teach_student(options, nullptr, trainer, [](double, const std::string&) {});
@@ -186,7 +185,7 @@ TEST_CASE("a student is given what a node sees, with labels that are probabiliti
 
 TEST_CASE("a teacher that costs more is not reported as better") {
   const TeacherJudgeOptions options = one_trace(100);
-  const auto wasteful = std::make_shared<Insists>(choice::action_of(choice::Lever::cpu, 1));
+  const auto wasteful = std::make_shared<FixedActionNetwork>(choice::action_of(choice::Lever::cpu, 1));
   const auto judgement = judge_teacher(options, wasteful, nullptr, [](double, const std::string&) {});
   REQUIRE(judgement);
   const TeacherEntry& entry = judgement->entries.at(0);
@@ -198,7 +197,7 @@ TEST_CASE("a teacher that costs more is not reported as better") {
 TEST_CASE("fewer than five seeds give no verdict on a teacher and no interval, and the text says how many are needed") {
   TeacherJudgeOptions options = one_trace(100);
   options.seeds = 1;
-  const auto thrifty = std::make_shared<Insists>(choice::action_of(choice::Lever::cpu, -1));
+  const auto thrifty = std::make_shared<FixedActionNetwork>(choice::action_of(choice::Lever::cpu, -1));
   const auto judgement = judge_teacher(options, thrifty, nullptr, [](double, const std::string&) {});
   REQUIRE(judgement);
   CHECK_FALSE(better_than_rule(options, *judgement).has_value());
@@ -214,9 +213,9 @@ TEST_CASE("fewer than five seeds give no verdict on a teacher and no interval, a
 
 TEST_CASE("a teacher that costs less is reported as better") {
   TeacherJudgeOptions options = one_trace(100);
-  options.steer.rule.least_margin = 1;  // a rule that wastes
+  options.steer.rule.least_margin = 1;  // a wasteful rule
   options.seeds = 8;
-  const auto thrifty = std::make_shared<Insists>(choice::action_of(choice::Lever::cpu, -1));
+  const auto thrifty = std::make_shared<FixedActionNetwork>(choice::action_of(choice::Lever::cpu, -1));
   const auto judgement = judge_teacher(options, thrifty, nullptr, [](double, const std::string&) {});
   REQUIRE(judgement);
   CHECK(against(judgement->entries.at(0), kTeacherArm, kRuleArm).mean < 0);

@@ -1,4 +1,5 @@
-// Worlds keep their books: what is used and granted, minutes over target, equal requests for all, and the way out of overload.
+// Accounting of worlds: used and granted cores, minutes over target, equal requests for all, and recovery from
+// overload.
 #include "sim/provision/world.hpp"
 
 #include <doctest/doctest.h>
@@ -27,18 +28,18 @@ Figures figures_of(std::string_view name, WorldOptions options, double setting) 
   return *figures;
 }
 
-class Nobody final : public Provisioner {
+class IdleProvisioner final : public Provisioner {
  public:
   void tick(const Reading&, std::span<std::optional<wattle::actuator::CpuLimit>>) override {}
 };
 
 }  // namespace
 
-TEST_CASE("what is used is rate times work, of each service of a chain") {
+TEST_CASE("usage is rate times work, for each service of a chain") {
   for (const std::size_t services : {1U, 3U}) {
     WorldOptions options = world_of(100, 600);
     options.services = services;
-    Nobody none;
+    IdleProvisioner none;
     const auto figures = play(World(options), none);
     REQUIRE(figures);
     CHECK(figures->used_cores == doctest::Approx(0.4 * static_cast<double>(services)).epsilon(0.05));
@@ -49,7 +50,7 @@ TEST_CASE("what is used is rate times work, of each service of a chain") {
   }
 }
 
-TEST_CASE("the same seed gives the same figures, and requests do not depend on who sets limits") {
+TEST_CASE("the same seed gives the same figures, and requests do not depend on the rule") {
   const WorldOptions options = world_of(100, 300);
   const Figures once = figures_of("wattle", options, 0.003), again = figures_of("wattle", options, 0.003);
   CHECK(once.granted_cores == again.granted_cores);
@@ -57,7 +58,7 @@ TEST_CASE("the same seed gives the same figures, and requests do not depend on w
   CHECK(once.requests == figures_of("k8s-cpu-fast", options, 0.5).requests);
 }
 
-TEST_CASE("the clairvoyant grants what is used and keeps every minute, of chains too") {
+TEST_CASE("the clairvoyant grants exactly the usage and meets every minute's target, for chains too") {
   for (const std::size_t services : {1U, 3U}) {
     WorldOptions options = world_of(100, 300);
     options.services = services;
@@ -67,7 +68,7 @@ TEST_CASE("the clairvoyant grants what is used and keeps every minute, of chains
   }
 }
 
-TEST_CASE("no rule grants less than the clairvoyant without being late") {
+TEST_CASE("no rule grants less than the clairvoyant without late requests") {
   const WorldOptions options = world_of(100, 300);
   for (const Contestant& each : contestants()) {
     CAPTURE(each.name);
@@ -77,8 +78,7 @@ TEST_CASE("no rule grants less than the clairvoyant without being late") {
   }
 }
 
-TEST_CASE(
-    "a chain of many services may have replicas, too: places are more than services, works of a request are not") {
+TEST_CASE("a chain of many services may have replicas too: there are more places than services, and as many works") {
   WorldOptions options = world_of(100, 300);
   options.services = 3;
   options.most_replicas = 3;
@@ -91,26 +91,26 @@ TEST_CASE(
   CHECK(world.figures().requests == doctest::Approx(30'000).epsilon(0.02));
 }
 
-TEST_CASE("requests that are never answered count as late: a limit below the use is over in every minute") {
+TEST_CASE("requests without an answer count as late: a limit below usage is over target in every minute") {
   WorldOptions options = world_of(100, 300);
   options.first_cores = 0.2;
-  Nobody none;
+  IdleProvisioner none;
   const auto figures = play(World(options), none);
   REQUIRE(figures);
   CHECK(figures->minutes_over == figures->minutes);
-  // But for those that came within the last 100 ms.
+  // Except for those of the last 100 ms.
   CHECK(figures->requests_over <= figures->requests);
   CHECK(static_cast<double>(figures->requests_over) > 0.999 * static_cast<double>(figures->requests));
 }
 
-TEST_CASE("the node's rule grants little more than is used, keeps the target, and writes seldom") {
+TEST_CASE("the node's rule grants little more than usage, meets the target, and writes rarely") {
   const Figures figures = figures_of("wattle", world_of(130, 900), 0.003);
   CHECK(figures.minutes_over == 0);
   CHECK(figures.granted_cores < 1.25 * figures.used_cores);
   CHECK(figures.writes_per_minute < 300);
 }
 
-TEST_CASE("the node's rule leaves overload: a limit far below the use is left before the second minute") {
+TEST_CASE("the node's rule leaves overload: a limit far below usage is raised before the second minute") {
   WorldOptions options = world_of(130, 600);
   options.first_cores = 0.05;
   options.warm_s = 60;

@@ -1,4 +1,4 @@
-// A judgement names the best allowed setting of each, and says so when there is none.
+// judge: names the best permitted setting of each contestant, or reports that there is none.
 #include "lab/judges/provision.hpp"
 
 #include <doctest/doctest.h>
@@ -21,7 +21,7 @@ JudgeOptions small(std::vector<std::string> contestants) {
 
 }  // namespace
 
-TEST_CASE("the best setting keeps within the minutes allowed and grants least of those that do") {
+TEST_CASE("the best setting stays within the permitted minutes and grants the least") {
   const JudgeOptions options = small({"wattle", "k8s-cpu-fast", "clairvoyant"});
   const auto judgement = judge(options, [](double, const std::string&) {});
   REQUIRE(judgement);
@@ -38,7 +38,7 @@ TEST_CASE("the best setting keeps within the minutes allowed and grants least of
   }
   CHECK_FALSE(judgement->entries[0].of_wattle);
   CHECK(judgement->entries[1].of_wattle->mean < 0);
-  CHECK(judgement->entries[2].of_wattle->mean > 0);  // nobody is below the floor
+  CHECK(judgement->entries[2].of_wattle->mean > 0);  // none is below the floor
   const auto means = means_over_traces(*judgement);
   REQUIRE(means.size() == 3);
   const double one = wattle::stats::mean(judgement->entries[2].settings[0].granted_cores),
@@ -52,7 +52,7 @@ TEST_CASE("the best setting keeps within the minutes allowed and grants least of
   CHECK(judgement_text(options, *judgement).find("k8s-cpu-fast") != std::string::npos);
 }
 
-TEST_CASE("who cannot keep within the minutes allowed has no best setting, and the mean over traces has none either") {
+TEST_CASE("a contestant above the permitted minutes has no best setting, and no mean over traces") {
   JudgeOptions options = small({"k8s-cpu-fast"});
   options.world.target_s = 0.002;  // half of the mean work
   const auto judgement = judge(options, [](double, const std::string&) {});
@@ -62,7 +62,7 @@ TEST_CASE("who cannot keep within the minutes allowed has no best setting, and t
   CHECK(judgement_text(options, *judgement).find("no setting") != std::string::npos);
 }
 
-TEST_CASE("a contestant that does not exist is named, with those that do") {
+TEST_CASE("an unknown contestant is refused with the known ones") {
   const auto judgement = judge(small({"nobody"}), [](double, const std::string&) {});
   REQUIRE_FALSE(judgement);
   CHECK(judgement.error().subject == "nobody");

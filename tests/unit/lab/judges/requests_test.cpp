@@ -1,4 +1,4 @@
-// Requests on histories of use: the figures of histories whose answer is known.
+// Request rules on usage histories with known results.
 #include <doctest/doctest.h>
 
 #include "common/json/value.hpp"
@@ -26,7 +26,7 @@ TEST_CASE("a machine that always uses a quarter is given a little more by both, 
   }
 }
 
-TEST_CASE("memory that is needed beyond the request is a kill, and what is requested then covers it") {
+TEST_CASE("memory above the request is an OOM kill, and the next request covers it") {
   std::vector<double> samples(600, 400.0);
   for (std::size_t i = 400; i < samples.size(); ++i) samples[i] = 600;
   const requests::HistoryResult played = requests::play_history({}, history_of(true, 1000, samples));
@@ -40,7 +40,7 @@ TEST_CASE("memory that is needed beyond the request is a kill, and what is reque
   CHECK(requests::histories_text({played}).find("made") != std::string::npos);
 }
 
-TEST_CASE("histories that are none are refused with their line") {
+TEST_CASE("invalid histories are refused with their line") {
   const auto read = requests::parse_histories("cpu a 0 4 1 2\n\nmemory b 5 100 1.5 2\n", "f");
   REQUIRE(read.has_value());
   REQUIRE(read->size() == 2);

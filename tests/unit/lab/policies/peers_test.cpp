@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kGiB = 1024.0 * 1024 * 1024;
 
-// Nodes of 10 cores and 100 GiB that told so much a second ago, each with the scheduler's cache beside it.
+// Nodes of 10 cores and 100 GiB with reports from a second ago, each with the scheduler's cache.
 struct Cluster {
   ClusterView view;
   std::vector<KubeNode> nodes;
@@ -71,7 +71,7 @@ PodSpec pod_of(double cores, double gib = 1) {
 
 }  // namespace
 
-TEST_CASE("target load packing: rises to the target of 40 %, falls to nothing at 100 %, as its source has it") {
+TEST_CASE("target load packing: rises to the target of 40 %, falls to zero at 100 %, as in its source") {
   const auto policy = made("target-load-packing");
   Cluster cluster;
   for (const double used : {0.0, 1.0, 2.5, 3.0, 5.5, 8.5, 9.0}) cluster.add(used);
@@ -91,7 +91,7 @@ TEST_CASE("target load packing: rises to the target of 40 %, falls to nothing at
   CHECK(values_of(*policy, cluster, pod_of(0))[0] == std::round(60 * 10 / 40.0 + 40));
 }
 
-TEST_CASE("target load packing adds what it bound in the last minute and metrics cannot show") {
+TEST_CASE("target load packing adds the pods bound in the last minute, which metrics cannot show") {
   const auto policy = made("target-load-packing");
   Cluster cluster(1000);
   cluster.add(0);
@@ -112,14 +112,13 @@ TEST_CASE("target load packing adds what it bound in the last minute and metrics
   CHECK(settled[0] == settled[1]);
 }
 
-TEST_CASE(
-    "load variation risk balancing: mean and deviation of the reports count alike, the riskier resource decides") {
+TEST_CASE("load variation risk balancing: mean and deviation count equally, and the riskier resource decides") {
   const auto policy = made("lvrb");
   const PodSpec pod = pod_of(1, 5);
   for (int i = 0; i < 10; ++i) {
     Cluster cluster(1000 + 5 * i);
     cluster.add(4);                       // steady
-    cluster.add(i % 2 == 0 ? 2.0 : 6.0);  // the same mean, restless
+    cluster.add(i % 2 == 0 ? 2.0 : 6.0);  // the same mean, varying
     cluster.add(1, 81);                   // memory is the risk
     const auto scores = values_of(*policy, cluster, pod);
     if (i < 9) continue;
@@ -129,14 +128,13 @@ TEST_CASE(
   }
 }
 
-TEST_CASE(
-    "koordinator: what was bound since the report is reserved, old metrics count for nothing, hot nodes are refused") {
+TEST_CASE("koordinator: pods bound since the report are reserved, expired metrics are ignored, hot nodes are refused") {
   const auto policy = made("koordinator");
   const PodSpec pod = pod_of(0.9, 3);
   Cluster cluster(1000);
   cluster.add(2);
   cluster.add(2);
-  cluster.add(5.9);                                  // beyond 65 % with the pod
+  cluster.add(5.9);                                  // above 65 % with the pod
   cluster.add(0).telemetry_age = from_seconds(200);  // expired
   const auto before = values_of(*policy, cluster, pod);
   // CPU 2 + 0.765 of 10: 72; memory 10 + 2.1 of 100 GiB: 87.
@@ -146,14 +144,14 @@ TEST_CASE(
   CHECK(before[3] == 0);
   place(*policy, cluster, pod, 0);
   CHECK(values_of(*policy, cluster, pod)[0] == std::floor((64 + 85) / 2.0));
-  // When every node is hot the scores decide.
+  // If every node is hot the scores decide.
   Cluster hot(1000);
   hot.add(7);
   hot.add(8);
   const auto all_hot = values_of(*made("koordinator"), hot, pod);
   CHECK(all_hot[0] > all_hot[1]);
   CHECK(all_hot[1] >= 0);
-  // One that told nothing passes the filter, as in the source.
+  // A node without reports passes the filter, as in the source.
   hot.add(0).telemetry_age.reset();
   const auto not_received = values_of(*made("koordinator"), hot, pod);
   CHECK(not_received == std::vector<double>{-1, -1, 0});
@@ -173,7 +171,7 @@ TEST_CASE("most allocated is kube-scheduler's arithmetic, and counting pods coun
 }
 constexpr std::array<double, kCurvePoints> kStraight{100, 110, 120, 130, 140, 150, 160, 170, 180, 190, 200};
 
-TEST_CASE("the exponential of PEAKS is found again from its own points") {
+TEST_CASE("the exponential of PEAKS is recovered from its own points") {
   const Exponential truth{80, 12, 2.5};
   std::array<double, kCurvePoints> watts{};
   for (std::size_t i = 0; i < kCurvePoints; ++i) watts[i] = truth.watts_at(static_cast<double>(i) / 10);

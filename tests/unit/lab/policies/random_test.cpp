@@ -1,4 +1,4 @@
-// The judge where nothing is to be found: a random policy is random, and no other than dice.
+// The judge without a real difference: a random policy is random, and equal to dice.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -31,13 +31,13 @@ TEST_CASE("a random policy scores as random") {
   }
   // Two of three nodes are within the soft limit: a third of random choices is far, within four standard errors.
   CHECK(std::abs(far - 1.0 / 3) < 4 * std::sqrt(2.0 / 9 / (kEpisodes * 120.0)) + 0.02);
-  // Each node as often as the others, within four standard errors. Where the oldest pod went from the same node nothing is seen.
+  // Each node is chosen as often as the others, within four standard errors. A choice is not observed if the oldest pod
+  // left the same node.
   const double all = chosen[0] + chosen[1] + chosen[2];
   for (const double each : chosen) CHECK(std::abs(each / all - 1.0 / 3) < 4 * std::sqrt(2.0 / 9 / all));
 }
 
-TEST_CASE(
-    "between the random policy and a thrower of dice the judge finds no difference, between it and a packer it does") {
+TEST_CASE("the judge finds no difference between the random policy and dice, but one to a packer") {
   EnvOptions options;
   options.scenario = find_scenario("churn").value();
   options.scenario.placements = 100;
@@ -56,14 +56,14 @@ TEST_CASE(
     }
     return env.world().figures().energy_j;
   };
-  std::vector<double> policy, thrower, packer;
+  std::vector<double> policy, dice_policy, packer;
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {
     Env env(options);
     policy.push_back(run_episode(env, lab_contestant("random").value(), seed)->energy_j);
     packer.push_back(run_episode(env, {"amortised", Binding::advised, "amortised"}, seed)->energy_j);
-    thrower.push_back(dice(env, seed));
+    dice_policy.push_back(dice(env, seed));
   }
-  const Interval none = paired_ratio(policy, thrower), some = paired_ratio(packer, policy);
+  const Interval none = paired_ratio(policy, dice_policy), some = paired_ratio(packer, policy);
   CHECK(none.low < 0);
   CHECK(none.high > 0);
   CHECK(std::abs(none.mean) < 0.02);

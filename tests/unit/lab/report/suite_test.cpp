@@ -33,8 +33,7 @@ suite::Options small() {
 }  // namespace
 
 TEST_CASE(
-    "the same seeds give the same bytes of JSON, from which alone the report is made; the default against itself is "
-    "nothing") {
+    "the same seeds give the same JSON, the report uses only that, and the default compared with itself is zero") {
   const suite::SuiteResult result = suite::run(small()).value();
   const std::string json = suite::to_json(result);
   CHECK(json == suite::to_json(suite::run(small()).value()));
@@ -51,7 +50,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a contestant's figures do not depend on who else takes part") {
+TEST_CASE("a contestant's figures do not depend on the other contestants") {
   suite::Options alone = small();
   alone.trials = {"latency_shift"};
   alone.contestants = {lab_contestant("lvrb").value()};
@@ -61,7 +60,7 @@ TEST_CASE("a contestant's figures do not depend on who else takes part") {
     CHECK(one.trials[0].entries[0].episodes[s].energy_j == all.trials[1].entries[2].episodes[s].energy_j);
 }
 
-TEST_CASE("progress goes from nothing to all, and an unknown trial or baseline is refused with the names") {
+TEST_CASE("progress goes from zero to one, and an unknown trial or baseline is refused with the names") {
   double last = -1;
   const auto run = suite::run(small(), [&](double done, const std::string&) {
     CHECK(done >= last);
@@ -100,7 +99,7 @@ TEST_CASE("every trial's scenario, control and merits exist") {
 }
 
 TEST_CASE(
-    "consolidation is part of the run: three settings in the short one, the data named, a network where one is given") {
+    "consolidation is part of the run: three settings in the short one, the data's name, and a network if given") {
   suite::Options options = small();
   options.trials = {"consolidation"};
   options.seeds = 1;
@@ -118,12 +117,12 @@ TEST_CASE(
   options.consolidation_network = models::FrozenNetwork::from_weights(models::initial_weights(1), 0, "initial").value();
   const auto with = reported();
   CHECK(rules(with).back()["name"] == "dqn");
-  // A network that has learned nothing is the planner.
+  // An untrained network equals the planner.
   CHECK(rules(with).back()["energy_over_planner"]["iqm"] == 0);
   CHECK(rules(with).back()["energy_over_planner"]["high"].is_null());  // one seed has no interval
 }
 
-TEST_CASE("the report needs nothing else, and a name cannot end its data early") {
+TEST_CASE("the report is self-contained, and a name cannot end its data early") {
   suite::SuiteResult result = suite::run(small()).value();
   result.data = "</script><b>";
   const std::string json = suite::to_json(result, {{"a </script> curve", {1, 2, 3}, {0.1, 0.2, 0.3}}});
@@ -145,10 +144,10 @@ TEST_CASE("decisions to recover counts to the first ten of which nine are near")
   }
   CHECK(decisions_to_recover(trace, 100, 400) == 4);  // from decision 10 on: 10..13 are far
   CHECK(decisions_to_recover(trace, 140, 400) == 0);
-  CHECK(decisions_to_recover(trace, 100, 200) == 10);  // never, among the ten that there are
+  CHECK(decisions_to_recover(trace, 100, 200) == 10);  // never, within these ten
 }
 
-TEST_CASE("recovery after hidden curves is counted in decisions against the reference on the same seed") {
+TEST_CASE("recovery after hidden curves is counted in decisions and compared with the reference on the same seed") {
   EpisodeTrace mine, reference;
   double a = 0, b = 0;
   for (int i = 0; i < 200; ++i) {
@@ -163,7 +162,7 @@ TEST_CASE("recovery after hidden curves is counted in decisions against the refe
   CHECK(suite::recovered_after(reference, reference, 50) == 0);
 }
 
-TEST_CASE("merits are compared with the default's, users' joules with round-robin's; ratios are those of the figures") {
+TEST_CASE("merits are compared with the default's, users' energy with round-robin's; ratios match the figures") {
   suite::Options options = small();
   options.trials = {"provisioning"};
   options.contestants = {{"kube-default", Binding::unadvised},
@@ -185,12 +184,12 @@ TEST_CASE("merits are compared with the default's, users' joules with round-robi
   const auto& column = *std::find_if(suite::columns().begin(), suite::columns().end(),
                                      [](const auto& each) { return each.name == "response_ms"; });
   CHECK(response.against.ratio.mean == doctest::Approx(entries[1].of(column).mean / entries[0].of(column).mean - 1));
-  CHECK(response.against.ratio.mean > 0);  // whoever packs what is asked lets it wait
+  CHECK(response.against.ratio.mean > 0);  // packing by requests makes pods wait
 }
 
-TEST_CASE("warm: what shadow mode has seen of a cluster is what an episode begins with, the limit of waiting with it") {
+TEST_CASE("warm: an episode starts with what shadow mode learned of the cluster, including the waiting limit") {
   EnvOptions options;
-  options.scenario = find_scenario("provisioning").value();  // short of cores: pods wait, whoever places
+  options.scenario = find_scenario("provisioning").value();  // short of cores: pods wait under any policy
   options.scenario.placements = 150;
   const std::vector<std::uint64_t> seeds{5, 6};
   const auto known = learned_in_shadow(options, seeds);
@@ -223,10 +222,10 @@ TEST_CASE("warm: what shadow mode has seen of a cluster is what an episode begin
   CHECK(odd->pressure_ratio > as_it_is->pressure_ratio);
   CHECK(odd->pressure_ratio <= 2 * as_it_is->pressure_ratio);
   CHECK(odd->energy_per_work_j == as_it_is->energy_per_work_j);
-  CHECK(*learned_in_shadow(options, seeds) == *known);  // what is odd begins with the episode
+  CHECK(*learned_in_shadow(options, seeds) == *known);  // oddities start with the episode
 }
 
-TEST_CASE("a contestant goes by its own reward where it has one") {
+TEST_CASE("a contestant uses its own reward if it has one") {
   EnvOptions options;
   options.scenario = find_scenario("thesis_test2").value();
   Env env(options);

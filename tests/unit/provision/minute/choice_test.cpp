@@ -1,4 +1,4 @@
-// Nine actions on rungs: what each leads to, what is refused, and that nothing learned means the integral rule.
+// choice: nine actions on rungs: their results, refusals, and the integral rule as the untrained behaviour.
 #include "provision/minute/choice.hpp"
 
 #include <doctest/doctest.h>
@@ -21,7 +21,7 @@ double margin_after(Lever lever, int direction, const ServiceMinute& state) {
   return after(action_of(lever, direction), state, Bounds()).margin_ratio;
 }
 
-// Says one thing of one action.
+// Prefers one action by a fixed value.
 class Wants final : public QNetwork {
  public:
   Wants(std::size_t action, float how_much) : action_(action), how_much_(how_much) {}
@@ -36,7 +36,7 @@ class Wants final : public QNetwork {
   float how_much_;
 };
 
-TEST_CASE("CPU goes by rungs of one factor, up as far as the rule if that is further, and back to where it was") {
+TEST_CASE("CPU moves by rungs of one factor, up as far as the rule if that is further, and back again") {
   const ServiceMinute state = at(-0.1, -0.1);
   CHECK(margin_after(Lever::cpu, 1, state) == doctest::Approx(0.9 * kMarginStep - 1));
   CHECK(margin_after(Lever::cpu, -1, state) == doctest::Approx(0.9 / kMarginStep - 1));
@@ -48,7 +48,7 @@ TEST_CASE("CPU goes by rungs of one factor, up as far as the rule if that is fur
   CHECK(margin_after(Lever::memory, 1, state) == -0.1);
 }
 
-TEST_CASE("settings stay within their bounds whatever is done, and what is not valid does nothing") {
+TEST_CASE("settings stay within their bounds for any actions, and an invalid action does nothing") {
   CHECK(rc::check([] {
     Bounds bounds;
     bounds.least_replicas = *rc::gen::inRange<std::size_t>(1, 3);
@@ -72,7 +72,7 @@ TEST_CASE("settings stay within their bounds whatever is done, and what is not v
   }));
 }
 
-TEST_CASE("nothing learned is the integral rule: to where it goes, and no further than a rung") {
+TEST_CASE("untrained, the choice is the integral rule, by at most one rung") {
   const auto choice = [&](const ServiceMinute& state) { return best_action(observe(state, Bounds()), nullptr); };
   CHECK(choice(at(0.2, 0.5)) == action_of(Lever::cpu, 1));
   CHECK(choice(at(0.5, 0.2)) == action_of(Lever::cpu, -1));
@@ -84,7 +84,7 @@ TEST_CASE("nothing learned is the integral rule: to where it goes, and no furthe
   CHECK(choice(state) == action_of(Lever::memory, -1));
 }
 
-TEST_CASE("replicas that were added go again when nothing is learned, and are never below what their owner wants") {
+TEST_CASE("untrained, added replicas are removed again, and the number never falls below the owner's") {
   Bounds bounds;
   bounds.least_replicas = 2;
   bounds.most_replicas = 4;
@@ -97,7 +97,7 @@ TEST_CASE("replicas that were added go again when nothing is learned, and are ne
   CHECK(best_action(observe(state, bounds), nullptr) == kKeep);
 }
 
-TEST_CASE("a network adds to the prior, and what is not valid is never chosen") {
+TEST_CASE("a network adds to the prior, and an invalid action is never chosen") {
   const ServiceMinute state = at(-0.1, -0.1);
   const std::size_t down = action_of(Lever::cpu, -1), fewer = action_of(Lever::replicas, -1);
   const Observation observation = observe(state, Bounds());
@@ -107,7 +107,7 @@ TEST_CASE("a network adds to the prior, and what is not valid is never chosen") 
   CHECK(best_action(observation, &not_valid) == kKeep);
 }
 
-TEST_CASE("what a student sees has nothing of latency and rate, and nonsense is no input") {
+TEST_CASE("a student's input has neither latency nor rate, and invalid values are not input") {
   ServiceMinute state = at(-0.1, -0.1);
   state.latency = Latency{0.5, 3, 0.2};
   state.rate = Rate{2, 2, 0.5};
@@ -154,7 +154,7 @@ TEST_CASE("the masks of the nine actions follow from who owns replicas and memor
   }));
 }
 
-TEST_CASE("nothing learned suggests as many replicas as the replica rule wants") {
+TEST_CASE("untrained, the suggested replicas are those of the replica rule") {
   ServiceMinute state = at(0.1, 0.1);
   state.now.replicas = 2;
   CHECK(best_action(observe(state, bounds_of(true, 2, 4)), nullptr) == action_of(Lever::replicas, 1));

@@ -12,7 +12,7 @@ namespace wattle::models::provision {
 
 namespace {
 
-// One that is told from others by its margin.
+// An observation that its margin identifies.
 Observation seen_at(double margin) {
   ServiceMinute state;
   state.now.margin_ratio = state.rule_margin_ratio = margin;
@@ -21,7 +21,7 @@ Observation seen_at(double margin) {
   return observe(state, bounds);
 }
 
-// Of services a and b, minutes 0 to count - 1 of each; the minute after the i-th choice is worth i.
+// Minutes 0 to count - 1 of services a and b; the minute after the i-th choice has reward i.
 void live(MinuteReplay& replay, int count, int from = 0) {
   for (int i = from; i < from + count; ++i)
     for (const char* service : {"a", "b"})
@@ -37,10 +37,10 @@ std::vector<Transition> drawn(const MinuteReplay& replay, std::size_t count, std
 
 }  // namespace
 
-TEST_CASE("transitions are of one service, n minutes apart, and paid by what lies between, less the mean") {
+TEST_CASE("transitions have one service, are n minutes apart, and have the centred rewards in between") {
   MinuteReplay replay({.minutes = 1000, .n_step = 3, .discount = 0.5});
   live(replay, 30);
-  CHECK(replay.size() == 0);  // what is under way is not drawn from
+  CHECK(replay.size() == 0);  // unfinished stretches are not sampled
   replay.end_all();
   CHECK(replay.size() == 60);
   const double mean = 14;  // of 0 to 28
@@ -58,7 +58,7 @@ TEST_CASE("transitions are of one service, n minutes apart, and paid by what lie
   }
 }
 
-TEST_CASE("a stretch that is too short for one transition is not kept, and the oldest goes first") {
+TEST_CASE("a stretch that is too short for a transition is dropped, and the oldest is dropped first") {
   MinuteReplay replay({.minutes = 50, .n_step = 3, .discount = 0.9});
   live(replay, 4);
   replay.end_all();
@@ -69,10 +69,10 @@ TEST_CASE("a stretch that is too short for one transition is not kept, and the o
   replay.end_all();
   CHECK(replay.size() == 40);
   const auto batch = drawn(replay, 100);
-  for (const Transition& each : batch) CHECK(each.state.pod[8] > seen_at(0.9).pod[8]);  // of the later ones
+  for (const Transition& each : batch) CHECK(each.state.pod[8] > seen_at(0.9).pod[8]);  // from the later ones
 }
 
-TEST_CASE("what is saved is restored: the same draws give the same transitions") {
+TEST_CASE("a saved replay is restored: the same draws give the same transitions") {
   MinuteReplay replay({.minutes = 1000, .n_step = 3, .discount = 0.9});
   live(replay, 30);
   replay.end("a");
@@ -91,7 +91,7 @@ TEST_CASE("what is saved is restored: the same draws give the same transitions")
   }
 }
 
-TEST_CASE("tensors that are no replay are refused, and change nothing") {
+TEST_CASE("invalid tensors are refused, and change nothing") {
   MinuteReplay replay({});
   live(replay, 30);
   replay.end_all();
@@ -114,7 +114,7 @@ TEST_CASE("tensors that are no replay are refused, and change nothing") {
   CHECK(replay.restore(whole));
 }
 
-TEST_CASE("need is what the work was worth: with twice the requests twice, whatever was granted") {
+TEST_CASE("need is the value of the work: twice the requests need twice as much, whatever was granted") {
   ServiceCost costs;
   ServiceMinute state;
   MinuteCost reported;
@@ -127,7 +127,7 @@ TEST_CASE("need is what the work was worth: with twice the requests twice, whate
   CHECK(wide.need == doctest::Approx(reported.need));
   CHECK(wide.cost == doctest::Approx(2.4));
   const MinuteCost late = costs.add({30, 0.5, 0.6, std::nullopt, 6000, 120, 100, 1.5}, {}, state);
-  CHECK(late.cost == doctest::Approx(1.2 + 60 * 0.01));  // a hundredth may be late
+  CHECK(late.cost == doctest::Approx(1.2 + 60 * 0.01));  // one percent may be late
   CHECK(state.latency->over_ratio == 0.02);
   ServiceCost idle;
   const MinuteCost nothing = idle.add({0, 0, 0.05, std::nullopt, 0, 0, 0, 0}, {}, state);
@@ -135,7 +135,7 @@ TEST_CASE("need is what the work was worth: with twice the requests twice, whate
   CHECK(nothing.need == 0);
 }
 
-TEST_CASE("within a rung of what is in force, or as far up as the rule goes") {
+TEST_CASE("a setting moves by at most a rung, or up as far as the rule goes") {
   const Bounds bounds;
   CHECK(within_a_rung(-0.3, 0.3, 0.3, bounds) == doctest::Approx(1.3 / kMarginStep - 1));
   CHECK(within_a_rung(3, 0.3, 0.3, bounds) == doctest::Approx(1.3 * kMarginStep - 1));

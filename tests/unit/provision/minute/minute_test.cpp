@@ -1,4 +1,4 @@
-// A minute of a service as a network sees it, and the files of students.
+// minute: a minute of a service as a network's input, and the files of students.
 #include "provision/minute/minute.hpp"
 
 #include <doctest/doctest.h>
@@ -19,7 +19,7 @@
 namespace wattle::models::provision {
 namespace {
 
-// Half a core for thirty seconds, one and a half for thirty, of two that are granted; throttled in a tenth of the ticks.
+// Half a core for thirty seconds and one and a half for thirty, of two granted; throttled in a tenth of the ticks.
 ServiceMinute lived(MinuteWatch& watch, double scale = 1) {
   for (int i = 0; i < 600; ++i) {
     watch.add({scale * (i < 300 ? 0.05 : 0.15), 0.2, i % 10 == 0});
@@ -43,8 +43,7 @@ std::string refused(const Safetensors& model) {
   return parsed.error().message();
 }
 
-TEST_CASE(
-    "a minute is reported without units: throttling, use over what was granted and over before, spread of seconds") {
+TEST_CASE("a minute is reported without units: throttling, usage over the grant and over before, spread of seconds") {
   MinuteWatch watch;
   const ServiceMinute first = lived(watch);
   CHECK(first.throttled_ratio == doctest::Approx(0.1));
@@ -58,7 +57,7 @@ TEST_CASE(
   CHECK(watch.ticks() == 0);
 }
 
-TEST_CASE("copies of a service count together, and one that does not run only in what it used and was granted") {
+TEST_CASE("copies of a service count together, and one that does not run only with its past usage and grant") {
   MinuteWatch watch;
   for (int i = 0; i < 600; ++i) {
     watch.add({0.05, 0.1, true, true, 0.5, 1});
@@ -82,8 +81,7 @@ TEST_CASE("copies of a service count together, and one that does not run only in
   CHECK(watch.peak_gib() == 0);
 }
 
-TEST_CASE(
-    "a minute in which nothing was read is one as usual, and what is granted counts each write as a period more") {
+TEST_CASE("a minute without readings counts as a usual one, and each write adds a period to the granted amount") {
   MinuteWatch watch;
   const ServiceMinute state = watch.end_minute(Setting(), 4);
   CHECK(state.used_over_granted == 1);
@@ -94,7 +92,7 @@ TEST_CASE(
   CHECK(granted_s(1.5, 0.1, 2) == doctest::Approx(0.45));
 }
 
-TEST_CASE("what a node does by a student sees no latency, no rate and no time of day") {
+TEST_CASE("a student's decision on a node sees no latency, no rate and no time of day") {
   MinuteWatch watch;
   ServiceMinute state = lived(watch);
   const Observation without = local_view(state, 0.2, Bounds()).observation;
@@ -109,8 +107,8 @@ TEST_CASE("what a node does by a student sees no latency, no rate and no time of
   CHECK(with.prior == without.prior);
 }
 
-// A network that was taught on other inputs would be believed all the same.
-TEST_CASE("the inputs are those of the layout's name: who changes them gives it another") {
+// A network trained on other inputs would otherwise be accepted.
+TEST_CASE("the inputs match the layout's name; a change of inputs needs another name") {
   MinuteWatch watch;
   ServiceMinute state = lived(watch);
   state.now.margin_ratio = 0.3;
@@ -140,7 +138,7 @@ TEST_CASE("the inputs are those of the layout's name: who changes them gives it 
   CHECK(sha256_hex(text) == "821bd82fb7e915d9dfeb3166de94c93d00461505c029b1ef5fa20e8497318d1e");
 }
 
-TEST_CASE("a student's file that is right is read, and each other names itself and what is wrong") {
+TEST_CASE("a valid student file is read, and each invalid one is refused with its name and error") {
   const auto parsed = parse_student(to_safetensors(student()), "a.safetensors");
   REQUIRE(parsed);
   MinuteWatch watch;
@@ -167,7 +165,7 @@ TEST_CASE("a student's file that is right is read, and each other names itself a
   CHECK(read_student("/nowhere/a.safetensors").error().code == Errc::not_found);
 }
 
-class SaysNoNumber final : public QNetwork {
+class NanOutputNetwork final : public QNetwork {
  public:
   void residual(const Observation&, std::span<float> out) const override {
     std::fill(out.begin(), out.end(), std::numeric_limits<float>::quiet_NaN());
@@ -175,9 +173,9 @@ class SaysNoNumber final : public QNetwork {
   std::uint64_t step() const override { return 1; }
 };
 
-TEST_CASE("who says what is no number says nothing, and a file whose sums would overflow is refused") {
+TEST_CASE("a network with invalid output makes no choice, and a file whose sums would overflow is refused") {
   MinuteWatch watch;
-  const SaysNoNumber network;
+  const NanOutputNetwork network;
   CHECK_FALSE(choose_locally(lived(watch), 0.2, Bounds(), &network));
   Safetensors model = student();
   model.tensors["value.weight"].values[7] = -2e4F;

@@ -1,4 +1,4 @@
-// What a time of day needed: known after days, scaled by today, kept over a restart.
+// daily_need: the need at a time of day: known after days, scaled by today, kept over a restart.
 #include "provision/requests/daily_need.hpp"
 
 #include <doctest/doctest.h>
@@ -11,7 +11,7 @@ namespace {
 constexpr double kDay_s = 86'400, kNeedStart_s = 20'000 * kDay_s;
 constexpr double kCovered = 0.93;
 
-// 1 core before noon, 3 after it, times `level`.
+// 1 core before noon and 3 after, times `level`.
 void live(DailyNeed& need, double from_s, double to_s, double level = 1) {
   for (double at_s = from_s; at_s < to_s; at_s += 60)
     need.add(level * (std::fmod(at_s, kDay_s) < kDay_s / 2 ? 1 : 3), kCovered, at_s);
@@ -19,7 +19,7 @@ void live(DailyNeed& need, double from_s, double to_s, double level = 1) {
 
 }  // namespace
 
-TEST_CASE("a time of day is known once enough days had it") {
+TEST_CASE("a time of day is known once enough days have covered it") {
   DailyNeed need;
   CHECK_FALSE(need.wanted(kCovered, 3, kNeedStart_s));
   live(need, kNeedStart_s, kNeedStart_s + 2.9 * kDay_s);
@@ -33,7 +33,7 @@ TEST_CASE("a time of day is known once enough days had it") {
   CHECK_FALSE(need.wanted(kCovered, 8, kNeedStart_s + 3.4 * kDay_s));
 }
 
-TEST_CASE("a day that is lower or higher than those before it is so in the next hour, within bounds") {
+TEST_CASE("a lower or higher day than before scales the next hour, within bounds") {
   const auto wanted_at = [](double level) {
     DailyNeed need;
     live(need, kNeedStart_s, kNeedStart_s + 5 * kDay_s);
@@ -42,11 +42,11 @@ TEST_CASE("a day that is lower or higher than those before it is so in the next 
   };
   CHECK(wanted_at(0.8) == doctest::Approx(0.8).epsilon(0.1));
   CHECK(wanted_at(1.3) == doctest::Approx(1.3).epsilon(0.1));
-  CHECK(wanted_at(0.1) >= 0.7);  // no lower, whatever the last hours say
-  CHECK(wanted_at(4) >= 4);      // no less than what is needed now
+  CHECK(wanted_at(0.1) >= 0.7);  // no lower, whatever the last hours were
+  CHECK(wanted_at(4) >= 4);      // no less than the current need
 }
 
-TEST_CASE("days without reports are not known, and a clock that is set back starts from scratch") {
+TEST_CASE("days without reports are unknown, and a clock that is set back starts from scratch") {
   DailyNeed need;
   live(need, kNeedStart_s, kNeedStart_s + 5 * kDay_s);
   live(need, kNeedStart_s + 30 * kDay_s, kNeedStart_s + 30.5 * kDay_s);
@@ -58,7 +58,7 @@ TEST_CASE("days without reports are not known, and a clock that is set back star
   CHECK_FALSE(need.wanted(kCovered, 0, -1).has_value());
 }
 
-TEST_CASE("what is known of days is the same after it was kept; other bytes are refused") {
+TEST_CASE("known days survive a restart; other bytes are refused") {
   DailyNeed need, again;
   live(need, kNeedStart_s, kNeedStart_s + 4 * kDay_s);
   PackWriter out;

@@ -1,4 +1,4 @@
-// What a workload needs of memory now, and how much more it came to need.
+// memory_need: a workload's current need of memory, and how much it rises.
 #include "provision/requests/memory_need.hpp"
 
 #include <doctest/doctest.h>
@@ -12,7 +12,7 @@ constexpr double kMemorySpan_s = 600, kMemoryDay_s = 86'400, kMemorySpansOfDay =
 constexpr double kMemoryMidnight_s = 19'676 * kMemoryDay_s;
 constexpr double kMemoryStep = 1.025;
 
-// A level, and a spike of ten minutes at noon.
+// A constant level, and a spike of ten minutes at noon.
 struct ReportedMemory {
   MemoryNeed need;
   double spans = 0;  // since midnight
@@ -31,7 +31,7 @@ struct ReportedMemory {
   double wanted() const { return need.wanted(3).value_or(0); }
 };
 
-TEST_CASE("nothing is said of memory before three days are known beside today") {
+TEST_CASE("there is no estimate of memory before three days are known besides today") {
   ReportedMemory reported;
   reported.days(3, 1000, 300);
   CHECK_FALSE(reported.need.wanted(3));
@@ -43,14 +43,14 @@ TEST_CASE("nothing is said of memory before three days are known beside today") 
   CHECK_FALSE(reported.need.wanted(14));
 }
 
-TEST_CASE("a rise is remembered, and the level that it began from is not") {
+TEST_CASE("a rise is remembered without the level that it started from") {
   ReportedMemory reported;
   reported.days(5, 1000, 300);
   reported.days(2.0 / 24, 600, 0);
   CHECK(reported.wanted() >= 600 + 300);
   CHECK(reported.wanted() <= (600 + 300) * kMemoryStep);
   reported.days(12, 600, 100);
-  CHECK(reported.wanted() >= 600 + 300);  // two weeks, not less
+  CHECK(reported.wanted() >= 600 + 300);  // for two full weeks
   reported.days(3, 600, 100);
   CHECK(reported.wanted() <= (600 + 100) * kMemoryStep);
 }
@@ -66,10 +66,10 @@ TEST_CASE("two low spans of an hour, such as a restart, are neither a level nor 
   }
 }
 
-TEST_CASE("what is needed now is covered, and no more than a little beyond the most is asked for") {
+TEST_CASE("the current need is covered, and the request is at most slightly above the maximum") {
   ReportedMemory reported;
   reported.days(5, 1000, 0);
-  CHECK(reported.wanted() >= 1050);  // what never rose may
+  CHECK(reported.wanted() >= 1050);  // a need that never rose may still rise
   reported.span(5000);
   CHECK(reported.wanted() >= 5000);
   for (int i = 0; i < 12; ++i) reported.span(5000);
@@ -77,7 +77,7 @@ TEST_CASE("what is needed now is covered, and no more than a little beyond the m
   CHECK(reported.wanted() <= 5000 * 1.25 * kMemoryStep);
 }
 
-TEST_CASE("hours without reports are no level to rise from") {
+TEST_CASE("hours without reports are not a level to rise from") {
   ReportedMemory reported;
   reported.days(5, 1000, 0);
   reported.spans += 12;
@@ -102,7 +102,7 @@ TEST_CASE("a clock that is set back starts from scratch, and one far ahead knows
   CHECK_FALSE(ahead.need.wanted(3));
 }
 
-TEST_CASE("what is kept of memory goes on, and bytes that are none change nothing") {
+TEST_CASE("a saved estimate of memory continues, and invalid bytes change nothing") {
   ReportedMemory reported;
   reported.days(5.5, 1000, 300);
   PackWriter out;

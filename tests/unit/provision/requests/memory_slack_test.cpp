@@ -1,4 +1,5 @@
-// Lowered memory requests keep a margin over all that was observed in the last day, and are restored if it is used up.
+// memory_slack: lowered memory requests keep a margin over the maximum of the last day, and are restored if it is used
+// up.
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
@@ -17,7 +18,7 @@ constexpr double kSlackMiB = 1 << 20, kSlackStart_s = 1'700'000'000, kSlackTick_
 constexpr double kSlackDay_s = 86'400, kTenMinutes_s = 600;
 constexpr double kSlack = 1.05;
 
-// One pod, its rule and the steps of its owner. The pod gets each request that is ordered.
+// One pod, its rule and the steps of its owner. The pod gets each ordered request.
 struct SlackPod {
   RequestRule rule;
   HarmWatch harm;
@@ -32,7 +33,7 @@ struct SlackPod {
     facts.harm = &harm;
     facts.original = original;
   }
-  double peak() const {  // of the last day
+  double peak() const {  // in the last day
     double most = 0;
     for (const auto& [at_s, bytes] : seen) most = now_s - at_s < kSlackDay_s ? std::max(most, bytes) : most;
     return most;
@@ -98,7 +99,7 @@ std::vector<std::pair<PodMemory, int>> some_memory() {
 
 }  // namespace
 
-TEST_CASE("a spike of ten minutes that the rule's quantile leaves out is covered by lowered requests") {
+TEST_CASE("a spike of ten minutes that the rule's quantile omits is covered by lowered requests") {
   SlackPod pod;
   pod.run(28, 200);
   pod.run(1.0 / 6, 500);
@@ -109,10 +110,10 @@ TEST_CASE("a spike of ten minutes that the rule's quantile leaves out is covered
   CHECK(pod.mib() >= 500 * kSlack - 1e-6);
   CHECK(pod.mib() < 600);
   pod.run(48, 200);
-  CHECK(pod.mib() >= 500);  // the rule knows the rise by now, and keeps it for two weeks
+  CHECK(pod.mib() >= 500);  // the rule has learned the rise, and keeps it for two weeks
 }
 
-TEST_CASE("a level of memory that is no longer needed is given up two days after the rule gives it up") {
+TEST_CASE("a level of memory that is no longer needed is freed two days after the rule lowers it") {
   SlackPod pod;
   pod.run(28, 600);
   pod.run(23, 200);
@@ -125,7 +126,7 @@ TEST_CASE("memory that a pod needs above its lowered request restores the reques
   SlackPod pod;
   pod.run(28, 200);
   REQUIRE(pod.mib() < 300);
-  pod.run(1, 200, 400);  // page cache is no need
+  pod.run(1, 200, 400);  // page cache is not a need
   REQUIRE(pod.mib() < 300);
   SUBCASE("a need of its own") { pod.run(0.2, 400); }
   SUBCASE("page cache under pressure") {
@@ -139,7 +140,7 @@ TEST_CASE("memory that a pod needs above its lowered request restores the reques
   CHECK(pod.mib() >= peak * kSlack / kSlackMiB - 1e-6);
 }
 
-TEST_CASE("law: a memory request is lowered to no less than the largest need of the last day and a twentieth") {
+TEST_CASE("law: a memory request is at least the largest need of the last day plus a twentieth") {
   std::size_t steps = 0;
   CHECK(rc::check([&] {
     SlackPod pod;
@@ -153,7 +154,7 @@ TEST_CASE("law: a memory request is lowered to no less than the largest need of 
           ++steps;
           RC_ASSERT(pod.request.memory_bytes >= std::min(pod.original.memory_bytes, kSlack * peak) * (1 - 1e-9));
         }
-        // What is needed later may use up the margin, but no more than that.
+        // A later need may use up the margin, but no more than that.
         if (pod.lowered()) RC_ASSERT(pod.request.memory_bytes * 1.02 >= peak * (1 - 1e-9));
       }
     }

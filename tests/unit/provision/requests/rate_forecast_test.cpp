@@ -1,4 +1,5 @@
-// The next minute's rate: better than the last one again where there is a pattern, honest about its error, the same after a restart.
+// rate_forecast: the next minute's rate: better than persistence if there is a pattern, with a calibrated error, and
+// the same after a restart.
 #include "provision/requests/rate_forecast.hpp"
 
 #include <doctest/doctest.h>
@@ -14,7 +15,7 @@ namespace {
 
 constexpr double kStart_s = 1'700'000'000;
 
-// So many minutes of rate(minutes since midnight) with noise; gives the forecast of the next.
+// Feeds `minutes` of rate(minutes since midnight) with noise; returns the forecast of the next one.
 template <class Rate>
 RateForecast after(std::size_t minutes, Rate rate, double noise_ratio, RateForecast forecast = RateForecast()) {
   stats::Random random(7);
@@ -25,10 +26,10 @@ RateForecast after(std::size_t minutes, Rate rate, double noise_ratio, RateForec
   return forecast;
 }
 
-// Thrice as much for half an hour, every two hours: what trends cannot see coming.
+// Three times as much for half an hour, every two hours, which trends cannot predict.
 double in_steps(double minute) { return std::fmod(minute - 1, 120) < 30 ? 300 : 100; }
 
-TEST_CASE("nothing is said of a rate before three minutes of it") {
+TEST_CASE("there is no forecast before three minutes of a rate") {
   CHECK_FALSE(RateForecast().next());
   CHECK_FALSE(after(
                   2, [](double) { return 5.0; }, 0)
@@ -42,7 +43,7 @@ TEST_CASE("nothing is said of a rate before three minutes of it") {
   CHECK(next->high_rps > 5);
 }
 
-TEST_CASE("noise around a level is forecast better by the level than by the last minute again") {
+TEST_CASE("noise around a level is forecast better by the level than by persistence") {
   const ForecastScore score = after(
                                   600, [](double) { return 100.0; }, 0.3)
                                   .score();
@@ -62,7 +63,7 @@ TEST_CASE("nine of ten rates are in the reported range") {
   }
 }
 
-TEST_CASE("from the second day on the time of day is known, and what comes at an hour is forecast before it comes") {
+TEST_CASE("from the second day on the time of day is known, and its changes are forecast in advance") {
   CHECK_FALSE(after(1439, in_steps, 0.02).knows_days());
   RateForecastOptions one_long_day;
   one_long_day.day_s = 1e10;
@@ -73,7 +74,7 @@ TEST_CASE("from the second day on the time of day is known, and what comes at an
   CHECK(days.score().error_rps < 0.8 * none.score().error_rps);
 }
 
-TEST_CASE("an invalid or repeated rate is not taken; a gap, and a clock that was set back, restart the level") {
+TEST_CASE("an invalid or repeated rate is ignored; a gap, and a clock that was set back, restart the level") {
   RateForecast forecast = after(
       10, [](double) { return 50.0; }, 0);
   const double last_s = std::floor(kStart_s / 86'400) * 86'400 + 600;

@@ -1,4 +1,5 @@
-// How many replicas are suggested: enough for what is expected, up at once, down after half an hour, never below what the owner asks for.
+// replica_rule: suggested replicas: enough for the forecast, raised at once, lowered after half an hour, never below
+// the owner's number.
 #include "provision/requests/replica_rule.hpp"
 
 #include <doctest/doctest.h>
@@ -12,7 +13,7 @@ using namespace wattle::placement;
 
 namespace {
 
-// Requests take 10 ms of CPU time; a replica requests half a core, so that it answers 35/s with 70% of it.
+// Requests take 10 ms of CPU time; a replica requests half a core, so it answers 35/s at 70% of it.
 struct ReplicaMinutes {
   ReplicaRule rule;
   double now_s = 1e9;
@@ -25,7 +26,7 @@ struct ReplicaMinutes {
 
 }  // namespace
 
-TEST_CASE("a steady rate wants its upper range over what a replica answers with 70% of its request") {
+TEST_CASE("a steady rate needs its upper range divided by a replica's rate at 70% of its request") {
   ReplicaMinutes world;
   world.add(100, 9);
   CHECK_FALSE(world.rule.next());  // too little is known
@@ -39,7 +40,7 @@ TEST_CASE("a steady rate wants its upper range over what a replica answers with 
   CHECK(world.rule.score().minutes > 300);
 }
 
-TEST_CASE("more requests want more replicas at once, fewer only after half an hour") {
+TEST_CASE("more requests raise the replicas at once, fewer lower them only after half an hour") {
   ReplicaMinutes world;
   world.add(100, 300);
   world.add(300, 3);
@@ -52,8 +53,7 @@ TEST_CASE("more requests want more replicas at once, fewer only after half an ho
   CHECK(world.rule.next()->replicas <= 4);
 }
 
-TEST_CASE(
-    "fewer than there are is not suggested before half an hour is known, and never below what the owner asks for") {
+TEST_CASE("fewer replicas are suggested only after half an hour, and never below the owner's number") {
   ReplicaMinutes world;
   world.replicas = 8;
   world.add(100, 20);
@@ -69,7 +69,7 @@ TEST_CASE(
   CHECK(world.rule.next()->replicas == 1);
 }
 
-TEST_CASE("what was wanted before a long gap does not count as the last half hour") {
+TEST_CASE("needs from before a long gap do not count in the last half hour") {
   ReplicaMinutes world;
   world.add(100, 300);
   REQUIRE(world.rule.next()->replicas == 3);
@@ -82,7 +82,7 @@ TEST_CASE("what was wanted before a long gap does not count as the last half hou
   CHECK(world.rule.next()->replicas == 3);
 }
 
-TEST_CASE("requests that are late lower the aim where replicas were enough, requests that are not raise it again") {
+TEST_CASE("late requests lower the aim if replicas were enough, and requests in time raise it again") {
   ReplicaMinutes world;
   world.add(100, 100);
   CHECK(world.rule.next()->aim_ratio == 0.7);
@@ -90,18 +90,18 @@ TEST_CASE("requests that are late lower the aim where replicas were enough, requ
   CHECK(world.rule.next()->aim_ratio == doctest::Approx(0.665));
   world.add(100, 100, 0.01);
   CHECK(world.rule.next()->aim_ratio ==
-        doctest::Approx(0.5).epsilon(0.06));  // 100/s of 10 ms want two of its two cores: fewer than enough
+        doctest::Approx(0.5).epsilon(0.06));  // 100/s of 10 ms need two of its two cores: fewer than enough
   world.replicas = 20;
   world.add(100, 100, 0.01);
-  CHECK(world.rule.next()->aim_ratio == 0.35);  // and no lower: it may be late for reasons of its own
+  CHECK(world.rule.next()->aim_ratio == 0.35);  // and no lower: they may be late for other reasons
   CHECK(world.rule.next()->replicas >= 6);
   world.add(100, 5);
-  CHECK(world.rule.next()->aim_ratio == 0.35);  // not told
+  CHECK(world.rule.next()->aim_ratio == 0.35);  // not reported
   world.add(100, 100, 0.002);
   CHECK(world.rule.next()->aim_ratio == 0.7);
 }
 
-TEST_CASE("invalid minutes, or minutes without service, are not taken; a silent rate suggests nothing") {
+TEST_CASE("invalid minutes, or minutes without service, are ignored; a silent rate suggests nothing") {
   ReplicaMinutes world;
   world.add(100, 100);
   const auto before = world.rule.next();
@@ -115,12 +115,12 @@ TEST_CASE("invalid minutes, or minutes without service, are not taken; a silent 
   CHECK_FALSE(world.rule.next());
   CHECK_FALSE(world.rule.rate_rps());
   world.add(0, 1);
-  CHECK(world.rule.next());  // nothing comes: one is wanted at least, and what was wanted before stands for a while
+  CHECK(world.rule.next());  // without requests: at least one is needed, and earlier needs stay for a while
   world.rule.add({100, 1, 0, 1}, world.now_s += 60);
-  CHECK_FALSE(world.rule.next());  // it requests nothing: nobody knows what a replica answers
+  CHECK_FALSE(world.rule.next());  // it requests nothing, so a replica's rate is unknown
 }
 
-TEST_CASE("a minute whose usage is not known is forecast, and not learned from") {
+TEST_CASE("a minute of unknown usage is forecast, and not learned from") {
   ReplicaMinutes world;
   for (int i = 0; i < 100; ++i) world.rule.add({100, {}, 0.5, 4}, world.now_s += 60);
   CHECK(world.rule.rate_rps() == 100);
@@ -131,8 +131,8 @@ TEST_CASE("a minute whose usage is not known is forecast, and not learned from")
   CHECK(world.rule.next()->core_s_per_request == doctest::Approx(0.01));
 }
 
-TEST_CASE("whatever comes, a suggestion is at least one, at least what the owner asks for, and within bounds") {
-  rc::check([](const std::vector<std::pair<unsigned, unsigned>>& minutes) {
+TEST_CASE("for any input, a suggestion is at least one, at least the owner's number, and within bounds") {
+  CHECK(rc::check([](const std::vector<std::pair<unsigned, unsigned>>& minutes) {
     ReplicaRule rule;
     double now_s = 1e9;
     for (const auto& [rate, used] : minutes) {
@@ -142,5 +142,5 @@ TEST_CASE("whatever comes, a suggestion is at least one, at least what the owner
       if (const auto next = rule.next())
         RC_ASSERT(next->replicas >= std::max<std::size_t>(1, least) && next->replicas <= 10'000);
     }
-  });
+  }));
 }

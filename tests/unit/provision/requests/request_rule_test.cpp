@@ -1,4 +1,5 @@
-// What pods should request: it fades, rises at once, falls late, and is the same after a restart.
+// request_rule: suggested requests of pods: old usage fades, rises apply at once, falls late, and a restart changes
+// nothing.
 #include "provision/requests/request_rule.hpp"
 
 #include <doctest/doctest.h>
@@ -16,14 +17,14 @@ constexpr double kMinute_s = 60, kHour_s = 3600;
 constexpr double kStart_s = 1'700'000'000;
 constexpr double kMiB = 1 << 20;
 
-// A workload of one pod, minute by minute; what it requests is what it was told to request at first.
+// A workload of one pod, minute by minute, with its initial requests.
 struct Played {
   RequestRule rule;
   Resources original{2, 1024 * kMiB};
   double now_s = kStart_s;
 
   explicit Played(RequestOptions options = {}) : rule(options) {}
-  // True: it was time to look.
+  // Returns true if an update was due.
   bool minute(double cores, double bytes = 256 * kMiB) {
     now_s += kMinute_s;
     rule.add_cpu(cores, kMinute_s, now_s);
@@ -40,7 +41,7 @@ void holds(const char* name, Law law) {
   CHECK_MESSAGE(rc::check(name, law), name);
 }
 
-// Minutes of cores, some alike for a while.
+// Minutes of cores, constant for stretches.
 std::vector<double> some_load() {
   std::vector<double> load;
   for (const auto& [tenths, minutes] : *rc::gen::container<std::vector<std::pair<int, int>>>(
@@ -49,9 +50,9 @@ std::vector<double> some_load() {
   return load;
 }
 
-TEST_CASE("what a pod needed is what it used and as much more as it waited, twice as much at most") {
+TEST_CASE("a pod's need is its usage plus its waiting, at most twice its usage") {
   CHECK(needed_cores({1, std::nullopt, std::nullopt}) == 1);
-  CHECK(needed_cores({1, 0.25, 0.9}) == doctest::Approx(1.25));  // pressure has throttling in it
+  CHECK(needed_cores({1, 0.25, 0.9}) == doctest::Approx(1.25));  // pressure includes throttling
   CHECK(needed_cores({1, std::nullopt, 0.5}) == doctest::Approx(1.5));
   CHECK(needed_cores({1, 7, std::nullopt}) == 2);
   CHECK(needed_cores({1, std::numeric_limits<double>::quiet_NaN(), std::nullopt}) == 1);
@@ -61,7 +62,7 @@ TEST_CASE("what a pod needed is what it used and as much more as it waited, twic
   CHECK(needed_bytes({100, 40, false, true}) == doctest::Approx(120));
 }
 
-TEST_CASE("nothing is suggested before an hour, and nothing less before half a day") {
+TEST_CASE("there is no suggestion before an hour, and no lower one before half a day") {
   Played idle;
   idle.hours(0.9, 0.2);
   CHECK_FALSE(idle.rule.cpu_cores());
@@ -88,7 +89,7 @@ TEST_CASE("hours without reports do not count as observed") {
   CHECK(away.rule.observed_s() < 0.8 * kHour_s);
 }
 
-TEST_CASE("up at the next look, down after half an hour") {
+TEST_CASE("raised at the next update, lowered after half an hour") {
   Played played;
   played.hours(13, 0.5);
   REQUIRE(*played.rule.cpu_cores() < 0.6);
@@ -97,21 +98,21 @@ TEST_CASE("up at the next look, down after half an hour") {
     played.minute(1.6);
     ++minutes;
   }
-  CHECK(minutes <= 50);  // until one minute in twelve of what counts is a busy one
+  CHECK(minutes <= 50);  // until one minute in twelve by weight is busy
   const double raised_s = played.now_s, high = *played.rule.cpu_cores();
   while (*played.rule.cpu_cores() == high && played.now_s < raised_s + 48 * kHour_s) played.minute(0.1);
   CHECK(played.now_s - raised_s >= played.rule.options().hold_s);
   CHECK(*played.rule.cpu_cores() < high);
 }
 
-TEST_CASE("one kill for memory is answered at once, however rare it is, and for eight days") {
+TEST_CASE("one OOM kill applies at once, however rare it is, and for eight days") {
   RequestOptions no_rises;
   no_rises.rises_after_days = 14;
   Played played(no_rises);
   played.hours(48, 0.5);
   REQUIRE(*played.rule.memory_bytes() < 320 * kMiB);
   played.rule.add_memory(400 * kMiB, played.now_s, true);
-  CHECK(played.minute(0.5));  // whenever it was looked at last
+  CHECK(played.minute(0.5));  // whenever the last update was
   CHECK(*played.rule.memory_bytes() == 400 * kMiB);
   Played without(no_rises);
   without.hours(48, 0.5);
@@ -131,8 +132,8 @@ TEST_CASE("one kill for memory is answered at once, however rare it is, and for 
   CHECK(*played.rule.memory_bytes() < 320 * kMiB);
 }
 
-TEST_CASE("where rises are known a kill is held for a day, and then what it was killed at is covered") {
-  for (const double seen_mib : {300.0, 120.0}) {  // stopped by the request, or before it was read again
+TEST_CASE("if rises are known an OOM kill counts for a day, and then its memory is covered") {
+  for (const double seen_mib : {300.0, 120.0}) {  // limited by the request, or killed before the next reading
     Played played;
     played.hours(5 * 24, 0.5);
     REQUIRE(*played.rule.memory_bytes() < 310 * kMiB);
@@ -147,7 +148,7 @@ TEST_CASE("where rises are known a kill is held for a day, and then what it was 
   }
 }
 
-TEST_CASE("memory that is no longer needed is given up within two hours, with what it rises by") {
+TEST_CASE("memory that is no longer needed is lowered within two hours, including its known rise") {
   Played played;
   for (int day = 0; day < 5; ++day) {
     played.hours(23.5, 0.5, 800 * kMiB);
@@ -159,7 +160,7 @@ TEST_CASE("memory that is no longer needed is given up within two hours, with wh
   CHECK(*played.rule.memory_bytes() < 680 * kMiB);
 }
 
-TEST_CASE("what a time of day needed is there before it comes, once three days are known") {
+TEST_CASE("the need of a time of day applies in advance once three days are known") {
   const auto cores_at = [](double now_s) { return std::fmod(now_s, 86'400) < 12 * kHour_s ? 0.4 : 1.6; };
   RequestOptions no_days;
   no_days.daily_after_days = 8;
@@ -180,7 +181,7 @@ TEST_CASE("what a time of day needed is there before it comes, once three days a
   CHECK(*never.rule.cpu_cores() >= 1.6);
 }
 
-TEST_CASE("a cut history is refused, and the rule stays as it was") {
+TEST_CASE("a truncated history is refused, and the rule is unchanged") {
   Played played, other;
   played.hours(13, 0.5);
   played.rule.add_memory(900 * kMiB, played.now_s, true);
@@ -260,7 +261,7 @@ TEST_CASE("laws of suggestions") {
   });
 }
 
-TEST_CASE("bytes that are not a rule's leave the rule as it was") {
+TEST_CASE("bytes that are not a rule's leave the rule unchanged") {
   Played played;
   played.hours(13, 0.5);
   PackWriter out;

@@ -1,4 +1,5 @@
-// Requests of one owner that are lowered in steps, measured and restored; laws over random cluster histories.
+// right_size: requests of one owner that are lowered in steps, measured and restored; laws over random cluster
+// histories.
 #include "provision/requests/right_size.hpp"
 
 #include <doctest/doctest.h>
@@ -22,7 +23,7 @@ std::string packed_state(const OwnerSizing& state) {
   return out.take();
 }
 
-// An owner whose pods do what the order says, unless a fault is set.
+// An owner whose pods follow the order, unless a fault is set.
 struct Owner {
   OwnerSizing state;
   OwnerFacts facts;
@@ -32,7 +33,7 @@ struct Owner {
   std::vector<SizingNote> notes;
   double now_s = kSizedStart_s;
   KnownHarm shares{0.0, 0.0, 0.0};
-  bool stuck = false;  // orders are not carried out
+  bool stuck = false;  // orders are not executed
 
   explicit Owner(std::size_t pods = 2) {
     facts.cpu_cores = 0.5;
@@ -107,7 +108,7 @@ TEST_CASE("requests are lowered by a quarter at a time, each step is measured, a
   CHECK(waits_for(owner.state, owner.facts, owner.now_s) == "its requests fit its need");
 }
 
-TEST_CASE("an owner is not changed while something bars it, before its turn, without evidence, or with too many pods") {
+TEST_CASE("an owner is not changed while it is excluded, before its turn, without evidence, or with too many pods") {
   for (const auto& change : std::vector<std::function<void(Owner&)>>{
            [](Owner& owner) { owner.facts.barred = "mode is shadow"; },
            [](Owner& owner) { owner.facts.withdrawn = "annotation is missing"; },
@@ -169,7 +170,7 @@ TEST_CASE("throttling after the change restores the requests within half a minut
   CHECK(owner.state.state != SizingState::waiting);
 }
 
-TEST_CASE("waiting that was there before the change, or that unchanged owners have too, restores nothing") {
+TEST_CASE("waiting from before the change, or that unchanged owners have too, restores nothing") {
   Owner before;
   before.shares = {0.0, 0.3, 0.0};
   before.run(3 * 3600);
@@ -183,7 +184,7 @@ TEST_CASE("waiting that was there before the change, or that unchanged owners ha
   CHECK(control.state.rollbacks == 0);
 }
 
-TEST_CASE("a slow rise of waiting is found, too") {
+TEST_CASE("a slow rise of waiting is detected too") {
   Owner owner;
   owner.run(2 * 3600);
   owner.shares = {0.0, 0.06, 0.0};
@@ -254,7 +255,7 @@ TEST_CASE("a restoration that the node has no room for stays ordered, and is an 
   CHECK(all_have(owner, owner.facts.original));
 }
 
-TEST_CASE("a rule that wants more than was set restores the requests, and the next level covers it") {
+TEST_CASE("a rule that needs more than the lowered value restores the requests, and the next level covers it") {
   Owner owner;
   owner.run(6 * 3600);
   REQUIRE(all_have(owner, {0.5, 256 * kSizedMiB}));
@@ -270,7 +271,7 @@ TEST_CASE("a rule that wants more than was set restores the requests, and the ne
   CHECK(owner.facts.pods[0].request.cpu_cores < 0.8 / 0.9);
 }
 
-TEST_CASE("pods that start later follow once they are old enough, and pods that leave are forgotten") {
+TEST_CASE("pods that start later follow once they are old enough, and deleted pods are forgotten") {
   Owner owner;
   owner.run(6 * 3600);
   owner.facts.pods.push_back({"new", owner.facts.original, true, {}, ""});
@@ -287,7 +288,7 @@ TEST_CASE("pods that start later follow once they are old enough, and pods that 
   CHECK(owner.state.lowered.size() == 2);
 }
 
-TEST_CASE("a state that is packed_state and unpacked is the same, and damaged bytes change nothing") {
+TEST_CASE("a state survives packing, and damaged bytes change nothing") {
   Owner owner(4);
   owner.run(2 * 3600);
   const std::string bytes = packed_state(owner.state);
@@ -345,7 +346,7 @@ TEST_CASE(
         const std::size_t steps = owner.state.steps;
         owner.tick();
         const SizingStep again = step(owner.state, owner.facts, owner.now_s, options);
-        // Pods have obeyed since, so only a state that waits for nothing may change; orders stay.
+        // Pods have followed the order since, so only a state that waits for nothing may change; orders stay.
         if (owner.stuck) {
           RC_ASSERT(packed_state(again.state) == packed_state(owner.state));
           RC_ASSERT(again.notes.empty());

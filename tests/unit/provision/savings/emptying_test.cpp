@@ -1,4 +1,4 @@
-// Nodes that can be left empty: by fleets whose best packing is known by hand, and laws that hold for any fleet.
+// emptying: nodes that can be emptied: fleets whose best packing is known by hand, and laws for any fleet.
 #include "provision/savings/emptying.hpp"
 
 #include <doctest/doctest.h>
@@ -28,7 +28,7 @@ Nodes emptied(std::vector<PackedNode> nodes, std::vector<PackedPod> pods) {
   return sorted;
 }
 
-TEST_CASE("a node is emptied if all of its pods fit elsewhere, and the one that idles at most watts goes first") {
+TEST_CASE("a node is emptied if all of its pods fit elsewhere, and the one with the most idle watts goes first") {
   const std::vector<PackedNode> nodes{of_cores(8, 50), of_cores(8, 90), of_cores(8, 70)};
   CHECK(emptied(nodes, {{0, {3, 0}}, {1, {3, 0}}, {2, {3, 0}}}) == Nodes{1});
   CHECK(emptied(nodes, {{0, {2, 0}}, {1, {2, 0}}, {2, {2, 0}}}) == Nodes{1, 2});
@@ -44,7 +44,7 @@ TEST_CASE("a node without pods is empty from the start and takes none, and a nod
   CHECK(emptied(nodes, {{1, {3, 0}}, {2, {3, 0}}}).empty());
 }
 
-TEST_CASE("memory, the number of pods and what stays with a node limit it like its cores") {
+TEST_CASE("memory, the number of pods and pods that must stay limit a node as its cores do") {
   std::vector<PackedNode> nodes{of_cores(8, 60), of_cores(8, 50)};
   const std::vector<PackedPod> pods{{0, {1, 6e11}}, {1, {1, 6e11}}};
   CHECK(emptied(nodes, pods).empty());
@@ -55,17 +55,17 @@ TEST_CASE("memory, the number of pods and what stays with a node limit it like i
   CHECK(emptied(nodes, {{0, {1, 4e11}}, {1, {1, 4e11}}}).empty());
 }
 
-TEST_CASE("a node that cannot be emptied has all of its pods again") {
+TEST_CASE("a node that cannot be emptied gets all of its pods back") {
   Emptying run({of_cores(8, 90), of_cores(8, 50)}, {{0, {1, 0}}, {0, {2, 0}}, {0, {4, 0}}, {1, {3, 0}}});
   while (run.step()) {
   }
-  // Node 0 does not fit on node 1, but node 1's pod does not fit on node 0, either.
+  // Node 0's pods do not fit on node 1, and node 1's pod does not fit on node 0 either.
   CHECK(run.emptied().empty());
   for (std::size_t p = 0; p < 3; ++p) CHECK(run.pods()[p].node == 0);
   CHECK(run.pods()[3].node == 1);
 }
 
-TEST_CASE("any fleet: no pod is lost, none is on an emptied node, and no node takes more than it has") {
+TEST_CASE("any fleet: no pod is lost, none is on an emptied node, and no node exceeds its capacity") {
   CHECK(rc::check([] {
     const auto n = *rc::gen::inRange<std::size_t>(1, 25);
     std::vector<PackedNode> nodes;

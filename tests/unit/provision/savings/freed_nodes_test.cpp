@@ -1,4 +1,4 @@
-// Nodes that changes free: each change alone, all together, and never more watts than the fleet's idle nodes draw.
+// freed_nodes: nodes that changes free: each change alone, all together, and at most the idle watts of the fleet.
 #include "provision/savings/freed_nodes.hpp"
 
 #include <doctest/doctest.h>
@@ -60,7 +60,7 @@ TEST_CASE("the same node may be freed by smaller requests or by fewer replicas, 
   CHECK(freed.both().nodes == 1);
 }
 
-TEST_CASE("requests that must grow can cost nodes, and that shows") {
+TEST_CASE("requests that must rise can cost nodes, and the figure is negative then") {
   FreedNodes freed({sized_node(8, 53), sized_node(8, 53)}, {pod(0, 1, 7, 0), pod(1, 1, 7, 0)}, 1);
   run(freed);
   CHECK(freed.requests().nodes == 0);
@@ -73,8 +73,7 @@ TEST_CASE("without changes and spare replicas nothing is packed") {
   CHECK(freed.both().saved_w == 0);
 }
 
-TEST_CASE(
-    "any fleet with smaller requests: no lever loses, and together they save at most the idle watts of all nodes") {
+TEST_CASE("any fleet with smaller requests: no lever loses, and together they save at most all idle watts") {
   CHECK(rc::check([] {
     const auto n = *rc::gen::inRange<std::size_t>(1, 20);
     std::vector<PackedNode> nodes;
@@ -98,7 +97,7 @@ TEST_CASE(
     RC_ASSERT(freed.empty().saved_w + freed.both().saved_w <= idle_w + 1e-9);
     RC_ASSERT(freed.freed_after().size() == std::min(changes, kMostRanked));
     RC_ASSERT(freed.ranked().size() == changes);
-    // A lever alone is the same without the other.
+    // A lever alone does not depend on the other.
     std::vector<SavingsPod> none_spare = pods;
     for (SavingsPod& each : none_spare) each.spare = false;
     FreedNodes alone(nodes, none_spare, changes);

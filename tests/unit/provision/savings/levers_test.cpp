@@ -1,4 +1,4 @@
-// The list of savings: by size, each independent of the others, and a sum that counts no watt twice.
+// levers: the list of savings: by size, each independent of the others, with a sum that counts no watt twice.
 #include "provision/savings/levers.hpp"
 
 #include <doctest/doctest.h>
@@ -28,7 +28,7 @@ TEST_CASE("levers are listed by size, and unknown ones come last") {
   CHECK(levers[3].kind == LeverKind::placement);
 }
 
-TEST_CASE("what requests and replicas have in common counts once, and what is in force is not available") {
+TEST_CASE("the overlap of requests and replicas counts once, and a saving in force is not available") {
   const std::vector<LeverSaving> levers{saves(LeverKind::requests, 30), saves(LeverKind::replicas, 20),
                                         saves(LeverKind::placement, 7, true)};
   const SavingsSum sum = sum_of(levers, {35, false}, 500);
@@ -71,7 +71,7 @@ TEST_CASE("any levers: the sum is at most the fleet's watts, and does not depend
     double all_w = 0;
     for (const LeverSaving& each : levers) all_w += each.in_force ? 0 : *each.saved_w;
     RC_ASSERT(sum.saved_w + sum.overlap_w == all_w);
-    // Sleep and drain add at most what they save alone.
+    // Sleep and drain add at most their own savings.
     for (const LeverKind kind : {LeverKind::sleep, LeverKind::drain}) {
       std::vector<LeverSaving> rest;
       double alone_w = 0;

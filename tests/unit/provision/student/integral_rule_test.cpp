@@ -1,4 +1,4 @@
-// The margin goes up by requests over their target, down without, and stays within its bounds.
+// integral_rule: the margin rises with requests over target, falls without, and stays within its bounds.
 #include "provision/student/integral_rule.hpp"
 
 #include <doctest/doctest.h>
@@ -15,9 +15,9 @@ MinuteOfRequests any_minute() {
 
 }  // namespace
 
-TEST_CASE("a minute without requests leaves the margin as it is") { CHECK(next_margin({}, 0.37, {0, 0}) == 0.37); }
+TEST_CASE("a minute without requests keeps the margin") { CHECK(next_margin({}, 0.37, {0, 0}) == 0.37); }
 
-TEST_CASE("the margin rises above the aim, falls below it, and rests on it") {
+TEST_CASE("the margin rises above the aim, falls below it, and stays on it") {
   IntegralRules rules;
   rules.aim_ratio = 0.01;
   CHECK(next_margin(rules, 0.5, {1000, 20}) > 0.5);
@@ -25,9 +25,7 @@ TEST_CASE("the margin rises above the aim, falls below it, and rests on it") {
   CHECK(next_margin(rules, 0.5, {1000, 10}) == doctest::Approx(0.5));
 }
 
-TEST_CASE(
-    "no minute moves the margin by more than a step or out of its bounds, and more requests over target never lower "
-    "it") {
+TEST_CASE("no minute moves the margin by more than a step or out of bounds, and more late requests never lower it") {
   CHECK(rc::check([] {
     const IntegralRules rules;
     const double margin = *rc::gen::inRange(0, 401) / 100.0;

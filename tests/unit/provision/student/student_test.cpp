@@ -1,4 +1,5 @@
-// What the student asks for: a base that follows usage, boosts that come and go, limits that the kernel takes, few writes.
+// student: the limits that it requests: a base that follows usage, temporary boosts, limits valid for the kernel, few
+// writes.
 #include "provision/student/student.hpp"
 
 #include <doctest/doctest.h>
@@ -13,7 +14,7 @@ namespace {
 
 constexpr double kTickS = 0.1;
 
-// Ticks of one second each 100 ms.
+// One second of ticks of 100 ms.
 std::optional<Wish> second(Student& student, double cores, double margin = 0, bool throttled = false) {
   std::optional<Wish> wish;
   for (int tick = 0; tick < 10; ++tick) wish = student.observe({kTickS, cores * kTickS, throttled}, margin);
@@ -22,13 +23,13 @@ std::optional<Wish> second(Student& student, double cores, double margin = 0, bo
 
 }  // namespace
 
-TEST_CASE("nothing is asked for before one second has been seen") {
+TEST_CASE("nothing is requested before the first second") {
   Student student;
   for (int tick = 0; tick < 9; ++tick) CHECK_FALSE(student.observe({kTickS, 0.05, true}, 0));
   CHECK(student.observe({kTickS, 0.05, false}, 0));
 }
 
-TEST_CASE("the base is the mean of the last seconds and the margin on it") {
+TEST_CASE("the base is the mean of the last seconds plus the margin") {
   StudentRules rules;
   rules.window_s = 3;
   Student student(rules);
@@ -36,7 +37,7 @@ TEST_CASE("the base is the mean of the last seconds and the margin on it") {
   CHECK(student.observe({kTickS, 0, false}, 0.25)->base_cores == doctest::Approx(2.5));
 }
 
-TEST_CASE("ticks that come late count by their length") {
+TEST_CASE("late ticks count by their length") {
   Student student;
   std::optional<Wish> wish;
   for (const double elapsed : {0.1, 0.35, 0.05, 0.2, 0.4}) wish = student.observe({elapsed, 2 * elapsed, false}, 0);
@@ -44,7 +45,7 @@ TEST_CASE("ticks that come late count by their length") {
   CHECK(wish->base_cores == doctest::Approx(2));
 }
 
-TEST_CASE("a boost comes with the first throttled tick, grows with each one, and goes") {
+TEST_CASE("a boost starts with the first throttled tick, grows with each one, and ends") {
   Student student;
   second(student, 1);
   const StudentRules& rules = student.rules();
@@ -57,7 +58,7 @@ TEST_CASE("a boost comes with the first throttled tick, grows with each one, and
   CHECK(before == 0);
 }
 
-TEST_CASE("overload is left: a workload that is throttled at each tick has many times its base within a second") {
+TEST_CASE("overload ends: a workload that is throttled at each tick gets many times its base within a second") {
   Student student;
   second(student, 0.2);
   const std::optional<Wish> wish = second(student, 0.2, 0, true);
@@ -80,7 +81,7 @@ TEST_CASE("a steady workload is written once") {
   CHECK(set->cores() == doctest::Approx(0.6).epsilon(0.02));
 }
 
-TEST_CASE("whatever is read, what is asked for is what the kernel takes and what the rules allow") {
+TEST_CASE("for any readings, the requested limits are valid for the kernel and within the rules") {
   CHECK(rc::check([] {
     StudentRules rules;
     rules.window_s = *rc::gen::inRange<std::size_t>(0, 100);
@@ -105,11 +106,11 @@ TEST_CASE("whatever is read, what is asked for is what the kernel takes and what
       RC_ASSERT(next->quota_us >= 1000);
       RC_ASSERT(next->burst_us >= 0 && next->burst_us <= next->quota_us);
       RC_ASSERT(next->cores() <= std::max(rules.most_cores, rules.least_cores) + 0.001);
-      // Both single writes are taken, in the order that is said.
+      // Both single writes are valid in the given order.
       if (set && set->quota_us >= set->burst_us && burst_goes_first(*set, *next))
         RC_ASSERT(next->burst_us <= set->quota_us);
       if (set && !burst_goes_first(*set, *next)) RC_ASSERT(set->burst_us <= next->quota_us);
-      RC_ASSERT_FALSE(student.decide(*wish, next));  // written once, it is as wished
+      RC_ASSERT_FALSE(student.decide(*wish, next));  // after one write the limits are as requested
       set = next;
     }
   }));

@@ -1,4 +1,4 @@
-// The trial of a student: what good ones may do for a week, and how soon bad ones are out.
+// student_trial: what good students may do for a week, and how soon bad ones are put out.
 #include "provision/student/student_trial.hpp"
 
 #include <doctest/doctest.h>
@@ -20,7 +20,7 @@ using Random = std::mt19937_64;
 
 double uniform(Random& random) { return std::generate_canonical<double, 53>(random); }
 
-// The minute in which it was put out.
+// The minute in which the student was put out.
 std::optional<int> out_after(const std::function<double(Random&, int)>& share, std::uint64_t seed, int minutes) {
   wattle::stats::NetworkTrial trial = student_trial(kMost);
   Random random(seed);
@@ -29,7 +29,7 @@ std::optional<int> out_after(const std::function<double(Random&, int)>& share, s
   return std::nullopt;
 }
 
-// Of a hundred runs, those that ended within so many minutes.
+// The number of a hundred runs that ended within `minutes`.
 int outs(const std::function<double(Random&, int)>& share, int minutes) {
   int count = 0;
   for (std::uint64_t seed = 1; seed <= 100; ++seed) count += out_after(share, seed, minutes).has_value();
@@ -38,14 +38,12 @@ int outs(const std::function<double(Random&, int)>& share, int minutes) {
 
 }  // namespace
 
-TEST_CASE(
-    "a student that keeps to the bound on average is left in for a week in 99 of 100 runs, however its minutes are "
-    "spread") {
+TEST_CASE("a student within the bound on average stays for a week in 99 of 100 runs, for any spread of minutes") {
   const auto all_or_nothing = [](Random& random, int) { return uniform(random) < kMost ? 1.0 : 0.0; };
   const auto uniform_to_twice = [](Random& random, int) { return 2 * kMost * uniform(random); };
   const auto half_of_an_hour = [](Random& random, int) { return uniform(random) < 0.5 ? 2 * kMost : 0.0; };
   const auto always = [](Random&, int) { return kMost; };
-  // Good by day and bad by night, but each minute is the bound on average given the past.
+  // Good by day and bad by night, but each minute is at the bound on average given the past.
   const auto by_hour = [](Random& random, int minute) {
     const double size = (minute / 60) % 2 == 0 ? 0.2 : 0.8;
     return uniform(random) < kMost / size ? size : 0.0;
@@ -58,7 +56,7 @@ TEST_CASE(
     CHECK(outs(share, kWeek) <= 1);
 }
 
-TEST_CASE("one that lets three times as much be throttled is out within four hours in 99 of 100 runs") {
+TEST_CASE("a student with three times the permitted throttling is put out within four hours in 99 of 100 runs") {
   const auto always = [](Random&, int) { return 3 * kMost; };
   const auto drawn = [](Random& random, int) { return 6 * kMost * uniform(random); };
   const auto all_or_nothing = [](Random& random, int) { return uniform(random) < 3 * kMost ? 1.0 : 0.0; };
@@ -68,7 +66,7 @@ TEST_CASE("one that lets three times as much be throttled is out within four hou
   CHECK(*out_after([](Random&, int) { return 1.0; }, 1, 180) <= 15);
 }
 
-TEST_CASE("one that turned bad after a good week is out as soon") {
+TEST_CASE("a student that turns bad after a good week is put out as soon") {
   const auto turned = [](Random& random, int minute) { return (minute < kWeek ? 0.5 : 6) * kMost * uniform(random); };
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     const auto out = out_after(turned, seed, kWeek + 180);
@@ -77,7 +75,7 @@ TEST_CASE("one that turned bad after a good week is out as soon") {
   }
 }
 
-TEST_CASE("a share that is not a number counts for nothing, and the mean is of the last hour") {
+TEST_CASE("a share that is not a number does not count, and the mean is of the last hour") {
   wattle::stats::NetworkTrial trial = student_trial(kMost);
   for (const double bad : {std::nan(""), std::numeric_limits<double>::infinity()})
     CHECK_FALSE(trial.add(throttled_difference(bad, kMost)));

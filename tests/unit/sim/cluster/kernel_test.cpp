@@ -16,7 +16,7 @@ namespace {
 
 constexpr double kForEver = std::numeric_limits<double>::infinity();
 
-// A straight line of watts.
+// A linear power curve.
 Machine machine_with(double cores, double idle_w, double full_w) {
   Machine machine;
   machine.cores = cores;
@@ -36,7 +36,7 @@ Time at_s(double s) {
     return MonoTime(from_seconds(s));
 }
 
-// Adds up by itself what machines draw, from what it is told alone.
+// Sums the power of machines only from the events that it receives.
 template <class Time>
 struct Follower final : Observer {
   const Kernel<Time>* kernel = nullptr;
@@ -80,7 +80,7 @@ TEST_CASE_TEMPLATE("kernel: an empty machine sleeps in time, wakes for a pod at 
   }
 }
 
-TEST_CASE("kernel: a pod that comes in time keeps its machine awake, and one that wakes for no pod sleeps again") {
+TEST_CASE("kernel: a pod that arrives in time keeps its machine awake, and one that wakes for no pod sleeps again") {
   Observer none;
   Kernel<double> kernel({machine_with(16, 100, 260)}, {true, 60, false});
   kernel.advance_to(59, none);
@@ -90,7 +90,7 @@ TEST_CASE("kernel: a pod that comes in time keeps its machine awake, and one tha
   CHECK(kernel.node(0).power == Power::awake);
   kernel.advance_to(129, none);
   CHECK(kernel.node(0).power == Power::asleep);
-  kernel.place(1, 0, 1, 5, none);  // gone before the machine is awake
+  kernel.place(1, 0, 1, 5, none);  // removed before the machine is awake
   kernel.advance_to(148, none);
   CHECK(kernel.node(0).power == Power::waking);
   CHECK(kernel.node(0).pods.empty());
@@ -100,8 +100,7 @@ TEST_CASE("kernel: a pod that comes in time keeps its machine awake, and one tha
   CHECK(kernel.node(0).power == Power::asleep);
 }
 
-TEST_CASE(
-    "kernel: use ends at the cores that there are, what is wanted beyond becomes pressure, and company costs more") {
+TEST_CASE("kernel: usage is limited to the cores, excess demand becomes pressure, and crowding costs more") {
   Observer none;
   Machine machine = machine_with(16, 100, 260);
   machine.crowded_ratio = 0.6;
@@ -113,7 +112,7 @@ TEST_CASE(
   CHECK(kernel.node(0).used_cores == doctest::Approx(16));
   CHECK(kernel.node(0).pressure_ratio == doctest::Approx(1));
   kernel.want(
-      0, [](PodId pod) { return pod == 0 ? 7.6 : 0.0; }, none);  // the crowd begins at 9.6 of 16
+      0, [](PodId pod) { return pod == 0 ? 7.6 : 0.0; }, none);  // crowding starts at 9.6 of 16
   CHECK(kernel.node(0).pressure_ratio == doctest::Approx(0));
   CHECK(kernel.node(0).power_w == doctest::Approx(196));
 
@@ -123,13 +122,13 @@ TEST_CASE(
   for (const auto& [wanted_cores, share] : {std::pair{7.6, 0.0}, {10.2, 0.5}, {15.4, 1.0}}) {
     waits.place(0, 0, wanted_cores, kForEver, none);
     CHECK(waits.node(0).pressure_ratio ==
-          doctest::Approx(share));  // from the same crowd on, twice as long, never more than all
+          doctest::Approx(share));  // from the same load on, twice as long, at most all the time
     CHECK(waits.node(0).used_cores == doctest::Approx(std::min(16.0, 2 + wanted_cores)));
     waits.remove(0, none);
   }
 }
 
-TEST_CASE("kernel: a machine that is gone draws nothing and keeps its pods until they are taken or it is back") {
+TEST_CASE("kernel: a failed machine draws nothing, and keeps its pods until they are removed or it returns") {
   Observer none;
   Kernel<double> kernel({machine_with(16, 100, 260)}, {true, 60, false});
   kernel.place(0, 0, 4, kForEver, none);
@@ -149,7 +148,7 @@ TEST_CASE("kernel: a machine that is gone draws nothing and keeps its pods until
   CHECK(kernel.energy_j() == doctest::Approx(10 * 140 + 10 * 140 + 60 * 100 + 40 * 5));
 }
 
-TEST_CASE("kernel: placing then removing leaves the machine as it was, and pods keep their order") {
+TEST_CASE("kernel: placing then removing leaves the machine unchanged, and pods keep their order") {
   Observer none;
   Kernel<double> kernel({machine_with(16, 100, 260), machine_with(8, 50, 90)}, {});
   for (PodId pod = 0; pod < 4; ++pod) kernel.place(pod, 0, 0.3 + static_cast<double>(pod), kForEver, none);
@@ -171,7 +170,7 @@ TEST_CASE("kernel: placing then removing leaves the machine as it was, and pods 
   CHECK(kernel.energy_j() == doctest::Approx(10 * (kernel.node(0).power_w + 50)));
 }
 
-TEST_CASE("kernel: whatever happens, energy is what observers saw, no pod is lost, and a copy is not touched by it") {
+TEST_CASE("kernel: for any events, energy matches the observers' sum, no pod is lost, and a copy is independent") {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     CAPTURE(seed);
     Random random(mix(seed, 1));

@@ -1,4 +1,5 @@
-// laws: what is true of a simulated cluster however it is played: on the kernel by either clock, in a World, as told in an episode of consolidation.
+// laws: properties of a simulated cluster under any events: on the kernel with either clock, in a World, and in an
+// episode of consolidation.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -18,8 +19,8 @@ namespace {
 
 constexpr double kStays = std::numeric_limits<double>::infinity();
 
-// A pod that comes there and then.
-struct Coming {
+// A pod that arrives at a given time on a given node.
+struct ArrivingPod {
   double at_s = 0;
   std::size_t node = 0;
   double cores = 0, life_s = kStays;
@@ -27,10 +28,10 @@ struct Coming {
 struct Script {
   std::vector<ServerModel> servers;
   bool sleep = false;
-  std::vector<Coming> pods;  // by time
+  std::vector<ArrivingPod> pods;  // by time
   double from_s = 0, to_s = 0;
 };
-// Between from_s and to_s.
+// Totals between from_s and to_s.
 struct Drawn {
   double energy_j = 0, awake_node_s = 0, pod_s = 0;
   std::uint64_t wakes = 0;
@@ -55,7 +56,7 @@ struct OnKernel {
     };
     return between(
         script, measure, [&](double s) { kernel.advance_to(at(s), none); },
-        [&](std::size_t p, const Coming& pod) { kernel.place(p, pod.node, pod.cores, pod.life_s, none); });
+        [&](std::size_t p, const ArrivingPod& pod) { kernel.place(p, pod.node, pod.cores, pod.life_s, none); });
   }
   template <class Measure, class Advance, class Place>
   static Drawn between(const Script& script, Measure&& measure, Advance&& advance, Place&& place) {
@@ -93,7 +94,7 @@ struct OnWorld {
     };
     return OnKernel<double>::between(
         script, measure, [&](double s) { world.advance_to(s); },
-        [&](std::size_t p, const Coming& coming) {
+        [&](std::size_t p, const ArrivingPod& coming) {
           SimPod pod;
           pod.spec.uid = "pod-" + std::to_string(p);
           pod.mean_demand_cores = coming.cores;
@@ -112,7 +113,7 @@ struct AsReported {
     episode.servers = script.servers;
     episode.expected_cores = {1, 2};
     episode.expected_demand = {0.5};
-    for (const Coming& pod : script.pods) {
+    for (const ArrivingPod& pod : script.pods) {
       episode.pods.push_back({0, day.cores.size(), pod.at_s, pod.life_s});
       day.cores.emplace_back().fill(static_cast<float>(pod.cores));
       day.mean_cores.push_back(pod.cores);
@@ -124,7 +125,7 @@ struct AsReported {
     };
     return OnKernel<double>::between(
         script, measure, [&](double s) { reported.advance_to(s); },
-        [&](std::size_t p, const Coming& pod) { reported.place(p, pod.node); });
+        [&](std::size_t p, const ArrivingPod& pod) { reported.place(p, pod.node); });
   }
 };
 
@@ -138,7 +139,7 @@ ServerModel server_with(double idle_w, double full_w) {
 
 #define WATTLE_EACH_CLUSTER OnKernel<double>, OnKernel<MonoTime>, OnWorld, AsReported
 
-TEST_CASE_TEMPLATE("cluster: energy is the exact integral of the curve over use", Played, WATTLE_EACH_CLUSTER) {
+TEST_CASE_TEMPLATE("cluster: energy is the exact integral of the curve over utilisation", Played, WATTLE_EACH_CLUSTER) {
   Script script;
   script.servers = {server_with(100, 260)};
   script.pods = {{7.25, 0, 4, 92.75}, {20.5, 0, 8, 10}};  // a quarter of 160 W more, then three quarters
@@ -149,7 +150,7 @@ TEST_CASE_TEMPLATE("cluster: energy is the exact integral of the curve over use"
   CHECK(drawn.awake_node_s == doctest::Approx(130));
 }
 
-TEST_CASE_TEMPLATE("cluster: use ends at the cores that there are", Played, WATTLE_EACH_CLUSTER) {
+TEST_CASE_TEMPLATE("cluster: usage is limited to the cores", Played, WATTLE_EACH_CLUSTER) {
   Script script;
   script.servers = {server_with(100, 260)};
   for (int i = 0; i < 5; ++i) script.pods.push_back({0, 0, 4, kStays});
@@ -166,14 +167,14 @@ TEST_CASE_TEMPLATE("cluster: an idle node sleeps, wakes for a pod at its cost, a
   script.from_s = 150;
   script.to_s = 500;
   const Drawn drawn = Played::play(script);
-  // Asleep; 30 s of waking, 50 s of the pod, a minute of idling, asleep. The other node sleeps on.
+  // Asleep; 30 s of waking, 50 s of the pod, a minute idle, asleep. The other node stays asleep.
   CHECK(drawn.energy_j == doctest::Approx(50 * 2 + 3000 + 50 * 140 + 60 * 100 + 160 * 2 + 350 * 2).epsilon(1e-9));
   CHECK(drawn.awake_node_s == doctest::Approx(30 + 50 + 60));
   CHECK(drawn.pod_s == doctest::Approx(80));
   CHECK(drawn.wakes == 1);
 }
 
-TEST_CASE_TEMPLATE("cluster: pods that came and went leave what was there before", Played, WATTLE_EACH_CLUSTER) {
+TEST_CASE_TEMPLATE("cluster: pods that have ended leave the initial state", Played, WATTLE_EACH_CLUSTER) {
   Script script;
   script.servers = {server_with(100, 260), server_with(50, 150)};
   script.pods = {{5, 0, 3, kStays}, {6, 0, 5, 70}, {10, 1, 2, 80}, {11, 0, 1, 60}};
@@ -182,7 +183,7 @@ TEST_CASE_TEMPLATE("cluster: pods that came and went leave what was there before
   CHECK(Played::play(script).energy_j == doctest::Approx(10 * (130 + 50)).epsilon(1e-9));
 }
 
-TEST_CASE("cluster: kernel, world and episode draw the same for the same pods") {
+TEST_CASE("cluster: kernel, world and episode use the same energy for the same pods") {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     CAPTURE(seed);
     Random random(mix(seed, 1));
@@ -190,9 +191,9 @@ TEST_CASE("cluster: kernel, world and episode draw the same for the same pods") 
     script.sleep = seed % 2 == 0;
     for (int i = 0; i < 4; ++i) {
       script.servers.push_back(server_with(uniform(random, 20, 90), uniform(random, 100, 400)));
-      script.servers.back().watts[3] += 25;  // no straight line
+      script.servers.back().watts[3] += 25;  // not a straight line
     }
-    // Few enough to fit, and machines asleep or awake alike when measuring begins.
+    // Few enough to fit, and with machines asleep or awake alike when the measurement starts.
     for (double s = 200; s < 2000; s += exponential(random, 40)) {
       const double cores = static_cast<double>(static_cast<float>(uniform(random, 0, 3)));
       script.pods.push_back({s, pick(random, 4), cores, uniform(random, 60, 500)});

@@ -23,7 +23,7 @@ json ask(EnvServer& server, const std::string& line) { return json::parse(server
 
 }  // namespace
 
-TEST_CASE("an episode over lines is the episode of the environment, value for value") {
+TEST_CASE("an episode over lines equals the episode of the environment, value for value") {
   EnvServer server(small());
   Env env(small());
   json reported = ask(server, R"({"op":"reset","seed":4})");
@@ -50,7 +50,7 @@ TEST_CASE("an episode over lines is the episode of the environment, value for va
   CHECK(reported["figures"]["energy_j"].get<double>() == env.world().figures().energy_j);
 }
 
-TEST_CASE("figures that only judges may know are reported at the end and not before") {
+TEST_CASE("figures that only judges may know are reported only at the end") {
   EnvServer server(small());
   json reported = ask(server, R"({"op":"reset","seed":1})");
   while (!reported["done"].get<bool>()) {
@@ -62,7 +62,7 @@ TEST_CASE("figures that only judges may know are reported at the end and not bef
   CHECK(reported.contains("figures"));
 }
 
-TEST_CASE("requests that are none are refused by name, and the episode goes on") {
+TEST_CASE("invalid requests are refused by name, and the episode continues") {
   EnvServer server(small());
   const auto refused = [&](const std::string& line, const std::string& code) {
     CAPTURE(line);

@@ -57,13 +57,13 @@ std::string episode(Env& env, std::uint64_t seed, std::uint64_t action_seed) {
 
 }  // namespace
 
-TEST_CASE("the same seed and actions give the same bytes, another seed does not") {
+TEST_CASE("the same seed and actions give the same bytes, and another seed does not") {
   for (const char* name : {"churn_sleep", "thesis_test1", "latency_shift", "fill_sleep"}) {
     CAPTURE(name);
     Env env(small(name, 60)), again(small(name, 60));
     const std::string bytes = episode(env, 3, 1);
     CHECK(bytes == episode(again, 3, 1));
-    CHECK(bytes == episode(env, 3, 1));  // nothing of an earlier episode stays
+    CHECK(bytes == episode(env, 3, 1));  // no state of an earlier episode remains
     CHECK(bytes != episode(env, 4, 1));
   }
 }
@@ -102,7 +102,7 @@ TEST_CASE("a masked action is refused with its reason and changes nothing") {
   CHECK(env.world().running().size() == placed);
 }
 
-TEST_CASE("pods that fit nowhere wait, and come again once there is room") {
+TEST_CASE("pods that fit nowhere wait, and return once there is room") {
   EnvOptions options = small("churn", 150);
   options.scenario.nodes = 2;
   options.scenario.load_ratio = 2;
@@ -125,7 +125,7 @@ TEST_CASE("pods that fit nowhere wait, and come again once there is room") {
       CHECK(env.pending() == away.size() - (before == away.end() ? 0 : 1));
       const auto target = bind_target(env, {}, ties);
       if (before != away.end()) {
-        CHECK(target);  // nobody is asked about again in vain
+        CHECK(target);  // no pod is retried in vain
         CHECK(now_s > before->second + kRetry_s - 1e-6);
       }
       if (!target) {
@@ -200,7 +200,7 @@ TEST_CASE("after a latency shift was reported, latency-bound pods no longer go t
     const auto advice = placement::decide(view, env.waiting().spec, env.node_names(), {*policy}, decide, turn, random);
     const auto target = bind_target(env, advice.scores, random).value();
     if (target == away.node && now_s < away.at_s) ++before;
-    // One telemetry interval and its way later, everybody knows.
+    // One telemetry interval and its delay later, the shift is known.
     if (now_s > away.at_s + 11 && now_s < world.trouble.shifts[2].at_s) {
       ++decisions_after;
       if (target == away.node) ++after;
@@ -212,13 +212,13 @@ TEST_CASE("after a latency shift was reported, latency-bound pods no longer go t
   CHECK(after == 0);
 }
 
-TEST_CASE("an unknown scenario is refused with the names that exist") {
+TEST_CASE("an unknown scenario is refused with the existing names") {
   const auto missing = find_scenario("nope");
   REQUIRE_FALSE(missing);
   CHECK(missing.error().fix.find("thesis_test2") != std::string::npos);
 }
 
-TEST_CASE("what the controller learns in shadow that pods wait is what they waited, of all that they lived") {
+TEST_CASE("the waiting that the controller learns in shadow is the pods' real waiting, as a share of their lifetime") {
   const EnvOptions options = small("provisioning", 150);  // few pods at first, and short of cores at the end
   const Contestant watched{"kube-default", Binding::unadvised};
   for (const std::uint64_t seed : {5U, 6U, 7U}) {

@@ -1,4 +1,4 @@
-// cluster_record: records as `wattle model record` writes them, made of a seed, for tests.
+// cluster_record: records as `wattle model record` writes them, generated from a seed, for tests.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -16,7 +16,7 @@ struct MadeRecord {
   std::size_t nodes = 3;
   double hours = 8, from_s = 1'700'000'000 - 1'700'000'000 % 3600;
   double pods_per_hour = 12, life_s = 1500;
-  // Nothing runs on the last node; it draws so many times what its curve says, and from that hour on so many times.
+  // The last node runs no pod; it draws `idle_times` its curve's watts, and `later_times` from hour `later_h` on.
   double idle_times = 1, later_times = 1, later_h = 1e9;
 };
 

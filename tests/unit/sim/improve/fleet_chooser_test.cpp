@@ -1,4 +1,5 @@
-// fleet_chooser: an untrained network chooses as the planner does; a trained one still only places where the pod fits.
+// fleet_chooser: an untrained network chooses as the planner does, and a trained one still only places pods where they
+// fit.
 #include "sim/improve/fleet_chooser.hpp"
 
 #include <doctest/doctest.h>
@@ -81,7 +82,7 @@ TEST_CASE("an untrained network chooses as the planner does, pod after pod, unti
   }));
 }
 
-TEST_CASE("features show how wrong the reports have been, beside a plan; nothing where it is known") {
+TEST_CASE("features show the error of reports if there is a plan, and zero if the truth is known") {
   Fleet fleet = network_fleet(2, 4);
   PodEstimate ask{{1, 1e9}, 0.4, 600};
   ClusterView scratch;
@@ -120,7 +121,7 @@ TEST_CASE("features show how wrong the reports have been, beside a plan; nothing
   CHECK(static_cast<double>(seen.context[kContext]) == doctest::Approx(0.25));
 }
 
-TEST_CASE("the plan's view makes the plan's choice, and prefers no other node to it") {
+TEST_CASE("the plan's view contains the plan's choice, and prefers no other node") {
   REQUIRE(rc::check([](std::uint64_t seed) {
     Fleet fleet = network_fleet(seed, 5);
     Planner one({}), two({});
@@ -142,7 +143,7 @@ TEST_CASE("the plan's view makes the plan's choice, and prefers no other node to
   }));
 }
 
-TEST_CASE("whatever a network has learned, it places only where the pod fits, and the order of nodes means nothing") {
+TEST_CASE("a network, whatever it learned, places only where the pod fits, independent of the order of nodes") {
   const testing::MixtureNetwork network;
   const auto shared = std::shared_ptr<const models::QNetwork>(std::shared_ptr<void>(), &network);
   REQUIRE(rc::check([&](std::uint64_t seed) {
@@ -173,13 +174,13 @@ TEST_CASE("the gate keeps the planner's choice unless another is better by more 
   CHECK(best_node(seen, residual, 0, 0.2) == std::optional<std::size_t>(1));
   CHECK(best_node(seen, residual, 0, 0.4) == std::optional<std::size_t>(0));
   CHECK(best_node(seen, residual, std::nullopt, 0.4) == std::optional<std::size_t>(1));
-  seen.valid = {0, 1, 1};  // what does not fit is not kept
+  seen.valid = {0, 1, 1};  // an infeasible choice is not kept
   CHECK(best_node(seen, residual, 0, 10) == std::optional<std::size_t>(1));
   seen.valid = {0, 0, 0};
   CHECK_FALSE(best_node(seen, residual, 0, 0).has_value());
 }
 
-TEST_CASE("features of a plan: absent without one, finite with one, and another reward's prior keeps its judgement") {
+TEST_CASE("features of a plan: absent without one, finite with one, and another reward's prior is not affected") {
   REQUIRE(rc::check([](std::uint64_t seed) {
     const Fleet fleet = network_fleet(seed, 4);
     Planner planner({});

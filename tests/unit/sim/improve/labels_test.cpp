@@ -1,4 +1,4 @@
-// rollout, labels: choices are judged by what follows, and what was judged survives a file.
+// rollout, labels: choices are judged by their consequences, and the labels survive a file.
 #include "sim/improve/imitate.hpp"
 
 #include <doctest/doctest.h>
@@ -13,7 +13,7 @@
 namespace wattle::sim::consolidation {
 namespace {
 
-TEST_CASE("under churn the regret of a choice is the energy it adds until the horizon, by hand") {
+TEST_CASE("under churn the regret of a choice is the energy that it adds until the horizon, by hand") {
   const PodDay day = steady_day({0.5F});
   Episode episode;
   episode.options.sleep = true;
@@ -30,13 +30,13 @@ TEST_CASE("under churn the regret of a choice is the energy it adds until the ho
   const FleetChooser planner;
   const std::vector<std::size_t> both{0, 1};
   const auto regrets_w = rollout_regrets_w(episode, cluster, 0, both, planner, 5000);
-  // 970 s awake at 50 W more, and a minute of idling at 50 W more; over a mean life of 1000 s.
+  // 970 s awake at 50 W more and a minute idle at 50 W more, over a mean lifetime of 1000 s.
   CHECK(regrets_w[0] == doctest::Approx(50.0 * (970 + 60) / 1000));
   CHECK(regrets_w[1] == 0);
-  CHECK(cluster.fleet().nodes[0].pods + cluster.fleet().nodes[1].pods == 0);  // only clones went on
+  CHECK(cluster.fleet().nodes[0].pods + cluster.fleet().nodes[1].pods == 0);  // only clones were advanced
 }
 
-TEST_CASE("labels are of training fleets, finite, the same for the same seed, and survive a file") {
+TEST_CASE("labels are of training fleets, finite, reproducible by seed, and survive a file") {
   LabelOptions options;
   options.episodes = 2;
   options.per_episode = 5;

@@ -1,4 +1,4 @@
-// replayed_cluster: the true world integrates its curves, and measures from when it is told to.
+// replayed_cluster: the true world integrates its curves, and measures from a requested time on.
 #include "sim/improve/replayed_cluster.hpp"
 
 #include <doctest/doctest.h>
@@ -21,7 +21,7 @@ Episode two_servers(const PodDay& day, bool sleep, bool churn) {
   return episode;
 }
 
-TEST_CASE("the measurement begins on request, and a node that wakes is counted") {
+TEST_CASE("the measurement starts on request, and a node that wakes is counted") {
   const PodDay day = steady_day({0.5F, 1.0F});
   Episode episode = two_servers(day, true, true);
   episode.pods = {{0, 1, 100, 1000}, {0, 0, 110, 1000}};
@@ -41,7 +41,7 @@ TEST_CASE("the measurement begins on request, and a node that wakes is counted")
   CHECK(cluster.energy_j() == 0);
 }
 
-TEST_CASE("energy of a changing day is the sum over its samples of the curve at the cores used") {
+TEST_CASE("energy of a changing day is the sum over its samples of the curve at the used cores") {
   PodDay day = steady_day({0.5F, 1.0F});
   for (std::size_t i = 0; i < kDaySamples; ++i) day.cores[0][i] = static_cast<float>(i % 5) / 4;
   Episode episode = two_servers(day, false, false);
@@ -60,8 +60,7 @@ TEST_CASE("energy of a changing day is the sum over its samples of the curve at 
   CHECK(cluster.energy_j() == doctest::Approx(expected_j).epsilon(1e-9));
 }
 
-TEST_CASE(
-    "knowledge of pods predicts demand by application, an oracle knows each pod's own; both know the real curves") {
+TEST_CASE("a cluster model predicts demand by application, an oracle per pod; both have the real curves") {
   Options options;
   options.nodes = 4;
   options.cluster_model = ClusterModel::pods;

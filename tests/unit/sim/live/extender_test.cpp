@@ -32,13 +32,13 @@ TEST_CASE("ExtenderArgs have Go names outside, lower camel case in the pod, and 
   CHECK(requests["memory"] == "67108864");
 }
 
-TEST_CASE("priorities come back in the order asked; hosts left out score 0") {
+TEST_CASE("priorities are returned in the requested order; missing hosts score 0") {
   const auto scores = parse_priorities(R"([{"Host":"b","Score":10},{"Host":"a","Score":3}])", {"a", "b", "c"});
   REQUIRE(scores);
   CHECK(*scores == std::vector<std::int64_t>{3, 10, 0});
 }
 
-TEST_CASE("what a kube-scheduler would reject is malformed, and the message names it") {
+TEST_CASE("a request that kube-scheduler would reject is malformed, and the message names it") {
   for (const auto& [body, part] :
        std::vector<std::pair<std::string, std::string>>{{"", "list"},
                                                         {"{}", "list"},
@@ -63,7 +63,7 @@ TEST_CASE("addresses are http, host and port") {
     CHECK_FALSE(parse_http_address(bad));
 }
 
-TEST_CASE("a marked UID is a UUID that shows its maker") {
+TEST_CASE("a marked UID is a UUID that identifies its creator") {
   const std::string uid = marked_pod_uid(0xabcdef, 32767, 70'000);
   CHECK(uid.size() == 36);
   CHECK(process_of_marked_uid(uid) == 32767);

@@ -35,7 +35,7 @@ std::uint64_t shares(const Record& record) {
 
 }  // namespace
 
-TEST_CASE("a sample's energy is split to the microjoule while pods come and go") {
+TEST_CASE("a sample's energy is divided to the microjoule while pods start and end") {
   Fleet nodes = fleet();
   std::mt19937_64 random(5);
   double now_s = 0;
@@ -68,7 +68,7 @@ TEST_CASE("watts follow the true curve at the load of the pods") {
   CHECK(static_cast<double>(*record.workloads[0].cpu_usage_us) == doctest::Approx(server.cores * 1e6));
 }
 
-TEST_CASE("true joules are the integral of true watts, whenever one looks and samples") {
+TEST_CASE("true energy is the integral of true watts, whenever it is read or sampled") {
   auto f = fleet();
   const std::string node = f.server(1).name;
   const double idle_w = f.power_w(1);
@@ -95,7 +95,7 @@ TEST_CASE("pressure is absent from an idle node and rises when it is crowded") {
   CHECK(*more.node.cpu_used_cores <= cores);
 }
 
-TEST_CASE("binding again to the same node changes nothing, to another is refused, to an unknown one too") {
+TEST_CASE("binding again to the same node changes nothing; to another or an unknown one is refused") {
   Fleet nodes = fleet();
   const auto first = nodes.bind(pod("a", "sim-00", 1), at(0));
   REQUIRE(first);
@@ -149,14 +149,14 @@ TEST_CASE("latency shifts at its time, and the probe's median follows within its
   CHECK(*record.probes[0].p95_ms >= *record.probes[0].p50_ms);
 }
 
-TEST_CASE("rotation moves every latency on by one node") {
+TEST_CASE("a rotation moves every latency to the next node") {
   FleetOptions options;
   options.rotate_every_s = 30;
   const Fleet nodes = fleet(options);
   for (std::size_t i = 0; i < 3; ++i) CHECK(nodes.latency_ms(i, at(31)) == nodes.latency_ms((i + 1) % 3, at(0)));
 }
 
-TEST_CASE("a node that is turned off draws the published joules of shutdown and boot, and watts of off in between") {
+TEST_CASE("a node that is turned off draws the published energy of shutdown and boot, and off power in between") {
   FleetOptions options;
   options.sleep_speedup = 30;
   Fleet nodes(synthetic_fleet(2, 3), options, at(0));
@@ -182,7 +182,7 @@ TEST_CASE("a node that is turned off draws the published joules of shutdown and 
   CHECK(static_cast<double>(record.interval_ns) / 1e9 == doctest::Approx(10 - boot_s));
 }
 
-TEST_CASE("an order that changes nothing is accepted, and a wake during the shutdown follows it") {
+TEST_CASE("an order without effect is accepted, and a wake during the shutdown follows it") {
   FleetOptions options;
   options.sleep_speedup = 1;
   Fleet nodes(synthetic_fleet(1, 3), options, at(0));

@@ -24,7 +24,7 @@ LedgerPod pod(const std::string& uid, double demand_cores) { return {uid, {250, 
 
 }  // namespace
 
-TEST_CASE("joules are the integral of the curve at the load of each moment") {
+TEST_CASE("energy is the integral of the curve over the load at each time") {
   Ledger ledger({node("a", 10, 50, 150, 5), node("b", 10, 20, 30, 5)});
   ledger.advance(10);
   CHECK(ledger.costs().energy_j == doctest::Approx(700));
@@ -41,7 +41,7 @@ TEST_CASE("joules are the integral of the curve at the load of each moment") {
 
 TEST_CASE("a node that does not run draws its watts asleep, and each transition is charged once") {
   std::vector<DriveNode> nodes{node("a", 10, 50, 150, 5), node("b", 10, 20, 30, 5)};
-  nodes[0].power.boots = 3;  // before the account began
+  nodes[0].power.boots = 3;  // before the account starts
   Ledger ledger(nodes);
   ledger.advance(1);
   nodes[0].power = {10.0, 1, 3};
@@ -56,7 +56,7 @@ TEST_CASE("a node that does not run draws its watts asleep, and each transition 
   CHECK(ledger.costs().energy_j == doctest::Approx(70 + 150 + 140 + down_j + up_j));
   CHECK(ledger.costs().transitions_j == doctest::Approx(down_j + up_j));
   CHECK(ledger.costs().idle_energy_j == doctest::Approx(8 * 70));
-  nodes[0].power = {};  // the swarm has started again
+  nodes[0].power = {};  // the swarm has restarted
   ledger.set_power(nodes);
   CHECK(ledger.costs().shutdowns == 1);
   CHECK(ledger.costs().boots == 1);
@@ -77,7 +77,7 @@ TEST_CASE("latency counts at the placement, and then for as long as it lasts") {
   CHECK(ledger.costs().hard_pod_seconds == doctest::Approx(3));
 }
 
-TEST_CASE("an unknown latency is no violation, and a pod placed twice counts once") {
+TEST_CASE("an unknown latency is not a violation, and a pod placed twice counts once") {
   std::vector<DriveNode> nodes{node("a", 10, 50, 150, 5)};
   nodes[0].latency_ms.reset();
   Ledger ledger(nodes);

@@ -23,7 +23,7 @@ TEST_CASE("the driver reads what the swarm writes") {
   }
 }
 
-TEST_CASE("what is not known stays unknown in the controller's documents") {
+TEST_CASE("unknown values stay unknown in the controller's documents") {
   const auto nodes = parse_controller_nodes(
       R"({"nodes":[{"name":"a","connected":true,"power_w":null,"energy_source":"none",
           "latency":[{"target":"other","p50_ms":9},{"target":"default","p50_ms":4.5}]}]})");
@@ -40,7 +40,7 @@ TEST_CASE("what is not known stays unknown in the controller's documents") {
   CHECK(parse_controller_status(R"({"decided_by":[1]})")->decided_by.empty());
 }
 
-TEST_CASE("the driver sees which nodes are off, and how often they were turned") {
+TEST_CASE("the driver sees which nodes are off, and how often they were switched") {
   const MonoTime now = mono_from_ns(1'000'000'000);
   FleetOptions options;
   options.sleep_speedup = 1000;
@@ -70,7 +70,7 @@ TEST_CASE("documents of another shape are refused") {
   CHECK_FALSE(parse_controller_status("[]"));
 }
 
-TEST_CASE("metrics are summed by one label, and a restarted counter goes on") {
+TEST_CASE("metrics are summed by one label, and a restarted counter continues") {
   const auto values = metric_by_label(
       "# TYPE a_total counter\na_total{source=\"board\",x=\"1\"} 2\na_total{source=\"board\",x=\"2\"} 3\n"
       "a_total{source=\"neutral\"} 1\na_total_other{source=\"board\"} 9\na_total{source=\"bad\"} nonsense\n",

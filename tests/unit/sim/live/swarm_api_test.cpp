@@ -9,7 +9,7 @@ using namespace wattle;
 using namespace wattle::sim::live;
 using json = wattle::SortedJson;
 
-TEST_CASE("a pod is read with its lifetime in seconds") {
+TEST_CASE("a pod is parsed with its lifetime in seconds") {
   const auto pod = parse_pod(
       R"({"uid":"u","name":"web","node":"sim-00","cpu_request_cores":0.25,"memory_request_bytes":67108864,
           "demand_cores":0.2,"lifetime":30})");
@@ -20,7 +20,7 @@ TEST_CASE("a pod is read with its lifetime in seconds") {
   CHECK_FALSE(parse_pod(R"({"uid":"u","node":"n","demand_cores":0})")->lifetime_s);
 }
 
-TEST_CASE("a bad pod is refused with the name of the field") {
+TEST_CASE("an invalid pod is refused with the name of the field") {
   for (const auto& [body, part] : std::vector<std::pair<std::string, std::string>>{
            {"nonsense", "object"},
            {"[]", "object"},
@@ -39,7 +39,7 @@ TEST_CASE("a bad pod is refused with the name of the field") {
   }
 }
 
-TEST_CASE("a part is one of so many, from 1") {
+TEST_CASE("a part is given as its number, from 1, and the total") {
   SwarmOptions options;
   REQUIRE(parse_part("2/3", options));
   CHECK(options.part == 2);
@@ -63,7 +63,7 @@ TEST_CASE("the state of the sessions is reported with its units") {
   CHECK(reported["ack_p99_s"] == 0.2);
 }
 
-TEST_CASE("the requests of a power driver turn a node off and on, and report what it is") {
+TEST_CASE("the requests of a power driver turn a node off and on, and report its state") {
   FleetOptions options;
   options.sleep_speedup = 30;
   const MonoTime now = mono_from_ns(1'000'000'000);
@@ -88,7 +88,7 @@ TEST_CASE("the requests of a power driver turn a node off and on, and report wha
   CHECK_FALSE(fleet.runs(1));
 }
 
-TEST_CASE("a bad request of a power driver is refused and changes nothing") {
+TEST_CASE("an invalid request of a power driver is refused and changes nothing") {
   FleetOptions options;
   options.sleep_speedup = 30;
   const MonoTime now = mono_from_ns(1'000'000'000);

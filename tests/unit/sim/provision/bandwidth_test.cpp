@@ -1,4 +1,4 @@
-// The bandwidth of a cgroup follows the kernel: refills at periods and writes, bursts that are saved, and EINVAL.
+// bandwidth: the bandwidth of a cgroup follows the kernel: refills at periods and writes, saved bursts, and EINVAL.
 #include "sim/provision/bandwidth.hpp"
 
 #include <doctest/doctest.h>
@@ -7,7 +7,7 @@
 using namespace wattle::sim::provision;
 using wattle::actuator::CpuLimit;
 
-TEST_CASE("without a limit nothing is ever used up or granted") {
+TEST_CASE("without a limit no quota is used up or granted") {
   Bandwidth bandwidth;
   bandwidth.use(1e6);
   bandwidth.begin_period();
@@ -27,15 +27,15 @@ TEST_CASE("a quota is used up, and granted again each period; without burst noth
   CHECK(bandwidth.left_s() == doctest::Approx(0.02));
 }
 
-TEST_CASE("burst saves what periods left over, up to itself") {
+TEST_CASE("burst saves the unused rest of periods, up to the burst limit") {
   Bandwidth bandwidth;
   REQUIRE(bandwidth.set({20'000, 15'000}));
   for (int i = 0; i < 3; ++i) bandwidth.begin_period();
   CHECK(bandwidth.left_s() == doctest::Approx(0.035));
 }
 
-TEST_CASE("a write refills at once, so that a write in each period grants nearly two quotas of it") {
-  // As measured on a kernel: 0.154 of 0.150 cores without writes, 0.278 with one each 100 ms.
+TEST_CASE("a write refills at once, so a write in each period grants nearly two quotas") {
+  // Measured on a kernel: 0.154 of 0.150 cores without writes, 0.278 with one every 100 ms.
   const auto cores = [](bool write) {
     Bandwidth bandwidth;
     REQUIRE(bandwidth.set_quota(15'000));
@@ -52,7 +52,7 @@ TEST_CASE("a write refills at once, so that a write in each period grants nearly
   CHECK(cores(true) == doctest::Approx(0.30).epsilon(0.01));
 }
 
-TEST_CASE("what the kernel refuses is refused, and changes nothing") {
+TEST_CASE("a value that the kernel refuses is refused, and changes nothing") {
   Bandwidth bandwidth;
   CHECK_FALSE(bandwidth.set_quota(999));
   REQUIRE(bandwidth.set({20'000, 20'000}));
@@ -62,7 +62,7 @@ TEST_CASE("what the kernel refuses is refused, and changes nothing") {
   CHECK(bandwidth.limit() == CpuLimit{20'000, 20'000});
 }
 
-TEST_CASE("any limit follows any other in two writes at most, and what is granted is never less than what is used") {
+TEST_CASE("any limit follows any other in at most two writes, and the grant is never below usage") {
   CHECK(rc::check([] {
     Bandwidth bandwidth;
     RC_ASSERT(bool(bandwidth.set_quota(1000)));

@@ -1,4 +1,4 @@
-// Limits as an environment: what rewards sum up to, what actions set, and what is refused.
+// limit_env: limits as an environment: the sums of rewards, the effects of actions, and refusals.
 #include "sim/provision/limit_env.hpp"
 
 #include <doctest/doctest.h>
@@ -37,7 +37,7 @@ LimitPlay play_limits(LimitEnv& env, std::uint64_t seed, const Choose& choose) {
 }
 }  // namespace
 
-TEST_CASE("rewards sum up to what the figures say: cores granted and minutes over target, whatever is done") {
+TEST_CASE("rewards add up to the figures (granted cores and minutes over target) for any actions") {
   CHECK(rc::check([] {
     LimitEnvOptions options = options_of(*rc::gen::inRange(20, 200), 180, *rc::gen::inRange<std::size_t>(1, 4));
     options.over_price = 7;
@@ -56,7 +56,7 @@ TEST_CASE("rewards sum up to what the figures say: cores granted and minutes ove
   }));
 }
 
-TEST_CASE("a level is the limit of its service alone, and what stays is not written") {
+TEST_CASE("a level is the limit of its own service, and an unchanged one is not written") {
   LimitEnv env(options_of(50, 120, 2));
   CHECK(env.actions() == kLevels * kLevels);
   CHECK(env.level_cores(0) == doctest::Approx(0.05));
@@ -73,7 +73,7 @@ TEST_CASE("a level is the limit of its service alone, and what stays is not writ
   CHECK(env.figures().writes_per_minute < 5);
 }
 
-TEST_CASE("too little is throttled, late and costly; a seed gives the same bytes") {
+TEST_CASE("too low a limit is throttled, late and costly; a seed gives the same bytes") {
   LimitEnv env(options_of(100, 240));
   const auto starved = play_limits(env, 9, [](const LimitStep&) { return 8; });
   const auto fed = play_limits(env, 9, [](const LimitStep& step) {
@@ -103,7 +103,7 @@ TEST_CASE("an invalid action changes nothing, and none acts before reset or afte
   CHECK(env.step(0).error().code == Errc::conflict);
 }
 
-TEST_CASE("the rate of the minute under way is forecast from the third minute on, and from scratch in each episode") {
+TEST_CASE("the current minute's rate is forecast from the third minute on, and from scratch in each episode") {
   LimitEnv env(options_of(80, 300));
   LimitStep step = env.reset(1);
   CHECK(step.expected.rate_rps == 0);

@@ -1,4 +1,4 @@
-// Rates that are drawn are the same for the same seed.
+// rates: generated rates are reproducible by seed.
 #include "sim/provision/rates.hpp"
 
 #include <doctest/doctest.h>
@@ -7,7 +7,7 @@
 
 using namespace wattle::sim::provision;
 
-TEST_CASE("synthetic traces are the same for one seed, others for another, and of about the mean that is said") {
+TEST_CASE("synthetic traces are reproducible by seed, differ between seeds, and have about the given mean") {
   const auto traces = synthetic_rates(1, 3600);
   REQUIRE(traces.size() == 4);
   for (std::size_t i = 0; i < traces.size(); ++i) {

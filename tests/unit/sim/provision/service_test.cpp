@@ -1,4 +1,4 @@
-// Requests share CPUs equally; the mean response is that of theory where theory has one.
+// service: requests share CPUs equally, and the mean response matches theory where there is one.
 #include "sim/provision/service.hpp"
 
 #include <doctest/doctest.h>
@@ -20,7 +20,7 @@ struct Played {
   double used_s = 0;
 };
 
-// Poisson arrivals and log-normal works on a service without limit.
+// Poisson arrivals and log-normal work on a service without a limit.
 Played play(double cores, double rate_rps, double work_s, double work_cv, double seconds, std::uint64_t seed) {
   Random random(seed);
   Service service(cores);
@@ -46,7 +46,7 @@ Played play(double cores, double rate_rps, double work_s, double work_cv, double
 
 }  // namespace
 
-TEST_CASE("M/G/1 processor sharing: the mean response is work / (1 - load), however works are spread") {
+TEST_CASE("M/G/1 processor sharing: the mean response is work / (1 - load), for any distribution of work") {
   for (const double load : {0.3, 0.6, 0.8})
     for (const double cv : {0.0, 1.0, 2.0}) {
       CAPTURE(load);
@@ -68,8 +68,8 @@ double erlang_c(double cores, double offered) {
   return all_busy / (sum + all_busy);
 }
 
-TEST_CASE("processor sharing on several cores: the mean response is that of M/M/c, however works are spread") {
-  // Rates of birth and death are those of M/M/c, and shared service is insensitive to the law of works.
+TEST_CASE("processor sharing on several cores: the mean response is that of M/M/c, for any distribution of work") {
+  // Birth and death rates are those of M/M/c, and shared service is insensitive to the distribution of work.
   for (const double cores : {2.0, 4.0})
     for (const double cv : {0.0, 1.0}) {
       CAPTURE(cores);
@@ -95,7 +95,7 @@ TEST_CASE("two requests on one core take twice as long, on two cores they do not
   CHECK(last_s(2) == doctest::Approx(0.01));
 }
 
-TEST_CASE("a service whose quota is used up waits for its period, which counts as throttled; a write lets it go on") {
+TEST_CASE("a service without quota waits for its period, which counts as throttled; a write resumes it") {
   Service service(2);
   REQUIRE(service.bandwidth.set_quota(10'000));
   service.arrive(1, 0.03);
@@ -113,7 +113,7 @@ TEST_CASE("a service whose quota is used up waits for its period, which counts a
   CHECK_FALSE(service.throttled());
   service.advance(0.11, 0.12);
   CHECK(service.take_done() == 1);
-  CHECK_FALSE(service.throttled());  // nobody waits
+  CHECK_FALSE(service.throttled());  // no request waits
   service.begin_period();
   CHECK(service.throttled_periods() == 1);
 }

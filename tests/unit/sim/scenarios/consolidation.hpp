@@ -12,7 +12,7 @@ inline const Dataset& data() {
   return made;
 }
 
-// A straight line of watts; it sleeps at 2 W and takes half a minute to wake.
+// A linear curve; it sleeps at 2 W and takes half a minute to wake.
 inline ServerModel server_of(double cores, double idle_w, double full_w) {
   ServerModel server;
   server.cores = cores;
@@ -24,7 +24,7 @@ inline ServerModel server_of(double cores, double idle_w, double full_w) {
   return server;
 }
 
-// Pods that use so much all day.
+// Pods with constant usage all day.
 inline PodDay steady_day(std::initializer_list<float> cores_of_each) {
   PodDay day;
   day.name = "steady";

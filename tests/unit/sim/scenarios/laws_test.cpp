@@ -1,4 +1,4 @@
-// The laws of each scenario: how many pods there are, when what happens, and to whom.
+// The laws of each scenario: the number of pods, and the time and target of each event.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -39,7 +39,7 @@ void play(Env& env, std::uint64_t seed, Look&& look) {
 
 }  // namespace
 
-TEST_CASE("thesis_test1: thirty pods come, then all go at once, four times") {
+TEST_CASE("thesis_test1: thirty pods arrive, then all end at once, four times") {
   Env env(named("thesis_test1"));
   std::vector<std::size_t> running;
   play(env, 1, [&](Env& each) {
@@ -54,7 +54,7 @@ TEST_CASE("thesis_test1: thirty pods come, then all go at once, four times") {
   for (std::size_t i = 0; i < running.size(); ++i) CHECK(running[i] == i % 30);
 }
 
-TEST_CASE("thesis_test2 and latency_shift: the oldest goes for each that comes, thirty and twenty remain") {
+TEST_CASE("thesis_test2 and latency_shift: each new pod ends the oldest, so thirty and twenty remain") {
   for (const std::size_t most : {std::size_t{30}, std::size_t{20}}) {
     const char* name = most == 30 ? "thesis_test2" : "latency_shift";
     CAPTURE(name);
@@ -73,7 +73,7 @@ TEST_CASE("thesis_test2 and latency_shift: the oldest goes for each that comes, 
   }
 }
 
-TEST_CASE("latency_shift: at a third and two thirds of the run the nearest node and the farthest change places") {
+TEST_CASE("latency_shift: after a third and two thirds of the run the nearest and the farthest node are swapped") {
   const Scenario scenario = find_scenario("latency_shift").value();
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
     const WorldOptions options = make_world(scenario, {}, seed);
@@ -98,8 +98,7 @@ TEST_CASE("latency_shift: at a third and two thirds of the run the nearest node 
   }
 }
 
-TEST_CASE(
-    "drs: a hundred pods of three kinds in turn stay, and telemetry reports network and disks within their bounds") {
+TEST_CASE("drs: a hundred pods of three kinds in turn stay, and telemetry has network and disks within their bounds") {
   Env env(named("drs"));
   std::map<std::string, int> kinds;
   double most_rx = 0, most_write = 0;
@@ -122,8 +121,7 @@ TEST_CASE(
   CHECK(sizes.size() == 1);
 }
 
-TEST_CASE(
-    "closed_loop: fifty users never have more than fifty requests on the way, and wait longer where it is crowded") {
+TEST_CASE("closed_loop: fifty users have at most fifty requests in flight, and wait longer on crowded nodes") {
   Env env(named("closed_loop"));
   play(env, 1, [](Env&) {});
   const WorldFigures figures = env.world().figures();
@@ -138,10 +136,10 @@ TEST_CASE(
   CHECK(figures.response_ms.quantile(0.95) >= 1000 * figures.response_s / figures.requests * 0.9);
 }
 
-TEST_CASE("memory_only: pods ask for memory around two gibibytes and for nothing else, and do not live long") {
+TEST_CASE("memory_only: pods request only memory, around two gibibytes, and have short lifetimes") {
   Env env(named("memory_only"));
   double sum = 0, squares = 0, n = 0;
-  std::set<std::string> known;  // a pod that fits nowhere comes again
+  std::set<std::string> known;  // a pod that fits nowhere returns
   play(env, 5, [&](Env& each) {
     const auto& pod = each.waiting();
     if (!known.insert(pod.spec.uid).second) return;
@@ -157,7 +155,7 @@ TEST_CASE("memory_only: pods ask for memory around two gibibytes and for nothing
   CHECK(std::sqrt(squares / n - sum / n * sum / n) / 2 == doctest::Approx(0.35).epsilon(0.15));
 }
 
-TEST_CASE("provisioning: rates stay within 1,000 and 5,000 and reach both, twice, and no request is lost count of") {
+TEST_CASE("provisioning: rates are between 1,000 and 5,000 and reach both, twice, and every request is counted") {
   Env env(named("provisioning"));
   std::map<std::string, std::size_t> services;
   play(env, 3, [&](Env& each) { ++services[each.waiting().spec.app]; });
@@ -188,8 +186,7 @@ TEST_CASE("provisioning: rates stay within 1,000 and 5,000 and reach both, twice
   }
 }
 
-TEST_CASE(
-    "provisioning: replicas are what the rate of the slot before wants within a tenth, and fall after five minutes") {
+TEST_CASE("provisioning: replicas follow the previous slot's rate within a tenth, and fall after five minutes") {
   const Scenario scenario = find_scenario("provisioning").value();
   const auto services = service_profiles(scenario, 5);
   double shares = 0, most_cores = 0;
@@ -222,7 +219,7 @@ TEST_CASE(
   for (std::size_t i = 1; i < replicas.size(); ++i) CHECK(replicas[i].at_s >= replicas[i - 1].at_s);
 }
 
-TEST_CASE("machines_fail: a machine that goes draws nothing, is noticed after 40 s, and its pods are made again") {
+TEST_CASE("machines_fail: a failed machine draws nothing, is detected after 40 s, and its pods are recreated") {
   Env env(named("machines_fail"));
   const WorldOptions options = make_world(env.options().scenario, {}, 7);
   REQUIRE(options.trouble.outages.size() == 3);
@@ -258,7 +255,7 @@ TEST_CASE("machines_fail: a machine that goes draws nothing, is noticed after 40
   CHECK(figures.stranded_pod_s > 0);
 }
 
-TEST_CASE("curve_change: in mid-run thrifty servers become wasteful and the other way round, without a report") {
+TEST_CASE("curve_change: in mid-run efficient servers become wasteful and vice versa, without a report") {
   const Scenario scenario = find_scenario("curve_change").value();
   const WorldOptions options = make_world(scenario, {}, 3);
   REQUIRE(options.trouble.curve_changes.size() == 4);
@@ -270,14 +267,13 @@ TEST_CASE("curve_change: in mid-run thrifty servers become wasteful and the othe
   world.advance_to(at_s + 4.9);
   CHECK(idle_w(thrifty) == doctest::Approx(kWasteful * before_w));
   CHECK(idle_w(wasteful) == doctest::Approx(kThrifty * wasteful_w));
-  // What is known of it is what was fitted from readings.
+  // The known curve was fitted from readings.
   const double fitted_w = world.view({}).nodes[thrifty].curve.watts(0);
   world.advance_to(at_s + 1200);
   CHECK(world.view({}).nodes[thrifty].curve.watts(0) > 1.3 * fitted_w);
 }
 
-TEST_CASE(
-    "liars: a tenth of the nodes lies from a quarter of the run on, each kind once; the others report the truth") {
+TEST_CASE("liars: a tenth of the nodes lie after a quarter of the run, each kind once; the others report the truth") {
   const Scenario scenario = find_scenario("liars").value();
   WorldOptions options = make_world(scenario, {}, 2);
   options.power_noise_ratio = 0;
@@ -291,7 +287,7 @@ TEST_CASE(
   pod.life_s = INFINITY;
   const double from_s = options.trouble.lies[0].from_s;
   const auto fill = [&](World& each) {
-    each.advance_to(from_s + 12);  // what the frozen one keeps saying was told before
+    each.advance_to(from_s + 12);  // the frozen node's value has been reported before
     for (std::size_t n = 0; n < each.size(); ++n) {
       pod.spec.uid = "p" + std::to_string(n);
       REQUIRE(each.place(pod, n, n + 1, {}));
@@ -319,7 +315,7 @@ TEST_CASE(
   CHECK(world.figures().energy_j == doctest::Approx(truth.figures().energy_j));
 }
 
-TEST_CASE("burst: a thousand pods come between two samples, the same ones as in burst_spread") {
+TEST_CASE("burst: a thousand pods arrive between two samples, the same ones as in burst_spread") {
   const auto arrivals = [](const char* name) {
     const Scenario scenario = find_scenario(name).value();
     Arrivals made(scenario, make_world(scenario, {}, 4), 4, 4);
@@ -340,7 +336,7 @@ TEST_CASE("burst: a thousand pods come between two samples, the same ones as in 
   }
 }
 
-TEST_CASE("troubles come from the seed alone") {
+TEST_CASE("troubles follow from the seed alone") {
   for (const Scenario& scenario : kScenarios) {
     CAPTURE(scenario.name);
     const auto text = [&](std::uint64_t seed) {

@@ -1,4 +1,4 @@
-// trace: files of servers and days, right and wrong.
+// trace: files of servers and days, valid and invalid.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -11,7 +11,8 @@
 namespace wattle::sim::consolidation {
 namespace {
 
-// "wattle\n" as gzip makes it.
+// "wattle
+// " compressed by gzip.
 const std::string kPacked(
     "\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\xff\x2b\x4f\x2c\x29\xc9\x49\xe5\x02\x00\x58\xd8\x96\x26\x07\x00\x00\x00", 27);
 
@@ -40,7 +41,7 @@ TEST_CASE("a line is one machine, with or without a comma at its end") {
   CHECK(day->machines[1][0] == 12.5);
 }
 
-TEST_CASE("a day that is none names file, line and sample") {
+TEST_CASE("an invalid day names file, line and sample") {
   const auto message = [](const std::string& text) {
     const auto day = parse_day(text, "x/planetlab_2.csv");
     return day ? std::string() : day.error().message();
@@ -52,7 +53,7 @@ TEST_CASE("a day that is none names file, line and sample") {
   CHECK(message("-1," + line_of("7", 287)).find("line 1, sample 1") != std::string::npos);
 }
 
-TEST_CASE("gzip unpacks; what is cut, damaged, too long or goes on is refused by name") {
+TEST_CASE("gzip is decompressed; a truncated, damaged, oversized or continued file is refused by name") {
   CHECK(gunzip(kPacked, "f.gz", 100).value() == "wattle\n");
   for (std::size_t n = 0; n < kPacked.size(); ++n) {
     const auto cut = gunzip(std::string_view(kPacked).substr(0, n), "f.gz", 100);
@@ -61,7 +62,7 @@ TEST_CASE("gzip unpacks; what is cut, damaged, too long or goes on is refused by
     CHECK(cut.error().code == Errc::malformed);
   }
   std::string damaged = kPacked;
-  damaged[20] = '\x55';  // of the checksum
+  damaged[20] = '\x55';  // in the checksum
   CHECK(gunzip(damaged, "f.gz", 100).error().what == "is not gzip, or is damaged");
   CHECK(gunzip(kPacked + "x", "f.gz", 100).error().what == "contains data after its end");
   CHECK(gunzip(kPacked, "f.gz", 3).error().code == Errc::out_of_range);
@@ -92,12 +93,12 @@ TEST_CASE("a folder of traces is split: no server and no day is on both sides") 
   REQUIRE(data->train_days.size() == 1);
   REQUIRE(data->report_days.size() == 1);
   CHECK(data->train_days[0].mean_cores[0] == doctest::Approx(0.3));
-  CHECK(data->report_days[0].mean_cores[0] == doctest::Approx(1.0));  // 3 x 50% is held to the request
+  CHECK(data->report_days[0].mean_cores[0] == doctest::Approx(1.0));  // 3 x 50% is limited to the request
   folder.write("planetlab_3.csv.gz", "no gzip");
   CHECK(load_dataset(folder.path.string(), 3).error().subject.find("planetlab_3.csv.gz") != std::string::npos);
 }
 
-TEST_CASE("a synthetic day is the same for the same seed, in percent, and machines differ") {
+TEST_CASE("a synthetic day is reproducible by seed, in percent, and machines differ") {
   const DemandDay a = synthetic_day(50, 3), b = synthetic_day(50, 3), c = synthetic_day(50, 4);
   CHECK(a.machines == b.machines);
   CHECK(a.machines != c.machines);
