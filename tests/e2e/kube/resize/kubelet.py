@@ -17,7 +17,7 @@ def milli(quantity):
 class Kubelet:
     def __init__(self, plane, space, node):
         self.plane, self.space, self.node = plane, space, node
-        self.hold = False  # resizes stay in progress
+        self.hold = False  # holds resizes in progress
 
     def pods(self):
         return [p for p in self.plane.call("GET", f"/api/v1/namespaces/{self.space}/pods")["items"] if p["spec"].get("nodeName") == self.node]
