@@ -1,7 +1,7 @@
 """releases: Helm upgrades, rolls back, tests, uninstalls and installs the release on real nodes.
 
 Claims   pods keep running through each step; the controller keeps its volume and the agents keep their keys; after the
-removal only the objects that `helm uninstall` keeps are left
+         removal only the objects that `helm uninstall` keeps are left
 """
 import json
 

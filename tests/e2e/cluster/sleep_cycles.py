@@ -3,8 +3,8 @@
 that turns nodes off and on (power_switch.py).
 
 Claims   a sleeping node has Wattle's marks, DaemonSets do not count it, and it returns without marks; a pending pod
-wakes a node; a drain respects budgets; a node that fails gets no marks, and its pods are moved as without sleeping
-nodes; through N cycles with faults no pod is lost, no budget is violated and no node is stuck
+         wakes a node; a drain respects budgets; a node that fails gets no marks, and its pods are moved as without sleeping
+         nodes; through N cycles with faults no pod is lost, no budget is violated and no node is stuck
 Usage    sleep_cycles.py BINARY-FOLDER [--cycles N] [--seed N] [--only PART...] [--cluster RUN-FOLDER]
 Skips    if the machine cannot run a cluster, with the reason (real_cluster.missing)
 """

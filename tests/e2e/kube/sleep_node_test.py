@@ -6,7 +6,7 @@ Path     a pod moves away, the empty node sleeps, a pod waits, the node wakes, i
          suspend by an operator, the node's samples are current once it is awake
 Real     etcd, kube-apiserver, kube-scheduler, kube-controller-manager, kubelet, containerd, controller, agent in its unit's
          sandbox, logind, polkit, the clock's alarm, the kernel's suspend, the magic packets and their socket
-Emulated the machine and its S3 (QEMU); the reaction of its network card and board to a packet (sleeping_machine.WakeListener)
+         Emulated the machine and its S3 (QEMU); the reaction of its network card and board to a packet (sleeping_machine.WakeListener)
 Fake     the node that stays awake: KWOK's, with an agent of a captured server; the machine's watts, by its configuration;
          a time server for its clock
 Usage    sleep_node_test.py FOLDER-OF-BINARIES

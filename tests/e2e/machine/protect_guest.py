@@ -18,14 +18,14 @@ import traceback
 PAYLOAD, RESULT_DISK = pathlib.Path("/run/payload"), "/dev/nvme0n3"
 CGROUPS = pathlib.Path("/sys/fs/cgroup")
 MIB = 1 << 20
-# A batch job that fits into what is left is no pressure, and pages that it does not read again soon are no rivals.
+# A batch job that fits into the free memory causes no pressure, and pages that it rarely rereads do not compete.
 DATABASE, BATCH, MOST = 64 * MIB, 128 * MIB, 160 * MIB
 ARMS = {"guarded": "guarded.shop/db", "open": "open.shop/db", "barred": "barred.shop/tier/db"}
 UNIT, UNIT_LOW = "ledger.service", 8 * MIB
 FILES = ("memory.current", "memory.low", "memory.high", "memory.min", "memory.max", "memory.events", "memory.stat", "cpu.max")
 RISE_S, RUNS, PASSES, PASSES_S, READ_EVERY_S = 600, 5, 10, 120, 10
-# Reads its file (sparse: the page cache fills, and no disk is needed) again and again, as a database does that is asked
-# for the same pages. Twice at first, because the kernel counts a page as active from the second read on.
+# Reads its file (sparse: fills the page cache without a disk) repeatedly, like a database with a constant working set.
+# Reads twice at first, because the kernel counts a page as active from the second read on.
 DATABASE_CODE = """
 import os, sys, time
 file, size = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT), int(sys.argv[2])
@@ -109,7 +109,7 @@ def passes(kind):
 
 
 def until_passes(kind, count, look=lambda: None):
-    """Waits until each process of the kind has read its file so many times more."""
+    """Waits until each process of the kind has read its file `times` more times."""
     begun, end = passes(kind), time.monotonic() + PASSES_S
     while time.monotonic() < end and any(now < begun[name] + count for name, now in passes(kind).items()):
         look()

@@ -1,4 +1,4 @@
-// Every view of the page in Chromium: what is asked for, what is refused, what it looks like to axe, to a keyboard and on a phone.
+// Tests every view of the page in Chromium: requests, refusals, axe, keyboard and phone.
 // Usage: node browser.mjs URL TOKEN CHROMIUM FOLDER-OF-scripts/web [FOLDER-FOR-SCREENSHOTS]
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -18,7 +18,7 @@ const check = (claim, truth, reported = '') => {
 
 const browser = await chromium.launch({ executablePath: chromiumPath, args: ['--no-sandbox', '--disable-gpu'] });
 
-// A browser of its own, which notes what must not be.
+// A separate browser that records violations.
 async function visitor(options = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, colorScheme: 'light', ...options });
   const seen = { elsewhere: [], violations: [], errors: [], bytes: 0 };
@@ -89,7 +89,7 @@ const shot = async (page, name) => { if (shots) await page.screenshot({ path: `$
   await page.waitForFunction(() => [...document.querySelectorAll('.grid .row')].some((row) => row.getAttribute('aria-rowindex') === '62' && !row.textContent.includes('…')));
   check('scrolling brings the last row', true);
 
-  // By keys alone.
+  // With the keyboard only.
   await page.locator('.grid').focus();
   await page.keyboard.press('2');
   await page.waitForFunction(() => document.querySelector('h1')?.textContent === 'Pods' && document.querySelector('.grid .row a'));
@@ -173,7 +173,7 @@ const shot = async (page, name) => { if (shots) await page.screenshot({ path: `$
   await context.close();
 }
 
-// As axe sees it, and on a phone.
+// With axe, and on a phone.
 for (const [name, options] of [['light', {}], ['dark', { colorScheme: 'dark' }], ['phone', { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true, deviceScaleFactor: 2 }]]) {
   const { context, page } = await visitor({ ...options, bypassCSP: true });
   await enter(page);
@@ -187,7 +187,7 @@ for (const [name, options] of [['light', {}], ['dark', { colorScheme: 'dark' }],
     const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
     check(`${view}, ${name}: nothing is wider than the screen`, wide <= 0, String(wide));
     if (view !== 'fleet') continue;
-    // As on a machine where pods wait for CPU much longer than the budget allows, in whichever tile ends a line.
+    // Simulates a machine where pods exceed the waiting budget by far, with the tile at any end of a line.
     const full = await page.evaluate(() => {
       for (const reported of document.querySelectorAll('.tile dd')) reported.insertAdjacentHTML('beforeend', '<small>of pods\' time <span class="tag bad">123.4 times the budget</span></small>');
       return document.documentElement.scrollWidth - document.documentElement.clientWidth;
@@ -197,7 +197,7 @@ for (const [name, options] of [['light', {}], ['dark', { colorScheme: 'dark' }],
   await context.close();
 }
 
-// How soon the first view is there, and how long one piece of work holds up the page while it is scrolled: reported, not judged.
+// Reports the time to the first view, and the longest task while scrolling; no assertions.
 {
   const { context, page } = await visitor();
   await enter(page);

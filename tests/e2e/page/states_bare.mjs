@@ -1,11 +1,12 @@
-// The page before a controller that has nothing yet: no node, no store, no learning; and what goes wrong between the two.
+// Tests the page of a controller without data: no node, no store, no learning; and failures between page and
+// controller.
 import { check, clean, enter, finish, open, reads, readsNot, token, url, visitor, world } from './visitor.mjs';
 
 const AWAY = 'The controller does not answer.';
 const { context, page } = await visitor();
 const link = '#link';
 
-// Nothing yet, and no token
+// No data and no token
 await page.goto(`${url}/`);
 await reads('fleet, empty: says so', page, /Nodes 0 0 silent.*No nodes yet\. No agent has registered\./);
 await reads('fleet, mode off: no saving', page, /Saving – not modelled: mode is off Energy per day – Idle power – Sleep would save – no node is without pods Measured/);
@@ -31,7 +32,7 @@ await open(page, 'health');
 await reads('health without agents: says so', page, /No agent has registered yet\./);
 await reads('health: what the controller lacks, and the fix', page, /lost store .*store\.path/);
 
-// What is not there
+// Missing parts
 await open(page, 'node/nobody%20%3Cb%3E');
 await reads('an unknown node is named', page, /^node nobody <b>: no agent has registered under that name/, '.error');
 await open(page, 'node/');
@@ -48,7 +49,7 @@ for (const name of ['nonsense', 'constructor', '%E0%A4%A']) {
 await page.click('main a');
 await reads('and there is a way back', page, /^Fleet/);
 
-// Away, and back
+// Lost and restored connection
 await open(page, 'health');
 await reads('health again', page, /^Health/);
 await world('kill');
@@ -64,13 +65,13 @@ await open(page, 'fleet');
 await reads('and the fleet is there', page, /No nodes yet/);
 await readsNot('without an error', page, /does not answer/);
 
-// It hangs: nobody closes the connection
+// The controller hangs: the connection stays open
 await world('hang');
 await reads('a controller that hangs: the connection is lost', page, /^connection lost$/, link);
 await world('wake');
 await reads('and live again', page, /^live$/, link);
 
-// Too many look
+// Too many viewers
 await world('kill');
 await world('start');
 await reads('live after a restart', page, /^live$/, link);
@@ -82,7 +83,7 @@ await reads('and sees the fleet all the same', page, /No nodes yet/);
 await world('leave');
 await reads('when there is room it is live', page, /^live$/, link);
 
-// A token is asked for from now on
+// A token is required from now on
 await open(page, 'node/nobody');
 await reads('a view that is pushed', page, 'no agent has registered under that name', '.error');
 await world('guard');
@@ -98,7 +99,7 @@ await enter(page);
 await reads('with the token the same view is there', page, /Node nobody.*no agent has registered under that name/);
 await reads('and live', page, /^live$/, link);
 
-// Out, and a pass that has ended
+// Sign-out, and an expired session
 await page.click('#out');
 await reads('out: the token is asked for', page, 'This controller requires a token');
 await readsNot('and nothing says that it is live', page, /live/, link);
@@ -116,11 +117,11 @@ await reads('out of a controller that is gone: reported', page, `Sign-out failed
 await world('start');
 await reads('and still in', page, /^live$/, link);
 
-// Another site's script has no header of ours, and may not
+// A script of another site has no header of ours, and must be refused
 const refused = await page.evaluate(async () => { const answer = await fetch('/page/pass', { method: 'DELETE' }); return [answer.status, (await answer.json()).error]; });
 check('without the page\'s own header nobody signs anybody out', refused[0] === 403 && refused[1].includes('X-Wattle'), refused);
 
-// What stands between: the controller itself never answers so.
+// Answers of proxies, which the controller never sends
 const between = (status, contentType, body) => (route) => route.fulfill({ status, contentType, body });
 await open(page, 'fleet');
 await page.route('**/api/v1/decisions*', between(502, 'text/html', '<h1>Bad gateway</h1>'));
@@ -133,21 +134,21 @@ await open(page, 'decisions');
 await reads('and one that says that all is well neither', page, 'The answer did not come from the controller (status 200)', '.error');
 await page.unroute('**/api/v1/decisions*');
 await reads('and the view asks again by itself', page, 'No decisions yet');
-// The page came, and what it asks first does not: a real controller would have to end in between.
+// The page loads, but its first request fails: a real controller would have to end in between.
 await page.route('**/page/pass', (route) => route.abort());
 await page.reload();
 await reads('a controller that goes away while the page comes', page, `${AWAY} Retrying every 5 s.`, '[role=alert]');
 await page.unroute('**/page/pass');
 await reads('and the page comes by itself', page, 'No decisions yet');
 
-// Nobody looks: the tab is hidden (what a browser says of it is put in place, since none hides without a screen)
+// A hidden tab (simulated, because no tab is hidden without a screen)
 const hidden = (value) => page.evaluate((is) => { Object.defineProperty(document, 'hidden', { configurable: true, get: () => is }); document.dispatchEvent(new Event('visibilitychange')); }, value);
 await hidden(true);
 check('a page that nobody sees is paused', (await page.textContent(link)) === 'paused', await page.textContent(link));
 await hidden(false);
 await reads('and live when it is seen', page, /^live$/, link);
 
-// With a store and learning, and an allow list that cannot be read
+// With a store and learning, and an unreadable allow list
 await world('grow');
 await reads('live with a store', page, /^live$/, link);
 await open(page, 'cost');
@@ -161,7 +162,7 @@ await world('spoil');
 await open(page, 'health');
 await reads('the controller itself has failed, and the fix', page, /Controller failed.*failed allow list an older list is in force/);
 
-// By axe, wide and on a phone
+// With axe, wide and on a phone
 for (const [name, options] of [['wide', {}], ['phone', { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true, colorScheme: 'dark' }]]) {
   const other = await visitor({ ...options, bypassCSP: true });
   await other.page.goto(`${url}/`);

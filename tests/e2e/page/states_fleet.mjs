@@ -1,4 +1,5 @@
-// The page before a controller with a fleet: what is known and what not yet, each mode, each answer to what if, nodes and pods in every state.
+// Tests the page of a controller with a fleet: known and unknown values, each mode, each what-if answer, nodes and pods
+// in every state.
 import { altered, check, clean, enter, finish, note, open, reads, url, visitor, world, unaltered } from './visitor.mjs';
 
 const { page } = await visitor();
@@ -34,7 +35,7 @@ const exact = await page.evaluate(async () => {
 check('an id of 64 bits is shown to its last digit', JSON.stringify(exact) === JSON.stringify(['1732166400000000001', '9007199254740993', 17, 'number', '"id":9007199254740993']), JSON.stringify(exact));
 await reads('who came with a token can sign out', page, 'Sign out', '.tools');
 
-// Saving, before a figure
+// Saving before the first figure
 await open(page, 'saving');
 await reads('shadow: not known yet, and for how long', page, /In mode shadow, the saving is not known yet: needs .* more with pods that Wattle decided on\./);
 
@@ -87,7 +88,7 @@ for (const theme of ['light', 'dark', 'auto']) {
   await reads(`theme ${theme}`, page, `Theme: ${theme}`, '#theme');
 }
 
-// Decisions, and one of each kind
+// Decisions of each kind
 const advised = await world('ask', 'went', null, '250m', 'advised');
 await world('ask', 'elsewhere', null, '250m', 'other');
 const nowhere = await world('ask', 'too-big', null, '1000');
@@ -159,12 +160,12 @@ await world('ended', 'short');
 await open(page, 'pod/short');
 await reads('a pod that has ended', page, /No agent reports this pod now\. It has ended, or its node is silent\..*no recent decision is about it/);
 
-// A node, its states
+// Node states
 await world('crowd', 'sim-05', 85);
 await open(page, 'node/sim-05');
 await reads('a node: what it draws, has and runs', page, /Power [\d.]+ W (est )?source: .*Idle [\d.]+ W [\d.]+% of its power Active [\d.]+ W more than .*Cores in use .*requested .*Energy [\d.]+ [kM]?J <?[\d.]+ EUR, <?[\d.]+ g CO2, since the controller knows it.*Power curve .*Workloads Workload Kind .*crowd-\d+ pod/);
 await reads('a node at its start cap', page, /^Node sim-05 start cap/);
-// Charts of a node and of a pod, as those of the fleet
+// Charts of a node and of a pod, like those of the fleet
 for (const [what, of, other] of [['node/sim-05', 'Watts', 'Latency'], ['pod/crowd-0', 'Watts', 'Cores']]) {
   await open(page, what);
   await reads(`${what}: the marks of what changed`, page, /Changes .* the controller starts in mode /);
@@ -210,7 +211,7 @@ await open(page, 'learning');
 await reads('learning: each contender with its own reason', page, /In use The (network|policy) .*is in use/);
 await reads('learning: who serves, what was learned, gates', page, /Decided by .*Gradient steps [\d,]+ .*Gates .*To canary:10% .*(open|closed).*Regression monitor/);
 
-// Silent since a while
+// Silent for a while
 await open(page, 'node/this-machine');
 await reads('a silent node says so', page, /^Node this-machine silent/);
 await open(page, 'health');
@@ -243,7 +244,7 @@ await world('speak');
 await reads('fleet: an alarm that is over', page, /^((?!silent).)*$/, '.alarms');
 await open(page, 'saving');
 await world('rest');
-// By an operator, on the page
+// Changes by an operator on the page
 const inDialog = (name) => page.locator('dialog label', { hasText: name === 'Mode' ? /^Mode/ : name }).locator('input, select');
 const changeTo = async (mode, limit, why, word) => {
   if (mode) await inDialog('Mode').selectOption(mode);
@@ -293,7 +294,7 @@ check('and the command line says so', (await world('limit')) === 0.4);
 await page.click('#change');
 await changeTo('', 'default', 'as it was', operators);
 await reads('in words: no limit of its own', page, 'Pods may wait for CPU as long as under the default scheduler.', 'dialog');
-// The controller's answer, with what it adds while its disk is full (full_disk_test.py fills one)
+// The controller's answer with an additional field for a full disk (full_disk_test.py fills one)
 await page.route('**/page/change', async (route) => {
   const answer = await route.fetch();
   await route.fulfill({ response: answer, json: { ...await answer.json(), unwritten: { error: 'database or disk is full' } } });
@@ -349,7 +350,7 @@ await reads('off', page, /Wattle models no saving in mode off\. /);
 await open(page, 'fleet');
 await reads('fleet: off', page, /Mode off /);
 
-// An API server says what becomes of nodes
+// An API server that reports the state of nodes
 await world('follow');
 await reads('live again', page, /^live$/, link);
 await open(page, 'node/sim-00');
@@ -362,7 +363,7 @@ await world('delete', 'sim-02');
 await open(page, 'node/sim-02');
 await reads('a node that is deleted', page, /^Node sim-02 .*deleted/);
 
-// What no fleet of this size has: the controller's answers with more in them, or with less
+// Modified controller answers for states that no fleet of this size has
 await altered(page, 'explain', ({ decision }) => { decision.candidates = Array.from({ length: 301 }, (_, i) => ({ ...decision.candidates[0], node: `n-${i}` })); });
 await open(page, `decision/${nowhere.id}`);
 await reads('a decision among more nodes than are shown', page, `1 more: wattle explain ${nowhere.id}`);
@@ -384,7 +385,7 @@ await altered(page, 'pod', ({ pod }) => {
 await open(page, 'pod/went');
 await reads('the containers of a pod, and what is none of theirs', page, /Container Power Energy Share Cores web 3\.0 W .*60.*% 0\.300 bbbbbbbbbbbb 1\.0 W .*20.*% 0\.100 \(rest\) 1\.0 W/i);
 await unaltered(page);
-// Nodes that sleep, which no simulated node does
+// Sleeping nodes, which simulated nodes do not provide
 const power = (name, state, more) => ({ name, state, presumed: false, since_wall_s: 1e9, last_slept_wall_s: 1e9, last_woken_wall_s: null, round_trips: 1, round_trips_needed: 3, cycles_today: 1, cycles_per_day: 6, reason: `reason of ${state}`, ...more });
 const sleeping = (more) => altered(page, 'sleep', (body) => Object.assign(body, {
   mode: 'auto', age_s: 1, saved_j_per_day: 2e6, sleep: [{ name: 'sim-00', moves: [{}, {}] }], awake: [{ name: 'sim-01' }],
@@ -435,7 +436,7 @@ await open(page, 'learning');
 await reads('a monitor that judges', page, /alarm at 5\.0, now 1\.5/);
 await reads('nothing withheld', page, 'No feature is disabled.');
 await unaltered(page);
-// Sentences about two nodes that are nearly alike, which no fleet has for certain
+// Sentences about two nearly equal nodes, which no fleet provides reliably
 const said = await page.evaluate(async () => {
   const { sentence } = await import('/page/decisions.js'), { whatIfSentence } = await import('/page/whatif.js');
   const node = (name, watts, masked = null) => ({ node: name, marginal_w: watts, masked });
@@ -461,7 +462,7 @@ for (const text of await page.evaluate(async () => {
   return [watts(12_345), joules(4e6), joules(4e9), joules(12_345), joules(500), bytes(2 ** 51), bytes(2 ** 41), bytes(2 ** 31), bytes(2 ** 21), bytes(2048), span(5), span(600), span(9000), span(200_000), watts(null)];
 })) note(text);
 
-// Every term of the glossary, in the page's own words, is a link to it.
+// Every glossary term in the page's text must link to the glossary.
 const bare = () => {
   const terms = [...new Set([...document.querySelectorAll('a.term')].map((each) => each.textContent.toLowerCase()))];
   return [...document.querySelectorAll('main dt, main th, main h2, main small, main .sentence, main .prose')].filter((each) => {

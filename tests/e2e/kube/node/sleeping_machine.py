@@ -2,7 +2,7 @@
 magic packet wakes or starts it.
 
 Source   image.py's root with containerd and polkit, a copy that persists across boots; NodePlane for its identity
-Emulated S3 and power by QEMU, whose user network has no card with Wake-on-LAN: WakeListener receives the packet on a
+         Emulated S3 and power by QEMU, whose user network has no card with Wake-on-LAN: WakeListener receives the packet on a
          real socket, and sends QMP's `system_wakeup`, or starts QEMU
 Network  QEMU's user network: the guest reaches this machine's loopback at 10.0.2.2
 Errors   HouseError with the end of the console
