@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 PAYLOAD = pathlib.Path("/run/payload")
-NAMES = "169.254.20.10"  # link-local, as for a node-local name server
+NAMES = "169.254.20.10"  # link-local, as a node's own name server has it
 CONTENT = pathlib.Path("/var/lib/containerd/io.containerd.content.v1.content/blobs")
 CONTAINERD = """\
 version = 2
