@@ -120,7 +120,7 @@ class Backup:
         self.stop()
         shutil.copy(self.house.dir / "empty/right-sizes.db", self.data / "right-sizes.db")
         done = self.run("restore", "--replace", str(self.archive))
-        self.check("its restore moves existing right sizes aside", done.returncode == 0 and not (self.data / "right-sizes.db").exists()
+        self.check("restore of such a backup moves existing right sizes aside", done.returncode == 0 and not (self.data / "right-sizes.db").exists()
                    and list(self.data.glob("right-sizes.db.replaced-*")), done.stdout + done.stderr)
 
 

@@ -228,7 +228,7 @@ def of_all(world):
         ("no key of the controller", (*world.options("reader", server_key="/none.pub"), "nodes"), 2, r"/none\.pub: No such file or directory"),
         ("another controller's key", (*world.options("reader", server_key=str(world.dir / "stranger2.key.pub")), "nodes"), 1, r"its key is not \S+, or it is not a Wattle server"),
         ("no endpoint", (*world.options("reader", server="controller:7462"), "nodes"), 2, r"controller:7462"),
-        ("nobody's name", (*world.options("reader", server="tcp://no.such.host.invalid:7462", timeout="500ms"), "nodes"), 1, r"no\.such\.host\.invalid"),
+        ("an unknown host name", (*world.options("reader", server="tcp://no.such.host.invalid:7462", timeout="500ms"), "nodes"), 1, r"no\.such\.host\.invalid"),
         ("another service at the endpoint", (*world.options("reader", server=f"tcp://127.0.0.1:{world.agent_http}", timeout="500ms"), "nodes"), 1,
          r"the endpoint is its ask port"),
         ("nothing configured", ("nodes",), 2, r"^wattle: nodes: no configuration: none of WATTLE_CONFIG, "),

@@ -81,7 +81,7 @@ def walk(house):
     check("the stop order exits with 1 and reports that it is in force and not on disk",
           stop.returncode == 1 and "in force but not saved, and would be lost at a restart" in stop.stderr, f"{stop.returncode} {stop.stderr}")
     reported = json.loads(stop.stdout) if stop.stdout.startswith("{") else {}
-    check("its JSON reports the same", reported.get("mode") == "off" and reported.get("durable") is False and (reported.get("unwritten") or {}).get("changes") == 4, stop.stdout[:500])
+    check("JSON of the stop order reports the same", reported.get("mode") == "off" and reported.get("durable") is False and (reported.get("unwritten") or {}).get("changes") == 4, stop.stdout[:500])
     answers = [scores(house, f"after-{i}") for i in range(20)]
     check("later answers of the shim contain no advice", not any(max(given or [0]) for given in answers), answers)
     check("a metric counts unsaved orders", metric(house) == f"{METRIC} 4", metric(house))

@@ -154,7 +154,7 @@ def breaker(house):
         check("an ask while the controller is stopped is answered", prioritize(house, f"stopped-{asked}")[0] == 200)
         return metric(house, 'wattle_shim_breaker_state{state="closed"}') == 0
     wait_until("the breaker opens", open_)
-    check(f"it opened after at most four asks ({asked})", asked <= 4)
+    check(f"the breaker opened after at most four asks ({asked})", asked <= 4)
     timed_out = [metric(house, f'wattle_shim_request_duration_seconds_count{{verb="prioritize"}}')]
     began = time.monotonic()
     for pod in range(100):

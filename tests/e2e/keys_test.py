@@ -41,7 +41,7 @@ def rotate(house):
     house.kill("controller", signal.SIGTERM)
     house.start_controller()
     wait_until("the agent reconnects with the controller's next key", house.connected)
-    check("it tried the old key first", refused(house, "wrong_server_key") > 0)
+    check("the agent tried the old key first", refused(house, "wrong_server_key") > 0)
     wait_until("records arrive again", lambda: metric(house, "wattle_controller_records_total") > 2)
     check("no record is missing", metric(house, "wattle_controller_records_missing_total") == 0)
 

@@ -45,7 +45,7 @@ def main():
         plugin = ("kubectl", "wattle") if kubectl else ("kubectl-wattle",)
         house.start_controller()
         helped = run(*plugin, "--help")
-        check("its help shows the typed command", helped.returncode == 0 and "Usage: kubectl wattle [OPTIONS] SUBCOMMAND" in helped.stdout, helped.stdout + helped.stderr)
+        check("help of the plugin shows the typed command", helped.returncode == 0 and "Usage: kubectl wattle [OPTIONS] SUBCOMMAND" in helped.stdout, helped.stdout + helped.stderr)
         check("a subcommand's help shows the typed command", "Usage: kubectl wattle keys new " in run(*plugin, "keys", "new", "--help").stdout)
         check("called as wattle, help shows wattle", "Usage: wattle [OPTIONS] SUBCOMMAND" in run("wattle", "--help").stdout)
         reported = run(*plugin, "status", "-o", "json")

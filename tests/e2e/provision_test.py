@@ -92,7 +92,7 @@ def followed(binaries):
         web = by_name["shop/Deployment/web"]
         check("workloads have the requests of their pods", web["request"] == {"cpu_cores": 1.5, "memory_bytes": 512 << 20}, web)
         check("workloads report whether their requests may be lowered", web["shrink_allowed"] and not by_name["shop/Deployment/db"]["shrink_allowed"], by_name)
-        check("nothing is suggested yet", web["state"] == "learning" and web["suggested"]["cpu_cores"] is None, web)
+        check("a workload without enough telemetry has no suggestion", web["state"] == "learning" and web["suggested"]["cpu_cores"] is None, web)
         check("workloads without a suggestion are not listed as suggestions", house.query("provision", "suggest")["workloads"] == [])
         text = house.cli("provision", "why", "web").stdout
         check("why says how much telemetry is missing", "Needs 60 more minutes of telemetry before any suggestion" in text, text)

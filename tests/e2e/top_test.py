@@ -144,7 +144,7 @@ def lose_controller(house, screen):
     screen.type("N")
     check("keys work while the controller is lost", bool(screen.until("in order", lambda rows: " by NODE, A to Z" in rows[1] and rows[-1] == said)))
     house.start_controller()
-    check("it reconnects by itself", bool(screen.until("the keys again", lambda rows: rows[-1].startswith("q quit"))))
+    check("top reconnects by itself", bool(screen.until("the keys again", lambda rows: rows[-1].startswith("q quit"))))
 
 
 def ends(house):

@@ -35,13 +35,13 @@ def main():
         watching(house, "stranger", "nodes", key="stranger")
         asked = 0
 
-        def both_heard():  # earlier decisions are not printed
+        def both_received():  # earlier decisions are not printed
             nonlocal asked
             asked += 1
             fetch(f"{house.shim()}/prioritize", extender_args(f"uid-{asked}", [house.node], name=f"web-{asked}"))
             pace(0.2)
             return house.log("decisions") and house.log("json")
-        wait_until("decisions are reported", both_heard)
+        wait_until("decisions are reported", both_received)
         line = house.log("decisions").splitlines()[0]
         check("one line per decision: pod, node, added watts, policy", f"-> {house.node}, adds " in line and " W est (" in line and "default/web-" in line, line)
         reported = json.loads(house.log("json").splitlines()[0])

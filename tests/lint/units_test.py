@@ -38,13 +38,13 @@ def run(*command, text=None):
     return done.returncode, (done.stdout + done.stderr).strip()
 
 
-def staged(unit_text, name, bin_dir, directory, tell=True):
+def staged(unit_text, name, bin_dir, directory, verbose=True):
     """Returns the unit with its programs replaced by existing ones."""
 
     def replace(match):
         built = bin_dir / match.group(1) if bin_dir else None
         here = str(built) if built and built.is_file() else "/bin/true"
-        if tell:
+        if verbose:
             print(f"{name}: {match.group(0)} -> {here}")
         return here
 
@@ -85,7 +85,7 @@ def check_timers(directory):
     priority."""
     for timer in sorted((ROOT / "systemd").glob("*.timer")):
         unit = (ROOT / "systemd" / (timer.stem + ".service")).read_text(encoding="utf-8")
-        staged(unit, timer.stem + ".service", None, directory, tell=False)
+        staged(unit, timer.stem + ".service", None, directory, verbose=False)
         path = pathlib.Path(directory) / timer.name
         path.write_text(timer.read_text(encoding="utf-8"), encoding="utf-8")
         fine, said = verify(path)
@@ -206,7 +206,7 @@ def self_test(directory):
         "no-program.service": re.sub(r"(?m)^ExecStart=.*$", "ExecStart=/nowhere/wattle", text),
     }
     for name, changed in bad.items():
-        if verify(staged(changed, name, None, directory, tell=False))[0]:
+        if verify(staged(changed, name, None, directory, verbose=False))[0]:
             breach(f"self-test: {name} was accepted")
 
 

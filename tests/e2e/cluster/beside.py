@@ -23,7 +23,7 @@ def check(claims, cluster):
                      page != cluster.page and nodes == [["node-1"], cluster.names], (page, nodes))
         demo.process.send_signal(signal.SIGTERM)
         claims.check("the second cluster exits with 0", demo.end() == 0, demo.output()[-1000:])
-    claims.check("nothing of the second cluster is left", not real_cluster.left(run), real_cluster.left(run))
+    claims.check("no resource of the second cluster is left", not real_cluster.left(run), real_cluster.left(run))
     wait_until("every agent is connected", lambda: cluster.connected() == set(cluster.names))
     claims.check("in the first cluster every agent is connected and the controller decides",
                  bool(cluster.decided("beside")))

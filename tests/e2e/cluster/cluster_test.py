@@ -32,7 +32,7 @@ def main():
         claims.check("the demo exits with 0", cluster.end() == 0, cluster.demo.output()[-1000:])
         claims.check("the demo reports that it removed everything", "nothing is left behind" in cluster.demo.output())
         left = real_cluster.left(cluster.run_folder)
-        claims.check("nothing of the cluster is left", not left, left)
+        claims.check("no resource of the cluster is left", not left, left)
     print("cluster: every claim holds" if claims.failed == 0 else f"cluster: {claims.failed} claims failed")
     return 1 if claims.failed else 0
 

@@ -93,7 +93,7 @@ class OnRealNode(resize_test.Scenario):
         """Returns the cores in the planner's view of the node beyond those of earlier pods."""
         return self.held_cores() - self.base_cores
 
-    def told_by_cli(self, owner):
+    def why_of_cli(self, owner):
         return self.why(owner, "--kubeconfig", self.kubeconfig)
 
     def allocated(self, name):
@@ -112,7 +112,7 @@ class OnRealNode(resize_test.Scenario):
         self.check("up: the container is the same and was not restarted", (after["containerID"], after["restartCount"]) == (before["containerID"], 0), (before, after))
         self.eventually("up: the planner's view has the new request", lambda: abs(self.own_cores() - 1) < 1e-6)
         self.eventually("up: the controller reports the new request", lambda: self.reported("web")["resizes"]["set"] == 1)
-        print(f"     why: {self.told_by_cli('web')}")
+        print(f"     why: {self.why_of_cli('web')}")
 
     def down(self):
         weight = self.weight("web-1")
@@ -141,7 +141,7 @@ class OnRealNode(resize_test.Scenario):
         self.make("big-1", "big", {"cpu": f"{milli(allocatable) - 500}m", "memory": "64Mi"})
         self.want("web", 1, 64)
         self.eventually("Deferred: the resize is reported and awaited", lambda: self.state("web-1") == "deferred")
-        text = self.told_by_cli("web")
+        text = self.why_of_cli("web")
         print(f"     why: {text}")
         self.check("Deferred: why has the kubelet's message", "The node has no room now (Deferred)" in text and "cpu" in text, text)
         self.eventually("Deferred: why has the controller's message", lambda: "waiting for room on the node (Deferred)" in self.why("web"))
@@ -153,7 +153,7 @@ class OnRealNode(resize_test.Scenario):
     def infeasible(self):
         self.want("web", 64, 64)
         self.eventually("Infeasible: a resize beyond the node's capacity is reverted", lambda: self.state("web-1") == "infeasible" and self.requests("web-1")["cpu"] == "1")
-        text = self.told_by_cli("web")
+        text = self.why_of_cli("web")
         print(f"     why: {text}")
         self.check("Infeasible: why has the kubelet's message", "can never provide these requests (Infeasible)" in text and "capacity" in text, text)
         generation = self.pod("web-1")["metadata"]["generation"]
@@ -166,11 +166,11 @@ class OnRealNode(resize_test.Scenario):
         self.make("tight-1", "tight", {"cpu": "100m", "memory": "64Mi"}, {"cpu": "200m", "memory": "64Mi"})
         self.want("tight", 2, 64)
         self.eventually("a change of QoS class is refused by the API server, and reported", lambda: self.state("tight-1") == "refused")
-        text = self.told_by_cli("tight")
+        text = self.why_of_cli("tight")
         print(f"     why: {text}")
         self.check("why has the API server's message", "QOS Class may not change" in text, text)
         self.check("why does not say that the request was set", "was set to" not in text, text)
-        self.check("nothing changed", self.requests("tight-1")["cpu"] == "100m" and self.allocated("tight-1")["cpu"] == "100m")
+        self.check("a refused resize changes no request", self.requests("tight-1")["cpu"] == "100m" and self.allocated("tight-1")["cpu"] == "100m")
 
     def beside_vpa(self):
         self.plane.call("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", VPA_DEFINITION)
@@ -178,7 +178,7 @@ class OnRealNode(resize_test.Scenario):
                "spec": {"targetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}, "updatePolicy": {"updateMode": "Auto"}}}
         wait_until("the API server serves the autoscaler", lambda: self.plane.raw("POST", VPAS, vpa)[0] == 201)
         self.eventually("a VerticalPodAutoscaler takes precedence", lambda: self.state("web-1") == "refused")
-        text = self.told_by_cli("web")
+        text = self.why_of_cli("web")
         print(f"     why: {text}")
         self.check("why names the VerticalPodAutoscaler", "VerticalPodAutoscaler web-vpa controls the pod" in text, text)
         generation = self.pod("web-1")["metadata"]["generation"]

@@ -65,7 +65,7 @@ def main():
             check_parts(claims, cluster, names)
             if options.cluster is None:
                 claims.check("the demo exits with 0", cluster.end() == 0, cluster.demo.output()[-1000:])
-                claims.check("nothing of the cluster is left", not real_cluster.left(cluster.run_folder), real_cluster.left(cluster.run_folder))
+                claims.check("no resource of the cluster is left", not real_cluster.left(cluster.run_folder), real_cluster.left(cluster.run_folder))
     if "kills" in options.only:
         kills.check(claims, binaries, options.kills, options.seed)
     print("cluster: every claim holds" if claims.failed == 0 else f"cluster: {claims.failed} claims failed")

@@ -79,7 +79,7 @@ class HandKubelet:
     def running(self, namespace, prefix):
         return [p for p in self.pods.values() if p.thing["metadata"]["namespace"] == namespace and p.thing["metadata"]["name"].startswith(prefix)]
 
-    def tell(self):
+    def diagnostics(self):
         """Returns diagnostics for a failed test."""
         said = [f"---- {p.thing['metadata']['name']}\n{p.log()[-3000:]}" for p in self.pods.values()]
         return "\n".join([*self.problems[-10:], *said])
@@ -111,9 +111,9 @@ class Pod:
     def run(self):
         try:
             if self.thing["metadata"]["namespace"] not in OURS or self.has_twin():
-                return self.tell("Running", True)
+                return self.write_status("Running", True)
             self.real = True
-            self.tell("Pending", False)
+            self.write_status("Pending", False)
             volumes = self.patiently(lambda: {v["name"]: self.volume(v) for v in self.spec.get("volumes", [])})
             for container in self.spec.get("initContainers", []):
                 self.patiently(lambda container=container, volumes=volumes: self.finished(container, volumes))
@@ -147,10 +147,10 @@ class Pod:
                         self.ended.wait(min(2**starts, 10))
                     self.processes[container["name"]] = self.start(container, volumes)
             if once and all(p.poll() == 0 for p in self.processes.values()):
-                return self.tell("Succeeded", False, starts)
+                return self.write_status("Succeeded", False, starts)
             if never and all(p.poll() is not None for p in self.processes.values()):
-                return self.tell("Failed", False, starts)
-            self.tell("Running", all(self.is_ready(container) for container in self.spec["containers"]), starts)
+                return self.write_status("Failed", False, starts)
+            self.write_status("Running", all(self.is_ready(container) for container in self.spec["containers"]), starts)
             self.ended.wait(EVERY_S)
         return None
 
@@ -168,7 +168,7 @@ class Pod:
         if threading.current_thread() is not self.thread:
             self.thread.join(10)
 
-    def tell(self, phase, ready, restarts=0):
+    def write_status(self, phase, ready, restarts=0):
         truth = "True" if ready else "False"
         status = {"phase": phase, "podIP": ADDRESS, "podIPs": [{"ip": ADDRESS}], "conditions": [
             {"type": "PodScheduled", "status": "True"}, {"type": "Initialized", "status": "True" if phase != "Pending" else "False"},

@@ -195,7 +195,7 @@ def run(folder, binaries, programs, way, version):
                 plane.nodes_ready(1)
                 follow(claims, desk, plane, kubelet, way, version)
             except (Failed, Undocumented, HouseError, OSError) as error:
-                claims.check("every command of the page succeeds", False, f"{error}\n{kubelet.tell()}\n" + "\n".join(f"-- {n}\n{plane.tail(n)}" for n in plane.processes if n != "etcd"))
+                claims.check("every command of the page succeeds", False, f"{error}\n{kubelet.diagnostics()}\n" + "\n".join(f"-- {n}\n{plane.tail(n)}" for n in plane.processes if n != "etcd"))
     return 1 if claims.failed else 0
 
 

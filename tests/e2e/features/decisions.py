@@ -96,7 +96,7 @@ def d6(world):
         return (scores[CAPTURED], reason) if reason else None
     score, reason = wait_until("a node without its agent is masked", stale)
     del world.shell.typed[1:]
-    claim("and gets 0", score == 0, score)
+    claim("a masked node gets 0", score == 0, score)
     house.kill("controller")
     alone = [world.scores(world.simulated) for _ in range(6)]
     claim("without the controller the shim answers every pod", all(sorted(one) == world.simulated for one in alone), alone)

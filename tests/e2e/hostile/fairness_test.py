@@ -206,10 +206,10 @@ def main():
         check("every refusal is counted", counted >= heard, (counted, heard))
         # The controller drops answers that a connection has no room for: the reader was too slow on a busy machine.
         for role in ("shim", "reader", "operator"):
-            unheard = {play: counts["unanswered"] for play, counts in reported.items() if ROLES[play.split("-")[0]] == role and counts["unanswered"]}
+            unanswered = {play: counts["unanswered"] for play, counts in reported.items() if ROLES[play.split("-")[0]] == role and counts["unanswered"]}
             dropped = cluster.metrics()[f'wattle_controller_answers_unread_total{{role="{role}"}}']
-            print(f"{role}s: {dropped:.0f} answers dropped unread; without an answer though they read: {unheard}")
-            check(f"every request of a reading {role} was answered or refused, or its answer counts as unread", sum(unheard.values()) <= dropped, unheard)
+            print(f"{role}s: {dropped:.0f} answers dropped unread; without an answer though they read: {unanswered}")
+            check(f"every request of a reading {role} was answered or refused, or its answer counts as unread", sum(unanswered.values()) <= dropped, unanswered)
         used = {role: value for name, value in cluster.metrics().items() for role in ROLES if name == f'wattle_controller_peer_seconds_total{{role="{role}"}}'}
         check("metrics show the loop time of each role", all(used.values()) and len(used) == len(ROLES), used)
         print(f"refused {counted:.0f}, reported {heard}; seconds of the loop by role: { {role: round(value, 1) for role, value in used.items()} }")

@@ -165,9 +165,9 @@ def check_moves(plane, desk):
     code, said = desk.helm("rollback", "wattle", "1")
     claims.check("helm rolls the agents back immediately", code == 0 and bool(workloads(plane, "wattle-agent")) and not workloads(plane, "4712"), said[-2000:])
     code, said = desk.change("upgrade", "--set-string", "namespaces.control=4711")
-    claims.check("another upgrade moves the agents again", code == 0 and bool(workloads(plane, "4711")), said[-2000:])
+    claims.check("another upgrade moves the control plane again", code == 0 and bool(workloads(plane, "4711")), said[-2000:])
     code, said = desk.helm("rollback", "wattle", "1")
-    claims.check("and back", code == 0 and bool(workloads(plane, "wattle")), said[-2000:])
+    claims.check("helm rolls the control plane back", code == 0 and bool(workloads(plane, "wattle")), said[-2000:])
 
 
 def mentions(value, name):

@@ -197,8 +197,8 @@ def check_controller(admin, role):
     for method, path in (("GET", "/api/v1/secrets"), ("GET", "/api/v1/configmaps"), ("DELETE", "/api/v1/namespaces/wattle-agent/pods/one")):
         check(f"the controller may not {method} {path}", me(method, path)[0] == 403)
     check("the API server does not accept an agent's token", agent("GET", "/api/v1/nodes")[0] == 401)
-    nobody = admin.account("wattle-agent", "wattle-agent")
-    check("the agents' account has no permission", nobody("GET", "/api/v1/nodes")[0] == 403 and nobody("GET", "/api/v1/namespaces/wattle-agent/pods")[0] == 403)
+    agents = admin.account("wattle-agent", "wattle-agent")
+    check("the agents' account has no permission", agents("GET", "/api/v1/nodes")[0] == 403 and agents("GET", "/api/v1/namespaces/wattle-agent/pods")[0] == 403)
     admin("DELETE", "/api/v1/namespaces/wattle-agent/pods/one", {"gracePeriodSeconds": 0})
 
 
@@ -235,7 +235,7 @@ def check_autoscalers(admin):
     replace(admin, role)
     path = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers/web"
     for method in ("GET", "DELETE"):
-        check(f"it may not {method} an autoscaler", me(method, path)[0] == 403)
+        check(f"the controller may not {method} an autoscaler", me(method, path)[0] == 403)
     for target in (path, *map(path_of, theirs)):
         admin("DELETE", target)
 
@@ -283,7 +283,7 @@ def check_sleep(admin):
         eventually(f"without {verb} {resource} exactly that request is forbidden", lambda one=(resource, verb): allowed() == set(asks) - {one})
     replace(admin, role)
     for method, path in (("DELETE", "/api/v1/nodes/sleeper"), ("PATCH", "/api/v1/namespaces/default/pods/none"), ("DELETE", "/api/v1/namespaces/default/pods/none")):
-        check(f"it may not {method} {path}", me(method, path, {}, merge)[0] == 403)
+        check(f"the role does not permit {method} {path}", me(method, path, {}, merge)[0] == 403)
     for target in ("/api/v1/nodes/sleeper", *map(path_of, automatic)):
         admin("DELETE", target)
 
@@ -353,7 +353,7 @@ def check_scheduler(admin, objects, programs):
                                "resourceAttributes": {"verb": verb, "group": group, "resource": resource, "subresource": sub, "namespace": space, "name": name}}})
         return code == 201 and json.loads(said)["status"]["allowed"]
     for verb in ("create", "get", "update", "patch", "delete"):
-        check(f"it may not {verb} the Lease of the cluster's own scheduler", not may(verb, "coordination.k8s.io", "leases", "", "kube-system", "kube-scheduler"))
+        check(f"the scheduler may not {verb} the Lease of the cluster's own scheduler", not may(verb, "coordination.k8s.io", "leases", "", "kube-system", "kube-scheduler"))
     check_as_much(admin, next(o for o in objects if o["kind"] == "ClusterRole" and o["metadata"]["name"] == "wattle-scheduler"))
     needs = {"wattle-scheduler-lease": lambda: may("update", "coordination.k8s.io", "leases", "", "wattle", "wattle-scheduler"),
              "wattle-scheduler": lambda: may("create", "", "pods", "binding"),
@@ -387,7 +387,7 @@ def check_as_much(admin, role):
     beyond = {right for right in theirs - rights_of(role) if right[0] not in ("coordination.k8s.io", "extensions")}
     check("except for Leases it has all permissions of system:kube-scheduler", not beyond, str(sorted(beyond)))
     extra = {right for right in rights_of(role) - theirs - OF_1_37 if right[2] not in ("get", "list", "watch")}
-    check("it has no further write permission", not extra, str(sorted(extra)))
+    check("the scheduler has no further write permission", not extra, str(sorted(extra)))
 
 
 def check_others(admin):

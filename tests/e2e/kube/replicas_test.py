@@ -29,7 +29,7 @@ DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 SCALED = "/apis/keda.sh/v1alpha1/namespaces/shop/scaledobjects"
 HORIZONTAL = "/apis/autoscaling/v2/namespaces/shop/horizontalpodautoscalers"
 WEB, DB = "shop/Deployment/web", "shop/Deployment/db"
-NOBODY = ("learning", None)
+UNOWNED = ("learning", None)
 
 
 def made(admin, path, thing):
@@ -67,7 +67,7 @@ def walk(admin, house, definition):
     def until(what, web, db):
         check(what, wait_until(what, lambda: owned() == {WEB: web, DB: db}, MINUTES))
 
-    until("without KEDA and autoscalers no workload's replicas have an owner", NOBODY, NOBODY)
+    until("without KEDA and autoscalers no workload's replicas have an owner", UNOWNED, UNOWNED)
     made(admin, DEFINITIONS, yaml.safe_load(definition))
     wait_until("the API server serves ScaledObjects", lambda: admin("GET", SCALED)[0] == 200, MINUTES)
     code, said, _ = admin("POST", SCALED, scaled("none", {"kind": "Deployment"}))
@@ -77,20 +77,20 @@ def walk(admin, house, definition):
     made(admin, HORIZONTAL, {"kind": "HorizontalPodAutoscaler", "metadata": {"name": "keda-hpa-web-scaler"},
                              "spec": {"maxReplicas": 5, "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}}})
     until("a ScaledObject without a kind owns its Deployment's replicas, and is named instead of KEDA's autoscaler",
-          ("owned", "ScaledObject shop/web-scaler"), NOBODY)
+          ("owned", "ScaledObject shop/web-scaler"), UNOWNED)
     text = house.cli("provision", "replicas").stdout
     check("the table names the ScaledObject", "ScaledObject shop/web-scaler" in text, text)
     text = " ".join(house.cli("provision", "why", "web").stdout.split())
     check("why says that replicas have no suggestion", "no suggestion, because ScaledObject shop/web-scaler sets their number" in text, text)
     wait_until("metrics count the ScaledObject", lambda: 'wattle_controller_replica_workloads{state="withheld"} 1' in fetch(f"{house.api()}/metrics")[1].splitlines(), MINUTES)
     admin("DELETE", f"{SCALED}/web-scaler")
-    until("after its removal the remaining autoscaler is named", ("owned", "HorizontalPodAutoscaler shop/keda-hpa-web-scaler"), NOBODY)
+    until("after its removal the remaining autoscaler is named", ("owned", "HorizontalPodAutoscaler shop/keda-hpa-web-scaler"), UNOWNED)
     admin("DELETE", f"{HORIZONTAL}/keda-hpa-web-scaler")
     made(admin, SCALED, scaled("other", {"apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout", "name": "other"}))
     all_of = ("owned", "ScaledObject shop/other, which scales Rollout other and therefore unknown pods,")
     until("a ScaledObject of a kind with unknown pods owns its namespace's replicas", all_of, all_of)
     admin("DELETE", f"{SCALED}/other")
-    until("after its removal the namespace's replicas have no owner", NOBODY, NOBODY)
+    until("after its removal the namespace's replicas have no owner", UNOWNED, UNOWNED)
 
 
 def run(binaries, programs, definition):

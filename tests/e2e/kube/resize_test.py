@@ -171,7 +171,7 @@ class Scenario:
         self.eventually("a change of QoS class is refused by the API server, and reported", lambda: self.state("tight-1") == "refused")
         text = self.why("tight", "--kubeconfig", self.kubeconfig)
         self.check("the API server's message is reported", "QOS Class may not change" in text, text)
-        self.check("nothing changed", self.requests("tight-1")["cpu"] == "500m")
+        self.check("a refused resize changes no request", self.requests("tight-1")["cpu"] == "500m")
         self.eventually("BestEffort: why explains it", lambda: "BestEffort" in self.record()[1].get(f"{SPACE}/Deployment/best", {}).get("why", ""))
         self.eventually("Guaranteed: the limit changes with the request", lambda: self.pod("full-1")["spec"]["containers"][0]["resources"]
                         == {"requests": {"cpu": "250m", "memory": "32Mi"}, "limits": {"cpu": "250m", "memory": "32Mi"}})
@@ -198,7 +198,7 @@ class Scenario:
         self.plane.raw("PATCH", f"{PODS}/hand-1/resize", {"spec": {"containers": [{"name": "main", "image": "i", "resources": {"requests": {"cpu": "700m", "memory": "64Mi"}}}]}})
         self.eventually("a write of another client is the new original", lambda: self.record()[0]["hand-1"]["original"]["requests"]["cpu"] == "700m")
         let_a_moment_pass()
-        self.check("and stays", self.requests("hand-1")["cpu"] == "700m", self.requests("hand-1"))
+        self.check("a write of another client is kept", self.requests("hand-1")["cpu"] == "700m", self.requests("hand-1"))
 
     def scaled(self):
         """Tests that autoscalers by utilisation in each form keep the request, and others do not."""

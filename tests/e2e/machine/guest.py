@@ -53,7 +53,7 @@ ANSWER_S = 0.005  # an acknowledgement waits for the answer, which determines th
 SHOWN = "ControlGroup,CPUUsageNSec,MemoryCurrent,TasksCurrent,InvocationID,ActiveState,Result"
 
 
-def tell(text):
+def report_progress(text):
     print(f"guest: {time.monotonic():.1f} {text}", flush=True)
 
 
@@ -283,7 +283,7 @@ def observe():
     seen = {"kernel": os.uname().release, "controllers": text_of(CGROUPS / "cgroup.controllers"),
             "systemd": run("systemctl", "--version").stdout.splitlines()[0], "pid1": text_of("/proc/1/comm").strip(),
             "cgroup_mount": [line for line in text_of("/proc/mounts").splitlines() if "cgroup" in line]}
-    tell("installing")
+    report_progress("installing")
     seen["installed"] = install()
     wait_until("the agent serves /metrics", lambda: ticks(scrape()) >= 1)
     pid = show("wattle-agent", "MainPID")["MainPID"]
@@ -293,12 +293,12 @@ def observe():
     seen["perf_event_paranoid"] = run("sysctl", "-n", "kernel.perf_event_paranoid").stdout.strip()
     run("sysctl", "-q", "kernel.perf_event_paranoid=2")
     run("systemctl", "start", "wattle-confined", "wattle-doctor")
-    tell("loads")
+    report_progress("loads")
     paths = start_loads()
     seen["paths"] = paths
     seen["inodes"] = {name: (CGROUPS / path.lstrip("/")).stat().st_ino for name, path in paths.items()}
     time.sleep(3)
-    tell("sampling")
+    report_progress("sampling")
     run("systemctl", "start", "wattle-sample")
     short = {}
 
@@ -319,7 +319,7 @@ def observe():
     run("systemctl", "stop", "wattle-sample")
     seen["readings"].append(read_all(paths))
     seen["short"] = short.get("said", "")
-    tell("metrics")
+    report_progress("metrics")
     seen["metrics"] = {"before": read_all(paths), "shown_before": {name: show(f"{name}.service") for name in LOADS}}
     began = ticks(scrape())
     wait_until("two more ticks", lambda: ticks(scrape()) >= began + 2)
@@ -334,16 +334,16 @@ def observe():
         seen[f"{name}_result"] = show(f"wattle-{name}.service", "Result,ExecMainStatus")
     # The following steps run alone, because emulation on a busy machine is slow
     run("systemctl", "stop", *(f"{name}.service" for name in LOADS))
-    tell("hardening")
+    report_progress("hardening")
     seen["security"] = run("systemd-analyze", "security", "--no-pager", "wattle-agent.service", check=False).stdout
     seen["agent"] = show("wattle-agent", "ActiveState,NRestarts,MemoryCurrent,CPUUsageNSec,TasksCurrent,User")
     seen["journal"] = run("journalctl", "-b", "--no-pager", "-o", "cat", "-u", "wattle-agent").stdout[-20000:]
     began = time.monotonic()
     run("systemctl", "stop", "wattle-agent")
     seen["stopped"] = {"seconds": time.monotonic() - began, **show("wattle-agent", "Result,ExecMainStatus")}
-    tell("units")
+    report_progress("units")
     seen["units"] = units.observe(PAYLOAD, run, show, wait_until)
-    tell("packages")
+    report_progress("packages")
     seen["packages"] = replace_and_remove()
     return seen
 
@@ -355,7 +355,7 @@ def main():
         seen = {"error": traceback.format_exc(),
                 "journal": subprocess.run(["journalctl", "-b", "--no-pager", "-o", "short-monotonic", "-u", "wattle*", "-u", "load*"],
                                           capture_output=True, text=True, check=False).stdout[-20000:]}
-    tell("done")
+    report_progress("done")
     with open(RESULT_DISK, "r+b") as disk:
         disk.write((json.dumps(seen) + "\n").encode())
         disk.flush()

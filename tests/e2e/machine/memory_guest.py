@@ -42,7 +42,7 @@ while True:
 """
 
 
-def tell(text):
+def report_progress(text):
     print(f"guest: {time.monotonic():.1f} {text}", flush=True)
 
 
@@ -96,20 +96,20 @@ def observe():
         for pid in pids:
             os.kill(pid, number)
 
-    tell("nothing is limited for ten minutes")
+    report_progress("nothing is limited for ten minutes")
     begun, passed = time.monotonic(), False
     while not limited(look()) and time.monotonic() < begun + WATCH_S:
         if not passed and time.monotonic() >= begun + PASSING_S:
             tell_both(signal.SIGUSR2)
             passed = True
         time.sleep(5)
-    tell("limited")
+    report_progress("limited")
     end = time.monotonic() + STEPS_S
     while time.monotonic() < end:
         look()
         time.sleep(2)
     seen["reported"] = run("systemctl", "show", UNIT, "-p", "MemoryHigh", "--value").strip()
-    tell("they allocate more")
+    report_progress("they allocate more")
     tell_both(signal.SIGUSR1)
     seen["wanted_s"] = time.monotonic()
     seen["grown"] = []
@@ -129,7 +129,7 @@ def main():
         seen = observe()
     except Exception:  # pylint: disable=broad-except; reported to the host, which fails
         seen = {"error": traceback.format_exc()}
-    tell("done")
+    report_progress("done")
     with open(RESULT_DISK, "r+b") as disk:
         disk.write((json.dumps(seen) + "\n").encode())
         disk.flush()

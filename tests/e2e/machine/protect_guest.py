@@ -48,7 +48,7 @@ for number in range(1 << 30):
 """
 
 
-def tell(text):
+def report_progress(text):
     print(f"guest: {time.monotonic():.1f} {text}", flush=True)
 
 
@@ -134,7 +134,7 @@ def observe():
     seen = {"kernel": os.uname().release, "before": readings(), "unit_before": unit_low(), "rise": [], "runs": []}
     seen["doctor"] = subprocess.run([program, "doctor", "--config", config], capture_output=True, text=True, check=False).stdout
     actuator = subprocess.Popen([program, "run", "--config", config], stdout=open("/run/actuator.log", "wb"), stderr=subprocess.STDOUT)
-    tell("the protection rises")
+    report_progress("the protection rises")
     end = time.monotonic() + RISE_S
     while time.monotonic() < end:
         seen["rise"].append(readings())
@@ -144,7 +144,7 @@ def observe():
     seen["status"] = run(program, "status", "--config", str(config))
     seen["unit_protected"] = unit_low()
     for number in range(RUNS):
-        tell(f"pressure {number}")
+        report_progress(f"pressure {number}")
         before, during = readings(), []
         for name in ARMS:
             pathlib.Path(f"/var/tmp/batch-{name}.passes").write_text("0", encoding="utf-8")
@@ -155,7 +155,7 @@ def observe():
             job.kill()
             job.wait()
         until_passes("db", 2)
-    tell("killed")
+    report_progress("killed")
     actuator.send_signal(signal.SIGKILL)
     actuator.wait(60)
     seen["left"] = {name: reading(path)["memory.low"] for name, path in ARMS.items()}
@@ -172,7 +172,7 @@ def main():
         seen = observe()
     except Exception:  # pylint: disable=broad-except; reported to the host, which fails
         seen = {"error": traceback.format_exc()}
-    tell("done")
+    report_progress("done")
     with open(RESULT_DISK, "r+b") as disk:
         disk.write((json.dumps(seen) + "\n").encode())
         disk.flush()

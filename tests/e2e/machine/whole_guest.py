@@ -72,7 +72,7 @@ def main():
     seen = {"before": shell("ls /usr/bin/wattle* 2>&1")[1], "stages": {}}
     for name, commands in settings["stages"]:
         stage = {"commands": []}
-        if name == "gone back":
+        if name == "downgraded":
             stage["refused"] = newer_schema()
         for command in commands:
             code, said = shell(command)

@@ -55,21 +55,21 @@ def stages():
     # The machine has only its own address
     joining = [join.replace("TOKEN", f'"$({token} --address 127.0.0.1)"'), "wattle policy set --mode off --why kept"]
     upgrade = [line.replace("./", "./next/") for line in typed("upgrade", "Upgrade packages")]
-    return [("installed", install), ("joined", joining), ("upgraded", upgrade), ("gone back", typed("upgrade", "Go back to older packages")), ("purged", typed("upgrade", "Remove packages"))]
+    return [("installed", install), ("joined", joining), ("upgraded", upgrade), ("downgraded", typed("upgrade", "Go back to older packages")), ("purged", typed("upgrade", "Remove packages"))]
 
 
 def judge_look(claims, name, seen, version):
     claims.check(f"{name}: all parts have version {version}", seen["versions"] == {part: version for part in PARTS}, str(seen["versions"]))
     # The downgraded controller refuses the newer files until the backup is restored; systemd may still count failed
     # starts
-    tried = {"wattle-controller"} if name == "gone back" else set()
+    tried = {"wattle-controller"} if name == "downgraded" else set()
     claims.check("     controller and agent run, never failed, and start with the machine",
                  all(sorted(word for word in seen["units"][unit] if unit not in tried or not word.isdigit()) == [*(["0"] if unit not in tried else []), "active", "enabled"]
                      for unit in ("wattle-controller", "wattle-agent")), str(seen["units"]))
     claims.check("     the shim waits for its key, without failing", sorted(seen["units"]["wattle-shim"]) == ["0", "enabled", "inactive"], str(seen["units"]))
     claims.check("     `wattle nodes` shows the machine live", seen["live"] == NAME, seen["live"])
     # Records acknowledged after the backup are missing after the restore
-    missing = 0 if name != "gone back" else seen["store"]["node"][2]
+    missing = 0 if name != "downgraded" else seen["store"]["node"][2]
     claims.check(f"     the store is intact, refused no record, and misses {missing}", seen["store"].get("whole") == "ok" and seen["store"]["node"][1:3] == [0, missing], f"{seen['store']} {seen['refused']}")
     records, first, last = seen["store"]["raw"]
     claims.check(f"     its {records} records are consecutive", records > 0 and last - first + 1 == records, str(seen["store"]))
@@ -97,17 +97,17 @@ def judge(claims, seen, version, following):
     for name, stage in reported.items():
         for said in stage["commands"]:
             claims.check(f"{name}: exit 0: {said['command'][:100]}", said["code"] == 0, said["said"] + seen["journal"])
-    joined, upgraded, back = (reported[name]["seen"] for name in ("joined", "upgraded", "gone back"))
-    for name, look, wanted in (("joined", joined, version), ("upgraded", upgraded, following), ("gone back", back, version)):
+    joined, upgraded, back = (reported[name]["seen"] for name in ("joined", "upgraded", "downgraded"))
+    for name, look, wanted in (("joined", joined, version), ("upgraded", upgraded, following), ("downgraded", back, version)):
         judge_look(claims, name, look, wanted)
-    for name, look in (("upgraded", upgraded), ("gone back", back)):
+    for name, look in (("upgraded", upgraded), ("downgraded", back)):
         claims.check(f"{name}: keys, configuration and allow list are unchanged", look["kept"] == joined["kept"] and len(look["kept"].splitlines()) == 6, look["kept"])
         claims.check("     the operator's setting is in force, with the reason", all(word in look["policy"] for word in ('"off"', '"kept"')), look["policy"][:600])
         claims.check("     the units were restarted", all(look["main"][unit] != joined["main"][unit] for unit in look["main"]), str(look["main"]))
     claims.check("upgraded: all earlier records are in the store, and new ones", upgraded["store"]["raw"][1] == joined["store"]["raw"][1]
                  and upgraded["store"]["raw"][0] > joined["store"]["raw"][0], f"{joined['store']} {upgraded['store']}")
     claims.check("     and energy increases", upgraded["store"]["node"][3] > joined["store"]["node"][3] > 0, f"{joined['store']} {upgraded['store']}")
-    refused = reported["gone back"]["refused"]
+    refused = reported["downgraded"]["refused"]
     claims.check("a store of a newer schema is refused with its name", refused["code"] != 0 and "has schema version 99" in refused["said"] and "store.db" in refused["said"], str(refused))
     claims.check("downgraded: all records of the backup are in the store, and new ones", back["store"]["raw"][1] == joined["store"]["raw"][1]
                  and back["store"]["raw"][0] > joined["store"]["raw"][0], f"{joined['store']} {back['store']}")

@@ -37,7 +37,7 @@ def rewritten(path, change):
     return out + bytes(1024)
 
 
-def told_by(path, what):
+def query(path, what):
     with contextlib.closing(sqlite3.connect(path)) as database:
         return database.execute(what).fetchall()
 
@@ -76,9 +76,9 @@ def keep(claims, host):
     claims.check(f"tar lists it: {names}", {"store.db", "control.db", "allow", "enrol-tokens", "keys/controller.key", "keys/operator.key"} <= set(names))
     looked = host.root.at.parent / "looked-at"
     for name in ("store.db", "control.db"):
-        claims.check(f"SQLite finds {name} intact", told_by(looked / name, "PRAGMA integrity_check") == [("ok",)])
-    claims.check("the store knows the node", (node,) in told_by(looked / "store.db", "SELECT name FROM node"))
-    changes = told_by(looked / "control.db", "SELECT id, who, what, why FROM change ORDER BY id")
+        claims.check(f"SQLite finds {name} intact", query(looked / name, "PRAGMA integrity_check") == [("ok",)])
+    claims.check("the store knows the node", (node,) in query(looked / "store.db", "SELECT name FROM node"))
+    changes = query(looked / "control.db", "SELECT id, who, what, why FROM change ORDER BY id")
     claims.check("the control file has the change", any(why == "kept" for *_, why in changes), str(changes))
     allow = host.run(f"cat {DATA}/allow")[1]
     host.run("systemctl stop wattle-controller")
@@ -109,11 +109,11 @@ def keep(claims, host):
     host.run("systemctl stop wattle-controller")
     for name in ("store.db", "control.db"):
         path = host.root.inside(f"{DATA}/{name}")
-        was = told_by(path, "PRAGMA user_version")[0][0]
-        told_by(path, "PRAGMA user_version=99")
+        was = query(path, "PRAGMA user_version")[0][0]
+        query(path, "PRAGMA user_version=99")
         code, said = host.run("systemctl start wattle-controller")
         claims.check(f"a {name} of a newer version is refused with its name", code != 0 and "has schema version 99" in said and name in said, said)
-        told_by(path, f"PRAGMA user_version={was}")
-    told_by(host.root.inside(f"{DATA}/store.db"), "PRAGMA user_version=99")
+        query(path, f"PRAGMA user_version={was}")
+    query(host.root.inside(f"{DATA}/store.db"), "PRAGMA user_version=99")
     code, said = host.run(f"wattle restore --replace {BACKUP} && systemctl start wattle-controller")
     claims.check("the earlier backup restores the state", code == 0 and wait_until("it is shown", lambda: node in host.run("wattle nodes")[1]), said + host.log())

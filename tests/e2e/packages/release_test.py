@@ -104,24 +104,24 @@ def tree(claims, folder, version):
         done = subprocess.run([folder / "scripts/release", "--no-build", "notes"], capture_output=True, text=True, check=False, env=env)
         return done.returncode, (done.stdout + done.stderr).strip().splitlines()[-1]
 
-    def is_told(what, code, words):
+    def reports(what, code, words):
         got = said()
         claims.check(f"{what}: {words}", got == (code, f"release: {words}"), str(got))
 
-    is_told("sources without git", 0, "the tree is not that of a tag: there is no git here")
+    reports("sources without git", 0, "the tree is not that of a tag: there is no git here")
     git("init", "--quiet")
     git("add", "--all")
     git("commit", "--quiet", "--message=first")
-    is_told("a clone without tags", 0, f"the tree is not that of a tag: v{version} is no tag here")
+    reports("a clone without tags", 0, f"the tree is not that of a tag: v{version} is no tag here")
     git("tag", "--annotate", "--message=a version", f"v{version}")
-    is_told("the tag", 0, f"the tree is that of v{version}")
+    reports("the tag", 0, f"the tree is that of v{version}")
     (folder / "new").touch()
-    is_told("a file that is new", 0, f"the tree is not that of v{version}: files were changed or added (git status)")
+    reports("a file that is new", 0, f"the tree is not that of v{version}: files were changed or added (git status)")
     (folder / "new").unlink()
     git("commit", "--quiet", "--allow-empty", "--message=second")
-    is_told("a commit after it", 0, f"the tree is not that of a tag: v{version} is another commit")
+    reports("a commit after it", 0, f"the tree is not that of a tag: v{version} is another commit")
     git("tag", "v99.0.0")
-    is_told("the tag of another version", 1, f"this commit is tagged v99.0.0, CMakeLists.txt says {version}: make them one")
+    reports("the tag of another version", 1, f"this commit is tagged v99.0.0, CMakeLists.txt says {version}: make them one")
 
 
 def main():

@@ -97,9 +97,9 @@ export async function clean(name, page) {
   await page.evaluate(axe);
   const found = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
   const serious = found.violations.filter((each) => ['serious', 'critical'].includes(each.impact)).map((each) => `${each.id}: ${each.nodes.slice(0, 3).map((node) => `${node.target} ${node.failureSummary}`).join(' | ')}`);
-  check(`${name}: axe finds nothing serious`, serious.length === 0, serious);
+  check(`${name}: axe finds no serious problem`, serious.length === 0, serious);
   const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
-  check(`${name}: nothing is wider than the screen`, wide <= 0, String(wide));
+  check(`${name}: no element is wider than the screen`, wide <= 0, String(wide));
   if (shots) await page.screenshot({ path: `${shots}/state-${name.replace(/\W+/g, '-')}.png` });
 }
 
@@ -125,8 +125,8 @@ export async function enter(page, word = token) {
 
 export async function finish() {
   for (const { context, seen } of all) {
-    check('nothing was asked for elsewhere', seen.elsewhere.length === 0, seen.elsewhere);
-    check('nothing broke the Content-Security-Policy', seen.violations.length === 0, seen.violations);
+    check('no request went to another origin', seen.elsewhere.length === 0, seen.elsewhere);
+    check('the page did not violate the Content-Security-Policy', seen.violations.length === 0, seen.violations);
     check('no script failed', seen.errors.length === 0, seen.errors);
     await context.close();
   }

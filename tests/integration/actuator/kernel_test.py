@@ -51,7 +51,7 @@ def connected(path):
         except (FileNotFoundError, ConnectionRefusedError):
             return False
 
-    claim("it listens", until(listens), path)
+    claim("the actuator listens", until(listens), path)
     peer.settimeout(PATIENCE_S)
     return peer
 
@@ -273,7 +273,7 @@ def walk(rig, cgroup):
     claim("the actuator holds no capability, cannot gain any, and runs behind a seccomp filter",
           dict(held) == {"CapInh": "0" * 16, "CapPrm": "0" * 16, "CapEff": "0" * 16, "CapAmb": "0" * 16, "NoNewPrivs": "1", "Seccomp": "2"}, held)
     kinds = [os.readlink(f"/proc/{rig.running.pid}/fd/{fd}") for fd in os.listdir(f"/proc/{rig.running.pid}/fd")]
-    claim("its only sockets are its own listener and the agent's", sum(kind.startswith("socket:") for kind in kinds) == 2, kinds)
+    claim("the actuator's only sockets are its own listener and the agent's", sum(kind.startswith("socket:") for kind in kinds) == 2, kinds)
     claim("restore refuses to run beside a running actuator", rig.restore().returncode == 1 and "another" in rig.restore().stderr, rig.restore())
 
     claim("an agent's order does not override the configured level", "suggest suggested" in ask(f"orders 1 -\nlimits /{name}\n".encode()) and cgroup.state() == there)
@@ -324,10 +324,10 @@ def walk(rig, cgroup):
     rig.start()
     # Writes all files: a foreign write between the actuator's read and last write is lost
     # (docs/concepts/provisioning.md).
-    claim("limits are set once more", until(lambda: ", set," in subprocess.run([rig.binary, "status", "--config", rig.config], capture_output=True, text=True, check=False).stdout))
+    claim("the limits are set again", until(lambda: ", set," in subprocess.run([rig.binary, "status", "--config", rig.config], capture_output=True, text=True, check=False).stdout))
     cgroup.put(cgroup.quota, cgroup.plain(140_000))
     claim("a foreign write is kept, and the other limits are restored", until(lambda: cgroup.state() == (cgroup.plain(140_000), there[1])), cgroup.state())
-    claim("and stays", rig.end(signal.SIGTERM) == 0 and cgroup.state() == (cgroup.plain(140_000), there[1]), cgroup.state())
+    claim("SIGTERM keeps a foreign write", rig.end(signal.SIGTERM) == 0 and cgroup.state() == (cgroup.plain(140_000), there[1]), cgroup.state())
     walk_student(rig, name)
     walk_agent(rig, cgroup, name)
     walk_page(rig, cgroup, name)

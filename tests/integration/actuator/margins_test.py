@@ -61,7 +61,7 @@ def walk_prometheus(house):
         return next((row for row in house.query("provision", "margins")["services"] if row["service"] == OTHER and row["requests_by"] == "prometheus"), None)
 
     row = wait_until("Prometheus reports the other service", other)
-    claim("Prometheus provides the request rate and the share of late requests", PER_S < row["requests_per_s"] < 4 * PER_S and 0 < row["over_ratio"] < 0.1 and row["latency_by"] == "prometheus", row)
+    claim("Prometheus provides the request rate and the share of requests that are late", PER_S < row["requests_per_s"] < 4 * PER_S and 0 < row["over_ratio"] < 0.1 and row["latency_by"] == "prometheus", row)
     reported = house.query("provision", "margins")["prometheus"]["queries"]
     claim("two queries are answered", [query["series"] for query in reported[:2]] == [1, 1], reported)
     claim("the failing query reports its error", "latency_query" in reported[2]["problem"] and "parse error" in reported[2]["problem"], reported)

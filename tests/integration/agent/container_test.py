@@ -106,7 +106,7 @@ def run_agent(agent, folder, capabilities, config):
         status = status_of(process.pid)
         check("the agent runs as uid 0", status["Uid"].split() == ["0"] * 4, status["Uid"])
         check("the agent cannot gain privileges", status["NoNewPrivs"] == "1")
-        check("its bounding set holds only the manifest's capabilities", int(status["CapBnd"], 16) & ~allowed == 0, status["CapBnd"])
+        check("the agent's bounding set holds only the manifest's capabilities", int(status["CapBnd"], 16) & ~allowed == 0, status["CapBnd"])
         threads = {thread.name: status_of(f"{process.pid}/task/{thread.name}") for thread in pathlib.Path(f"/proc/{process.pid}/task").iterdir()}
         held = {(name, key): each[key].strip() for name, each in threads.items() for key in ("CapEff", "CapPrm", "CapInh", "CapAmb")}
         check(f"none of its {len(threads)} threads holds a capability", len(threads) > 1 and all(int(caps, 16) == 0 for caps in held.values()), str(held))

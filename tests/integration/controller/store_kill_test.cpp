@@ -107,7 +107,7 @@ struct Rig {
     }
     return false;
   }
-  bool anybody_heard(std::uint64_t records) const {
+  bool acknowledged(std::uint64_t records) const {
     std::uint64_t sum = 0;
     for (const auto& agent : agents) sum += agent->acked();
     return sum >= records;
@@ -127,7 +127,7 @@ TEST_CASE("a repeatedly killed controller stores each durable sample once and ea
     const std::uint64_t until = received + 1 + random() % 120;
     REQUIRE(rig.pump_until([&] {
       for (auto& agent : rig.agents) agent->push(random() % 4);
-      return rig.anybody_heard(until);
+      return rig.acknowledged(until);
     }));
     rig.controller->end(SIGKILL);
     // The controller is down: the small spool overflows.

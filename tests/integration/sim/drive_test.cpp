@@ -284,7 +284,7 @@ TEST_CASE("a malformed answer is counted and ignored, as in kube-scheduler") {
   CHECK(driver.wattle().costs().placements > 0);
 }
 
-TEST_CASE("a restarted swarm is told again which pods run on its nodes") {
+TEST_CASE("a restarted swarm gets its nodes' pods again") {
   World world;
   Driver driver(world.options(4), std::nullopt, world.clock, world.log);
   REQUIRE(driver.begin());
