@@ -1,6 +1,6 @@
-// full_disk: makes every write to a file of this process fail while it lives, as a full disk does.
-// Source   RLIMIT_FSIZE of 0: write() fails with EFBIG; reads, and files that are mapped already, go on
-// Threads  the whole process is concerned: the test's alone
+// full_disk: makes every write of this process to a file fail during its lifetime, like a full disk.
+// Source   RLIMIT_FSIZE of 0: write() fails with EFBIG; reads and mapped files are not affected
+// Threads  affects the whole process, which must be only the test
 #pragma once
 
 #include <sys/resource.h>

@@ -1,5 +1,7 @@
-// patience: how long tests wait for an event, in classes; no test names a number of seconds. A wait that ends early costs nothing, so the classes are generous.
-// Source   WATTLE_PATIENCE, a factor that scripts/run-tests sets (4 under AddressSanitizer, 8 under ThreadSanitizer, else 1); read here alone
+// patience: limits for the waits of tests, in classes; no test names a number of seconds. A wait ends with its event,
+// so the classes are generous.
+// Source   WATTLE_PATIENCE, a factor that scripts/run-tests sets (4 under AddressSanitizer, 8 under ThreadSanitizer,
+//          else 1); only patience.cpp reads it
 // Units    std::chrono
 // Threads  any
 #pragma once
@@ -9,18 +11,18 @@
 
 namespace wattle::tests {
 
-/// The event follows from what the test has just done, in this process: half a minute.
+/// For an event that follows directly from the test's action in this process: half a minute.
 std::chrono::milliseconds soon();
-/// Other processes or the kernel have to get there first: four minutes.
+/// For an event that needs other processes or the kernel: four minutes.
 std::chrono::milliseconds late();
-/// For what must not happen: long enough to catch a program that does it at once. Half a second.
+/// For an event that must not happen: long enough to catch an immediate one. Half a second.
 std::chrono::milliseconds moment();
 
-/// Polls until `event` is true, every five milliseconds; false once `limit` is over.
+/// Polls every five milliseconds until `event` is true. Returns false once `limit` has passed.
 bool wait_until(const std::function<bool()>& event, std::chrono::milliseconds limit = soon());
-/// Lets a moment pass in which something must not happen.
+/// Waits for a moment in which an event must not happen.
 void let_a_moment_pass();
-/// Time that is part of what a test puts in: how slow a peer is, how far apart samples are. No claim may follow from its being over.
+/// Waits for a time that is part of a test's input, for example a peer's delay. No claim may depend on its end.
 void pace(std::chrono::nanoseconds time);
 
 }  // namespace wattle::tests

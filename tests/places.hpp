@@ -1,5 +1,5 @@
-// places: where a test finds the source tree (fixtures, pages of docs) and the programs that were built.
-// Source   CMake; places.cpp alone is compiled with these paths, so that another checkout's objects can be taken from the compiler cache.
+// places: the folders of the source tree (fixtures, pages of docs) and of the built programs.
+// Source   CMake; only places.cpp is compiled with these paths, so that the compiler cache works across checkouts
 // Threads  any
 #pragma once
 

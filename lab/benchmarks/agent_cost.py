@@ -83,7 +83,7 @@ class Process:
         self.windows, self.page, self.scrapes = [], b"", []
 
     def thread_ns(self):
-        """CPU nanoseconds by thread id and name."""
+        """Returns CPU nanoseconds by thread ID and name."""
         out = {}
         for task in pathlib.Path(f"/proc/{self.pid}/task").iterdir():
             with contextlib.suppress(OSError):
@@ -97,7 +97,7 @@ class Process:
         return sum(self.thread_ns().values())
 
     def metric(self, name):
-        """Value of a metric from a new scrape."""
+        """Returns the value of a metric from a new scrape."""
         self.scrape()
         return next((float(line.split()[1]) for line in self.page.decode().splitlines() if line.startswith(name + " ")), None)
 
@@ -144,7 +144,7 @@ def measure(processes, windows, seconds):
 
 
 def bpf_programs(pid):
-    """The agent's programs by id, as bpftool shows them. The agent holds links; a link's fdinfo names its program."""
+    """Returns the agent's programs by ID, as in bpftool. The agent holds links; a link's fdinfo names its program."""
     ids = set()
     for info in pathlib.Path(f"/proc/{pid}/fdinfo").iterdir():
         with contextlib.suppress(OSError):
@@ -184,12 +184,13 @@ def switches():
 
 
 def measure_bpf(pid):
-    """Cost at rest and with added switches, or an error. Statistics have a cost, so they are on only during this."""
+    """Returns the cost at rest and with added switches, or an error. Enables BPF statistics, which have a cost, only
+    meanwhile."""
     switch = pathlib.Path("/proc/sys/kernel/bpf_stats_enabled")
     if not shutil.which("bpftool"):
         return {"why_not": "bpftool is not installed (Debian package bpftool)"}
     if not bpf_programs(pid):
-        return {"why_not": "the agent holds no link to a BPF program; wattle-agent doctor tells why"}
+        return {"why_not": "the agent holds no link to a BPF program; wattle-agent doctor reports why"}
 
     def window():
         before = bpf_programs(pid)
@@ -283,7 +284,7 @@ def main():
     parser.add_argument("--json", type=pathlib.Path)
     options = parser.parse_args()
     if os.geteuid() != 0:
-        sys.exit("agent_cost: needs root, to make cgroups")
+        sys.exit("agent_cost: needs root to create cgroups")
     controlled = (options.binaries / "wattle-controller").exists() and (options.binaries / "wattle").exists()
     with contextlib.ExitStack() as stack:
         count = stack.enter_context(cgroups(options.cgroups, options.active))
@@ -308,7 +309,7 @@ def main():
         processes = [agent, *start_peers(options, port, stack)]
         time.sleep(options.warm_up)
         for gone in [p for p in processes if not p.alive()]:
-            print(f"no {gone.name} beside: it ended by itself", flush=True)
+            print(f"no {gone.name} beside: it exited", flush=True)
             processes.remove(gone)
         spool = "wattle_agent_spool_written_bytes_total"
         began, written, threads = time.monotonic(), agent.metric(spool), agent.thread_ns()
@@ -324,7 +325,7 @@ def main():
           f"{'CURVE session' if controlled else 'no controller built: no session'}, load average {out['load_average']:.1f} on {out['cores']} cores")
     table(out["processes"])
     if out["spool_mb_per_day"] is not None:
-        print(f"the spool says that it writes {out['spool_mb_per_day']:.1f} MB a day")
+        print(f"the spool writes {out['spool_mb_per_day']:.1f} MB a day")
     for name, percent in out["threads"].items():
         print(f"thread {name:24} {percent:8.3f} % of a core")
     print_bpf(out["bpf"])

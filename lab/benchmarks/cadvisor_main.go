@@ -25,8 +25,8 @@ import (
 )
 
 func main() {
-	address := flag.String("address", "127.0.0.1:8080", "where to answer")
-	fixed := flag.Bool("fixed", false, "look at every cgroup each second")
+	address := flag.String("address", "127.0.0.1:8080", "address to serve")
+	fixed := flag.Bool("fixed", false, "read every cgroup each second")
 	flag.Parse()
 	wanted := container.AllMetrics.Difference(container.MetricSet{
 		container.CPUSetMetrics: {}, container.CPUTopologyMetrics: {}, container.HugetlbUsageMetrics: {}, container.MemoryNumaMetrics: {},

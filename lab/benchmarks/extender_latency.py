@@ -99,7 +99,7 @@ def run(options, folder):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="How long an extender's answer takes while agents stream.")
+    parser = argparse.ArgumentParser(description="Measures the latency of an extender while agents stream.")
     parser.add_argument("binaries")
     parser.add_argument("--agents", type=int, default=5000)
     parser.add_argument("--names", default="100,500,5000", type=lambda text: [int(word) for word in text.split(",")])

@@ -45,7 +45,7 @@ def read(path, names):
             raise Unusable(f'{path}: key "{name}" is missing ({FIX})')
     for name, entry in kept.items():
         if name not in names:
-            raise Unusable(f'{path}: key "{name}" is the name of no benchmark (remove it)')
+            raise Unusable(f'{path}: key "{name}" names no benchmark (remove it)')
         for key, fits, what in (("ratio", is_ratio, "a finite number above 0"), ("date", is_date, "a date such as 2026-11-29")):
             if not isinstance(entry, dict) or not fits(entry.get(key)):
                 raise Unusable(f'{path}: key "{name}.{key}" is not {what} ({FIX})')
@@ -61,7 +61,7 @@ def write(path, measured, date):
 
 
 def loss(kind, kept, measured):
-    """Returns the lost share, below 0 for a gain. A measured ratio that is no number is lost whole."""
+    """Returns the lost share, below 0 for a gain. A ratio that is not a number is a total loss."""
     if not is_ratio(measured):
         return math.inf
     return 1 - measured / kept if kind == RATE else measured / kept - 1

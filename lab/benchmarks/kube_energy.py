@@ -1,23 +1,25 @@
 #!/usr/bin/env python3
-"""kube_energy: joules and users' latency of a KWOK fleet under the default scheduler, MostAllocated and Wattle, through a real kube-scheduler.
+"""kube_energy: joules and users' latency of a KWOK fleet under the default scheduler, MostAllocated and Wattle, through
+a real kube-scheduler.
 
-Usage    kube_energy.py BIN_DIR [--seeds 1,2,3,4,5] [--nodes 10] [--fill 0.5] [--measure 60] [--learn 90] [--at-once 3] [--json FILE]
-                        [--policies node-order,dqn,dqn+sleep]
-Does     of each seed: a fleet of --nodes simulated servers whose agents are a swarm that follows the bindings, and pods of applications that
-         differ in request and use, which come and go (exponential lives, mean --life) so that about --fill of all cores is requested. Each arm
-         gets the same pods at the same times, on empty nodes; --warm-up seconds before it is measured
-Arms     default, most-allocated: kube-scheduler without an extender, while the controller watches in shadow mode and learns from what it sees;
-         then --learn seconds of other pods of the same applications through the real scheduler in mode live; then wattle:P for each of
-         --policies, live; P is a policy, or a policy and a reward, or these and weights of it: dqn/ee,
-         dqn/weighted/latency=0; a P that ends with +sleep also lets idle nodes sleep by the controller's own plan and driver `exec`. Each
-         node has proven one round trip before the first arm. A shutdown and a boot take a thirtieth of their published times, and their
-         whole published joules
-Measures joules: the true watts of the fleet's curves, integrated by the swarm; W of the fleet; latency: of the pods' nodes, weighted by the
-         time that pods ran in the measured span; waiting: share of that time that pods waited for CPU, as the swarm's model has it; share of
-         pods that were bound; who decided (plan, network, ...) of the decisions of the arm; with +sleep: shutdowns and boots in the
-         measured span, and the nodes that are off at its end
-Gives    of each arm the ratio to default, node-order and the planner, of joules and of latency, paired by seed: geometric mean and its 95% interval
-         (bootstrap of seeds); waiting and its 95% interval
+Usage    kube_energy.py BIN_DIR [--seeds 1,2,3,4,5] [--nodes 10] [--fill 0.5] [--measure 60] [--learn 90] [--at-once 3]
+         [--policies node-order,dqn,dqn+sleep] [--json FILE]
+Does     for each seed: a fleet of --nodes simulated servers whose agents are a swarm that follows the bindings, and
+         pods of applications that differ in requests and usage, which start and end (exponential lifetimes, mean
+         --life) so that about --fill of all cores is requested. Each arm gets the same pods at the same times, on empty
+         nodes, and runs for --warm-up seconds before it is measured
+Arms     default, most-allocated: kube-scheduler without an extender, while the controller watches and learns in mode
+         shadow; then --learn seconds of other pods of the same applications through the real scheduler in mode live;
+         then wattle:P for each of --policies, live. P is a policy, or a policy and a reward, or these and weights of
+         it: dqn/ee, dqn/weighted/latency=0; a P that ends with +sleep also lets idle nodes sleep by the controller's
+         plan and driver `exec`. Each node has proven one sleep cycle before the first arm. A shutdown and a boot take a
+         thirtieth of their published times, and all of their published joules
+Measures joules: the true watts of the fleet's curves, integrated by the swarm; W of the fleet; latency: of the pods'
+         nodes, weighted by the running time of pods in the measured span; waiting: share of that time that pods waited
+         for CPU in the swarm's model; share of bound pods; sources (plan, network, ...) of the arm's decisions; with
+         +sleep: shutdowns and boots in the measured span, and the nodes that are off at its end
+Gives    for each arm the ratio to default, node-order and the planner, of joules and of latency, paired by seed:
+         geometric mean and its 95% interval (bootstrap over seeds); waiting and its 95% interval
 """
 import argparse
 import collections
@@ -42,7 +44,7 @@ from seeds import LEAST_SEEDS  # noqa: E402
 
 PATIENCE = 300
 SLEEP = "+sleep"
-SPEEDUP = 30  # of shutdowns and boots
+SPEEDUP = 30  # speed of shutdowns and boots
 RESAMPLES = 10_000
 REQUESTS = (0.5, 1, 2, 4)  # cores
 APPS = 8
@@ -51,7 +53,8 @@ MOST_ALLOCATED = [{"name": "NodeResourcesFit", "args": {"scoringStrategy": {"typ
 
 
 class SleepingHouse(KubeHouse):
-    """A fleet whose nodes Wattle turns off and on: the driver `exec` runs curl, and the swarm answers as the program would."""
+    """A fleet whose nodes Wattle turns off and on: the driver `exec` runs curl, and the swarm implements the program's
+    protocol."""
 
     def __init__(self, binaries, plane, **more):
         super().__init__(binaries, plane, controller_extra="""sleep: {mode: auto, drivers: PLACE/drivers.yaml, proven_trips: 1}
@@ -76,7 +79,7 @@ class SleepingHouse(KubeHouse):
         return self.query("sleep", "status")["nodes"]
 
     def prove_round_trips(self):
-        """Each node sleeps and wakes once by order, and is then kept awake."""
+        """Lets each node sleep and wake once by order, and then keeps it awake."""
         kept = set()
 
         def step():
@@ -87,21 +90,21 @@ class SleepingHouse(KubeHouse):
                 elif (one["round_trips"] or one["state"] == "waking") and one["name"] not in kept and self.keep_awake(one["name"]):
                     kept.add(one["name"])
             return len(kept) == len(records) == self.swarm_nodes and all(one["state"] == "awake" and one["round_trips"] for one in records)
-        wait_until("each node has slept and woken", step, PATIENCE)
+        wait_until("each node has completed a sleep cycle", step, PATIENCE)
 
     def keep_awake(self, node):
         return self.order("exclude", node, "--why", "this arm has all nodes on")
 
     def let_sleep(self, allowed):
-        """Of an arm: lets idle nodes sleep, or keeps all nodes awake."""
+        """Prepares an arm: lets idle nodes sleep, or keeps all nodes awake."""
         for one in self.records():
-            wait_until("the order is taken", lambda: self.order("allow", one["name"]) if allowed else self.keep_awake(one["name"]), PATIENCE)
+            wait_until("the order is accepted", lambda: self.order("allow", one["name"]) if allowed else self.keep_awake(one["name"]), PATIENCE)
         if not allowed:
             wait_until("all nodes are awake", lambda: all(one["state"] == "awake" for one in self.records()), PATIENCE)
 
 
 def arrivals(rng, apps, cores, options, span_s):
-    """(when it comes, its life, its application) of each pod: a steady state from the start."""
+    """Returns (start, lifetime, application) of each pod: a steady state from the start."""
     mean_request = sum(request for _, request in apps) / len(apps)
     rate = options.fill * cores / mean_request / options.life
     found = [(0.0, rng.expovariate(1 / options.life), rng.choice(apps)) for _ in range(round(rate * options.life))]
@@ -120,12 +123,13 @@ class Trial:
         self.latency_ms = {server["name"]: server["latency_ms"] for server in house.servers()}
 
     def sums(self):
-        """joules; of pods the time that they ran and waited; shutdowns and boots, since the start."""
+        """Returns joules, running and waiting time of pods, shutdowns and boots since the start."""
         servers = self.house.servers()
         return [sum(server[what] for server in servers) for what in ("energy_j", "pod_s", "waited_pod_s", "shutdowns", "boots")]
 
     def decided_since(self, last):
-        """Who made the decisions after that one, of the last thousand: {word: how many}; and the newest."""
+        """Returns the sources of the decisions after `since` among the last thousand as {source: count}, and the newest
+        ID."""
         made = self.house.document("decisions?limit=1000")["decisions"]
         return dict(collections.Counter(one["decided_by"] or "neutral" for one in made if one["id"] > last)), max([last, *(one["id"] for one in made)])
 
@@ -134,14 +138,14 @@ class Trial:
         self.plane.add_pod(name, cpu=f"{int(app[1] * 1000)}m", memory=f"{int(app[1] * 512)}Mi", scheduler=scheduler, owner=owner, image=f"{app[0]}:1")
 
     def binds(self, scheduler):
-        """A pod, until it has a node: on a busy machine a scheduler takes longer to start than an arm does."""
+        """Waits until the scheduler binds a pod, because on a busy machine its start takes longer than an arm's."""
         self.create("first", self.apps[0], scheduler)
         wait_until(f"scheduler {scheduler} binds", lambda: any(pod["spec"].get("nodeName") for pod in self.plane.pods()), PATIENCE)
         self.clear()
 
     def clear(self):
         self.plane.call("DELETE", "/api/v1/namespaces/default/pods", {"gracePeriodSeconds": 0})
-        wait_until("nothing is requested any more", lambda: not self.plane.pods() and self.house.requested_cores() < 1e-6, PATIENCE)
+        wait_until("nothing is requested", lambda: not self.plane.pods() and self.house.requested_cores() < 1e-6, PATIENCE)
 
     def run(self, arm, scheduler, stream, span_s, measured_from_s):
         pods = arrivals(random.Random(f"{self.seed}/{stream}"), self.apps, self.cores, self.options, span_s)
@@ -223,14 +227,14 @@ def one_seed(binaries, seed, options):
 
 
 def interval(ratios, rng):
-    """Geometric mean, and 2.5 and 97.5% of those of seeds drawn anew."""
+    """Returns the geometric mean, and its 2.5% and 97.5% quantiles over resampled seeds."""
     logs = [math.log(ratio) for ratio in ratios]
     drawn = sorted(sum(rng.choices(logs, k=len(logs))) / len(logs) for _ in range(RESAMPLES))
     return known(len(logs), [math.exp(value) for value in (sum(logs) / len(logs), drawn[int(0.025 * RESAMPLES)], drawn[int(0.975 * RESAMPLES)])])
 
 
 def known(seeds, figures):
-    """Estimate and range, rounded; too few seeds have no range."""
+    """Returns estimate and range, rounded; no range for too few seeds."""
     rounded = [round(value, 4) for value in figures]
     return rounded if seeds >= LEAST_SEEDS else [rounded[0], None, None]
 

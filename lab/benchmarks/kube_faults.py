@@ -59,7 +59,7 @@ class Load:
         self.made = self.gone = self.last = self.before = 0
         self.made_lock = threading.Lock()
         self.pause, self.stop = threading.Event(), threading.Event()
-        self.looks = collections.deque()  # (time, number of pods bound so far)
+        self.looks = collections.deque()  # (time, number of bound pods)
         self.threads = [threading.Thread(target=self.make, daemon=True) for _ in range(MAKERS)] + [threading.Thread(target=self.look, daemon=True)]
         for thread in self.threads:
             thread.start()
@@ -108,7 +108,7 @@ class Load:
             time.sleep(LOOK_S)
 
     def at(self, when):
-        """Number of pods bound at that time, interpolated between two looks."""
+        """Returns the number of bound pods at that time, interpolated between two samples."""
         before = after = None
         for one in list(self.looks):
             if one[0] <= when:
@@ -219,13 +219,13 @@ class Bench:
         for thread in load.threads:
             thread.join()
         self.plane.delete_pods(f"spec.schedulerName={PROFILE}")
-        wait_until("they are gone", lambda: not self.plane.pods(), PATIENCE)
+        wait_until("all pods are deleted", lambda: not self.plane.pods(), PATIENCE)
         return {"part": part, "fault": fault, "base_pods_per_s": round(base, 1), "pods": load.made, "failed": failed,
                 "kept": None if kept is None else round(kept, 2), "back_s": None if back is None else round(back, 1),
                 "answers": dict(during.most_common(4)), "load": round(os.getloadavg()[0], 1)}
 
     def settle(self, load):
-        """Number of pods that failed or were not bound within a minute."""
+        """Returns the number of pods that failed or were not bound within a minute."""
         end = time.monotonic() + PATIENCE
         while True:
             pods = self.plane.pods()
@@ -271,7 +271,7 @@ def run(binaries, options):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="What each fault of each part costs.")
+    parser = argparse.ArgumentParser(description="Measures the effect of each fault of each part.")
     parser.add_argument("binaries")
     parser.add_argument("--version", default=assets.VERSION)
     parser.add_argument("--nodes", type=int, default=30)

@@ -80,7 +80,7 @@ def set_mode(house, mode):
 
 
 def counts(house):
-    """Counts of decisions, and of answers that the shim gave without the controller."""
+    """Returns counts of decisions, and of answers of the shim without the controller."""
     status = house.document("status")
     return {"decisions": status["decisions"], "neutral": status["neutral"], "without_controller": sum(shim["without_controller"] for shim in status["shims"])}
 
@@ -132,11 +132,11 @@ def table(fleets):
         lines.append(f"| {one['seed']} | {-100 * of['saving_ratio']:+.1f} [{-100 * of['saving_high']:+.1f}, {-100 * of['saving_low']:+.1f}] | {-100 * one['saved_ratio']:+.1f} "
                      f"| {'yes' if one['holds'] else 'no'} | {of['power_w']:.0f}, {of['acting_power_w']:.0f} | {one['watts']['shadow']:.0f}, {one['watts']['live']:.0f} "
                      f"| {', '.join(f'''{arm['bound']}/{arm['pods']}''' for arm in arms)} |")
-    return "\n".join([*lines, f"the interval holds what live did in {sum(one['holds'] for one in fleets)} of {len(fleets)} fleets"])
+    return "\n".join([*lines, f"the interval contains the saving of live in {sum(one['holds'] for one in fleets)} of {len(fleets)} fleets"])
 
 
 def main():
-    parser = argparse.ArgumentParser(description="The modelled saving against what live does, through a real kube-scheduler.")
+    parser = argparse.ArgumentParser(description="Compares the modelled saving with that of mode live, through a real kube-scheduler.")
     parser.add_argument("binaries")
     parser.add_argument("--seeds", default="1,2,3,4,5,6", type=lambda text: [int(word) for word in text.split(",")])
     parser.add_argument("--nodes", type=int, default=10)

@@ -107,7 +107,7 @@ def favour(processes, levels):
 
 
 def cpu_s(processes):
-    """CPU seconds of each process so far, by its name in this run."""
+    """Returns CPU seconds of each process so far, by its name in this run."""
     used = {}
     for name, process in processes.items():
         fields = pathlib.Path(f"/proc/{process.pid}/stat").read_text(encoding="utf-8").rsplit(") ", 1)[1].split()
@@ -116,7 +116,7 @@ def cpu_s(processes):
 
 
 def ratio(rates, base, rng):
-    """[median, lower, upper] of the ratio of two arms, paired by round."""
+    """Returns [median, lower, upper] of the ratio of two arms, paired by round."""
     pairs = [one / other for one, other in zip(rates, base)]
     draws = sorted(statistics.median(rng.choices(pairs, k=len(pairs))) for _ in range(DRAWS))
     return [round(one, 3) for one in (statistics.median(pairs), draws[DRAWS // 40], draws[-DRAWS // 40 - 1])]
@@ -167,13 +167,13 @@ def measure(plane, house, arm, noop, pods, turn):
     took = looks[-1][0] - begun
     plane.kill("scheduler")
     plane.delete_pods(f"spec.schedulerName={profile}")
-    wait_until("they are gone", lambda: not plane.pods(), PATIENCE)
+    wait_until("all pods are deleted", lambda: not plane.pods(), PATIENCE)
     wait_until("nothing is requested", lambda: house.requested_cores() < 1e-6, PATIENCE)
     return (last - first) / (done - begun), {name: (after[name] - used[name]) / took for name in used}
 
 
 def answers(house):
-    """The shim's counts so far: answers by source, and vetoes by reason."""
+    """Returns the shim's counts so far: answers by source, and vetoes by reason."""
     _, page = fetch(f"{house.shim()}/metrics")
     return {label: int(count) for label, count in re.findall(r'^wattle_shim_(?:answers|filters)_total\{(.+)\} (\d+)$', page, re.MULTILINE)}
 
@@ -223,7 +223,7 @@ def run(binaries, nodes, options, noop):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Pods a second through a real kube-scheduler.")
+    parser = argparse.ArgumentParser(description="Measures pods per second through a real kube-scheduler.")
     parser.add_argument("binaries")
     parser.add_argument("--nodes", default="100,1000,5000")
     parser.add_argument("--pods", type=int, default=1000)
@@ -238,7 +238,7 @@ def main():
     if unknown:
         parser.error(f"no arm {', '.join(unknown)}; there are {', '.join(ARMS)}")
     if any(arm.startswith("plugin") for arm in options.arms):
-        assets.scheduler(assets.VERSION)  # builds it now if it is not there: its compiler must not run beside an arm
+        assets.scheduler(assets.VERSION)  # builds it now if it is missing, because its compiler must not run during an arm
     print(f"load of the machine before: {os.getloadavg()[0]:.2f}", flush=True)
     results = []
     with tempfile.TemporaryDirectory() as folder:

@@ -45,7 +45,8 @@ class Failed(Exception):
 
 
 def values_of(services):
-    """Number of values in a record of the swarm: 5 per service, 16 for the node with its energy and its probe."""
+    """Returns the number of values in a record of the swarm: 5 per service, 16 for the node with its energy and its
+    probe."""
     return 5 * services + 16
 
 
@@ -154,7 +155,7 @@ log: {{level: warn}}
     def ready(self, name, condition):
         def alive():
             if self.running[name].poll() is not None:
-                raise Failed(f"{name} has ended: " + (self.dir / f"{name}.log").read_text(encoding="utf-8")[-1000:])
+                raise Failed(f"{name} has exited: " + (self.dir / f"{name}.log").read_text(encoding="utf-8")[-1000:])
             return condition()
         wait_until(f"{name} is ready", alive, 60)
 
@@ -181,7 +182,7 @@ log: {{level: warn}}
 
     def all_welcome(self, seconds=180):
         try:
-            wait_until("every agent is welcome", lambda: self.swarm()["welcomed"] == self.options.agents, seconds)
+            wait_until("every agent is connected", lambda: self.swarm()["welcomed"] == self.options.agents, seconds)
         except Failed as why:
             raise Failed(f"{why}: {self.swarm()}") from why
 
@@ -236,7 +237,7 @@ log: {{level: warn}}
         self.all_welcome()
         welcome_s = time.monotonic() - begun
         cpu_s = sum(used for _, used in cpu_by_thread(pid).values())
-        wait_until("the rest is drained", lambda: self.swarm()["oldest_waiting_s"] < LAG_S, 600)
+        wait_until("the remaining records are drained", lambda: self.swarm()["oldest_waiting_s"] < LAG_S, 600)
         after = self.swarm()
         return {"outage_s": self.options.outage, "ready_s": ready_s, "all_welcome_s": welcome_s, "server_cpu_s_until_then": cpu_s,
                 "caught_up_s": time.monotonic() - begun, "reconnects_per_agent": (after["reconnects"] - before["reconnects"]) / self.options.agents,
@@ -276,7 +277,7 @@ log: {{level: warn}}
 
     @staticmethod
     def ages():
-        """Age in seconds of the data that the controller shows for each node, ascending."""
+        """Returns the age in seconds of the data that the controller shows for each node, ascending."""
         return sorted(node["age_ms"] / 1e3 for node in json.loads(fetch(HTTP, "/api/v1/nodes"))["nodes"])
 
 
@@ -303,7 +304,7 @@ def run(options):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="What a controller takes from thousands of agents.")
+    parser = argparse.ArgumentParser(description="Measures a controller under the load of thousands of agents.")
     parser.add_argument("bin_dir")
     parser.add_argument("--agents", type=int, default=5000)
     parser.add_argument("--services", type=int, default=17, help="of each agent; 17 make 101 values a record")

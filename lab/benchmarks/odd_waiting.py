@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""odd_waiting: is the budget of waiting kept where pods wait longer than was learned? (simulated)
+"""odd_waiting: checks whether the budget of waiting holds when pods wait longer than the model learned (simulated).
 
-Usage    odd_waiting.py WATTLE_SIM [--scenarios churn,churn_sleep,machines_fail] [--times 1,3] [--placements 1500] [--seeds 12]
-Does     `wattle-sim eval --warm --odd-waiting K` with planner and default scheduler on the same clusters and pods: shadow mode sees the scenario
-         as it is, then pods wait K times as long
-Gives    of each scenario and K: what pods waited from the second hour on, in % of their time, and the limit, means over seeds; in how many
-         seeds it was kept; waiting less the limit in points, mean with a 95% interval by bootstrap over seeds; energy over the default's
+Usage    odd_waiting.py WATTLE_SIM [--scenarios churn,churn_sleep,machines_fail] [--times 1,3] [--placements 1500]
+         [--seeds 12]
+Does     `wattle-sim eval --warm --odd-waiting K` with planner and default scheduler on the same clusters and pods:
+         shadow mode sees the unchanged scenario, then pods wait K times as long
+Gives    for each scenario and K: waiting of pods from the second hour on, in % of their time, and the limit, means over
+         seeds; the number of seeds that kept the limit; waiting minus the limit in points, mean with a 95% interval by
+         bootstrap over seeds; energy over the default's
 """
 import argparse
 import json

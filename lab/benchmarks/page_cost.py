@@ -38,7 +38,7 @@ def cpu_s(pid):
 
 
 def measured(pid, span_s):
-    """The process's share of one core over `span_s` seconds."""
+    """Returns the process's share of one core over `span_s` seconds."""
     before, begun = cpu_s(pid), time.monotonic()
     time.sleep(span_s)
     return (cpu_s(pid) - before) / (time.monotonic() - begun)
@@ -114,7 +114,7 @@ def run(options):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="What an open page costs the controller.")
+    parser = argparse.ArgumentParser(description="Measures the cost of an open page for the controller.")
     parser.add_argument("binaries")
     parser.add_argument("web")
     parser.add_argument("--nodes", type=int, default=5000)

@@ -5,7 +5,7 @@ import { createRequire } from 'node:module';
 
 const [url, token, executablePath, web, views, span, runs] = process.argv.slice(2);
 const { chromium } = createRequire(`${web}/package.json`)('playwright-core');
-const SETTLE = 3000;  // ms: the first drawing of a view is left out
+const SETTLE = 3000;  // ms: excludes the first drawing of a view
 const TICKS = 100;  // per second, of /proc
 const cpu = (pid) => { const fields = readFileSync(`/proc/${pid}/task/${pid}/stat`, 'utf8').split(') ')[1].split(' '); return (Number(fields[11]) + Number(fields[12])) / TICKS; };
 
@@ -19,7 +19,7 @@ for (let run = 0; run < Number(runs); ++run) {
     await page.goto(`${url}/#/${view}`);
     await page.waitForTimeout(SETTLE);
     const { processInfo } = await (await browser.newBrowserCDPSession()).send('SystemInfo.getProcessInfo');
-    // The page is in the process that works most since its start.
+    // The page's process is the one with the most CPU time since its start.
     const before = processInfo.filter(({ type }) => type === 'renderer').map(({ id }) => [id, cpu(id)]);
     await page.waitForTimeout(1000 * Number(span));
     found[view].push(Math.max(...before.map(([id, seconds]) => cpu(id) - seconds)));

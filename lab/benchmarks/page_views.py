@@ -43,7 +43,7 @@ class Asking(threading.Thread):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="What an open page costs the browser.")
+    parser = argparse.ArgumentParser(description="Measures the cost of an open page for the browser.")
     parser.add_argument("binaries", type=pathlib.Path)
     parser.add_argument("web")
     parser.add_argument("--nodes", type=int, default=10)

@@ -100,7 +100,7 @@ def build(name):
 def command(name, port, v2_root):
     """Returns the command and the URL that it serves, or raises Missing."""
     if name not in RUNS:
-        raise Missing(f"it is none of {', '.join(RUNS)}")
+        raise Missing(f"unknown peer: use one of {', '.join(RUNS)}")
     built, words = RUNS[name]
     home = build(built)
     words = words.replace("HOME", str(home)).replace("PORT", str(port))
@@ -112,7 +112,7 @@ def main():
     failed = False
     for name in sys.argv[1:] or BUILDS:
         if name not in BUILDS:
-            sys.exit(f"peers: {name} is none of {', '.join(BUILDS)}")
+            sys.exit(f"peers: {name} is unknown: use one of {', '.join(BUILDS)}")
         try:
             print(build(name) / name)
         except Missing as why:

@@ -52,7 +52,7 @@ def arguments():
     parser.add_argument("--target-ms", type=float, default=100)
     parser.add_argument("--service-core", default="1")
     parser.add_argument("--other-cores", default="0")
-    parser.add_argument("--wrap", default="", help="put before each run, which is one process then: to take turns with others on a shared machine")
+    parser.add_argument("--wrap", default="", help="prefix of each run, which is then one process, to take turns on a shared machine")
     parser.add_argument("--out", type=pathlib.Path)
     parser.add_argument("--one", help=argparse.SUPPRESS)
     return parser.parse_args()
@@ -100,7 +100,7 @@ def quantile(values, share):
 
 
 class Run:
-    """A run of a contestant with both services, from start to end."""
+    """A run of a contestant with both services."""
 
     def __init__(self, options, contestant, number):
         self.options, self.contestant, self.number = options, contestant, number
@@ -227,7 +227,8 @@ def medians(rows, options):
 
 
 def verdict(rows, options):
-    """Ratio of wattle's granted cores to the least of any captain whose p99 meets the target; medians of rounds."""
+    """Prints the ratio of wattle's granted cores to the least of any captain whose p99 meets the target; medians of
+    rounds."""
     print(f"\nwanted: p99 within {options.target_ms:.0f} ms, granted at most 0.70 of the captain's")
     for service in ("http", "postgres"):
         found = {}

@@ -71,7 +71,7 @@ def measure(binaries, names):
             benchmark, kinds = BENCHMARKS[name]
             found = benchmark(run)
             if set(found) != set(kinds):
-                raise LookupError(f"{name} measured {', '.join(found)} in place of {', '.join(kinds)}")
+                raise LookupError(f"{name} measured {', '.join(found)} instead of {', '.join(kinds)}")
             measured |= found
     return measured
 
@@ -93,7 +93,7 @@ def report(kept, measured):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Speed as ratios to floors, against those kept in the tree.")
+    parser = argparse.ArgumentParser(description="Compares speed ratios to floors with those kept in the tree.")
     parser.add_argument("binaries")
     parser.add_argument("--only", default=",".join(BENCHMARKS), type=lambda text: text.split(","))
     parser.add_argument("--kept", default=str(KEPT))

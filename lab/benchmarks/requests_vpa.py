@@ -40,7 +40,7 @@ VPA = "v1.8.1"
 MODULE = "k8s.io/autoscaler/vertical-pod-autoscaler"
 DAY = 288  # values of five minutes
 DAYS, LEARNED_DAYS = 14, 8
-OPENB_USED = 0.7  # of the request; the trace has no use of memory
+OPENB_USED = 0.7  # share of the request; the trace has no memory usage
 RULES = ("wattle", "vpa", "tenth", "updater")
 FIGURES = ("requested", "slack", "short", "under_ratio", "changes_per_day", "kills_per_day")
 RESAMPLES = 2000
@@ -165,7 +165,8 @@ def play(options, program, lines):
 
 
 def ratio(found, rule, key="slack"):
-    """Ratio of the sums, less 1, with its 95% interval; without one for fewer histories than seeds.LEAST_SEEDS."""
+    """Returns the ratio of the sums minus 1 with its 95% interval; no interval for fewer histories than
+    seeds.LEAST_SEEDS."""
     pairs = [(one["wattle"][key], one[rule][key]) for one in found]
     rng = random.Random(1)
 
@@ -201,7 +202,7 @@ def main():
     parser.add_argument("--machines", type=int, default=10_000, help="of a day, at most")
     parser.add_argument("--seeds", type=int, default=200)
     parser.add_argument("--first", type=int, default=1001, help="seed")
-    parser.add_argument("--every", type=int, default=1, help="minutes between two samples that VPA is given")
+    parser.add_argument("--every", type=int, default=1, help="minutes between two samples for VPA")
     parser.add_argument("--share", type=float, default=0.93)
     parser.add_argument("--half-life", type=float, default=8)
     parser.add_argument("--daily-after", type=float, default=3, help="days known before the time of day counts; 8: never")

@@ -1,4 +1,4 @@
-"""seeds: what an interval over seeds needs, for every bench that states one; as common/stats/interval.hpp decides it.
+"""seeds: the number of seeds that an interval needs, for every bench that reports one; as in common/stats/interval.hpp.
 
 Errors   none
 """
@@ -6,5 +6,5 @@ LEAST_SEEDS = 5
 
 
 def range_text(count, low, high, form="+.2f"):
-    """"[-1.20, +0.40]"; "[needs 5 seeds]" where there are fewer."""
+    """Returns "[-1.20, +0.40]", or "[needs 5 seeds]" for fewer seeds."""
     return f"[{low:{form}}, {high:{form}}]" if count >= LEAST_SEEDS else f"[needs {LEAST_SEEDS} seeds]"

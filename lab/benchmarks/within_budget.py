@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""within_budget: what the planner saves within the budget of waiting, beside a clairvoyant that keeps the same one (simulated).
+"""within_budget: the planner's saving within the budget of waiting, compared with a clairvoyant under the same budget
+(simulated).
 
 Usage    within_budget.py WATTLE_SIM [--scenarios provisioning,churn,machines_fail] [--seeds 12]
 Does     `wattle-sim eval --warm` with planner, default scheduler and true-budget on the same clusters and pods
-Gives    of each scenario: energy over the default's and waiting, in %, means over seeds; and the planner's share of the clairvoyant's
-         saving, the ratio of both sums over seeds, with a 95% interval by bootstrap over seeds
+Gives    for each scenario: energy over the default's and waiting, in %, means over seeds; and the planner's share of
+         the clairvoyant's saving, the ratio of both sums over seeds, with a 95% interval by bootstrap over seeds
 """
 import argparse
 import json

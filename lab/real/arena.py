@@ -35,8 +35,8 @@ from power import ASLEEP_W  # noqa: E402
 WORKLOADS = pathlib.Path(__file__).with_name("workloads")
 PODS = "/api/v1/namespaces/default/pods"
 SAMPLE_S = 1.0
-DEFAULT, MOST_ALLOCATED = "kube-default", "most-allocated"  # by kube-scheduler alone
-SLEEP = "+sleep"  # ends the name of a policy under which nodes without work sleep
+DEFAULT, MOST_ALLOCATED = "kube-default", "most-allocated"  # decided by kube-scheduler only
+SLEEP = "+sleep"  # suffix of a policy with sleeping nodes
 SCHEDULERS = {DEFAULT: "default-scheduler", MOST_ALLOCATED: "most-allocated"}
 RESOURCES = {"Deployment": "/apis/apps/v1/namespaces/default/deployments", "Service": "/api/v1/namespaces/default/services", "Pod": PODS}
 
@@ -46,7 +46,7 @@ class ArenaError(Exception):
 
 
 class Api:
-    """The API server by the kubeconfig of a demo cluster. One connection for each request."""
+    """A client of the API server in the kubeconfig of a demo cluster. Opens one connection per request."""
 
     def __init__(self, kubeconfig):
         config = json.loads(pathlib.Path(kubeconfig).read_text(encoding="utf-8"))
@@ -127,7 +127,7 @@ class Recorder:
 
 
 def seen(node):
-    """What a sample keeps of a node of the page's list. A node that sleeps draws what its BMC draws."""
+    """Returns the sampled fields of a node of the page's list. A sleeping node draws its BMC's power."""
     if (node["power"] or {}).get("state") == "asleep":
         return {"asleep": True, "age_s": 0.0, "power_w": ASLEEP_W, "cpu_cores": 0.0, "waiting_ratio": None}
     return {"asleep": False, "age_s": (node["age_ms"] or 0) / 1000, "power_w": node["power_w"], "cpu_cores": node["cpu_used_cores"],
@@ -139,7 +139,7 @@ def is_ready(pod):
 
 
 def manifests(name, scheduler, version):
-    """The objects of a file of workloads/, with images of this cluster and the policy's scheduler."""
+    """Returns the objects of a file of workloads/, with images of this cluster and the policy's scheduler."""
     things = [thing for thing in yaml.safe_load_all((WORKLOADS / f"{name}.yaml").read_text(encoding="utf-8"))]
     for thing in things:
         spec = thing["spec"].get("template", thing)["spec"] if thing["kind"] != "Service" else {}
@@ -152,7 +152,7 @@ def manifests(name, scheduler, version):
 
 class Arena:
     def __init__(self, binaries, nodes, log, values="", sleeps=False):
-        """values: file with further values of the chart. sleeps: nodes without work sleep before the run begins."""
+        """values: file with further values of the chart. sleeps: nodes without work sleep before the run starts."""
         self.binaries, self.count, self.log, self.values, self.sleeps = binaries, nodes, log, values, sleeps
 
     def __enter__(self):
@@ -181,7 +181,7 @@ class Arena:
     def begin(self):
         def started():
             if self.process.poll() is not None:
-                raise ArenaError("the cluster ended:\n" + "\n".join(self.lines[-20:]))
+                raise ArenaError("the cluster exited:\n" + "\n".join(self.lines[-20:]))
             return re.findall(r"KUBECONFIG=(\S+) WATTLE_CONFIG=(\S+)", "\n".join(self.lines))
         (kubeconfig, self.config), = self.wait("the cluster is ready", started, 4 * AGES_S)
         self.page, = re.findall(r"^Page:\s+(\S+)", "\n".join(self.lines), re.M)
@@ -226,8 +226,8 @@ class Arena:
             self.api.call("DELETE", f"{PODS}/{oldest['metadata']['name']}")
 
     def set_policy(self, policy):
-        """`policy`: dqn, or a policy and a reward preset as in dqn/ee, with or without SLEEP; kube-scheduler's own leave the
-        controller in mode shadow."""
+        """Sets the policy. `policy`: dqn, or a policy and a reward preset as in dqn/ee, with or without SLEEP;
+        kube-scheduler's own policies leave the controller in mode shadow."""
         words = ["--mode", "shadow"]
         if policy not in SCHEDULERS:
             name, _, preset = policy.removesuffix(SLEEP).partition("/")
@@ -238,7 +238,7 @@ class Arena:
             raise ArenaError(f"wattle policy set {' '.join(words)}: {done.stderr.strip()[-500:]}")
 
     def prepare(self, plan, scheduler):
-        """Service and blockers, before the measurement."""
+        """Starts the service and the blockers before the measurement."""
         for name, cores in plan["blockers"].items():
             thing, = manifests("blocker", scheduler, self.version)
             thing["metadata"]["name"] = f"blocker-{name}"

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""compare: compares policies on a real cluster from equal starts. Each run has a fresh cluster of real kubelets (scripts/demo cluster),
-so that no policy profits from another's pods, caches or learned state. Needs root.
+"""compare: compares policies on a real cluster from equal starts. Each run has a fresh cluster of real kubelets
+(scripts/demo cluster), so that no policy profits from another's pods, caches or learned state. Needs root.
 
 Usage    compare.py FOLDER [--binaries DIR] [--workload test1|test2|apps] [--policies LIST] [--rounds N] [--seconds S] [--pods N]
                     [--nodes N] [--blocked N] [--seed N] [--settle S]
 Policies kube-default, most-allocated: kube-scheduler alone; else a policy of the controller, and a reward preset as in dqn/ee;
          `presets`: dqn with each preset; dqn+sleep: nodes without work sleep before the run begins
 Rounds   a round has one schedule, a function of its seed, for all policies, in random order. FOLDER keeps schedules and recordings;
-         a run that is there is not repeated, so an interrupted comparison continues, and more rounds can be added
+         an existing run is not repeated, so an interrupted comparison continues, and more rounds can be added
 Gives    FOLDER/results.json and FOLDER/report.html. Joules are estimates. Intervals need five rounds
 Errors   names the step that failed; exit 1. A failed run is not recorded; it is repeated twice
 """
@@ -41,7 +41,7 @@ def policies(text):
 
 
 def busy_s():
-    """Seconds that the processors of this machine were busy."""
+    """Returns the busy seconds of this machine's processors."""
     words = pathlib.Path("/proc/stat").read_text(encoding="utf-8").split("\n", 1)[0].split()[1:9]
     ticks = list(map(int, words))
     return (sum(ticks) - ticks[3] - ticks[4]) / os.sysconf("SC_CLK_TCK")
@@ -61,7 +61,8 @@ def one_run(options, policy, number, plan):
 
 
 def attempted(options, policy, number, plan):
-    """A run; a cluster that fails to start or to answer on a busy machine is thrown away, and the run is repeated."""
+    """Runs one policy. A cluster that fails to start or to answer on a busy machine is discarded, and the run is
+    repeated."""
     for attempt in range(ATTEMPTS):
         try:
             return one_run(options, policy, number, plan)

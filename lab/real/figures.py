@@ -1,4 +1,4 @@
-"""figures: what one run measured, and comparisons over rounds.
+"""figures: measured figures of one run, and comparisons over rounds.
 
 Source   the recording of a run (arena.Recorder): samples of nodes, lives of pods, the report of the users
 Units    in names; joules are estimates, because no node has a meter
@@ -13,7 +13,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "benchmarks
 from seeds import LEAST_SEEDS  # noqa: E402
 
 RESAMPLES = 10_000
-# name, title, whether ratios to the default scheduler are stated
+# name, title, whether to report ratios to the default scheduler
 COLUMNS = (("energy_j", "joules of all nodes, estimated", True), ("active_energy_j", "joules of nodes with placed pods, estimated", True),
            ("active_nodes", "active nodes", True), ("asleep_nodes", "nodes asleep", False), ("latency_p50_ms", "users' latency p50, ms", True), ("latency_p99_ms", "users' latency p99, ms", True),
            ("answered", "answered requests", False), ("failed", "failed requests", False), ("pending_s", "mean time to a node, s", False),
@@ -27,7 +27,7 @@ def mean(values):
 
 
 def pods_over_time(lives, nodes, seconds):
-    """Placed pods of each node at each second: [[pods of node 1, ...], ...]."""
+    """Returns placed pods of each node at each second: [[pods of node 1, ...], ...]."""
     rows = []
     for second in range(int(seconds) + 1):
         here = [life["node"] for life in lives if life["placed_s"] is not None and life["placed_s"] <= second and (life["ended_s"] is None or life["ended_s"] > second)]
@@ -36,8 +36,8 @@ def pods_over_time(lives, nodes, seconds):
 
 
 def watts_over_time(samples, nodes, seconds):
-    """Watts of each node at each second: those of the last sample. The agents' energy counters do not serve here: on a
-    busy machine they arrive late by another time at the end than at the start."""
+    """Returns the watts of each node at each second, from the last sample. Does not use the agents' energy counters: on
+    a busy machine they have different delays at the end and at the start."""
     rows, at = [], 0
     for second in range(int(seconds) + 1):
         while at + 1 < len(samples) and samples[at + 1]["at_s"] <= second:
@@ -67,14 +67,14 @@ def of_run(run):
 
 
 def interval(values, rng, to=lambda mean_of_values: mean_of_values):
-    """Mean and its 95% bootstrap interval over rounds; too few rounds have none."""
+    """Returns the mean and its 95% bootstrap interval over rounds; no interval for too few rounds."""
     drawn = sorted(sum(rng.choices(values, k=len(values))) / len(values) for _ in range(RESAMPLES)) if len(values) >= LEAST_SEEDS else None
     return {"iqm": to(sum(values) / len(values)), "low": to(drawn[int(0.025 * RESAMPLES)]) if drawn else None,
             "high": to(drawn[int(0.975 * RESAMPLES)]) if drawn else None, "rounds": len(values)}
 
 
 def compared(runs, base):
-    """Of each policy its mean figures, and ratios to `base` paired by round (geometric mean minus 1)."""
+    """Returns the mean figures of each policy, and ratios to `base` paired by round (geometric mean minus 1)."""
     rng, policies = random.Random(1), list(dict.fromkeys(run["policy"] for run in runs))
     found = {(run["policy"], run["round"]): of_run(run) for run in runs}
     table = []

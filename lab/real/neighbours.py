@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""neighbours: measures whether Wattle learns to separate a service from a workload that slows it, on a real cluster. Needs root.
+"""neighbours: measures on a real cluster whether Wattle learns to separate a service from a workload that slows it.
+Needs root.
 
 Usage    neighbours.py FOLDER [--binaries DIR] [--policies LIST] [--minutes N] [--window S] [--seed N]
-Cluster  node-1 runs Wattle and the users, and takes no other pods. node-2 and node-3 have one processor each
+Cluster  node-1 runs Wattle and the users, and accepts no other pods. node-2 and node-3 have one processor each
 Plays    a web service, a disturber (stress-ng: cache and memory bandwidth) and three calm pods. All request the same. They
-         are deleted in turn at random times, so that each is placed again and again. Each policy has a fresh cluster
+         are deleted in turn at random times, so that each is placed repeatedly. Each policy has a fresh cluster
 Gives    FOLDER/POLICY.json: for each window of time the users' latency and the share of it in which the service and the
          disturber shared a node; prints medians of the windows of each third of the run
 Errors   names the step that failed; exit 1
@@ -24,7 +25,7 @@ import arena
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 WEB, DISTURBER = "web", "disturber"
 NAMES = (WEB, DISTURBER, "calm")
-MEAN_BETWEEN_S = {WEB: 150, DISTURBER: 60, "calm": 40}  # deletions of each
+MEAN_BETWEEN_S = {WEB: 150, DISTURBER: 60, "calm": 40}  # deletions of each pod
 
 
 def deletions(seed, seconds):
@@ -52,7 +53,8 @@ def start(cluster, scheduler):
 
 
 def users(cluster, number, seconds):
-    """Starts the users of a window, on node-1 in spite of its cordon. They start again until the service accepts a connection."""
+    """Starts the users of a window on node-1 despite its cordon. They restart until the service accepts a
+    connection."""
     thing, = arena.manifests("users", "default-scheduler", cluster.version)
     thing["metadata"]["name"] = f"users-{number}"
     spec = thing["spec"]
@@ -65,7 +67,7 @@ def users(cluster, number, seconds):
 
 def users_report(cluster, number):
     path = f"{arena.PODS}/users-{number}"
-    cluster.wait(f"the users of window {number} have ended", lambda: cluster.api.call("GET", path)["status"]["phase"] in ("Succeeded", "Failed"), 300)
+    cluster.wait(f"the users of window {number} have exited", lambda: cluster.api.call("GET", path)["status"]["phase"] in ("Succeeded", "Failed"), 300)
     log = cluster.api.text(f"{path}/log")
     cluster.api.call("DELETE", path)
     try:
@@ -75,7 +77,7 @@ def users_report(cluster, number):
 
 
 def together(lives, begin, end):
-    """The share of the time in which the service and the disturber were on one node."""
+    """Returns the share of the time in which the service and the disturber were on the same node."""
     def where(name, at):
         return {life["node"] for life in lives if life["name"].startswith(name) and life["placed_s"] is not None and life["placed_s"] <= at and
                 (life["ended_s"] is None or life["ended_s"] > at)}

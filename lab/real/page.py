@@ -1,4 +1,4 @@
-"""page: the report of a comparison as one self-contained page. Charts are those of lab/report/report.html.
+"""page: the report of a comparison as one self-contained page, with the charts of lab/report/report.html.
 
 Errors   ValueError if the template has no mark
 """

@@ -1,4 +1,4 @@
-"""schedule: times at which a round creates and deletes pods. The same for each policy of the round.
+"""schedule: times at which a round creates and deletes pods, the same for each policy of the round.
 
 Units    seconds since the start of the measurement; cores
 Gives    a dictionary that JSON can hold: `events` in order of time, `blockers` (cores of each node)
@@ -8,7 +8,7 @@ import random
 
 APPS = ("video", "transmission", "write")
 WORKLOADS = ("test1", "test2", "apps")
-EMPTY_SHARE = 0.25  # of each cycle of test1 there are no pods
+EMPTY_SHARE = 0.25  # the share of each cycle of test1 without pods
 
 
 def test1(rng, seconds, pods):
@@ -25,7 +25,7 @@ def test2(rng, seconds, pods):
 
 
 def apps(rng, seconds, pods):
-    """Applications come in random order; each leaves after half of the time."""
+    """Starts applications in random order; each ends after half of the time."""
     counts, changes = dict.fromkeys(APPS, 0), []
     for number in range(pods):
         kind, at = rng.choice(APPS), rng.uniform(0, seconds * 0.8)

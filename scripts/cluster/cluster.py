@@ -1,4 +1,4 @@
-"""cluster: control plane, nodes, Wattle's chart and workloads, inside the namespaces that guard.py made.
+"""cluster: control plane, nodes, Wattle's chart and workloads, inside the namespaces that guard.py created.
 
 Usage    cluster.py RUN-FOLDER, with settings.json in it; only guard.py starts it
 Gives    in RUN-FOLDER: kubeconfig, cli.yaml (for `wattle`), ready.json once everything runs
@@ -31,12 +31,12 @@ TAIL_LINES = 15
 KUBELET = {
     "apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration", "cgroupDriver": "cgroupfs", "failCgroupV1": False,
     "failSwapOn": False, "containerRuntimeEndpoint": "unix:///run/containerd/containerd.sock",
-    # A container that a test kills again and again starts again at once, instead of after up to five minutes
+    # A container that a test kills repeatedly restarts immediately, instead of after up to five minutes
     "featureGates": {"KubeletCrashLoopBackOffMax": True}, "crashLoopBackOff": {"maxContainerRestartPeriod": "5s"},
     "clusterDomain": "cluster.local", "authorization": {"mode": "Webhook"}, "imageGCHighThresholdPercent": 100,
     "evictionHard": {"memory.available": "50Mi", "nodefs.available": "1%", "imagefs.available": "1%", "nodefs.inodesFree": "1%"}}
 GANGS = ("--feature-gates=GenericWorkload=true", "--runtime-config=scheduling.k8s.io/v1alpha1=true")
-# Pods name it to be packed by kube-scheduler alone
+# Pods with this scheduler are packed by kube-scheduler only
 MOST_ALLOCATED = {"schedulerName": "most-allocated", "pluginConfig": [{"name": "NodeResourcesFit", "args": {"scoringStrategy": {
     "type": "MostAllocated", "resources": [{"name": "cpu", "weight": 1}, {"name": "memory", "weight": 1}]}}}]}
 
@@ -81,7 +81,7 @@ class Cluster:
         self.plane = None
         self.controller = self.token = None
         self.sleeps = os.environ.get("DEMO_SLEEP", "0" if os.environ.get("DEMO_BARE") else "1") != "0" and len(self.names) > 2
-        self.asleep = []  # nodes that slept when the workloads began
+        self.asleep = []  # nodes that slept when the workloads started
 
     def say(self, text):
         print(f"cluster: {time.monotonic() - self.begun:5.1f} s: {text}", flush=True)
@@ -98,7 +98,7 @@ class Cluster:
         kubelet = KUBELET | {"clusterDNS": [first.host], "resolvConf": str(folder / "resolv.conf"),
                              "authentication": {"anonymous": {"enabled": False}, "webhook": {"enabled": True},
                                                 "x509": {"clientCAFile": str(self.plane.ca)}},
-                             # Every kubelet sees the whole memory: it offers its share
+                             # Every kubelet sees the whole memory, so it reserves all but its share
                              "systemReserved": {"memory": f"{memory_kib * (len(self.names) - 1) // len(self.names)}Ki"}}
         proxy = {"apiVersion": "kubeproxy.config.k8s.io/v1alpha1", "kind": "KubeProxyConfiguration", "mode": "nftables", "hostnameOverride": name,
                  "clusterCIDR": ",".join(family.all_pods for family in self.families), "bindAddress": first.address(number),
@@ -128,7 +128,7 @@ class Cluster:
 
     @staticmethod
     def pinned(number):
-        """Restricts a node to its processors of DEMO_CPUS. Not by cpuset: a kubelet gives its pods all processors of the
+        """Restricts a node to its processors of DEMO_CPUS. Does not use cpuset: a kubelet gives its pods all processors of the
         machine, and its cgroup would refuse that."""
         cpus = os.environ.get("DEMO_CPUS", "").split()[number - 1:number]
         return ["taskset", "--cpu-list", *cpus] if cpus else []
@@ -197,8 +197,8 @@ class Cluster:
         return [address for address in found if address != "None"]
 
     def follow_controller(self):
-        """Keeps the address of the controller's pod and the token of its page; services have no address in this namespace.
-        The last ones count while the API server does not answer."""
+        """Stores the address of the controller's pod and the token of its page, because this namespace has no addresses
+        of Services. Keeps the last values while the API server does not answer."""
         while True:
             with contextlib.suppress(OSError, HouseError):
                 for pod in self.pods("wattle", "wattle-controller"):
@@ -309,7 +309,7 @@ Asleep:    {', '.join(self.asleep)}, which no pod needs. To wake a node, and to 
                                                          "cli": str(self.run / "cli.yaml"), "seconds": time.monotonic() - self.begun, "nodes": nodes}), encoding="utf-8")
 
     def hold(self):
-        """Starts programs of the control plane again that end, as the kubelet of a control-plane node does."""
+        """Restarts programs of the control plane that exit, like the kubelet of a control-plane node."""
         while True:
             for name, process in list(self.plane.processes.items()):
                 if process.poll() is not None:

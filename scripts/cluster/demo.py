@@ -59,14 +59,14 @@ def binaries():
 
 
 def made(cache, only):
-    """The path that assets.py prints; its builds end with this process."""
+    """Returns the path that assets.py prints; its builds end with this process."""
     with tempfile.TemporaryDirectory(dir=cache) as folder:
         env = os.environ | {"TMPDIR": folder}
         return packages.run(sys.executable, "-B", assets.__file__, "--only", only, env=env).strip()
 
 
 def prepare(cache):
-    """Programs and packages that a later start finds in the cache."""
+    """Builds and downloads programs and packages into the cache for later starts."""
     packages.check_tools()
     with guard.exclusive(cache):
         if not all((assets.cache_folder() / assets.VERSION / program).exists() for program in assets.REAL_NODE):
@@ -77,7 +77,7 @@ def prepare(cache):
 
 
 def run(cache, settings, page):
-    """`page`: the listening socket of the page."""
+    """Starts the guard. `page`: the listening socket of the page."""
     built, tree = binaries(), settings["tree"]
     with guard.exclusive(cache):
         say("images")
@@ -91,7 +91,7 @@ def run(cache, settings, page):
         keeper.stdin.close()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, stop)
-    if (code := keeper.wait()) < 0:  # a guard that was killed leaves something
+    if (code := keeper.wait()) < 0:  # a killed guard leaves resources
         with guard.exclusive(cache):
             guard.clean(cache)
         return 1
@@ -118,7 +118,7 @@ def main():
     if ip not in network.FAMILIES:
         raise packages.Missing(f"DEMO_IP is '{ip}': use {', '.join(network.FAMILIES)}")
     if not options.prepare and not os.environ.get("DEMO_BIN"):
-        # Not contained: a killed apt-get leaves half a package.
+        # Runs outside of the namespaces, because a killed apt-get leaves an incomplete package.
         subprocess.run([ROOT / "scripts/setup", "--build", "--cluster"], check=True)
     if options.prepare:
         prepare(cache)

@@ -1,10 +1,11 @@
-"""guard: supervises one cluster, and removes everything of it when the script that started it ends, also by kill -9.
+"""guard: supervises one cluster, and removes all of its resources when the script that started it ends, also by kill
+-9.
 
 Runs       in a session of its own, started by demo.py. Its standard input is a pipe that only demo.py can write to: end of
            file means that demo.py has ended
 Contains   cluster.py and all of its processes, in network, mount and process namespaces that end with their first process.
            The kernel kills that process if the guard is killed
-Makes      the folder run-ID, the cgroups wattle-demo-ID of each hierarchy, and the rest of a cluster: no part of a
+Creates    the folder run-ID, the cgroups wattle-demo-ID of each hierarchy, and the rest of a cluster: no part of a
            cluster exists before its guard
 Removes    these cgroups and the folder. A guard that is killed leaves them; demo.py removes them. If both are killed, the
            next start does, and so does `scripts/demo cluster --clean`
@@ -28,11 +29,11 @@ import time
 PREFIX = "wattle-demo-"
 PAGE_PORT = 8050
 PATIENCE_S = 30
-CONTROLLERS = ("cpu", "cpuset", "io", "memory", "pids")  # of cgroup v2, for a kubelet
+CONTROLLERS = ("cpu", "cpuset", "io", "memory", "pids")  # controllers of cgroup v2 for a kubelet
 
 
 class Hierarchy:
-    """One mounted cgroup hierarchy: where it is, and the options that mount it again."""
+    """One mounted cgroup hierarchy: its path, and the options that mount it again."""
 
     def __init__(self, kind, point, options):
         self.kind, self.point = kind, pathlib.Path(point)
@@ -56,8 +57,8 @@ def hierarchies():
 
 
 def switch(run, sign):
-    """Turns the controllers of the root of cgroup v2 on, or those off again that were off before the first of the
-    clusters that run. The kernel refuses (EBUSY) to turn off those that another cluster uses."""
+    """Enables the controllers of the root of cgroup v2, or disables those that were off before the first running
+    cluster. The kernel refuses (EBUSY) to disable those that another cluster uses."""
     for hierarchy in hierarchies():
         if hierarchy.kind != "cgroup2":
             continue
@@ -76,7 +77,7 @@ def switch(run, sign):
 
 
 def make_cgroups(identity, names):
-    """A cgroup for each name in each hierarchy."""
+    """Creates a cgroup for each name in each hierarchy."""
     for hierarchy in hierarchies():
         top = hierarchy.point / f"{PREFIX}{identity}"
         for folder in (top, *(top / name for name in names)):
@@ -94,7 +95,7 @@ def cgroups(identity):
 
 
 def processes(identity, name):
-    """Process numbers in the cgroups of a node, as this process counts them; those of other namespaces are 0."""
+    """Returns PIDs in the cgroups of a node in this process's namespace; those of other namespaces are 0."""
     found = []
     for top in cgroups(identity):
         for file in (top / name).rglob("cgroup.procs"):
@@ -104,7 +105,7 @@ def processes(identity, name):
 
 
 def remove_cgroups(identity):
-    """Kills what still runs in the cgroups and removes them, deepest first. Returns those that remain."""
+    """Kills remaining processes in the cgroups and removes the cgroups, deepest first. Returns those that remain."""
     end = time.monotonic() + PATIENCE_S
     while left := cgroups(identity):
         for top in left:
@@ -123,7 +124,7 @@ def remove_cgroups(identity):
 
 
 def lock(folder):
-    """The lock that a running guard holds on its folder, or None if another process holds it."""
+    """Returns the lock that a running guard holds on its folder, or None if another process holds it."""
     with contextlib.suppress(FileNotFoundError):
         file = open(folder / "lock", "w", encoding="utf-8")
         try:
@@ -136,8 +137,7 @@ def lock(folder):
 
 @contextlib.contextmanager
 def exclusive(cache):
-    """No other demo changes this cache or makes or removes folders of runs in it. Names the other one while it
-    waits."""
+    """Locks the cache, so that no other demo changes it or its run folders. Names the other demo while it waits."""
     with open(cache / "lock", "a+", encoding="utf-8") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -152,15 +152,16 @@ def exclusive(cache):
 
 
 def mark(cache):
-    """The start of the identities of all clusters of this cache: another cache's clusters may run at the same time."""
+    """Returns the common prefix of the IDs of all clusters of this cache, because clusters of another cache may run
+    too."""
     return hashlib.sha256(str(cache.resolve()).encode()).hexdigest()[:6]
 
 
 def clean(cache):
-    """Removes what killed demos and guards of this cache left; the caller has the cache for itself. Returns the names
-    of what was removed."""
+    """Removes what killed demos and guards of this cache left; the caller holds the lock of the cache. Returns the
+    removed names."""
     removed = []
-    for path in (*cache.glob("tmp*"), *cache.glob("*.new")):  # temporary folders, and a store that is not complete
+    for path in (*cache.glob("tmp*"), *cache.glob("*.new")):  # temporary folders, and an incomplete store
         shutil.rmtree(path, ignore_errors=True)
         removed.append(path.name)
     for folder in cache.glob("run-*"):
@@ -180,7 +181,7 @@ def clean(cache):
 
 
 def listen(port):
-    """A listening socket of this network namespace; a process in another one can accept from it."""
+    """Returns a listening socket of this network namespace; a process in another one can accept from it."""
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -193,7 +194,7 @@ def listen(port):
 
 
 def listen_for_page(asked):
-    """As above: on the port that was asked for, or else on 8050 or any other that is free. `asked`: a number as text."""
+    """Like listening(), on the requested port, otherwise on 8050 or any other free port. `asked`: a number as text."""
     if not asked:
         try:
             return listen(PAGE_PORT)
@@ -208,7 +209,7 @@ def listen_for_page(asked):
 
 
 def start(run, settings, listeners):
-    """cluster.py in namespaces of its own."""
+    """Starts cluster.py in new namespaces."""
     fds = {name: listener.fileno() for name, listener in listeners.items()}
     (run / "settings.json").write_text(json.dumps(settings | {"sockets": fds, "hierarchies": list(map(str, hierarchies()))}), encoding="utf-8")
     top = [str(path / "plane" / "cgroup.procs") for path in cgroups(run.name[4:])]
@@ -237,7 +238,7 @@ def keep_logs(run):
 
 
 def make_run(cache):
-    """(folder of a new cluster's state, the lock on it)."""
+    """Returns (folder of a new cluster's state, its lock)."""
     with exclusive(cache):
         folder = cache / f"run-{mark(cache)}{secrets.token_hex(4)}"
         folder.mkdir(mode=0o700)
@@ -247,7 +248,7 @@ def make_run(cache):
 def main():
     cache, settings = pathlib.Path(sys.argv[1]), json.loads(sys.argv[2])
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)  # the end of demo.py ends the guard
+        signal.signal(number, signal.SIG_IGN)  # blocks until demo.py ends
     run, held = make_run(cache)
     with contextlib.suppress(OSError):  # the terminal may be gone
         print(f"cluster: state in {run}", flush=True)

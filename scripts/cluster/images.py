@@ -1,5 +1,4 @@
-"""images: OCI archives of the built programs, of kube-scheduler and of the workloads, and a containerd store that has
-them.
+"""images: OCI archives of the built programs, of kube-scheduler and of the workloads, and a containerd store with them.
 
 Source   the libraries of this machine's Debian packages, as scripts/release-images chooses them. No registry is used
 Gives    a store that each node copies by hard links, so that three nodes take the images in a second. Only changed
@@ -27,8 +26,8 @@ from packages import Missing, run
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TRIPLET = "x86_64-linux-gnu"
 USER = "64460:64460"
-KEYS = "image-keys"  # a store's file that lists its images
-KEPT = 2  # older stores: of other builds, and of clusters that copy from them at this moment
+KEYS = "image-keys"  # the file of a store that lists its images
+KEPT = 2  # number of older stores, for other builds and for clusters that are copying from them
 TOOLS = "wattle.demo/tools:1"
 APPS = "wattle.demo/apps:1"
 SCHEDULER = "registry.k8s.io/kube-scheduler"
@@ -42,7 +41,7 @@ def digest(content):
 
 
 def key_of(parts):
-    """Identifies file contents by path, size and time, as make does."""
+    """Identifies file contents by path, size and time, like make."""
     found = []
     for name, part in sorted(parts.items()):
         if isinstance(part, pathlib.Path):
@@ -54,7 +53,7 @@ def key_of(parts):
 
 
 def libraries(programs, tree):
-    """{path in the image: file} of all shared libraries that the programs load."""
+    """Returns {path in the image: file} of all shared libraries that the programs load."""
     found = {}
     env = os.environ | {"LD_LIBRARY_PATH": ":".join(f"{tree}/usr/lib/{TRIPLET}{folder}" for folder in ("", "/ceph", "/pulseaudio"))}
     for program in programs:
@@ -67,13 +66,13 @@ def libraries(programs, tree):
     return found | {"usr/lib64/ld-linux-x86-64.so.2": pathlib.Path("/lib64/ld-linux-x86-64.so.2")}
 
 
-# The page that the web service compresses: 160 KiB of lines that differ
+# The page that the web service compresses: 160 KiB of different lines
 PAGE = "".join(f"<p>{hashlib.sha256(str(line).encode()).hexdigest()} row {line}</p>\n" for line in range(2000))
 BASE = {"bin": "@usr/bin", "sbin": "@usr/sbin", "lib": "@usr/lib", "lib64": "@usr/lib64"} | TEXTS
 
 
 class Layers:
-    """Uncompressed layers, one file each, named by what is in them."""
+    """Writes uncompressed layers, one file each, named by their content."""
 
     def __init__(self, cache):
         self.folder = cache / "layers"
@@ -81,7 +80,7 @@ class Layers:
         self.used = set()
 
     def layer(self, parts):
-        """`parts`: path in the image -> file, text, or "@" and the target of a link."""
+        """Writes a layer. `parts`: path in the image -> file, text, or "@" and the target of a link."""
         path = self.folder / f"{key_of(parts)}.tar"
         self.used.add(path)
         if not path.exists():
@@ -118,7 +117,7 @@ class Layers:
 
 
 class Image:
-    """One image: its name, its layers and its configuration."""
+    """An image: its name, its layers and its configuration."""
 
     def __init__(self, name, layers, config):
         self.name, self.layers = name, layers
@@ -126,7 +125,7 @@ class Image:
         self.key = hashlib.sha256(json.dumps([name, [path.name for path in layers], config]).encode()).hexdigest()
 
     def write(self, to):
-        """An OCI archive, as `ctr images import` reads it."""
+        """Writes an OCI archive for `ctr images import`."""
         blobs, layers = {}, []
         for path in self.layers:
             with open(path, "rb") as file:
@@ -152,7 +151,7 @@ class Image:
 
 
 def stripped(program, cache):
-    """The program without symbols; strips it again only if it was built again."""
+    """Returns the program without symbols; strips it again only after a new build."""
     if not program.exists():
         raise Missing(f"{program} is missing: build it (scripts/build release {program.name})")
     to = cache / "stripped" / f"{program.name}-{key_of({'': program})}"
@@ -166,7 +165,7 @@ def stripped(program, cache):
 
 
 def stub(root, kept, out, cache):
-    """The library that stands in for those which libtorch names and Wattle never calls."""
+    """Returns the library that replaces those that libtorch links and Wattle never calls."""
     to = cache / "stripped" / f"{key_of({str(path): path for path in kept})}.so"
     if not to.exists():
         with tempfile.TemporaryDirectory(dir=cache) as folder:
@@ -200,7 +199,7 @@ def wattle_images(layers, binaries, cache, version, names_of_images=None):
 
 
 def workload_image(layers, binaries, tree, cache):
-    """nginx, redis, stress-ng, wattle-load and busybox in one image; `pause` is its `sleep`."""
+    """Returns an image with nginx, redis, stress-ng, wattle-load and busybox; `pause` is its `sleep`."""
     programs = {name: tree / f"usr/{folder}/{name}" for name, folder in
                 (("nginx", "sbin"), ("redis-server", "bin"), ("redis-benchmark", "bin"), ("redis-cli", "bin"))}
     programs |= {"stress-ng": pathlib.Path(shutil.which("stress-ng")), "wattle-load": stripped(binaries / "wattle-load", cache)}
@@ -211,7 +210,7 @@ def workload_image(layers, binaries, tree, cache):
 
 
 def apps_image(layers, apps):
-    """ffmpeg, fio and iperf3, and busybox for loops."""
+    """Returns an image with ffmpeg, fio and iperf3, and busybox for loops."""
     programs = {name: apps / f"usr/bin/{name}" for name in ("ffmpeg", "fio", "iperf3")}
     parts = BASE | libraries(programs.values(), apps) | {f"usr/bin/{name}": path for name, path in programs.items()}
     parts |= {"usr/bin/busybox": apps / "bin/busybox"} | {f"usr/bin/{name}": "@busybox" for name in APPLETS}
@@ -260,7 +259,7 @@ kill -TERM %1; wait %1 || true
 
 
 def store(images, tree, cache):
-    """The containerd root with these images."""
+    """Returns the containerd root with these images."""
     key = hashlib.sha256(" ".join([KEYS, *sorted(image.key for image in images)]).encode()).hexdigest()[:16]
     made = cache / f"store-{key}"
     if made.is_dir():
@@ -274,7 +273,7 @@ def store(images, tree, cache):
         clone(older[-1], fresh)
         listed = fresh / KEYS
         known = set(listed.read_text(encoding="utf-8").split()) if listed.exists() else known
-        listed.unlink(missing_ok=True)  # a link to the older store's file, which must not change
+        listed.unlink(missing_ok=True)  # removes the link to the older store's file, which must not change
     fresh.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=cache) as folder:
         for number, image in enumerate(image for image in images if image.key not in known):

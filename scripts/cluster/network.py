@@ -17,7 +17,7 @@ HEAD_BYTES = 65536
 
 @dataclasses.dataclass(frozen=True)
 class Family:
-    """The addresses of one IP family. `host`: the control plane, as nodes and pods reach it."""
+    """The addresses of one IP family. `host`: the address of the control plane for nodes and pods."""
     record: int  # type of its DNS records
     host: str
     node: str
@@ -40,24 +40,24 @@ V4 = Family(record=1, host="10.88.0.1", node="10.88.1.{}", bits=16, pods_of="10.
 V6 = Family(record=28, host="fd00:88::1", node="fd00:88::1:{}", bits=64, pods_of="fd00:244:{}::/64",
             all_pods="fd00:244::/32", services="fd00:96::/112", first_service="fd00:96::1",
             forwarding="ipv6/conf/all/forwarding")
-# The first family of a cluster is that of Services that ask for none
+# Services without a requested family get the first family of the cluster
 FAMILIES = {"ipv4": (V4,), "ipv6": (V6,), "dual": (V4, V6)}
 
 
 def bracketed(host):
-    """The host as a URL has it."""
+    """Returns the host in URL form."""
     return f"[{host}]" if ":" in host else host
 
 
 def make(names, families):
-    """A bridge, and a network namespace with a link to it for each node."""
+    """Creates a bridge, and a network namespace with a link to it for each node."""
     commands = ["mount -t tmpfs tmpfs /run", "mkdir /run/netns", "ip link set lo up",
                 "ip link add name nodes0 type bridge", "ip link set nodes0 up"]
     for number, name in enumerate(names, 1):
         commands += [f"ip netns add {name}", f"ip link add name link{number} type veth peer name eth0 netns {name}",
                      f"ip link set link{number} master nodes0 up", f"ip -n {name} link set eth0 up"]
     for family in families:
-        nodad = " nodad" if family is V6 else ""  # each address is unique: no second for the detection of duplicates
+        nodad = " nodad" if family is V6 else ""  # addresses are unique, so skip the second of duplicate detection
         commands += [f"echo 1 > /proc/sys/net/{family.forwarding}",
                      f"ip address add {family.host}/{family.bits} dev nodes0{nodad}"]
         for number, name in enumerate(names, 1):
@@ -74,7 +74,7 @@ def thread(target, *arguments):
 
 
 def answer(question, resolve):
-    """The answer to one DNS query: the addresses of SERVICE.NAMESPACE.svc.cluster.local, else NXDOMAIN."""
+    """Returns the answer to one DNS query: the addresses of SERVICE.NAMESPACE.svc.cluster.local, or NXDOMAIN."""
     at, labels = 12, []
     while question[at]:
         labels.append(question[at + 1:at + 1 + question[at]].decode())
@@ -109,7 +109,7 @@ def copy(source, target):
 
 
 def with_token(client, token):
-    """The head of an HTTP request with the token in it; the connection then serves this one request."""
+    """Returns the header of an HTTP request with the token added; the connection serves only this request."""
     head = b""
     while b"\r\n\r\n" not in head:
         content = client.recv(65536)
@@ -122,7 +122,7 @@ def with_token(client, token):
 
 
 def relay(listener, target, token=None):
-    """Connects each client of the listener to target(), which gives (host, port)."""
+    """Connects each client of the listener to target(), which returns (host, port)."""
     def serve(client):
         with contextlib.suppress(OSError), client:
             head = with_token(client, token()) if token else b""

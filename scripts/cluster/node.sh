@@ -9,7 +9,7 @@
 set -euo pipefail
 
 if [[ "$1" == enter ]]; then
-  # A node that was off before has left empty cgroups, and one with children takes no process in cgroup v2.
+  # A node that was off has left empty cgroups, and cgroup v2 accepts no process in a cgroup with children.
   while read -r type point _; do
     find "$point/$CGROUP" -mindepth 1 -depth -type d -exec rmdir {} +
     [[ "$type" != cgroup2 ]] || for controller in $(<"$point/$CGROUP/cgroup.subtree_control"); do echo "-$controller" >"$point/$CGROUP/cgroup.subtree_control"; done
@@ -53,7 +53,7 @@ mount --bind "$RUN/containerd" /var/lib/containerd
 mount --bind "$RUN/kubelet" /var/lib/kubelet
 mount --make-rshared /
 
-# A kubelet sets these for the whole machine. It finds them set, and the machine stays as it is.
+# A kubelet sets these for the whole machine. They are set before, so that the kubelet does not change the machine.
 for setting in vm/overcommit_memory=1 vm/panic_on_oom=0 kernel/panic=10 kernel/panic_on_oops=1 kernel/keys/root_maxkeys=1000000 kernel/keys/root_maxbytes=25000000; do
   file=/run/sysctl/$(tr / _ <<<"${setting%=*}")
   echo "${setting#*=}" >"$file"
@@ -78,8 +78,8 @@ version = 2
     [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
       BinaryName = "$TREE/usr/sbin/runc"
 TOML
-# Starts a program again when it ends, as systemd does: a kubelet ends where containerd does not answer yet. One that
-# ends sixty times in a row within ten seconds ends the node.
+# Restarts a program when it exits, like systemd, because a kubelet exits while containerd does not answer yet. Sixty
+# exits in a row within ten seconds each end the node.
 keep() {
   local name=$1 quick=0 at
   shift
@@ -94,6 +94,6 @@ keep() {
 keep containerd containerd --config /run/containerd.toml &
 keep kube-proxy "$KUBE/kube-proxy" --config "$RUN/kube-proxy.yaml" &
 keep kubelet "$KUBE/kubelet" --config "$RUN/kubelet.yaml" --kubeconfig "$RUN/kubelet.kubeconfig" --hostname-override "$NODE" --node-ip "$ADDRESSES" &
-# As the first process of the namespace, this shell also reaps orphans.
+# This shell is the first process of the namespace and also reaps orphans.
 wait -n || true
 echo "node.sh: a program of $NODE ends again and again" >&2

@@ -11,13 +11,13 @@ import tempfile
 
 NODE = ("containerd", "runc", "containernetworking-plugins", "busybox-static")
 WORKLOADS = ("nginx", "redis-server", "redis-tools", "liblzf1", "libjemalloc2")
-APPS = ("busybox-static", "ffmpeg", "fio", "iperf3")  # of lab/real
+APPS = ("busybox-static", "ffmpeg", "fio", "iperf3")  # workloads of lab/real
 # Tools that must be installed, and their packages
 TOOLS = {"ip": "iproute2", "nft": "nftables", "openssl": "openssl", "unshare": "util-linux", "nsenter": "util-linux", "setpriv": "util-linux",
          "apt-get": "apt", "dpkg": "dpkg", "ldd": "libc-bin", "strip": "binutils", "clang": "clang", "stress-ng": "stress-ng"}
 
 
-# Before a command: its processes end with this process, also by kill -9, in a process namespace of their own
+# Prefix of a command: a PID namespace, whose processes end with this process, also by kill -9
 CONTAINED = ("setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--pid", "--fork", "--kill-child=KILL", "--mount-proc")
 
 
@@ -39,7 +39,7 @@ def run(*words, cwd=None, env=None):
 
 
 def unpacked(cache, kind, names, needed=None):
-    """The folder with these packages, which are downloaded once. `needed`: calculates further ones."""
+    """Returns the folder with these packages, which are downloaded once. `needed`: computes further ones."""
     folder = cache / f"{kind}-{hashlib.sha256(' '.join(names).encode()).hexdigest()[:12]}"
     if folder.is_dir():
         return folder
@@ -58,7 +58,7 @@ def tree(cache):
 
 
 def apps(cache):
-    """APPS, and the packages that they need and this machine lacks."""
+    """Returns APPS, and the packages that they need and this machine lacks."""
     def needed():
         lines = run("apt-get", "--simulate", "--no-install-recommends", "install", *APPS).splitlines()
         return {line.split()[1] for line in lines if line.startswith("Inst ")} - set(APPS)

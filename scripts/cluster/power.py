@@ -1,11 +1,11 @@
-"""power: a BMC with Redfish for the nodes of the cluster, so that Wattle turns idle nodes off and on as it does servers.
+"""power: a Redfish BMC for the nodes of the cluster, by which Wattle turns idle nodes off and on like servers.
 
 Usage    serve(host, port, certificate, key, login, nodes)
 Nodes    by name: is_on() and turn(on). A node that is turned off loses its processes at once, as after a power cut: its
          agent has agreed before, and the node is empty
 Serves   /redfish/v1/Systems and /redfish/v1/Systems/NODE with basic authentication, and ComputerSystem.Reset of a system
          with the types On and GracefulShutdown. No power reading: no node has a meter
-Errors   as Redfish has them: 401, 404, 400 with a message
+Errors   as in Redfish: 401, 404, 400 with a message
 Threads  one per connection; they end with the process
 """
 import base64
@@ -19,12 +19,12 @@ ROOT = "/redfish/v1/Systems"
 RESET = "/Actions/ComputerSystem.Reset"
 TYPES = {"On": True, "GracefulShutdown": False}
 MOST_BYTES = 4096
-ASLEEP_W = 6  # a server that is off still powers its BMC
+ASLEEP_W = 6  # the power of a BMC of a server that is off
 
 
 class Bmc(http.server.BaseHTTPRequestHandler):
     nodes, login = {}, ""
-    timeout = 10  # seconds that a peer may be silent
+    timeout = 10  # seconds that a peer may stay silent
 
     def do_GET(self):
         if not self.allowed():
@@ -74,14 +74,14 @@ class Bmc(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_):
-        """The controller's log has each call."""
+        """Suppresses the access log, because the controller logs each call."""
 
 
 class Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
 
     def finish_request(self, request, client_address):
-        """The handshake in the thread of the connection, so that a silent peer holds up no other."""
+        """Runs the handshake in the thread of the connection, so that a silent peer blocks no other."""
         request.settimeout(Bmc.timeout)
         try:
             request.do_handshake()
@@ -90,11 +90,11 @@ class Server(http.server.ThreadingHTTPServer):
         super().finish_request(request, client_address)
 
     def handle_error(self, request, client_address):
-        """A connection that breaks."""
+        """Ignores errors of a broken connection."""
 
 
 def serve(host, port, certificate, key, login, nodes):
-    """`login`: USER:PASSWORD. Returns once the port listens."""
+    """Serves the BMC. `login`: USER:PASSWORD. Returns once the port listens."""
     Server.address_family = http.server.socket.AF_INET6 if ":" in host else http.server.socket.AF_INET
     server = Server((host, port), type("NodeBmc", (Bmc,), {"nodes": nodes, "login": login}))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -1,9 +1,9 @@
-"""sleepers: lets nodes without work sleep, by the steps of docs/how-to/sleep-nodes.md: a file of power drivers, a label, one
-test of each node, and then the controller's own decision.
+"""sleepers: lets nodes without work sleep by the steps of docs/how-to/sleep-nodes.md: a file of power drivers, a label,
+one test of each node, and then the controller's own decision.
 
-Nodes    all but two, and neither the controller's nor the second scheduler's; none where a cluster has two nodes
+Nodes    all but two, and neither the controller's nor the second scheduler's; none if a cluster has two nodes
 Gives    `Switch`, the power of one node, which power.py serves as its BMC
-Errors   a node that stays awake is reported with the controller's reason, and the cluster goes on
+Errors   a node that stays awake is reported with the controller's reason, and the cluster continues
 """
 import base64
 import json
@@ -20,7 +20,7 @@ from patience import LATE_S, SOON_S
 VALUES = pathlib.Path(__file__).with_name("sleep.yaml")
 LABEL = "wattle.dev/sleep"
 PORT = 8443
-FOLDER = "/etc/wattle-power"  # in the controller's pod
+FOLDER = "/etc/wattle-power"  # path in the controller's pod
 
 
 class Switch:
@@ -57,7 +57,7 @@ def start_bmc(cluster):
 
 
 def ask(cluster, *words):
-    """The answer of `wattle sleep`, or the error's text."""
+    """Returns the output of `wattle sleep`, or its error."""
     done = subprocess.run([str(pathlib.Path(cluster.settings["bin"]) / "wattle"), "--timeout", f"{SOON_S:.0f}s", "sleep", *words, "--output", "json"],
                           capture_output=True, text=True, check=False, env=cluster.inside())
     return (json.loads(done.stdout), "") if done.returncode == 0 else (None, done.stderr.strip())
@@ -69,7 +69,7 @@ def choose(cluster):
 
 
 def rest(cluster):
-    """The nodes that sleep now."""
+    """Returns the nodes that sleep now."""
     names = choose(cluster)
     for name in names:
         cluster.plane.call("PATCH", f"/api/v1/nodes/{name}", {"metadata": {"labels": {LABEL: "auto"}}})
@@ -89,12 +89,12 @@ def rest(cluster):
 
 
 def asleep_for_good(cluster, names, asleep):
-    """Whether each node sleeps by the controller's decision: its test has ended, and it sleeps again."""
+    """Returns whether each node sleeps by the controller's decision: its test has ended, and it sleeps again."""
     answer, _ = ask(cluster, "status")
     for node in answer["nodes"] if answer else ():
         if node["name"] in names and node["round_trips"] > 0:
             if node["state"] == "awake":
-                ask(cluster, "allow", node["name"])  # a plan is made at once, instead of within a minute
+                ask(cluster, "allow", node["name"])  # makes a plan immediately instead of within a minute
             elif node["state"] == "asleep":
                 asleep.add(node["name"])
     return asleep == set(names)

@@ -35,13 +35,13 @@ def service(name, port):
 
 
 def batch(name, parallel, main, scheduler=None):
-    """Pods that end and are replaced, as long as the cluster runs."""
+    """Returns Jobs whose pods end and are replaced while the cluster runs."""
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, "spec": {
         "completions": 10000, "parallelism": parallel, "backoffLimit": 1000, "template": template(name, main, scheduler, restartPolicy="Never")}}
 
 
 def objects():
-    # Larger than half a node, so that each pod needs one of its own; none runs until someone scales it
+    # Larger than half a node, so that each pod needs its own node; it has no pods until a user scales it
     large = f"{600 * os.cpu_count()}m"
     alive = {"readinessProbe": {"httpGet": {"path": "/livez", "port": 8080}, "periodSeconds": 5, "timeoutSeconds": 5}}
     return [

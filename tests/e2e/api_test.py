@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks docs/reference/openapi.yaml against a running controller: every route is documented and answers as documented.
+"""api_test: every route of a running controller is in docs/reference/openapi.yaml and answers as documented.
 
 Routes   GET /api/v1/ lists documents and routes; the second listener has one route, for enrolment
 Answers  every status is documented; every JSON answer has all required keys and no undocumented ones
@@ -38,7 +38,7 @@ ASKED = {
     "/api/v1/provision": [{}, {"workload": "nobody"}, {"only": "colour"}, {"only": "replicas"}, {"only": "sized"}, {"namespace": "shop"}],
 }
 OPERATOR_TOKEN = "another-word-for-who-may-change"
-BODIES = {("post", "/page/pass"): {"token": TOKEN}, ("post", "/page/change"): {"cpu_wait": "40%", "why": "to see it"}, ("post", "/api/v1/enrol"): {"public_key": "no key"},
+BODIES = {("post", "/page/pass"): {"token": TOKEN}, ("post", "/page/change"): {"cpu_wait": "40%", "why": "test"}, ("post", "/api/v1/enrol"): {"public_key": "no key"},
           ("post", "/api/v1/sleep/order"): {"order": "sleep-wake", "node": "none-that-sleeps"}, ("post", "/api/v1/provision"): {"namespace": "shop", "workloads": {"shop/Deployment/web": {"state": "refused", "why": "no right"}}}}
 
 NEVER_200 = {"/api/v1/sleep/order"}  # no node of this controller sleeps
@@ -57,7 +57,7 @@ class Api:
         return schema
 
     def flat(self, schema):
-        """allOf as one object."""
+        """Merges allOf into one object."""
         schema = self.resolved(schema)
         if "allOf" not in schema:
             return schema
@@ -104,7 +104,7 @@ def ask(method, url, body):
 
 
 def ask_all(api, house, enrol):
-    """Breaches, and how many questions were asked."""
+    """Returns the breaches and the number of requests."""
     breaches, asked = [], 0
     for path, methods in api.document["paths"].items():
         for method, operation in methods.items():
@@ -128,17 +128,17 @@ def ask_all(api, house, enrol):
                 elif kind == "application/json" and content:
                     breaches += [f"{method} {url}: {text}" for text in api.wrong(json.loads(body), content[kind]["schema"], "answer")]
             if 200 not in reported and "servers" not in operation and path not in NEVER_200:
-                breaches.append(f"{method} {path}: never answered with what was asked for: {sorted(reported)}")
+                breaches.append(f"{method} {path}: never succeeded: {sorted(reported)}")
     return breaches, asked
 
 
 def undocumented(api, index):
-    """Of routes that there are, and documented ones that there are not."""
+    """Yields undocumented routes, and documented routes that do not exist."""
     routes = {f"{method.upper()} {path}" for path, methods in api.document["paths"].items() for method, operation in methods.items() if "servers" not in operation}
     there = {"GET /api/v1/" + name for name in index["documents"]}
     for route in index["routes"]:
         there.add("GET /page/{file}" if route.startswith("GET /page/") and route != "GET /page/pass" else route)
-    return [f"{route}: is not documented" for route in sorted(there - routes)] + [f"{route}: is documented and not there" for route in sorted(routes - there)]
+    return [f"{route}: is not documented" for route in sorted(there - routes)] + [f"{route}: is documented and does not exist" for route in sorted(routes - there)]
 
 
 def main():
@@ -157,18 +157,18 @@ def main():
         house.start_shim()
         start_captured(house)
         wait_until("the node reports", house.connected)
-        pods = wait_until("pods report of", lambda: [pod["uid"] for pod in house.query("pods")["pods"] if pod["node"] == NODE])
+        pods = wait_until("pods are reported", lambda: [pod["uid"] for pod in house.query("pods")["pods"] if pod["node"] == NODE])
         ASKED["/api/v1/pod"].append({"pod": pods[0]})
         assert house.decided("uid-1", [house.node, "nobody"])[0] == 200
         house.cli("confirm", "uid-1", house.node, key="operator")
-        wait_until("the decision has its outcome", lambda: house.query("explain", "uid-1")["decision"]["outcome"])
-        wait_until("the node has a past", lambda: fetch(f"{house.api()}/api/v1/history?node={house.node}")[0] == 200)
+        wait_until("the decision has an outcome", lambda: house.query("explain", "uid-1")["decision"]["outcome"])
+        wait_until("the node has a history", lambda: fetch(f"{house.api()}/api/v1/history?node={house.node}")[0] == 200)
         breaches = undocumented(api, json.loads(fetch(f"{house.api()}/api/v1/")[1]))
         found, asked = ask_all(api, house, f"http://127.0.0.1:{enrol_port}")
         breaches += found
         for breach in breaches:
             print(f"FAIL {breach}")
-        print(f"{asked} questions of {len(api.document['paths'])} paths, {len(breaches)} breaches")
+        print(f"{asked} requests to {len(api.document['paths'])} paths, {len(breaches)} breaches")
         return 1 if breaches else 0
 
 

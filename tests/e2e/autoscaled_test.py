@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""What a HorizontalPodAutoscaler scales by the utilisation of CPU keeps its request: utilisation is use over request, so that two controllers would
-chase each other. What none scales is set below the kubeconfig's path, and put back.
+"""autoscaled_test: a workload that a HorizontalPodAutoscaler scales by CPU utilisation keeps its requests, because
+utilisation is use over request and the two controllers would interfere. Other workloads are resized below the
+kubeconfig's path, and restored.
 
 Usage    autoscaled_test.py FOLDER-OF-BINARIES
 """
@@ -22,16 +23,16 @@ def main():
 
     with Resizing() as world:
         done = provision(world, "set", "--from", world.page, "--dry-run")
-        claims.check("a dry run says what it would set, and sets nothing", done.returncode == 0 and "900m" in done.stdout + done.stderr and not world.patches, done.stdout + done.stderr)
+        claims.check("a dry run prints the change and makes none", done.returncode == 0 and "900m" in done.stdout + done.stderr and not world.patches, done.stdout + done.stderr)
         done = provision(world, "set", "--from", world.page)
         claims.check("the request is raised", done.returncode == 0 and world.requested() == "900m", (world.requested(), done.stdout + done.stderr))
-        claims.check("by a resize below the kubeconfig's path", [path for path, _ in world.patches] == ["/api/v1/namespaces/shop/pods/web-5f7c9d-abcde/resize"], world.patches)
+        claims.check("the resize request is below the kubeconfig's path", [path for path, _ in world.patches] == ["/api/v1/namespaces/shop/pods/web-5f7c9d-abcde/resize"], world.patches)
         done = provision(world, "restore")
-        claims.check("and put back", done.returncode == 0 and world.requested() == "500m", (world.requested(), done.stdout + done.stderr))
+        claims.check("the request is restored", done.returncode == 0 and world.requested() == "500m", (world.requested(), done.stdout + done.stderr))
     with Resizing([OF_CPU]) as world:
         done = provision(world, "set", "--from", world.page)
-        claims.check("under a HorizontalPodAutoscaler of CPU utilisation it stays", world.requested() == "500m" and not world.patches, world.patches)
-        claims.check("and the autoscaler is named as the reason", "horizontalpodautoscaler" in (done.stdout + done.stderr).lower(), done.stdout + done.stderr)
+        claims.check("a HorizontalPodAutoscaler by CPU utilisation keeps the request unchanged", world.requested() == "500m" and not world.patches, world.patches)
+        claims.check("the autoscaler is named as the reason", "horizontalpodautoscaler" in (done.stdout + done.stderr).lower(), done.stdout + done.stderr)
     return 1 if claims.failed else 0
 
 

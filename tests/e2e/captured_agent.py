@@ -1,11 +1,11 @@
-"""captured_agent: an agent of a captured server, which has pods and energy counters whatever this machine has."""
+"""captured_agent: an agent that reads a captured server, which has pods and energy counters on any test machine."""
 import pathlib
 import shutil
 
 from house import free_ports
 
 CAPTURED = pathlib.Path(__file__).resolve().parents[1] / "fixtures/agent/two-socket-server"
-# What cgroup v2 tells where it has all its controllers; the kernel that this runs on may have them in v1.
+# Files of cgroup v2 with all controllers; the test machine's kernel may have them in v1.
 CGROUP = {"cpu.stat": "usage_usec 9000000\nuser_usec 6000000\nsystem_usec 3000000\nnr_periods 10\nnr_throttled 2\nthrottled_usec 5000\n",
           "cpu.pressure": "some avg10=0.00 avg60=0.00 avg300=0.00 total=1000\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n",
           "memory.current": "1048576\n", "memory.events": "low 0\nhigh 0\nmax 0\noom 0\noom_kill 0\n", "pids.current": "3\n",
@@ -14,7 +14,7 @@ NODE = "captured"
 
 
 def captured_tree(house, name=NODE):
-    """Its roots, in the house's folder."""
+    """Writes the captured roots to the house's folder."""
     root = house.dir / name
     shutil.copytree(CAPTURED, root)
     for pod in root.rglob("*pod1111*.slice"):
@@ -24,7 +24,7 @@ def captured_tree(house, name=NODE):
 
 
 def start_captured(house):
-    """The node `captured` of the house's controller."""
+    """Starts the agent of node `captured` for the house's controller."""
     root = captured_tree(house)
     house.wattle("keys", "new", str(house.dir / "captured.key"))
     house.wattle("keys", "allow", "--allow-list", str(house.dir / "allow"), str(house.dir / "captured.key.pub"), "agent", NODE)

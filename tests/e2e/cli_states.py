@@ -1,9 +1,10 @@
-"""cli_states: what each command of `wattle` says in each state, for cli_states_test.py.
+"""cli_states: the expected output of each `wattle` command in each state, for cli_states_test.py.
 
-A command  asks: whose key it needs to ask the controller, or None; tty: whether its answer is looked at in a terminal too
-States     (name, world, words, exit code, pattern); `world` is where it is asked: "empty", a controller alone, or "fleet"; where the code is 0 the pattern
-           stands on standard output, else on standard error and nothing of the kind on the other
-Words      {dir} the house's folder, {root} the sources, {node} a node, {pod} a pod that was decided about, {captured} one of the captured node
+A command  asks: the role whose key it needs to ask the controller, or None; tty: whether it also runs in a terminal
+States     (name, world, words, exit code, pattern); `world` is where it runs: "empty", a controller alone, or "fleet".
+           With exit code 0 the pattern is on standard output, otherwise on standard error and not on the other stream
+Words      {dir} the house's folder, {root} the sources, {node} a node, {pod} a pod with a decision, {captured} a pod of
+           the captured node
 """
 from typing import NamedTuple
 
@@ -13,12 +14,12 @@ ALL = ("wide", "json", "yaml")
 class Command(NamedTuple):
     states: list
     asks: str = ""          # "reader" or "operator"
-    formats: tuple = ()     # of -o, of its first state in the fleet
-    once: bool = False      # it changes something, or stays on a terminal: done once, not in a terminal again
-    elsewhere: str = ""     # a test that has states which this one cannot have
+    formats: tuple = ()     # forms of -o, run with its first state in the fleet
+    once: bool = False      # the command has an effect, or stays on a terminal: it runs once, and not again in a terminal
+    elsewhere: str = ""     # the test for states that this one cannot create
 
 
-NO_STORE = "no store is configured"  # never here: both worlds have one
+NO_STORE = "no store is configured"  # never printed here: both worlds have a store
 NO_NODES = "no nodes yet: no agent has registered"
 NOBODY = r'^wattle: \w+: (node )?"nobody" not found: no agent has registered under that name \(list nodes with `wattle nodes`\)'
 NO_POD = r'^wattle: explain: pod "nobody" not found: no recent decision is about it \(list recorded decisions with `wattle decisions`\)'
@@ -43,11 +44,11 @@ COMMANDS = {
         ("none", "empty", (), 0, r"^no pods\n$"),
         ("some", "fleet", (), 0, r"POD +NODE +CPU .*"),
         ("of a node", "fleet", ("--node", "captured"), 0, r"POD +NODE.*captured"),
-        ("of no such namespace", "fleet", ("-n", "nowhere"), 0, r"^no pods in namespace nowhere\n$"),
-        ("of one and all namespaces", "fleet", ("-n", "nowhere", "-A"), 2, r"cannot be combined with"),
+        ("unknown namespace", "fleet", ("-n", "nowhere"), 0, r"^no pods in namespace nowhere\n$"),
+        ("one and all namespaces", "fleet", ("-n", "nowhere", "-A"), 2, r"cannot be combined with"),
         ("names", "fleet", ("-A", "-o", "name"), 0, r"^\S+\n"),
-        ("of this machine, which may have some of another's", "fleet", ("--node", "{node}"), 0, r"^no pods\n$|^POD +NODE.*{node}"),
-        ("of an unknown node", "fleet", ("--node", "nobody"), 1, NOBODY)]),
+        ("on this machine, which may run other pods", "fleet", ("--node", "{node}"), 0, r"^no pods\n$|^POD +NODE.*{node}"),
+        ("an unknown node", "fleet", ("--node", "nobody"), 1, NOBODY)]),
     "pod": Command(asks="reader", formats=ALL, states=[
         ("one", "fleet", ("{captured}",), 0, r"pod +\S+\nuid +{captured}\nnode +captured\n.*energy +\S+ .*\n\n(no containers known yet|CONTAINER +CPU .*\(rest\))"),
         ("unknown", "fleet", ("nobody",), 1, r'^wattle: [a-z ]+: (pod )?"nobody" not found: no agent reports it now \(list pods with `wattle pods`\)'),
@@ -57,22 +58,22 @@ COMMANDS = {
         ("all", "fleet", (), 0, r"live dqn \| nodes 2/2 .*NODE +STATE")]),
     "decisions": Command(asks="reader", formats=ALL, states=[
         ("none", "empty", (), 0, "no decisions yet: the controller has received no request"),
-        ("none of that time", "empty", ("--since", "1h"), 0, "the store has no decision of that time"),
+        ("no decision in that time", "empty", ("--since", "1h"), 0, "the store has no decision of that time"),
         ("some", "fleet", (), 0, r"ID +TIME +POD +BY +ADVICE .*default/pod-{pod} +\S+ +{node} "),
         ("of a namespace", "fleet", ("-n", "default", "--limit", "1"), 0, r"^ *ID .*\n[^\n]*default/pod-{pod} [^\n]*\n$"),
         ("ids", "fleet", ("-o", "name"), 0, r"^\d+\n"),
         ("no feed", "fleet", ("-w", "--timeout", "10m", "--feed", "{nowhere}"), 1,
          r"feed: no answer from {nowhere} \(check that the controller runs and that --feed is its feed\)"),
-        ("watched and sorted", "fleet", ("-w", "--sort-by", "id"), 2, r"cannot be combined with"),
+        ("both -w and a sort key", "fleet", ("-w", "--sort-by", "id"), 2, r"cannot be combined with"),
         ("no time", "fleet", ("--since", "soon"), 2, r"^wattle: [a-z ]+: argument since: invalid value 'soon' \(use a duration, for example 90m, 24h or 7d\)"),
         ("no number", "fleet", ("--limit", "0"), 2, r"--limit: 0 is out of range \(use ")]),
     "report": Command(asks="reader", formats=("json", "yaml"), states=[
         ("nothing recorded", "empty", (), 0, r"no usage recorded yet: the store has received no samples"),
-        ("what was used", "fleet", (), 0, r"NAMESPACE +MEASURED +ESTIMATED .*\(all nodes\)"),
+        ("usage", "fleet", (), 0, r"NAMESPACE +MEASURED +ESTIMATED .*\(all nodes\)"),
         ("by node", "fleet", ("--by", "node"), 0, r"NODE +MEASURED .*DRAWN.*\n{node} "),
-        ("by a label of no name", "fleet", ("--by", "label"), 2, r"^wattle: [a-z ]+: argument label: is missing \(pass the key of the label, for example label=team\)"),
-        ("of an unknown pod", "fleet", ("--pod", "nobody"), 1, r'^wattle: [a-z ]+: (pod )?"nobody" not found: '),
-        ("by what is not there", "fleet", ("--by", "colour"), 2, r'--by: unknown value \"colour\" \(use one of namespace, owner, node, label, container\)')]),
+        ("by a label without a key", "fleet", ("--by", "label"), 2, r"^wattle: [a-z ]+: argument label: is missing \(pass the key of the label, for example label=team\)"),
+        ("an unknown pod", "fleet", ("--pod", "nobody"), 1, r'^wattle: [a-z ]+: (pod )?"nobody" not found: '),
+        ("by an unknown key", "fleet", ("--by", "colour"), 2, r'--by: unknown value \"colour\" \(use one of namespace, owner, node, label, container\)')]),
     "savings": Command(asks="reader", formats=("json", "yaml"), states=[
         ("of a fleet", "fleet", (), 0, r"LEVER +SAVES +PER DAY +NODES +STATE\n.*\navailable in all: .* per day, modelled"),
         ("a patch without an API server", "fleet", ("--patch", "shop/Deployment/web"), 1, r"^wattle: [a-z ]+: ")]),
@@ -92,11 +93,11 @@ COMMANDS = {
         ("off", "fleet", (), 0, r"^sleep is off \(set sleep\.mode in the controller's configuration\)")]),
     "sleep history": Command(asks="reader", formats=("json", "yaml"), elsewhere="tests/unit/cli/render_test.cpp", states=[
         ("off", "fleet", ("{node}",), 0, r"^sleep is off \(set sleep\.mode in the controller's configuration\)"),
-        ("of an unknown node", "fleet", ("nobody",), 1, r'^wattle: [a-z ]+: (node )?"nobody" not found: ')]),
+        ("an unknown node", "fleet", ("nobody",), 1, r'^wattle: [a-z ]+: (node )?"nobody" not found: ')]),
     "sleep wake": Command(asks="operator", elsewhere="tests/unit/controller/sleep_states_test.cpp", states=[
         ("no node sleeps", "fleet", ("--all",), 0, r"^no node sleeps"),
         ("an unknown node", "fleet", ("nobody",), 1, r"^wattle: [a-z ]+: .*nobody"),
-        ("no node named", "fleet", (), 2, r"needs a node, or all \(wattle sleep wake NODE, or --all\)")]),
+        ("no node given", "fleet", (), 2, r"needs a node, or all \(wattle sleep wake NODE, or --all\)")]),
     "sleep test": Command(asks="operator", elsewhere="tests/unit/controller/sleep_states_test.cpp", states=[
         ("off", "fleet", ("nobody",), 1, r"^wattle: [a-z ]+: sleep-now: sleep is off \(set sleep\.mode in the controller's configuration\)")]),
     "sleep exclude": Command(asks="operator", states=[
@@ -129,12 +130,12 @@ COMMANDS = {
         ("too big", "fleet", ("batch", "--cpu", "4000"), 1, r"^no node for batch: no candidate is feasible: cpu does not fit"),
         ("no amount", "fleet", ("batch", "--cpu", "much"), 2, r"--cpu: 'much' is not a quantity \(for example 250m, 1\.5, 64Mi or 2Gi\)"),
         ("no time", "fleet", ("batch", "--cpu", "1", "--latency-soft", "quick"), 2, r"--latency-soft: 'quick' is not a duration \(for example 20ms or 1s\)"),
-        ("limits that contradict", "fleet", ("batch", "--cpu", "1", "--latency-soft", "30ms", "--latency-hard", "10ms"), 2, r"--latency-soft: is more than --latency-hard \(use a soft limit below the hard one\)"),
+        ("contradictory limits", "fleet", ("batch", "--cpu", "1", "--latency-soft", "30ms", "--latency-hard", "10ms"), 2, r"--latency-soft: is more than --latency-hard \(use a soft limit below the hard one\)"),
         ("no name", "fleet", ("", "--cpu", "1"), 2, r"NAME: is empty \(name the workload\)"),
-        ("with what comes next", "fleet", ("batch", "--cpu", "100m", "--nodes", "{node}", "--next", "1,1Gi", "--next", "2,1Gi,big"), 0, r"^{node}\n"),
+        ("with the next pods", "fleet", ("batch", "--cpu", "100m", "--nodes", "{node}", "--next", "1,1Gi", "--next", "2,1Gi,big"), 0, r"^{node}\n"),
         ("no next", "fleet", ("batch", "--cpu", "1", "--next", "4"), 2, r"--next: '4' is not CPU,MEMORY \(for example 4,8Gi or 4,8Gi,APP\)"),
         ("no time to wait", "fleet", ("batch", "--cpu", "1", "--defer", "later"), 2, r"--defer: 'later' is not a duration"),
-        ("too big to wait for", "fleet", ("batch", "--cpu", "4000", "--defer", "30s"), 1, r"^no node for batch: no candidate is feasible: cpu does not fit")]),
+        ("too big for any node", "fleet", ("batch", "--cpu", "4000", "--defer", "30s"), 1, r"^no node for batch: no candidate is feasible: cpu does not fit")]),
     "confirm": Command(once=True, asks="operator", states=[
         ("unknown node", "fleet", ("{pod}", "nobody"), 1, r'^wattle: [a-z ]+: (node )?"nobody" not found: no agent has registered under that name \(list nodes with `wattle nodes`\)'),
         ("it runs", "fleet", ("{pod}", "{node}"), 0, r"^{pod} runs on {node}\nends: +when you run `wattle done {pod}`, at .*Z at the latest\nunit: +no unit of its name found on {node} yet; set it with --unit\n$")]),
@@ -143,11 +144,11 @@ COMMANDS = {
     "doctor": Command(asks="reader", formats=ALL, states=[
         ("nothing to fix", "empty", (), 0, r"controller ok, 0 of 0 nodes connected: no problems"),
         ("a fleet", "fleet", (), None, r"controller ok, 2 of 2 nodes connected: (no problems|problems found)"),
-        ("before installing, no file", "fleet", ("--pre", "--scheduler", "{dir}/none"), 2, r"/none: No such file or directory")]),
+        ("before installation, no file", "fleet", ("--pre", "--scheduler", "{dir}/none"), 2, r"/none: No such file or directory")]),
     "gaps": Command(asks="reader", formats=ALL, states=[
         ("none", "empty", (), 0, r"^no gaps: the store has every sample that agents reported\n$"),
         ("of a node", "fleet", ("--node", "{node}"), 0, r"^no gaps: the store has every sample that agents reported\n$"),
-        ("of an unknown node", "fleet", ("--node", "nobody"), 1, NOBODY)]),
+        ("an unknown node", "fleet", ("--node", "nobody"), 1, NOBODY)]),
     "status": Command(asks="reader", formats=ALL, states=[
         ("first seconds", "empty", (), 0, r"nodes +0 of 0 connected\n.*power +-\n.*decisions +0 since \d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ, 0\.0/s"),
         ("a fleet", "fleet", (), 0, r"mode +live\n.*nodes +2 of 2 connected\n.*in use +")]),
@@ -155,11 +156,11 @@ COMMANDS = {
         ("as configured", "fleet", (), 0, r"mode +live, .*\nsaving +(saves|not known yet).*\n.*CHANGE +TIME +WHO +WHAT\n")]),
     "policy set": Command(once=True, asks="operator", formats=ALL, states=[
         ("nothing", "fleet", (), 2, r"policy set: no setting given: at least one setting must change \(pass --mode, --policy, --reward or another option; see wattle policy set --help\)"),
-        ("nothing but why", "fleet", ("--why", "so"), 2, r"no setting given: at least one setting must change"),
+        ("only a reason", "fleet", ("--why", "so"), 2, r"no setting given: at least one setting must change"),
         ("no mode", "fleet", ("--mode", "alive"), 2, r"^wattle: [a-z ]+: mode alive: unknown \((did you mean .live.\? )?use one of off, shadow, canary:P% .*, live\)"),
         ("no policy", "fleet", ("--policy", "oracle-of-delphi"), 2, r"^wattle: [a-z ]+: policy oracle-of-delphi: unknown \(use one of dqn, "),
         ("no weight", "fleet", ("--weight", "energy"), 2, r"--weight energy: is not NAME=NUMBER"),
-        ("force without why", "empty", ("--mode", "live", "--force"), 2, r"why"),
+        ("force without a reason", "empty", ("--mode", "live", "--force"), 2, r"why"),
         ("a weight out of range", "fleet", ("--weight", "energy=1000"), 2, r"^wattle: [a-z ]+: weight\.energy: is 1000"),
         ("a closed gate", "empty", ("--mode", "live"), 1, r"^wattle: [a-z ]+: mode live: its gate is closed: .* \(wait \(`wattle policy get` shows the gate\), or skip the gate with --force --why TEXT\)"),
         ("a share of waiting", "fleet", ("--cpu-wait", "2%", "--why", "a test"), 0, r"waiting +at most 2\.0% of pods' time\n.*a test"),
@@ -214,7 +215,7 @@ COMMANDS = {
     "keys token new": Command(once=True, states=[
         ("made", "fleet", (*TOKENS, "worker-1", "{dir}/worker-1.token"), 0, r"worker-1"),
         ("how long", "empty", (*TOKENS, "--valid", "soon", "worker-1", "{dir}/other.token"), 2, r"soon"),
-        ("nobody may enrol", "empty", CONFIG, 1, r"controller\.yaml: enrolment with tokens over TLS is not configured \(set enrol\.tokens and enrol\.tls, then run "),
+        ("no tokens", "empty", CONFIG, 1, r"controller\.yaml: enrolment with tokens over TLS is not configured \(set enrol\.tokens and enrol\.tls, then run "),
         ("no file", "empty", ("--config", "{dir}/none"), 1, NO_FILE)]),
     "keys token list": Command(formats=("json", "yaml"), states=[
         ("some", "fleet", TOKENS, 0, r"worker-1"),
@@ -233,7 +234,7 @@ COMMANDS = {
     "dashboard": Command(states=[
         ("the page", "empty", ("--server", "tcp://no.such.host.invalid:7462", "--timeout", "300ms"), 1, r"^wattle: dashboard: .*http\.port of the controller"),
         ("no browser", "empty", ("--context", "there", "--kubeconfig", "{dir}/none"), 1, r"^wattle: dashboard: ")], elsewhere="tests/e2e/dashboard_and_completion_test.py"),
-    "install": Command(once=True, elsewhere="tests/e2e/kube/install_test.py", states=[  # longer than a terminal
+    "install": Command(once=True, elsewhere="tests/e2e/kube/install_test.py", states=[  # longer than a terminal's screen
         ("the manifests", "empty", ("--registry", "registry.example/team", "--kubernetes", "v1.35.4"), 0, r"^# Made by .*kind: Namespace\n.*image: registry\.example/team/wattle-agent:"),
         ("no registry", "empty", ("--registry", "a b", "--kubernetes", "v1.35.4"), 2, r"--registry: invalid value 'a b' \(use the registry with its path"),
         ("no cluster", "empty", ("--registry", "registry.example", "--kubeconfig", "{dir}/none"), 1, r"/none: .*pass --kubernetes VERSION")]),

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Each command of `wattle` in each state, in a pipe and in a terminal: the answer, an empty one, a wrong argument, an unknown name, a controller that is
-away, a key that is not allowed or may not, each form of -o; by text and exit code. What --help lists and cli_states.py has not, fails.
+"""cli_states_test: runs each command of `wattle` in each state, in a pipe and in a terminal: the answer, an empty one,
+a wrong argument, an unknown name, no controller, a key that is not allowed or has the wrong role, and each form of -o;
+compares text and exit code. Fails for commands that --help lists and cli_states.py does not have.
 
 Usage    cli_states_test.py FOLDER-OF-BINARIES
 """
@@ -37,7 +38,7 @@ def check(claim, truth, detail=""):
 
 
 class World(House):
-    """A controller with a store; what a command is given in its states stands in `puts`."""
+    """A controller with a store; `puts` has the values of the words in cli_states.py."""
 
     def __init__(self, binaries, name):
         super().__init__(binaries, mode="live" if name == "fleet" else "off", controller_extra="decide: {settle_window: 2s, start_cap: {least: 1000}}")
@@ -47,7 +48,7 @@ class World(House):
         (self.dir / "own-list").write_text((self.dir / "allow").read_text())
         self.nowhere = f"tcp://127.0.0.1:{free_ports(1)[0]}"
         self.puts = {"dir": str(self.dir), "root": str(ROOT), "node": self.node, "pod": POD, "nowhere": self.nowhere}
-        # Nothing of this machine's own user is read.
+        # No file of this machine's user is read.
         self.environment = {"PATH": os.environ["PATH"], "HOME": str(self.dir / "home"), "LANG": "C.UTF-8"}
 
     def begin(self):
@@ -57,9 +58,9 @@ class World(House):
         self.start_agent()
         self.start_shim()
         start_captured(self)
-        wait_until("both are nodes, and there are pods", lambda: self.connected() and self.query("status")["nodes_connected"] == 2 and any(pod["node"] == "captured" for pod in self.query("pods")["pods"]))
+        wait_until("both nodes are connected and have pods", lambda: self.connected() and self.query("status")["nodes_connected"] == 2 and any(pod["node"] == "captured" for pod in self.query("pods")["pods"]))
         self.decided(POD, [self.node])
-        wait_until("something is recorded", lambda: self.query("report")["rows"] or self.query("report")["nodes"]["estimated_j"])
+        wait_until("a decision is recorded", lambda: self.query("report")["rows"] or self.query("report")["nodes"]["estimated_j"])
         self.puts["captured"] = next(pod["uid"] for pod in self.query("pods")["pods"] if pod["node"] == "captured")
         self.cli("model", "save", "kept", key="operator")
 
@@ -74,7 +75,7 @@ class World(House):
         return text
 
     def options(self, who, words=(), **other):
-        """How the controller is reached, but for what the words say themselves; `other` stands in the place of that."""
+        """Returns options that reach the controller, unless the words set them; `other` replaces them."""
         given = {"server": f"tcp://127.0.0.1:{self.ask}", "feed": f"tcp://127.0.0.1:{self.feed}", "key": str(self.dir / f"{who}.key"),
                  "server_key": str(self.dir / "controller.key.pub"), "timeout": CLI_TIMEOUT} | other
         options = {"--" + name.replace("_", "-"): value for name, value in given.items()}
@@ -84,7 +85,7 @@ class World(House):
         return subprocess.run([self.binary("wattle"), *words], capture_output=True, text=True, timeout=SOON_S, check=False, env=self.environment, stdin=subprocess.DEVNULL)
 
     def shown(self, *words):
-        """(exit code, what stands on the screen, the bytes) in a terminal."""
+        """Runs a command in a terminal. Returns (exit code, text of the screen, bytes)."""
         with Screen([self.binary("wattle"), *words], lines=400, columns=WIDE, **self.environment) as screen:
             code = screen.ended()
             while screen.read(0.05) and screen.raw and len(screen.raw) < 1 << 20:
@@ -95,7 +96,7 @@ class World(House):
 
 
 def listed(world, *path):
-    """(path, its help) of each command without commands of its own, as --help lists them."""
+    """Yields (path, its help) of each command without subcommands, as --help lists them."""
     reported = world.piped(*path, "--help").stdout
     found = re.findall(r"^  (\w+)(?:, \w+)? {2,}(\S.*)$", reported.partition("Subcommands:\n")[2].partition("\n\n")[0], re.M)
     for name, about in found:
@@ -104,8 +105,8 @@ def listed(world, *path):
 
 
 def served(world, words):
-    """Runs the command, again while the controller refuses it because earlier orders of this key took too long: on a slow disk one order
-    takes more than the share of a key (docs/reference/fairness.md). A refusal comes after ten seconds, and the debt is then paid."""
+    """Runs the command, and repeats it while the controller refuses it because earlier requests of this key exceeded
+    its share of time: on a slow disk one request can (docs/reference/fairness.md). Refusals end within ten seconds."""
     for _ in range(3):
         done = world.piped(*words)
         if "busy: exceeds the limit of waiting requests of a peer" not in done.stderr:
@@ -114,26 +115,26 @@ def served(world, words):
 
 
 def look_at(world, what, words, code, pattern, terminal=True):
-    """In a pipe and in a terminal the same is reported, by what a pipe or a terminal can show."""
+    """Checks that a pipe and a terminal get the same content."""
     done = served(world, words)
     here, other = (done.stdout, done.stderr) if done.returncode == 0 or not done.stderr else (done.stderr, done.stdout)
     check(f"{what}: exit code", code is None or done.returncode == code, f"{done.returncode}, not {code}: {done.stdout}{done.stderr}")
-    check(f"{what}: says so", re.search(pattern, here, re.S | re.M), f"no /{pattern}/ in {here!r}, beside {other!r}")
+    check(f"{what}: expected text", re.search(pattern, here, re.S | re.M), f"no /{pattern}/ in {here!r}, beside {other!r}")
     check(f"{what}: a pipe gets no colours", "\x1b" not in done.stdout + done.stderr)
     if done.returncode:
-        check(f"{what}: what went wrong is not among the answers", not (done.stdout and done.stderr), done.stdout)
-        check(f"{what}: in words of the thing itself", not re.search(r"tcp://\S+ [\w-]+: ", done.stderr), done.stderr)
+        check(f"{what}: errors are not on standard output", not (done.stdout and done.stderr), done.stdout)
+        check(f"{what}: no internal error text", not re.search(r"tcp://\S+ [\w-]+: ", done.stderr), done.stderr)
     if not terminal:
         return
     shown_code, screen, _ = world.shown(*words)
     check(f"{what}: the same exit code in a terminal", shown_code == done.returncode or code is None, shown_code)
-    # Amounts change from one run to the next, what is reported does not.
+    # Amounts change between runs, but the reported items do not.
     first = re.split(r"[\d\n]", here.strip())[0].strip()
     check(f"{what}: the same in a terminal", "".join(first.split()) in "".join(screen.split()), f"no {first!r} in {screen}")
 
 
 def any_command(world, path, about):
-    """What every command has: help, and a word that it does not know."""
+    """Checks --help, an unknown option and missing arguments of every command."""
     name = " ".join(path)
     look_at(world, f"{name} --help", (*path, "--help"), 0, "^" + re.escape(about))
     look_at(world, f"{name}, an unknown option", (*path, "--no-such-option"), 2, r'unknown option "--no-such-option" \(see wattle .*--help\)')
@@ -149,7 +150,7 @@ def one_state(world, path, command, state):
 
 
 def formats(world, path, command):
-    """The first answer of the fleet in each form."""
+    """Checks the first state of the fleet in each output form."""
     state = next(each for each in command.states if each[1] == "fleet" and each[3] != 2 and each[3] != 1)
     words = [*(world.options(command.asks, state[2]) if command.asks else []), *path, *map(world.put, state[2])]
     for form in ("wide", "json", "yaml"):
@@ -160,27 +161,27 @@ def formats(world, path, command):
         check(f"{claim}: exit code", state[3] is None or done.returncode == state[3], f"{done.returncode}, not {state[3]}: {done.stdout}{done.stderr}")
         try:
             reported = json.loads(done.stdout) if form == "json" else yaml.safe_load(done.stdout) if form == "yaml" else done.stdout
-            check(f"{claim}: there is something", reported, done.stdout)
+            check(f"{claim}: output is not empty", reported, done.stdout)
         except ValueError as error:
             check(f"{claim}: is {form}", False, f"{error}: {done.stdout[:500]}")
         if form == "wide":
             plain = world.piped(*words).stdout
-            check(f"{claim}: says more", len(done.stdout) >= len(plain), done.stdout)
+            check(f"{claim}: prints more", len(done.stdout) >= len(plain), done.stdout)
 
 
 def asks(world, path, command):
-    """Who is not allowed, may not, or finds nobody."""
+    """Checks keys that are not allowed, keys with the wrong role, and an unreachable controller."""
     state = next(each for each in reversed(command.states) if each[3] != 2 and "--feed" not in each[2])
     name, words = " ".join(path), [*path, *map(world.put, state[2])]
     look_at(world, f"{name}, a key that is not allowed", [*world.options("stranger2"), *words], 1, r"does not allow your key \S+ .*wattle keys allow KEY ROLE NAME")
     if command.asks == "operator":
-        look_at(world, f"{name}, a key that may not", [*world.options("reader"), *words], 1, r"reader/cli: permission denied: .*\(needs role (shim or )?operator\)")
+        look_at(world, f"{name}, a key with the wrong role", [*world.options("reader"), *words], 1, r"reader/cli: permission denied: .*\(needs role (shim or )?operator\)")
     away = world.options(command.asks, server=world.nowhere, feed=world.nowhere, timeout="10m")
     look_at(world, f"{name}, no answer", [*away, *words], 1, rf"no answer from {re.escape(world.nowhere)} \(check that the controller is running and that the endpoint is its ask port\)")
 
 
 def watched(world):
-    """-w ends by Ctrl-C alone."""
+    """Checks that only Ctrl-C ends -w."""
     for what, pattern in (("nodes", "NODE +STATE"), ("pods", "POD +NODE|no pods"), ("decisions", "")):
         with Screen([world.binary("wattle"), *world.options("reader"), what, "-w"], lines=60, columns=WIDE, **world.environment) as screen:
             if pattern:
@@ -191,11 +192,11 @@ def watched(world):
                     return "default/pod-watched" in screen.text()
                 screen.until("decisions -w", reported)
             screen.type("\x03")
-            check(f"{what} -w: Ctrl-C ends it well", screen.ended() == 0, screen.text())
+            check(f"{what} -w: Ctrl-C ends it with 0", screen.ended() == 0, screen.text())
 
 
 def waits_for_feed(world):
-    """A feed that goes away while it is listened to is reported once, and waited for."""
+    """Checks that a lost feed is reported once and awaited."""
     world.start("watch", world.binary("wattle"), *world.options("reader", timeout="500ms"), "decisions", "-w")
 
     def heard():
@@ -203,15 +204,15 @@ def waits_for_feed(world):
         return "pod-before" in world.log("watch")
     wait_until("the feed reports", heard)
     world.kill("controller", signal.SIGTERM)
-    wait_until("that it is away", lambda: "retrying" in world.log("watch"))
+    wait_until("the lost feed is reported", lambda: "retrying" in world.log("watch"))
     world.start_controller()
-    wait_until("that it is back", lambda: "the feed is available again" in world.log("watch"))
-    check("a feed that is away is reported once", world.log("watch").count("retrying") == 1, world.log("watch"))
-    check("and watching ends well", world.kill("watch", signal.SIGINT) == 0)
+    wait_until("the restored feed is reported", lambda: "the feed is available again" in world.log("watch"))
+    check("a lost feed is reported once", world.log("watch").count("retrying") == 1, world.log("watch"))
+    check("a watch that lost its feed ends with 0 on Ctrl-C", world.kill("watch", signal.SIGINT) == 0)
 
 
 def of_all(world):
-    """What concerns no command in particular."""
+    """Checks errors that belong to no single command."""
     good = world.options("reader")
     cases = [
         ("no command", (), 2, r"^wattle: a command is missing \(commands: nodes, node, pods, "),
@@ -221,29 +222,29 @@ def of_all(world):
         ("help of an unknown command of policy", ("policy", "promot", "--help"), 2, r'^wattle: policy: unknown command "promot" \(did you mean "promote"\? commands: get, '),
         ("an unknown command of keys", ("keys", "clouds"), 2, r'^wattle: keys: unknown command "clouds" \(commands: new, list, '),
         ("no command of policy", ("policy",), 2, r"^wattle: policy: a command is missing \(commands: get, set, promote, rollback\)"),
-        ("no such form", (*good, "nodes", "-o", "xml"), 2, r'--output: unknown value "xml" \(use one of table, wide, json, yaml, name, jsonpath=\)'),
-        ("no such time", (*world.options("reader", timeout="soon"), "nodes"), 2, r"--timeout: 'soon' is not a duration of 10ms to 10m \(for example 250ms, 5s or 1m\)"),
+        ("unknown output form", (*good, "nodes", "-o", "xml"), 2, r'--output: unknown value "xml" \(use one of table, wide, json, yaml, name, jsonpath=\)'),
+        ("invalid duration", (*world.options("reader", timeout="soon"), "nodes"), 2, r"--timeout: 'soon' is not a duration of 10ms to 10m \(for example 250ms, 5s or 1m\)"),
         ("no key file", (*world.options("reader", key="/none.key"), "nodes"), 2, r"/none\.key: No such file or directory \(create a key pair with `wattle keys new`\)"),
         ("no key of the controller", (*world.options("reader", server_key="/none.pub"), "nodes"), 2, r"/none\.pub: No such file or directory"),
         ("another controller's key", (*world.options("reader", server_key=str(world.dir / "stranger2.key.pub")), "nodes"), 1, r"its key is not \S+, or it is not a Wattle server"),
         ("no endpoint", (*world.options("reader", server="controller:7462"), "nodes"), 2, r"controller:7462"),
-        ("nobody's name", (*world.options("reader", server="tcp://no.such.host.invalid:7462", timeout="500ms"), "nodes"), 1, r"no\.such\.host\.invalid"),
-        ("something else answers there", (*world.options("reader", server=f"tcp://127.0.0.1:{world.agent_http}", timeout="500ms"), "nodes"), 1,
+        ("an unknown host name", (*world.options("reader", server="tcp://no.such.host.invalid:7462", timeout="500ms"), "nodes"), 1, r"no\.such\.host\.invalid"),
+        ("another service at the endpoint", (*world.options("reader", server=f"tcp://127.0.0.1:{world.agent_http}", timeout="500ms"), "nodes"), 1,
          r"the endpoint is its ask port"),
         ("nothing configured", ("nodes",), 2, r"^wattle: nodes: no configuration: none of WATTLE_CONFIG, "),
         ("its version", ("--version",), 0, r"^\d+\.\d+\.\d+"),
         ("an alias", (*good, "check", "--pre", "--scheduler", "/none"), 2, r"^wattle: doctor: /none: No such file"),
-        ("no such key in a path", (*good, "nodes", "-o", "jsonpath={.nodes[*].nmae}"), 1, r'^wattle: nodes: -o jsonpath: column 11: unknown key "nmae" \(did you mean "name"\?'),
-        ("a mistake in a path", (*good, "nodes", "-o", "jsonpath={.nodes[*}"), 2, r'^wattle: nodes: -o jsonpath: column 10: "\]" is missing'),
-        ("names of what is no list", (*good, "status", "-o", "name"), 2, r"^wattle: status: -o name: only lists and `place` have this output"),
-        ("no such sort key", (*good, "nodes", "--sort-by", "nmae"), 1, r'^wattle: nodes: --sort-by: column 1: unknown key "nmae" \(did you mean "name"\?'),
+        ("unknown key in a path", (*good, "nodes", "-o", "jsonpath={.nodes[*].nmae}"), 1, r'^wattle: nodes: -o jsonpath: column 11: unknown key "nmae" \(did you mean "name"\?'),
+        ("a syntax error in a path", (*good, "nodes", "-o", "jsonpath={.nodes[*}"), 2, r'^wattle: nodes: -o jsonpath: column 10: "\]" is missing'),
+        ("-o name without a list", (*good, "status", "-o", "name"), 2, r"^wattle: status: -o name: only lists and `place` have this output"),
+        ("unknown sort key", (*good, "nodes", "--sort-by", "nmae"), 1, r'^wattle: nodes: --sort-by: column 1: unknown key "nmae" \(did you mean "name"\?'),
     ]
     for what, words, code, pattern in cases:
         look_at(world, what, words, code, pattern)
     settings = pathlib.Path(world.environment["HOME"], ".config/wattle/cli.yaml")
     settings.parent.mkdir(parents=True)
     settings.write_text("servre: tcp://127.0.0.1:1\ntimeout: soon\n")
-    look_at(world, "a configuration with mistakes", ("nodes",), 2, r"cli\.yaml:1: servre: unknown key[\s\S]*cli\.yaml:2: timeout")
+    look_at(world, "a configuration with errors", ("nodes",), 2, r"cli\.yaml:1: servre: unknown key[\s\S]*cli\.yaml:2: timeout")
     settings.unlink()
     raw = world.shown(*good, "nodes")[2]
     check("a terminal gets colours", b"\x1b[" in raw, raw)
@@ -261,7 +262,7 @@ def main():
             world.begin()
         there = dict(listed(empty))
         for path in sorted(there.keys() ^ {tuple(name.split()) for name in COMMANDS}):
-            check(f"wattle {' '.join(path)}", False, "has no states in cli_states.py" if path in there else "is no command any more")
+            check(f"wattle {' '.join(path)}", False, "has no states in cli_states.py" if path in there else "is no longer a command")
         for path, about in there.items():
             any_command(empty, path, about)
         for world in (empty, fleet):

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""`wattle dashboard` prints the address of the page, opens a browser and ends with Ctrl-C or with kubectl; completion offers names of the running controller.
+"""dashboard_and_completion_test: `wattle dashboard` prints the page's address, opens a browser and ends with Ctrl-C or
+with kubectl; completion offers names from the running controller.
 
-kubectl is stood for by a script that reports the controller's own port as the forwarded one: tests/e2e/cluster/running.py has the real one.
+A script replaces kubectl and reports the controller's own port as the forwarded one. tests/e2e/cluster/running.py uses
+the real kubectl.
 
 Usage    dashboard_and_completion_test.py FOLDER-OF-BINARIES
 """
@@ -26,7 +28,7 @@ exec sleep 1000
 
 
 class Desk:
-    """Where wattle is run: a kubectl, a browser and a home of its own."""
+    """The environment of wattle: a fake kubectl, a fake browser and a private home."""
 
     def __init__(self, house):
         self.house = house
@@ -65,21 +67,21 @@ def dashboard(claims, house, desk):
     url = f"http://127.0.0.1:{house.http}/"
     process = desk.start("--context", "there", "--controller-namespace", "energy", "dashboard", "--open")
     claims.check("the address of the page is printed", process.stdout.readline() == url + "\n")
-    claims.check("and the page is there", fetch(url + "page/pass")[0] == 200)
-    wait_until("the browser opens it", lambda: desk.opened() == [url])
+    claims.check("the page is served at the address", fetch(url + "page/pass")[0] == 200)
+    wait_until("the browser opens the page", lambda: desk.opened() == [url])
     words = (desk.folder / "kubectl.words").read_text(encoding="utf-8")
     claims.check("kubectl forwards the page's port with the caller's context", words == "--context there --namespace energy port-forward --address 127.0.0.1 service/wattle-controller :8050\n", words)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=SOON_S)
-    claims.check("Ctrl-C ends it well", process.returncode == 0, out + err)
-    wait_until("and kubectl with it", lambda: not desk.kubectl_runs())
+    claims.check("Ctrl-C ends it with 0", process.returncode == 0, out + err)
+    wait_until("Ctrl-C ends kubectl too", lambda: not desk.kubectl_runs())
 
     process = desk.start("--context", "there", "dashboard")
     process.stdout.readline()
     os.kill(int((desk.folder / "kubectl.pid").read_text(encoding="utf-8")), signal.SIGKILL)
     out, err = process.communicate(timeout=SOON_S)
     claims.check("an end of kubectl is reported", process.returncode == 1 and "wattle: dashboard: kubectl port-forward: has ended" in err, f"{process.returncode}: {err}")
-    claims.check("without a terminal no browser is opened unasked", desk.opened() == [url])
+    claims.check("without a terminal no browser is opened without --open", desk.opened() == [url])
     desk.environment.pop("BROWSER")
     ran = desk.run("--context", "there", "dashboard", "--open")
     claims.check("--open without a browser is an error", ran.returncode == 1 and "--open: no browser was found (set BROWSER" in ran.stderr, ran.stderr)
@@ -88,26 +90,26 @@ def dashboard(claims, house, desk):
 def completion(claims, house, desk):
     def offers(*typed, options=desk.direct):
         ran = desk.run("--complete", *options, *typed)
-        claims.check(f"completing {' '.join(typed)} is silent and ends well", ran.returncode == 0 and not ran.stderr, ran.stderr)
+        claims.check(f"completing {' '.join(typed)} prints nothing and exits with 0", ran.returncode == 0 and not ran.stderr, ran.stderr)
         return [line.split("\t")[0] for line in ran.stdout.splitlines()]
     claims.check("names of nodes", offers("node", "") == ["captured", house.node])
     claims.check("names of nodes as an option's value", offers("pods", "--node", house.node[:2]) == [house.node])
-    claims.check("also in one word", offers("pods", f"--node={house.node[:2]}") == [f"--node={house.node}"])
-    claims.check("only those that begin with the word", offers("node", "zzz") == [])
+    claims.check("names of nodes in --option=VALUE", offers("pods", f"--node={house.node[:2]}") == [f"--node={house.node}"])
+    claims.check("only names that begin with the word", offers("node", "zzz") == [])
     house.cli("model", "save", "kept", key="operator")
     claims.check("names of networks", "kept" in offers("model", "load", ""))
     pod = next(pod["uid"] for pod in house.query("pods")["pods"] if pod["node"] == "captured")
     claims.check("names of pods", offers("pod", pod[:8]) == [pod])
     port, = free_ports(1)
-    claims.check("without a controller there are none", offers("node", "", options=["--server", f"tcp://127.0.0.1:{port}", *desk.direct[2:]]) == [])
+    claims.check("no names without a controller", offers("node", "", options=["--server", f"tcp://127.0.0.1:{port}", *desk.direct[2:]]) == [])
     with socket.create_server(("127.0.0.1", 0)) as silent:
         where = f"127.0.0.1:{silent.getsockname()[1]}"
-        claims.check("nor from a controller that does not answer", offers("node", "", options=["--server", f"tcp://{where}", *desk.direct[2:]]) == [])
+        claims.check("no names from a controller that does not answer", offers("node", "", options=["--server", f"tcp://{where}", *desk.direct[2:]]) == [])
         config = desk.folder / "kubeconfig"
         config.write_text(json.dumps({"apiVersion": "v1", "kind": "Config", "clusters": [{"name": "c", "cluster": {"server": f"https://{where}"}}],
                                       "users": [{"name": "u", "user": {"token": "t"}}], "contexts": [{"name": "there", "context": {"cluster": "c", "user": "u"}}]}))
         config.chmod(0o600)
-        claims.check("nor with a cluster that does not answer", offers("node", "", options=["--context", "there", "--kubeconfig", str(config)]) == [])
+        claims.check("no names from a cluster that does not answer", offers("node", "", options=["--context", "there", "--kubeconfig", str(config)]) == [])
 
 
 def main():
@@ -118,7 +120,7 @@ def main():
         house.start_controller()
         house.start_agent()
         start_captured(house)
-        wait_until("both are nodes, and there are pods", lambda: house.connected() and any(pod["node"] == "captured" for pod in house.query("pods")["pods"]))
+        wait_until("both nodes are connected and have pods", lambda: house.connected() and any(pod["node"] == "captured" for pod in house.query("pods")["pods"]))
         completion(claims, house, desk)
         desk.program("kubectl", KUBECTL.format(folder=desk.folder, port=house.http))
         dashboard(claims, house, desk)

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Every query of the Grafana dashboards returns data from a real Prometheus that scrapes real programs as in
-docs/how-to/answer-alerts.md, and every series in an alert rule exists with the rule's labels. Runs a controller in
-canary, an agent, a shim, simulated nodes with changing pods, and a second agent that reads a captured machine.
+"""dashboards_test: every query of the Grafana dashboards returns data from a real Prometheus that scrapes real programs
+as in docs/how-to/answer-alerts.md, and every series in an alert rule exists with the rule's labels. Runs a controller
+in canary, an agent, a shim, simulated nodes with changing pods, and a second agent that reads a captured machine.
 
-Usage: dashboards_test.py FOLDER-OF-BINARIES
-Needs    prometheus, promtool (scripts/setup); skips (77) with the reason without them"""
+Usage    dashboards_test.py FOLDER-OF-BINARIES
+Needs    prometheus, promtool (scripts/setup); skips (77) with the reason without them
+"""
 import json
 import pathlib
 import re
@@ -24,8 +25,8 @@ PAGE = "docs/how-to/answer-alerts.md"
 DASHBOARDS = HERE.parents[1] / "k8s/chart/dashboards"
 ALERTS = HERE.parents[1] / "k8s/chart/alerts"
 NODES = 6
-# Series that no program exports here, without TLS, without an API server (tests/e2e/kube/kube_test.py has one), without users on other machines and
-# before pods have waited for minutes.
+# Series that no program exports here: without TLS, without an API server (tests/e2e/kube/kube_test.py has one), without
+# users on other machines, and before pods have waited for minutes.
 NOT_HERE = ("wattle_controller_certificate_end_timestamp_seconds", "wattle_controller_pods_bound_total", "wattle_node_tcp_srtt_seconds",
             "wattle_workload_tcp_srtt_seconds", "wattle_controller_budget_ratio")
 # Variables that Grafana substitutes in a query.
@@ -35,12 +36,12 @@ PUT_IN = {"$__rate_interval": "10s", "$__range": "1m", "${datasource}": "prometh
 OF_SLEEPERS = re.compile(r"wattle_controller_sleep_(nodes|waiting_pods|saved_joules|cycles_total|failures_total|waited_)")
 
 def queries():
-    """(where, expression) of panels and variables; a variable's is what its values are read from."""
+    """Yields (where, expression) of panels and variables."""
     for file in sorted(DASHBOARDS.glob("*.json")):
         board = json.loads(file.read_text(encoding="utf-8"))
         named = {variable["name"]: ".+" for variable in board["templating"]["list"]}
         asked = [(f"{file.name}: {panel['title']}", target["expr"]) for panel in board["panels"] for target in panel["targets"]]
-        # A mark has a value only just after its change, so its series is asked for beside it.
+        # A mark has a value only just after its change, so the query includes its underlying series.
         asked += [(f"{file.name}: mark {mark['name']}", f"({mark['expr']}) or {mark['expr'].partition(' == 1')[0].removeprefix('(')}") for mark in board["annotations"]["list"]]
         for variable in board["templating"]["list"]:
             if variable["type"] == "query":
@@ -50,13 +51,13 @@ def queries():
             for what, value in (PUT_IN | {f"${name}": value for name, value in named.items()}).items():
                 text = text.replace(what, value)
             if "$" in text:
-                raise HouseError(f"{where}: nothing is put in for a variable: {text}")
+                raise HouseError(f"{where}: a variable is not substituted: {text}")
             if not any(name in text for name in NOT_HERE):
                 yield where, text
 
 
 def of_alerts():
-    """(where, expression) of what the alert rules look at."""
+    """Yields (where, expression) of the series in alert rules."""
     for file in sorted(ALERTS.glob("*.yaml")):
         for name, text in re.findall(r"- alert: (\w+)\n\s+expr: (.*?)\n\s+(?:for|labels):", file.read_text(encoding="utf-8"), re.S):
             for one in sorted(set(re.findall(r"wattle_\w+(?:\{[^}]*\})?", text))):
@@ -65,8 +66,8 @@ def of_alerts():
 
 
 def walk_page(house, targets):
-    """Types the page's commands; its Prometheus configuration is written to the house with these targets in the place
-    of the page's."""
+    """Runs the page's commands; writes its Prometheus configuration to the house with these targets instead of the
+    page's."""
     def run(text):
         done = house.run("sh", "-ec", text)
         return done.returncode, done.stdout + done.stderr
@@ -74,11 +75,11 @@ def walk_page(house, targets):
     def write(name, text):
         for shown, real in targets.items():
             if text.count(shown) > 1:
-                raise HouseError(f"{PAGE}: {shown} stands twice")
+                raise HouseError(f"{PAGE}: {shown} appears twice")
             text = text.replace(shown, real)
         house.write(name, text)
 
-    rules = {"without": {"helm upgrade": "no helm here"}}
+    rules = {"without": {"helm upgrade": "helm is not installed"}}
     try:
         helm = assets.helm(may_build=False)
         rules = {"instead": {"helm upgrade": (f"{helm} template wattle {HERE.parents[1]}/k8s/chart --kube-version {assets.VERSION} --set monitoring.enabled=true --set images.registry=registry.example | grep -c grafana_dashboard",
@@ -97,7 +98,7 @@ def main():
         return SKIPPED
     every = [*queries(), *of_alerts()]
     asked = [(where, text) for where, text in every if not OF_SLEEPERS.search(text)]
-    print(f"{len(every) - len(asked)} queries are about nodes that sleep, of which there are none here (tests/e2e/cluster/sleep_cycles.py has them)")
+    print(f"{len(every) - len(asked)} queries need sleeping nodes (tests/e2e/cluster/sleep_cycles.py has them)")
     port, swarm_port = free_ports(2)
     blocks = "canary: {block: 2s}\n            shadow: {block: 1s}\n            decide: {settle_window: 2s}\n            learn: {warmup: 16}"
     with House(binaries, mode="canary:50%", controller_extra=blocks) as house:
@@ -149,8 +150,8 @@ def main():
             return reported["data"]["result"]
 
         def all_there():
-            """The modelled saving is shown in mode canary only once it is calibrated, which takes a cluster with a saving; in shadow it is
-            shown without."""
+            """In mode canary the modelled saving is shown only once it is calibrated, which takes a cluster with a
+            saving; mode shadow shows it without calibration."""
             house.alive("prometheus")
             for where, text in list(asked):
                 if answer(text):

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""`scripts/release demo` builds identical archives, and scripts/demo --from accepts good archives and refuses bad ones. A
-demo finds another port for its page, and refuses one that was asked for and is in use.
+"""demo_archive_test: `scripts/release demo` builds identical archives, and scripts/demo --from accepts valid archives
+and refuses others. A demo uses another port for its page if the default is in use, and refuses a given port that is.
 
-Usage: demo_archive_test.py FOLDER-OF-BINARIES"""
+Usage    demo_archive_test.py FOLDER-OF-BINARIES
+"""
 import contextlib
 import hashlib
 import os
@@ -33,7 +34,7 @@ def refused(*arguments, **env):
 
 
 def archived(claims, archive, digest, folder, cache):
-    """The demo of an archive, while another program has the default port of the page."""
+    """Runs the demo of an archive while another program uses the default port of the page."""
     with Demo(None, 5, "--from", str(archive), **cache) as demo:
         port, = demo.wait_for(r"look at the page: http://127[.]0[.]0[.]1:(\d+)/, because port 8050 is in use")
         claims.check("the page has another port if 8050 is in use", port != "8050", port)
@@ -52,11 +53,11 @@ def main():
     with tempfile.TemporaryDirectory(prefix="wattle-archive-") as temporary:
         folder = pathlib.Path(temporary)
         archive, again = made(binaries.parent, folder / "one"), made(binaries.parent, folder / "two")
-        claims.check("two archives are the same bytes", archive.read_bytes() == again.read_bytes())
+        claims.check("two archives have the same bytes", archive.read_bytes() == again.read_bytes())
         with tarfile.open(archive) as tar:
             members = [member for member in tar if member.isfile()]
-            claims.check("it has the programs, executable", {m.name.removeprefix("./bin/") for m in members if m.mode & 0o111} == PROGRAMS, [m.name for m in members])
-            claims.check("and licences, without an owner or a date", {"./LICENSE", "./COPYING.LESSER"} <= {m.name for m in members} and
+            claims.check("the archive has the executable programs", {m.name.removeprefix("./bin/") for m in members if m.mode & 0o111} == PROGRAMS, [m.name for m in members])
+            claims.check("the archive has licences, and no owner or date", {"./LICENSE", "./COPYING.LESSER"} <= {m.name for m in members} and
                          all((m.uid, m.gid, m.mtime) == (0, 0, int(EPOCH)) for m in members))
         digest = hashlib.sha256(archive.read_bytes()).hexdigest()
         cache = {"XDG_CACHE_HOME": str(folder / "cache")}
@@ -68,23 +69,23 @@ def main():
         shutil.copy(archive.parent / "SHA256SUMS", changed.parent)
         changed.write_bytes(archive.read_bytes() + b"\0")
         said = refused("--from", str(changed), **cache)
-        claims.check("so is a file that is not the one of SHA256SUMS beside it", digest in said and "do not use it" in said, said)
+        claims.check("a file with another hash than in SHA256SUMS is refused", digest in said and "do not use it" in said, said)
         (folder / "text.tar.gz").write_text("no archive")
         said = refused("--from", str(folder / "text.tar.gz"), **cache)
-        claims.check("so is what is no archive", "is no gzipped tar archive" in said, said)
+        claims.check("a file that is not an archive is refused", "is no gzipped tar archive" in said, said)
         with tarfile.open(folder / "empty.tar.gz", "w:gz") as tar:
             tar.add(ROOT / "LICENSE", "LICENSE")
         said = refused("--from", str(folder / "empty.tar.gz"), **cache)
-        claims.check("so is an archive without the programs", "has no bin/" in said, said)
+        claims.check("an archive without the programs is refused", "has no bin/" in said, said)
         said = refused("--from", str(folder / "nowhere"), **cache)
-        claims.check("a file that is missing is named", "nowhere" in said and "cannot be read" in said, said)
+        claims.check("the error names a missing file", "nowhere" in said and "cannot be read" in said, said)
         said = refused("--form", str(archive), **cache)
-        claims.check("a mistyped option is named", "--form" in said, said)
+        claims.check("the error names an unknown option", "--form" in said, said)
 
         with socket.socket() as held, socket.socket() as default:
             held.bind(("127.0.0.1", 0))
             held.listen()
-            with contextlib.suppress(OSError):  # another program has it
+            with contextlib.suppress(OSError):  # another program uses the port
                 default.bind(("127.0.0.1", 8050))
                 default.listen()
             port = held.getsockname()[1]
@@ -92,7 +93,7 @@ def main():
                 said = refused(*arguments, DEMO_PORT=str(port), DEMO_BIN=str(binaries), WATTLE_CLUSTER_CACHE=str(folder / "cluster"))
                 claims.check(f"a port that is in use is named, with the fix: {arguments}", f"port {port}" in said and "in use: set DEMO_PORT to another port" in said, said)
             said = refused(DEMO_PORT="many", **cache)
-            claims.check("so is one that is none", "DEMO_PORT is 'many'" in said, said)
+            claims.check("an invalid port is named", "DEMO_PORT is 'many'" in said, said)
             archived(claims, archive, digest, folder, cache)
     return 1 if claims.failed else 0
 

@@ -1,7 +1,7 @@
-"""demo_run: runs scripts/demo on built programs and reads what it says while it runs.
+"""demo_run: runs scripts/demo on built programs and reads its output while it runs.
 
 Source   scripts/demo of this tree with DEMO_BIN; its lines, the HTTP ports they name, and what DEMO_LOGS keeps
-Ends     the demo is ended with SIGTERM and waited for when the `with` block ends; its logs are removed
+Ends     the `with` block ends the demo with SIGTERM, waits for it and removes its logs
 """
 import contextlib
 import json
@@ -18,14 +18,14 @@ from house import HouseError, ProcessEnded, fetch, wait_until
 from patience import LATE_S, SOON_S
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-MARKER = "kubepods-burstable-pod77617474_6c65_"  # of pods that drive makes
+MARKER = "kubepods-burstable-pod77617474_6c65_"  # in cgroup names of pods that drive creates
 
 
 RESTING = ("suspending", "asleep", "waking")
 
 
 def state_of(node):
-    """Its power state; None: Wattle does not change its power."""
+    """Returns its power state; None if Wattle does not control its power."""
     return (node["power"] or {}).get("state")
 
 
@@ -38,7 +38,7 @@ def cgroup2_mount():
 
 
 def pods_of(pids):
-    """Cgroups of pods that one of these processes made: the name has the process in its last part. Another demo may run."""
+    """Returns cgroups of pods that one of these processes created: the last part of the name has the PID."""
     mount = cgroup2_mount()
     folder = mount / "kubepods.slice" / "kubepods-burstable.slice" if mount else None
     if not folder or not folder.exists():
@@ -47,7 +47,7 @@ def pods_of(pids):
 
 
 class Demo:
-    """scripts/demo with these built programs, or with those that its own arguments name where `binaries` is None."""
+    """scripts/demo with these built programs, or with those that its arguments name if `binaries` is None."""
 
     def __init__(self, binaries, seconds, *arguments, **environment):
         self.logs = pathlib.Path(tempfile.mkdtemp(prefix="wattle-demo-test-"))
@@ -77,7 +77,7 @@ class Demo:
             if not found and self.process.poll() is not None:
                 raise ProcessEnded(f"the demo ended with {self.process.returncode}:\n{self.output()[-3000:]}")
             return found
-        return wait_until(f"the demo says '{pattern}'", look, seconds)
+        return wait_until(f"the demo prints '{pattern}'", look, seconds)
 
     def pid(self, part):
         return int(self.wait_for(rf"started {part} \(pid (\d+)\)")[-1])
@@ -99,7 +99,7 @@ class Demo:
         return {node["name"]: node for node in self.get("controller", "/api/v1/nodes")["nodes"]}
 
     def all_connected(self):
-        """All nodes, once each is connected or does not run because Wattle put it to sleep."""
+        """Returns all nodes once each is connected or was put to sleep by Wattle."""
         nodes = self.nodes()
         return nodes if len(nodes) == 8 and all(n["connected"] or state_of(n) in RESTING for n in nodes.values()) else None
 
@@ -134,7 +134,7 @@ class Claims:
         self.failed += not truth
 
     def nothing_left(self, demo):
-        self.check("the demo says that nothing is left behind", "nothing is left behind" in demo.output())
+        self.check("the demo prints that it removed everything", "nothing is left behind" in demo.output())
         self.check("no process of the demo is left", not [p for p in demo.pids() if pathlib.Path(f"/proc/{p}").exists()])
         left = [str(path) for path in pods_of(demo.pids())]
         self.check("no cgroup of its pods is left", not left, left)

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""The undisturbed loop on eight nodes, through scripts/demo: telemetry, decision, placement, outcome, learning, sleep.
+"""demo_test: the undisturbed loop on eight nodes through scripts/demo: telemetry, decision, placement, outcome,
+learning, sleep.
 
-Usage: demo_test.py BINARY-FOLDER     without root, the test omits pods on this machine and checks the rest"""
+Usage    demo_test.py FOLDER-OF-BINARIES     without root, the test omits pods on this machine and checks the rest
+"""
 import os
 import signal
 import sys
@@ -11,7 +13,7 @@ from house import binaries_from, extender_args, fetch, wait_until
 
 
 def sleeps(claims, demo):
-    """Idle nodes sleep by the plan, are off, and get no pods; pods that fit on no awake node wake one."""
+    """Checks that idle nodes are put to sleep, are off, and get no pods; pods that fit on no awake node wake one."""
     def asleep():
         return [name for name, node in demo.nodes().items() if state_of(node) == "asleep"]
     wait_until("idle nodes sleep", asleep)
@@ -21,10 +23,10 @@ def sleeps(claims, demo):
         return watts and int(watts[-1][0]) < int(watts[-1][1])
     wait_until("the line shows watts below those with all nodes on, shutdowns included", saves)
     off = {node["name"]: node for node in demo.get("swarm", "/nodes")["nodes"] if node["power_state"] == "off"}
-    claims.check("they are off, and draw the published watts", off and all(node["power_w"] == 9.75 for node in off.values()), off)
-    claims.check("they have no pods", not any(node["pods"] for node in off.values()), off)
+    claims.check("sleeping nodes are off and draw the published watts", off and all(node["power_w"] == 9.75 for node in off.values()), off)
+    claims.check("sleeping nodes have no pods", not any(node["pods"] for node in off.values()), off)
     status = demo.get("controller", "/api/v1/sleep")["nodes"]
-    claims.check("each node had proven a round trip before", all(node["round_trips"] >= 1 for node in status) and len(status) == 7, status)
+    claims.check("each sleeping node has completed a proven sleep cycle before", all(node["round_trips"] >= 1 for node in status) and len(status) == 7, status)
     boots = {node["name"]: node["boots"] for node in demo.get("swarm", "/nodes")["nodes"]}
     nodes = sorted(demo.nodes())
     for number in range(40):
@@ -49,16 +51,16 @@ def main():
         claims.check("this machine reports memory", 0 < mine["memory_used_bytes"] < mine["memory_total_bytes"])
         claims.check("this machine names the source of its watts", mine["energy_source"] in ("rapl", "perf", "pcm", "hwmon", "estimated"),
                      mine["energy_source"])
-        claims.check("its latency is that of a loopback", 0 < mine["latency"][0]["p50_ms"] < 1000, mine["latency"])
+        claims.check("this machine's latency is that of a loopback", 0 < mine["latency"][0]["p50_ms"] < 1000, mine["latency"])
         page = demo.wait_for(r"look at the page: (http://[\d.:]+/)")[0]
         status, reported = fetch(page)
-        claims.check("the page whose address it prints is there", status == 406 and "gzip" in reported, (status, reported))
+        claims.check("the page at the printed address is served", status == 406 and "gzip" in reported, (status, reported))
 
         def progress():
             lines = demo.find(r"pods=(\d+) placed=(\d+)")
             return tuple(map(int, lines[-1])) if lines else (0, 0)
 
-        wait_until("the operator lets the controller act", lambda: demo.get("controller", "/api/v1/status")["mode"] == "live")
+        wait_until("the operator sets mode live", lambda: demo.get("controller", "/api/v1/status")["mode"] == "live")
         before = progress()[1]
 
         def enough():
@@ -72,15 +74,15 @@ def main():
         demo.process.send_signal(signal.SIGTERM)
         code = demo.end()
         claims.check("the demo ends with 0", code == 0, code)
-        claims.check("it prints its summary", "Summary:" in demo.output() and "energy, J" in demo.output())
-        claims.check("its lines show the phases and the modelled saving", set(demo.find(r"; phase: ([^;]+)")) >= {"default scheduler", "Wattle places", "idle nodes sleep"} and
+        claims.check("the demo prints its summary", "Summary:" in demo.output() and "energy, J" in demo.output())
+        claims.check("the lines show the phases and the modelled saving", set(demo.find(r"; phase: ([^;]+)")) >= {"default scheduler", "Wattle places", "idle nodes sleep"} and
                      bool(demo.find(r"; saving: ")))
-        claims.check("it says how the summary is computed", "How it is computed." in demo.output())
-        claims.check("it prints the nodes, this machine among them", bool(demo.find(rf"(?m)^\s*{here}\b")))
+        claims.check("the demo prints how the summary is computed", "How it is computed." in demo.output())
+        claims.check("the demo prints the nodes, including this machine", bool(demo.find(rf"(?m)^\s*{here}\b")))
         summary = demo.kept("summary.json")
         answers = summary["answers"]
         claims.check("pods were placed", summary["placements"] >= 50, summary["placements"])
-        claims.check("the window turned", summary["removed"] > 10, summary["removed"])
+        claims.check("the window of pods rotated", summary["removed"] > 10, summary["removed"])
         phases = {phase["phase"]: phase for phase in summary["phases"]}
         claims.check("the default scheduler decided for about 30 s", phases["default scheduler"]["seconds"] > 20, phases)
         claims.check("then Wattle acted", phases["Wattle places"]["seconds"] + phases["what was learned"]["seconds"] > 10, phases)
@@ -90,13 +92,13 @@ def main():
         costs = summary["wattle"]
         claims.check("the summary has the watts of the phase", bool(demo.find(r"Sleep\. In the \d+ s in which idle nodes slept, the nodes drew \d+ W")))
         # The node that wakes at the end may boot after the driver's last look at the swarm.
-        claims.check("and charges each shutdown and boot", costs["shutdowns"] > 0 and
+        claims.check("the summary includes each shutdown and boot", costs["shutdowns"] > 0 and
                      abs(costs["transitions_j"] - 620 * costs["shutdowns"] - 19030 * costs["boots"]) < 1e-3, costs)
-        claims.check("a Wattle without learning placed the same pods beside it", all((phase["without_learning_energy_j"] or 0) > 0 for phase in phases.values() if phase["seconds"] > 0), phases)
+        claims.check("a second Wattle without learning placed the same pods", all((phase["without_learning_energy_j"] or 0) > 0 for phase in phases.values() if phase["seconds"] > 0), phases)
         claims.check("the summary has what learning contributes, with its sign", bool(demo.find(r"Learning\. It changed the energy by [+-][\d.]+ %")))
-        claims.check("advice of the first phase stayed with the controller", answers["neutral"] > 20, answers)
-        claims.check("advice was given and well formed", answers["advised"] > 20 and answers["malformed"] == 0, answers)
-        claims.check("the controller itself answered", answers["by_source"].get("controller", 0) > 20, answers["by_source"])
+        claims.check("advice of the first phase was not applied", answers["neutral"] > 20, answers)
+        claims.check("advice is well-formed", answers["advised"] > 20 and answers["malformed"] == 0, answers)
+        claims.check("the answers came from the controller", answers["by_source"].get("controller", 0) > 20, answers["by_source"])
         claims.check("both accounts cover the same nodes and time",
                      abs(summary["wattle"]["idle_energy_j"] - summary["default"]["idle_energy_j"]) < 1e-6 * summary["default"]["idle_energy_j"])
         controller = summary["controller"] or {}

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Limits of open files: programs raise their soft limit, a controller says when the hard one is too low, and a full table keeps nothing busy.
+"""descriptors_test: programs raise their soft limit of open files, a controller warns when the hard limit is too low,
+and a full descriptor table causes no busy loop.
 
-Given    a controller and a shim with the soft limit that containerd 2 gives to pods, and a controller whose hard limit is low
-Claims   the soft limit becomes the hard one; the log names the number that is needed; while strangers hold every descriptor that peers may
-         have, the page and the command line are answered, the process does not spin, and the agent is taken once they are gone
-         while a process can open no descriptor at all, its open HTTP connections are answered, it does not spin and does not end, and once it
-         can again, the connections that waited are answered and probes go on
+Given    a controller and a shim with the soft limit that containerd 2 gives to pods, and a controller with a low hard
+         limit
+Claims   the soft limit becomes the hard one; the log names the required number; while other clients hold every
+         descriptor for peers, page and command line are answered, the process does not spin, and the agent is accepted
+         once they are gone. While a process can open no descriptor, its open HTTP connections are answered, and it
+         neither spins nor exits; once it can again, the waiting connections are answered and probes continue
 """
 import contextlib
 import http.client
@@ -21,7 +23,7 @@ from patience import LATE_S, pace
 LOW = 256
 OWN = 1024  # controller/descriptors.hpp: kOwnDescriptors
 FETCHES = 10
-ALIVE = (200, 503)  # 503: the loop is late, as it may be on a busy machine
+ALIVE = (200, 503)  # 503: the loop is late, for example on a busy machine
 
 
 def check(what, fine, detail="", quietly=False):
@@ -36,7 +38,7 @@ def limits_of(process):
 
 
 def turns_of(process):
-    """{thread: how often it was switched out}, or None if a thread runs or is about to."""
+    """Returns {thread: number of context switches}, or None if a thread runs or is runnable."""
     if process.poll() is not None:
         raise ProcessEnded(f"ended with {process.returncode}: {process.args}")
     turns = {}
@@ -49,7 +51,8 @@ def turns_of(process):
 
 
 def rests(process):
-    """For a moment no thread of the process runs. A thread that tries again without a wait never lets that happen, however busy the machine is."""
+    """Waits for a moment in which no thread of the process runs. A thread that retries without waiting never lets that
+    happen, however busy the machine is."""
     before = turns_of(process)
     pace(0.003)
     return before is not None and before == turns_of(process)
@@ -64,7 +67,7 @@ def controller(house):
 
 
 def answers_and_rests(what, process, ask):
-    """Between two of many questions, the process waits for the next."""
+    """Checks that the process sleeps between requests."""
     for _ in range(FETCHES):
         ask()
         wait_until(f"{what} rests", lambda: rests(process))
@@ -84,10 +87,10 @@ def raises(binaries):
         start_limited(house, "controller", 1024, hard, *controller(house))
         wait_until("the controller is ready", lambda: house.alive("controller") and fetch(f"{house.api()}/livez")[0] == 200)
         check("the controller's soft limit is its hard one", limits_of(house.processes["controller"]) == (hard, hard))
-        check("a limit that suffices is no warning", "few_descriptors" not in house.log("controller"))
+        check("a sufficient limit causes no warning", "few_descriptors" not in house.log("controller"))
         start_limited(house, "shim", 1024, hard, house.binary("wattle-shim"), "--config", str(house.dir / "shim.yaml"))
         wait_until("the shim is ready", lambda: house.alive("shim") and fetch(f"{house.shim()}/livez")[0] == 200)
-        check("and so is the shim's", limits_of(house.processes["shim"]) == (hard, hard))
+        check("the shim's soft limit is its hard one", limits_of(house.processes["shim"]) == (hard, hard))
 
 
 def full(binaries):
@@ -107,21 +110,23 @@ def full(binaries):
         with contextlib.ExitStack() as strangers:
             for _ in range(2 * LOW):
                 strangers.enter_context(socket.create_connection(("127.0.0.1", house.telemetry), timeout=LATE_S))
-            wait_until("connections are refused for want of descriptors", lambda: refused(house) > 0)
+            wait_until("connections are refused because of missing descriptors", lambda: refused(house) > 0)
             answers_and_rests("the controller", process, ask)
             check("some descriptors are left", len(os.listdir(f"/proc/{process.pid}/fd")) < LOW)
             house.start_agent()
-        check("the agent is taken when descriptors are free", wait_until("the node is connected", house.connected))
+        check("the agent is accepted when descriptors are free", wait_until("the node is connected", house.connected))
 
 
 class FullTable:
-    """The process can open no descriptor: every number below its limit is taken. poll() refuses more entries than the limit, so it is no lower."""
+    """Fills the process's descriptor table: every number below its limit is in use. poll() refuses more entries than
+    the limit, so the limit stays."""
 
     def __init__(self, process):
         self.process, self.before = process, limits_of(process)
 
     def fill(self):
-        """The limit is the lowest number that is not always taken. A descriptor that closes later makes room again, so this is called again."""
+        """Sets the limit to the lowest number that is always in use. A descriptor that closes later frees a slot, so
+        this is called again."""
         always = set.intersection(*[self.open_now() for _ in range(20)])
         limit = next(number for number in range(self.before[0]) if number not in always)
         resource.prlimit(self.process.pid, resource.RLIMIT_NOFILE, (limit, self.before[1]))
@@ -169,14 +174,14 @@ def table_full(binaries):
                     links.callback(one.close)
                     one.sendall(b"GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
                 if name == "agent":
-                    # Asks meanwhile, because an idle connection is closed.
-                    wait_until("the agent says that it cannot probe", lambda link=kept: get(link, "/livez") and "Too many open files" in house.log("agent") or table.fill())
+                    # Sends requests meanwhile, because idle connections are closed.
+                    wait_until("the agent logs that it cannot probe", lambda link=kept: get(link, "/livez") and "Too many open files" in house.log("agent") or table.fill())
                 answers_and_rests(f"the {name}", process, lambda link=kept: check(f"the {name}'s open connection is answered", get(link, "/livez")[0] in ALIVE, quietly=True))
                 house.alive(name)
             said = [one.recv(4096).decode() for one in waiting]
-            check(f"the {name} answers those that waited", all(int(one.split()[1]) in ALIVE for one in said), said)
+            check(f"the {name} answers the waiting connections", all(int(one.split()[1]) in ALIVE for one in said), said)
         before = answered(fetch(agent_page)[1])
-        check("probes go on", wait_until("more probes are answered", lambda: answered(fetch(agent_page)[1]) >= before + 2))
+        check("probes continue", wait_until("more probes are answered", lambda: answered(fetch(agent_page)[1]) >= before + 2))
 
 
 def main():

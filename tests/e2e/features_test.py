@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Performs every row of the feature list that this machine can perform, as a newcomer would: with the commands of README, docs/start and docs/how-to, on
-one controller with a shim, this machine's agent, the agent of a captured server and simulated nodes. Prints one line a row: id, how it ended, title,
-command, and what was seen. What is not performed says why, and names the test that shows it.
+"""features_test: performs every row of the feature list that this machine can perform, as a new user would: with the
+commands of README, docs/start and docs/how-to, on one controller with a shim, this machine's agent, the agent of a
+captured server and simulated nodes. Prints one line per row: ID, result, title, command, and observation. A row that is
+not performed has the reason and names the test that covers it.
 
 Usage    features_test.py FOLDER-OF-BINARIES [ROW...]
-Exit     0 all that was performed is so; 1 a row failed
+Exit     0 every performed row holds; 1 a row failed
 """
 import pathlib
 import sys
@@ -21,7 +22,7 @@ import workloads  # noqa: E402,F401  pylint: disable=unused-import
 import operations  # noqa: E402,F401  pylint: disable=unused-import
 from world import World  # noqa: E402
 
-# Every row of the feature list, in its order: a letter for the section, and how many rows it has.
+# The sections of the feature list in order: a letter, and the number of rows.
 SECTIONS = {"T": 11, "D": 16, "L": 15, "S": 9, "P": 6, "O": 7, "V": 4, "N": 4, "E": 4, "H": 4}
 TITLES = [f"{letter}{number}" for letter, count in SECTIONS.items() for number in range(1, count + 1)]
 
@@ -32,7 +33,7 @@ def main():
         raise SystemExit(f"rows without a function: {sorted(set(TITLES) - set(ROWS))}; functions without a row: {sorted(set(ROWS) - set(TITLES))}")
     wanted = sys.argv[2:]
     if unknown := set(wanted) - set(TITLES):
-        raise SystemExit(f"no such rows: {sorted(unknown)}")
+        raise SystemExit(f"unknown rows: {sorted(unknown)}")
     with World(binaries) as world:
         failed = perform_all(world, wanted, TITLES)
     return 1 if failed else 0

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""With a full disk, safety functions still work: a stop order takes effect at once, on the shim too, and reports that
-it is not on disk; a key can be revoked; a promotion is refused. Once the disk has space, the stop order is written, and
-a restart keeps it.
+"""full_disk_test: with a full disk, safety functions still work: a stop order takes effect immediately, on the shim
+too, and reports that it is not on disk; a key can be revoked; a promotion is refused. Once the disk has space, the stop
+order is written, and a restart keeps it.
 
 Usage    full_disk_test.py FOLDER-OF-BINARIES
 Needs    root and unshare: the disk is a small tmpfs in a private mount namespace
@@ -28,7 +28,7 @@ def check(claim, truth, said=""):
 
 
 def fill(folder):
-    """Until not a byte more is taken."""
+    """Fills the disk until it accepts no more bytes."""
     with open(folder / "filler", "wb", buffering=0) as filler:
         for size in (1 << 20, 4096, 1):
             try:
@@ -61,48 +61,48 @@ def walk(house):
                                                + "store: {path: " + str(disk) + "/store.db}\n")
     house.start_controller()
     house.start_agent()
-    wait_until("this machine is a node", house.connected)
+    wait_until("the agent has connected", house.connected)
     house.start_shim()
     wait_until("the shim gives the controller's scores", lambda: max(scores(house, "before") or [0]) == 10)
 
     tokens = disk / "tokens"
     house.wattle("keys", "token", "new", "n1", str(house.dir / "n1.token"), "--tokens", str(tokens))
     fill(disk)
-    for each in range(400):  # the control file has some room of its own
+    for each in range(400):  # the control file has reserved space
         forward = house.cli("policy", "set", "--cpu-wait", f"{1 + each % 2}%", "--why", "no" * 200, key="operator", check=False)
         if forward.returncode != 0:
             break
-    check("a change that stops nothing is refused", forward.returncode != 0, forward.stdout[-300:])
+    check("a change that is not a stop order is refused", forward.returncode != 0, forward.stdout[-300:])
     for mode in ("canary:50%", "canary:20%", "shadow"):
         back = house.cli("policy", "set", "--mode", mode, "--why", "less", key="operator", check=False)
-        check(f"an order to go back to {mode} is in force at once, and says that it is not on disk",
+        check(f"an order back to {mode} takes effect immediately and reports that it is not on disk",
               back.returncode == 1 and "in force but not saved, and would be lost at a restart" in back.stderr and mode_of(house) == mode, f"{mode_of(house)} {back.stderr}")
     stop = house.cli("policy", "set", "--mode", "off", "--why", "stop", "-o", "json", key="operator", check=False)
-    check("the order to stop exits with 1, and says that it is in force and not on disk",
+    check("the stop order exits with 1 and reports that it is in force and not on disk",
           stop.returncode == 1 and "in force but not saved, and would be lost at a restart" in stop.stderr, f"{stop.returncode} {stop.stderr}")
     reported = json.loads(stop.stdout) if stop.stdout.startswith("{") else {}
-    check("its JSON says so, too", reported.get("mode") == "off" and reported.get("durable") is False and (reported.get("unwritten") or {}).get("changes") == 4, stop.stdout[:500])
+    check("JSON of the stop order reports the same", reported.get("mode") == "off" and reported.get("durable") is False and (reported.get("unwritten") or {}).get("changes") == 4, stop.stdout[:500])
     answers = [scores(house, f"after-{i}") for i in range(20)]
-    check("no later answer of the shim advises", not any(max(given or [0]) for given in answers), answers)
-    check("the metric counts them", metric(house) == f"{METRIC} 4", metric(house))
+    check("later answers of the shim contain no advice", not any(max(given or [0]) for given in answers), answers)
+    check("a metric counts unsaved orders", metric(house) == f"{METRIC} 4", metric(house))
     doctor = json.dumps(json.loads(fetch(f"{house.api()}/api/v1/doctor")[1]))
-    check("the doctor's document names it", "would be lost at a restart" in doctor, doctor[:500])
-    check("the log has it", "policy.unwritten" in house.log("controller"), house.log("controller")[-500:])
+    check("doctor's JSON reports the unsaved order", "would be lost at a restart" in doctor, doctor[:500])
+    check("the log reports the unsaved order", "policy.unwritten" in house.log("controller"), house.log("controller")[-500:])
 
     revoked = house.wattle("keys", "revoke", "--allow-list", str(disk / "allow"), "cli", check=False)
-    check("a key is taken off the list", revoked.returncode == 0, revoked.stderr)
-    wait_until("its owner is refused", lambda: house.cli("status", key="reader", check=False).returncode != 0)
+    check("a key is revoked", revoked.returncode == 0, revoked.stderr)
+    wait_until("the revoked key is refused", lambda: house.cli("status", key="reader", check=False).returncode != 0)
     before = tokens.read_text()
     taken = house.wattle("keys", "token", "revoke", "--tokens", str(tokens), "n1", check=False)
-    check("an enrolment token is taken back", taken.returncode == 0 and tokens.read_text() != before, taken.stderr)
-    check("the list remembers whose it was", "# revoked " in (disk / "allow").read_text(), (disk / "allow").read_text())
-    check("others are let in as before", house.cli("policy", "get", key="operator", check=False).returncode == 0)
+    check("an enrolment token is revoked", taken.returncode == 0 and tokens.read_text() != before, taken.stderr)
+    check("the list keeps the revoked token's node", "# revoked " in (disk / "allow").read_text(), (disk / "allow").read_text())
+    check("other keys are still accepted", house.cli("policy", "get", key="operator", check=False).returncode == 0)
 
     (disk / "filler").unlink()
-    wait_until("the order is written once there is room", lambda: metric(house) == f"{METRIC} 0")
+    wait_until("the order is written once the disk has space", lambda: metric(house) == f"{METRIC} 0")
     house.kill("controller", signal.SIGKILL)
     house.start_controller()
-    check("after a restart it still holds", mode_of(house) == "off", mode_of(house))
+    check("the order is in force after a restart", mode_of(house) == "off", mode_of(house))
 
 
 def main():

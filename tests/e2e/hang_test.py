@@ -20,7 +20,7 @@ from house import House, binaries_from, extender_args, fetch, wait_until
 from patience import let_a_moment_pass
 
 WATCHDOG_US = 1_500_000
-SILENCE_S = 3  # twice the watchdog's span
+SILENCE_S = 3  # twice the watchdog interval
 FAILED = []
 
 
@@ -31,7 +31,7 @@ def check(what, fine):
 
 
 class Watched(House):
-    """What systemd hears of each program."""
+    """Receives systemd notifications of each program."""
 
     def __init__(self, binaries):
         super().__init__(binaries)
@@ -54,7 +54,7 @@ class Watched(House):
         return out
 
     def pings(self, name):
-        return wait_until(f"{name} tells that it is alive", lambda: "WATCHDOG=1" in self.heard(name))
+        return wait_until(f"{name} sends a watchdog notification", lambda: "WATCHDOG=1" in self.heard(name))
 
     def silent(self, name):
         self.heard(name)
@@ -65,10 +65,10 @@ class Watched(House):
         self.processes[name].send_signal(number)
 
     def stop(self, name):
-        """Returns once all of its threads stand still."""
+        """Returns once all of its threads are stopped."""
         self.signal(name, signal.SIGSTOP)
         tasks = f"/proc/{self.processes[name].pid}/task"
-        wait_until(f"{name} stands still", lambda: all(state_of(f"{tasks}/{task}/stat") == "T" for task in os.listdir(tasks)))
+        wait_until(f"{name} is stopped", lambda: all(state_of(f"{tasks}/{task}/stat") == "T" for task in os.listdir(tasks)))
 
 
 def state_of(stat):
@@ -88,8 +88,8 @@ def metric(house, line):
 
 def standby_answers(house):
     check("the standby of a stopped shim answers, and scores no node", prioritize(house, "hung") == (200, []))
-    check("/livez is 503 meanwhile", fetch(f"{house.shim()}/livez")[0] == 503)
-    check("the log has it", "standby.took_over" in house.log("shim"))
+    check("/livez is 503 while the standby answers", fetch(f"{house.shim()}/livez")[0] == 503)
+    check("the log reports the hang", "standby.took_over" in house.log("shim"))
 
 
 def killed_while_stopped(house):
@@ -103,15 +103,15 @@ def killed_while_stopped(house):
 def stopped_parts(house):
     for name in ("agent", "controller", "shim"):
         house.stop(name)
-        check(f"a stopped {name} is silent", house.silent(name))
+        check(f"a stopped {name} sends no notification", house.silent(name))
         if name == "shim":
             standby_answers(house)
         house.signal(name, signal.SIGCONT)
-        check(f"the {name} that goes on reports again", house.pings(name))
+        check(f"the continued {name} sends notifications again", house.pings(name))
 
 
 class HeldThread:
-    """One thread of a process stands still; the others go on. None: the kernel does not let us."""
+    """Stops one thread of a process while the others run. Yields None if the kernel does not permit it."""
 
     SEIZE, INTERRUPT, DETACH, ALL = 0x4206, 0x4207, 17, 0x40000000
 
@@ -128,18 +128,18 @@ class HeldThread:
 
 
 def hung_loop(house):
-    """The loop's thread is the last that the controller starts. HTTP workers go on."""
+    """Stops the loop's thread, which the controller starts last. HTTP workers continue."""
     wait_until("livez", lambda: fetch(f"{house.api()}/livez")[0] == 200)
     loop = HeldThread(max(map(int, os.listdir(f"/proc/{house.processes['controller'].pid}/task"))))
     if not loop.held:
-        return print("        a single thread cannot be held here: left out", flush=True)
+        return print("        a single thread cannot be stopped here: skipped", flush=True)
     wait_until("the loop hangs: /livez is 503", lambda: fetch(f"{house.api()}/livez")[0] == 503)
     check("/livez of a hung loop says so", "the main loop has been stuck for " in fetch(f"{house.api()}/livez")[1])
     check("/readyz of a hung loop is 503", fetch(f"{house.api()}/readyz")[0] == 503)
-    check("a hung loop sends systemd nothing, though its other threads live", house.silent("controller"))
+    check("a hung loop sends no notification although other threads run", house.silent("controller"))
     loop.release()
-    wait_until("the loop turns again", lambda: fetch(f"{house.api()}/livez")[0] == 200)
-    return check("a loop that turns again reports", house.pings("controller"))
+    wait_until("the loop runs again", lambda: fetch(f"{house.api()}/livez")[0] == 200)
+    return check("a resumed loop sends notifications", house.pings("controller"))
 
 
 def breaker(house):
@@ -151,36 +151,36 @@ def breaker(house):
     def open_():
         nonlocal asked
         asked += 1
-        check("a pod that comes while the controller is stopped is answered", prioritize(house, f"stopped-{asked}")[0] == 200)
+        check("an ask while the controller is stopped is answered", prioritize(house, f"stopped-{asked}")[0] == 200)
         return metric(house, 'wattle_shim_breaker_state{state="closed"}') == 0
     wait_until("the breaker opens", open_)
-    check(f"it opened after at most four asks ({asked})", asked <= 4)
+    check(f"the breaker opened after at most four asks ({asked})", asked <= 4)
     timed_out = [metric(house, f'wattle_shim_request_duration_seconds_count{{verb="prioritize"}}')]
     began = time.monotonic()
     for pod in range(100):
         prioritize(house, f"open-{pod}")
     print(f"        100 answers while it is open took {time.monotonic() - began:.3f} s (each would wait 0.500 s)", flush=True)
     check("all hundred were counted", metric(house, f'wattle_shim_request_duration_seconds_count{{verb="prioritize"}}') == timed_out[0] + 100)
-    check("/readyz of the shim is 200 all the while, and shows it", fetch(f"{house.shim()}/readyz") [0] == 200 and "breaker: " in fetch(f"{house.shim()}/readyz")[1])
+    check("/readyz of the shim stays 200 and shows the open breaker", fetch(f"{house.shim()}/readyz") [0] == 200 and "breaker: " in fetch(f"{house.shim()}/readyz")[1])
     house.signal("controller", signal.SIGCONT)
     wait_until("the breaker closes", lambda: metric(house, 'wattle_shim_breaker_state{state="closed"}') == 1)
-    # The log has it at most once a minute, and not for each of a hundred answers.
-    check("the shim's log has it, once a minute at most", 1 <= house.log("shim").count("breaker.opened") < 10)
+    # The log reports it at most once a minute, not for each of a hundred answers.
+    check("the shim logs it at most once a minute", 1 <= house.log("shim").count("breaker.opened") < 10)
 
 
 def shims_known(house):
     shims = house.query("status")["shims"]
-    check("the controller knows its shim", len(shims) == 1 and shims[0]["connected"] and shims[0]["asked"] > 0)
-    check("status prints it", "1 of 1 shims" in house.cli("status").stdout)
+    check("the shim is registered at the controller", len(shims) == 1 and shims[0]["connected"] and shims[0]["asked"] > 0)
+    check("status prints the shim", "1 of 1 shims" in house.cli("status").stdout)
     check("a path that the shim does not have is 404", fetch(f"{house.shim()}/prioritise", b"{}")[0] == 404)
-    check("and in its log", "/prioritise" in house.log("shim"))
-    house.heard("shim")  # so that there is room for what it says last
+    check("the unknown path is logged", "/prioritise" in house.log("shim"))
+    house.heard("shim")  # so that its last messages fit
     house.kill("shim", signal.SIGTERM)
-    finding = wait_until("doctor misses the shim", lambda: [f for f in json.loads(house.cli("doctor", "-o", "json", check=False).stdout)["controller"]["findings"]
+    finding = wait_until("doctor reports the missing shim", lambda: [f for f in json.loads(house.cli("doctor", "-o", "json", check=False).stdout)["controller"]["findings"]
                                                             if f["name"] == "shims" and f["state"] == "failed"])
-    check("doctor says which", "is silent" in finding[0]["detail"])
+    check("doctor names the missing shim", "is silent" in finding[0]["detail"])
     check("doctor exits with 1", house.cli("doctor", check=False).returncode == 1)
-    check("stopping was reported", "STOPPING=1" in house.heard("shim"))
+    check("each program notified systemd that it stops", "STOPPING=1" in house.heard("shim"))
 
 
 def main():
@@ -189,7 +189,7 @@ def main():
             shim.write("deadline: 500ms\n")  # a controller that only is slow must not open the breaker
         for name in ("controller", "agent", "shim"):
             getattr(house, f"start_{name}")()
-            ready = wait_until(f"{name} says that it is ready", lambda n=name: [m for m in house.heard(n) if m.startswith("READY=1")])
+            ready = wait_until(f"{name} sends READY", lambda n=name: [m for m in house.heard(n) if m.startswith("READY=1")])
             check(f"{name} is ready once: {ready[0]!r}", len(ready) == 1)
             house.pings(name)
         wait_until("the agent is connected", house.connected)

@@ -31,10 +31,11 @@ wattle_e2e(shim_memory_test)
 wattle_e2e(json_limits_test)
 wattle_e2e(cli_states_test)
 wattle_e2e(dashboard_and_completion_test)
-# Rows depend on how fast decisions come, so that it fails beside other tests: scripts/test-long walk runs it alone.
+# The rows of the feature list depend on the rate of decisions, so this fails beside other tests. `scripts/test-long walk`
+# runs it alone.
 add_test(NAME features_test CONFIGURATIONS walk COMMAND python3 "${CMAKE_CURRENT_SOURCE_DIR}/features_test.py" "${CMAKE_BINARY_DIR}/bin")
 set_tests_properties(features_test PROPERTIES LABELS "live;walk" TIMEOUT 1200 RUN_SERIAL TRUE)
-# It holds what is told of a machine's use of itself against the kernel's: others that come and go meanwhile are in its way.
+# Compares the machine's reported usage with the kernel's counters. Other processes disturb it, so it runs alone.
 set_tests_properties(live_state_test PROPERTIES RUN_SERIAL TRUE)
 set_tests_properties(dashboards_test PROPERTIES COST 70)
 set_tests_properties(watchdog_test PROPERTIES COST 60)

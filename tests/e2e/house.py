@@ -1,7 +1,7 @@
-"""house: starts Wattle's real processes in a private directory with keys of their own, for end-to-end tests.
+"""house: starts Wattle's real processes in a private directory with their own keys, for end-to-end tests.
 
 Source   the built binaries; WATTLE_BIN or the first argument of a test names their folder
-Ports    free ones, drawn at random and tried
+Ports    random free ones
 Errors   HouseError with the tail of the process's log
 Ends     every process is killed and the directory removed when the `with` block ends
 """
@@ -31,7 +31,7 @@ class HouseError(Exception):
 
 
 class ProcessEnded(HouseError):
-    """A process that the test needs has ended: no wait can succeed any more."""
+    """A process that the test needs has ended, so no wait can succeed."""
 
 
 CRASHES = {-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGBUS, -signal.SIGFPE, -signal.SIGILL}
@@ -40,8 +40,9 @@ RESERVED = []  # sockets whose abstract names reserve ports for this process, in
 
 
 def free_ports(count):
-    """Ports below the range of outgoing connections, because one of those might take a port while its server is down. Each is reserved until
-    this process ends, by a name that all tests use: a test that runs beside this one cannot draw it before its server listens."""
+    """Returns ports below the range of outgoing connections, because one of those could take a port while its server is
+    down. Each is reserved until this process ends by an abstract name that all tests use, so no concurrent test draws
+    it."""
     ports = []
     while len(ports) < count:
         port = random.randrange(10000, 32000)
@@ -59,14 +60,16 @@ def free_ports(count):
 
 
 def check_crashes():
-    """Raises ProcessEnded if a process of any House has crashed: the condition that a test waits for may then never become true."""
+    """Raises ProcessEnded if a process of any House has crashed, because the condition that a test waits for may then
+    never become true."""
     for name, process in [each for processes in STARTED for each in processes.items()]:
         if process.poll() in CRASHES:
             raise ProcessEnded(f"{name} crashed with signal {-process.returncode}")
 
 
 def wait_until(what, condition, seconds=LATE_S):
-    """Polls until `condition` gives something true, and returns that. Errors count as "not yet", but for ProcessEnded."""
+    """Polls until `condition` returns a true value, and returns it. Errors other than ProcessEnded count as "not
+    yet"."""
     end = time.monotonic() + seconds
     last = None
     while time.monotonic() < end:
@@ -84,7 +87,7 @@ def wait_until(what, condition, seconds=LATE_S):
 
 
 def fetch(url, data=None, timeout=SOON_S):
-    """(status, body); a refusal by status is an answer, not an error."""
+    """Returns (status, body). An error status is an answer, not an exception."""
     request = urllib.request.Request(url, data=data, method="POST" if data is not None else "GET")
     try:
         with urllib.request.urlopen(request, timeout=timeout) as answer:
@@ -201,12 +204,12 @@ class House:
         return [n for n in self.query("nodes")["nodes"] if n["name"] == self.node and n["connected"] and n["cpu_used_cores"] is not None]
 
     def decided(self, uid, *args, **more):
-        """The shim's answer about a pod, from the controller."""
+        """Returns the shim's answer for a pod from the controller."""
         return self.from_controller(uid, lambda: fetch(f"{self.shim()}/prioritize", extender_args(uid, *args, **more)))
 
     def from_controller(self, uid, ask):
-        """The first answer of ask() that the controller gave. On a busy machine its answer comes too late for the shim, which then answers by
-        itself, although the controller has decided, and after several of those does not ask for a while."""
+        """Returns the first answer of ask() that came from the controller. On a busy machine the controller can answer
+        after the shim's deadline; the shim then answers itself, and after several misses stops asking for a while."""
         def answers():
             found = re.findall(r'^wattle_shim_answers_total\{.*source="(?:controller|repeated)".*\} (\S+)$', fetch(f"{self.shim()}/metrics")[1], re.M)
             return sum(float(value) for value in found)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""HTTP clients without a token, or with a wrong one, against the real controller, shim and agent.
+"""http_strangers_test: HTTP clients without a token, or with a wrong one, against the real controller, shim and agent.
 
-Claims   a request under a foreign Host reads no data; a route without a token reads no large body; connections that dribble a body
-         displace no honest request; a token file that others may write lets no agent in; wrong tokens lock no operator out
-Clients  sockets and http.client of Python
+Claims   a request with a foreign Host reads no data; a route without a token reads no large body; slow bodies displace
+         no valid request; a token file that others may write admits no agent; wrong tokens lock no operator out
+Clients  Python's sockets and http.client
 """
 import concurrent.futures
 import http.client
@@ -27,7 +27,7 @@ def check(claim, truth, detail=""):
 
 
 def ask(port, method, path, body=None, headers=None):
-    """(status, body) of one request on a connection of its own; (0, why) where there is no answer."""
+    """Returns (status, body) of one request on a new connection; (0, reason) without an answer."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=LATE_S)
     try:
         connection.request(method, path, body, headers or {})
@@ -40,7 +40,7 @@ def ask(port, method, path, body=None, headers=None):
 
 
 def answered(port, text):
-    """The first line of the answer to a request of which no more is sent."""
+    """Returns the first line of the answer to an incomplete request."""
     with socket.create_connection(("127.0.0.1", port), timeout=LATE_S) as s:
         s.sendall(text)
         return s.makefile("rb").readline().decode(errors="replace").strip()
@@ -52,14 +52,14 @@ def foreign_hosts(house):
                              ("shim", house.shim_port, "/metrics"), ("agent", house.agent_http, "/metrics")):
         for host in ("evil.example", f"evil.example:{port}", f"127.0.0.1.evil.example:{port}", "svc.evil.example", "localhost.evil.example.", "EVIL.example", "[::1].evil.example"):
             status, text = ask(port, "GET", path, headers=own | {"Host": host})
-            check(f"{name}: {path} under the name {host} is refused", status == 421 and "Host" in text, f"{status} {text[:200]}")
+            check(f"{name}: {path} with Host {host} is refused", status == 421 and "Host" in text, f"{status} {text[:200]}")
         for host in (f"127.0.0.1:{port}", f"localhost:{port}", f"[::1]:{port}"):
             status, _ = ask(port, "GET", path, headers=own | {"Host": host, "Accept-Encoding": "gzip"})
-            check(f"{name}: {path} under the name {host} is answered", status == 200, status)
+            check(f"{name}: {path} with Host {host} is answered", status == 200, status)
     status, _ = ask(house.http, "GET", "/api/v1/status", headers=own | {"Host": "wattle.example.org"})
-    check("controller: a name of http.hosts is answered", status == 200, status)
+    check("controller: a Host of http.hosts is answered", status == 200, status)
     status, text = ask(house.http, "GET", "/metrics", headers=own)
-    check("refusals by name are counted", 'wattle_controller_refused_total{socket="http",reason="host"} 21' in text)
+    check("refusals by Host are counted", 'wattle_controller_refused_total{socket="http",reason="host"} 21' in text)
 
 
 def large_bodies(house, enrol_port):
@@ -68,20 +68,20 @@ def large_bodies(house, enrol_port):
                              ("controller", house.http, b"/nothing"), ("agent", house.agent_http, b"/metrics"), ("echo", house.agent_http, b"/echo"),
                              ("readiness", house.http, b"/readyz"), ("liveness", house.shim_port, b"/livez")):
         line = answered(port, b"POST " + path + b" HTTP/1.1\r\n" + page + b"Content-Length: 8000000\r\n\r\n")
-        check(f"{name}: 8 MB are refused before they are sent", " 413 " in line, line)
+        check(f"{name}: 8 MB are refused before the body is sent", " 413 " in line, line)
     chunks = b"Transfer-Encoding: chunked\r\n\r\n" + b"1000\r\n" + bytes(0x1000) + b"\r\n"
     line = answered(house.http, b"POST /page/pass HTTP/1.1\r\n" + page + chunks)
-    check("page: chunks over the limit are refused while they come", " 413 " in line, line)
+    check("page: chunks over the limit are refused during transfer", " 413 " in line, line)
     line = answered(house.http, b"POST /page/change HTTP/1.1\r\n" + page + b"Authorization: Bearer wrong\r\nContent-Length: 4000\r\n\r\n")
     check("page: a change with a wrong token is refused before its body is sent", " 401 " in line, line)
     line = answered(house.http, b"POST /page/pass HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n")
-    check("page: a request from elsewhere is refused before its body is sent", " 403 " in line, line)
+    check("page: a cross-origin request is refused before its body is sent", " 403 " in line, line)
     status, text = ask(house.http, "POST", "/page/pass", json.dumps({"token": TOKEN}), {"X-Wattle": "page"})
-    check("page: the right token is taken", status == 200 and json.loads(text)["open"], f"{status} {text}")
+    check("page: the right token is accepted", status == 200 and json.loads(text)["open"], f"{status} {text}")
 
 
 def slow_bodies(port, path, length, body, good, name):
-    """Newcomers connect several at a time before any of them speaks, as a crowd of nodes does."""
+    """Opens several connections before sending on any of them, like many starting nodes."""
     hostile = []
     for _ in range(HOSTILE):
         s = socket.create_connection(("127.0.0.1", port), timeout=LATE_S)
@@ -100,7 +100,7 @@ def slow_bodies(port, path, length, body, good, name):
                 answers.append(repr(error))
             honest.close()
     lost = [answer for answer in answers if answer not in good]
-    check(f"{name}: {len(answers)} requests are answered beside {HOSTILE} bodies that dribble", not lost, f"{len(lost)} lost: {lost[:3]}")
+    check(f"{name}: {len(answers)} requests are answered beside {HOSTILE} slow bodies", not lost, f"{len(lost)} lost: {lost[:3]}")
     for s in hostile:
         s.close()
 
@@ -116,17 +116,17 @@ def token_file(house, enrol_port, tokens):
     for mode in (0o666, 0o664):
         tokens.chmod(mode)
         status, text = enrol()
-        check(f"enrolment: a token file of mode {mode:o} lets no agent in", status == 503 and "write" in text, f"{status} {text}")
+        check(f"enrolment: a token file of mode {mode:o} admits no agent", status == 503 and "write" in text, f"{status} {text}")
     tokens.chmod(0o644)
     status, text = enrol()
-    check("enrolment: the same token is good once only its owner may write", status == 200, f"{status} {text}")
+    check("enrolment: the same token is accepted once only the owner may write the file", status == 200, f"{status} {text}")
 
 
 def wrong_tokens(house):
     with concurrent.futures.ThreadPoolExecutor(16) as pool:
         guesses = [pool.submit(ask, house.http, "GET", "/api/v1/status", None, {"Authorization": f"Bearer guess-{i}"}) for i in range(48)]
         right = [ask(house.http, "GET", "/api/v1/status", headers={"Authorization": f"Bearer {TOKEN}"})[0] for _ in range(16)]
-        check("the right token is answered beside wrong ones of the same address", right == [200] * 16, right)
+        check("the right token is accepted despite wrong ones from the same address", right == [200] * 16, right)
         wrong = [guess.result()[0] for guess in guesses]
     check("each wrong token is refused", wrong == [401] * 48, wrong)
 
@@ -146,7 +146,7 @@ def main():
         house.start_controller()
         house.start_agent()
         house.start_shim()
-        wait_until("the agent has its page", lambda: fetch(f"http://127.0.0.1:{house.agent_http}/livez")[0] == 200)
+        wait_until("the agent serves its page", lambda: fetch(f"http://127.0.0.1:{house.agent_http}/livez")[0] == 200)
         foreign_hosts(house)
         large_bodies(house, enrol_port)
         slow_bodies(house.shim_port, "/prioritize", 100_000, lambda i: extender_args(f"uid-{i}", [house.node]), (200,), "shim")

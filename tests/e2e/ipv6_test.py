@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""A control plane on IPv6 alone, and names of which one address is dead: in network and mount namespaces of this test's own.
+"""ipv6_test: a control plane on IPv6 only, and names with unreachable addresses, in private network and mount
+namespaces.
 
-Given    a host whose only addresses are IPv6; a hosts file in which the controller's name has no IPv4 address; endpoints in the form that the
-         packages and the chart have (`tcp://*:PORT`, `::`)
-         DNS: a short name that a search domain completes, with AAAA records alone, and with dead addresses before the one that serves
-Claims   agent, shim, command line, wattle-load and curl reach the controller by its name; `wattle-agent doctor` says so only when the link does;
-         a name whose first address is dead is reached by the next one, over ZeroMQ and over HTTP; where there is no IPv6 the same endpoints
-         serve IPv4
-Skips    where this user may not make namespaces
+Given    a host with only IPv6 addresses; a hosts file in which the controller's name has no IPv4 address; endpoints in
+         the form of the packages and the chart (`tcp://*:PORT`, `::`)
+         DNS: a short name that a search domain completes, with only AAAA records, and with unreachable addresses before
+         the reachable one
+Claims   agent, shim, command line, wattle-load and curl reach the controller by its name; `wattle-agent doctor` reports
+         a link only if it works; if the first address of a name is unreachable, the next is used, over ZeroMQ and HTTP;
+         without IPv6 the same endpoints serve IPv4
+Skips    if this user may not create namespaces
 """
 import contextlib
 import http.server
@@ -26,8 +28,8 @@ NAME = "wattle-controller.wattle.svc"
 ADDRESS = "fd00:10:96::1"
 SHORT, SEARCH = "wattle-controller", "wattle.svc.cluster.local"
 A, AAAA = 1, 28  # DNS record types
-SILENT = "fd00:10:96::5"  # takes no connection and refuses none
-DEAD = (SILENT, "fd00:dead::9", "192.0.2.9")  # of the others no host has one
+SILENT = "fd00:10:96::5"  # neither accepts nor refuses connections
+DEAD = (SILENT, "fd00:dead::9", "192.0.2.9")  # no host has the other addresses
 
 
 def ip(*words):
@@ -35,7 +37,7 @@ def ip(*words):
 
 
 class Api(http.server.BaseHTTPRequestHandler):
-    """An API server without nodes and pods, which notes what it is asked for."""
+    """An API server without nodes and pods, which records its requests."""
     asked = []
 
     def do_GET(self):  # pylint: disable=invalid-name
@@ -79,7 +81,7 @@ class Names(threading.Thread):
 
 @contextlib.contextmanager
 def api_at(address):
-    """Gives the port of an API server on this address alone."""
+    """Yields the port of an API server that listens only on this address."""
     class Server(http.server.ThreadingHTTPServer):
         address_family = socket.AF_INET6 if ":" in address else socket.AF_INET
     Api.asked.clear()
@@ -96,7 +98,7 @@ def resolve_to(*addresses):
 
 
 class Place:
-    """A folder with keys, and processes that end with it."""
+    """A folder with keys, and processes that end with the `with` block."""
 
     def __init__(self, binaries, folder, name=NAME):
         self.binaries, self.dir, self.processes, self.name = pathlib.Path(binaries).resolve(), folder, {}, name
@@ -192,7 +194,7 @@ def probe_answers():
 
 
 def ipv6_alone(binaries, folder):
-    print("a control plane on IPv6 alone")
+    print("a control plane on IPv6 only")
     ip("-4", "addr", "flush", "dev", "lo")
     ip("-6", "addr", "add", f"{ADDRESS}/64", "dev", "lo", "nodad")
     resolve_to(ADDRESS)
@@ -202,23 +204,23 @@ def ipv6_alone(binaries, folder):
         check("doctor: no controller, no link", not reached(finding), finding)
         with api_at(ADDRESS) as port:
             place.controller(port)
-            check("the controller reaches an API server by a name, over HTTP", wait_until("its nodes are asked for", lambda: "/api/v1/nodes" in Api.asked))
+            check("the controller reaches an API server by a name, over HTTP", wait_until("the API server is asked for nodes", lambda: "/api/v1/nodes" in Api.asked))
         place.stop("controller")
         place.controller()
         wait_until("curl reaches the controller by its name", lambda: curl(f"http://{NAME}:8050/livez"))
         place.agent()
         place.shim()
-        check("the agent's link comes up", wait_until("the node is connected", place.connected))
-        check("doctor reaches the controller by the same way", wait_until("doctor reaches it", lambda: reached(place.doctor(place.agent_config()))))
+        check("the agent connects", wait_until("the node is connected", place.connected))
+        check("doctor reaches the controller by the same path", wait_until("doctor reaches the controller", lambda: reached(place.doctor(place.agent_config()))))
         finding = place.doctor(place.agent_config(port=8050))
-        check("doctor refuses a port that takes connections and no link", not reached(finding), finding)
+        check("doctor rejects a port that accepts connections but no link", not reached(finding), finding)
 
         def by_controller():
             status, body = fetch("http://[::1]:8888/prioritize", extender_args("six", ["agent"]))
             return status == 200 and json.loads(body) and place.cli("explain", "six", check=False).returncode == 0
         check("the controller answers the shim", wait_until("the shim's ask is decided", by_controller))
         check("a probe of the name is answered", wait_until("the probe is answered", probe_answers))
-        check("wattle-load reaches the name", wait_until("it is answered within its second", place.load_answered))
+        check("wattle-load reaches the name", wait_until("wattle-load gets an answer within a second", place.load_answered))
     except Exception:
         for name in place.processes:
             print(f"--- {name}\n{place.log(name)[-1500:]}")
@@ -228,7 +230,7 @@ def ipv6_alone(binaries, folder):
 
 
 def first_address_dead(binaries, folder):
-    print("a name whose first address is dead")
+    print("a name whose first address is unreachable")
     ip("-4", "addr", "add", "127.0.0.1/8", "dev", "lo")
     ip("-4", "addr", "add", "10.96.0.1/32", "dev", "lo")
     ip("-6", "addr", "add", f"{SILENT}/64", "dev", "lo", "nodad")
@@ -236,22 +238,22 @@ def first_address_dead(binaries, folder):
         subprocess.run(["nft", rule], check=True)
     resolve_to(*DEAD, "10.96.0.1")
     found = [one[4][0] for one in socket.getaddrinfo(NAME, 80, type=socket.SOCK_STREAM)]
-    check(f"the system prefers a dead one: {', '.join(found)}", found[0] != "10.96.0.1" and "10.96.0.1" in found)
+    check(f"the resolver prefers an unreachable address: {', '.join(found)}", found[0] != "10.96.0.1" and "10.96.0.1" in found)
     place = Place(binaries, folder)
     try:
         with api_at("10.96.0.1") as port:
             place.controller(port)
             check("the controller reaches an API server by the last address of a name, over HTTP",
-                  wait_until("its nodes and pods are asked for", lambda: {"/api/v1/nodes", "/api/v1/pods"} <= set(Api.asked)))
+                  wait_until("the API server is asked for nodes and pods", lambda: {"/api/v1/nodes", "/api/v1/pods"} <= set(Api.asked)))
         place.stop("controller")
         place.controller()
         place.agent()
         place.shim()
-        check("the agent's link comes up", wait_until("the node is connected", place.connected))
-        check("doctor reaches the controller", wait_until("doctor reaches it", lambda: reached(place.doctor(place.agent_config()))))
+        check("the agent connects", wait_until("the node is connected", place.connected))
+        check("doctor reaches the controller", wait_until("doctor reaches the controller by its name", lambda: reached(place.doctor(place.agent_config()))))
         check("a probe of the name is answered", wait_until("the probe is answered", probe_answers))
-        check("wattle-load reaches the name", wait_until("it is answered within its second", place.load_answered))
-        # The name moves while everybody is connected: its new address is found without a restart.
+        check("wattle-load reaches the name", wait_until("wattle-load gets an answer within a second", place.load_answered))
+        # The name's address changes while all peers are connected: they find it without a restart.
         ip("-6", "addr", "add", "fd00:10:96::2/64", "dev", "lo", "nodad")
         place.stop("controller")
         ip("-4", "addr", "del", "10.96.0.1/32", "dev", "lo")
@@ -276,11 +278,11 @@ def by_search_domain(binaries, folder):
     place = Place(binaries, folder, SHORT)
     try:
         found = [one[4][0] for one in socket.getaddrinfo(SHORT, 80, type=socket.SOCK_STREAM)]
-        check("the system finds an AAAA record alone", found == [live], found)
+        check("the resolver returns only an AAAA record", found == [live], found)
         place.controller()
         place.agent()
         place.shim()
-        check("the agent's link comes up", wait_until("the node is connected", place.connected))
+        check("the agent connects", wait_until("the node is connected", place.connected))
         check("doctor reaches the controller", reached(place.doctor(place.agent_config())))
         check("a probe of the name is answered", wait_until("the probe is answered", probe_answers))
         load = place.run("wattle-load", "http", f"http://{SHORT}:8050/livez", "--users", "1", "--for", "1s", check=False)
@@ -291,10 +293,10 @@ def by_search_domain(binaries, folder):
         ip("-4", "addr", "add", "10.96.0.3/32", "dev", "lo")
         names[f"{SHORT}.{SEARCH}"] = {AAAA: [SILENT, "fd00:dead::9"], A: ["192.0.2.9", "10.96.0.3"]}
         place.controller()
-        check("the agent finds the one address of four that serves", wait_until("the node is connected again", place.connected))
-        check("so does doctor", reached(place.doctor(place.agent_config())))
+        check("the agent finds the one reachable address of four", wait_until("the node is connected again", place.connected))
+        check("doctor finds the reachable address", reached(place.doctor(place.agent_config())))
         before = probe_count()
-        check("so does a probe", wait_until("the probe is answered again", lambda: probe_count() > before))
+        check("a probe finds the reachable address", wait_until("the probe is answered again", lambda: probe_count() > before))
     except Exception:
         for name in place.processes:
             print(f"--- {name}\n{place.log(name)[-1500:]}")
@@ -304,14 +306,14 @@ def by_search_domain(binaries, folder):
 
 
 def no_ipv6(binaries, folder):
-    print("the same endpoints where no interface has IPv6")
+    print("the same endpoints without IPv6")
     pathlib.Path("/proc/sys/net/ipv6/conf/all/disable_ipv6").write_text("1\n")
     resolve_to("127.0.0.1")
     place = Place(binaries, folder)
     try:
         place.controller()
         wait_until("curl reaches the controller over IPv4", lambda: curl("http://127.0.0.1:8050/livez"))
-        check("the command line reaches it", wait_until("an answer", lambda: place.cli("nodes", check=False).returncode == 0))
+        check("the command line reaches the controller over IPv4", wait_until("an answer", lambda: place.cli("nodes", check=False).returncode == 0))
     finally:
         place.stop()
 
@@ -338,7 +340,7 @@ def main():
         return 0
     unshare = ["unshare", "--net", "--mount"] + ([] if os.geteuid() == 0 else ["--user", "--map-root-user"])
     if subprocess.run([*unshare, "true"], capture_output=True, check=False).returncode != 0:
-        print("skipped: this user may not make namespaces")
+        print("skipped: this user may not create namespaces")
         return SKIPPED
     import tempfile
     with tempfile.TemporaryDirectory(prefix="wattle-ipv6-") as folder:

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""JSON that is nested too deeply or needs too much memory is refused and ends no program: neither the shim that
-receives it from an unknown client, nor the controller that receives it from its API server.
+"""json_limits_test: JSON that is nested too deeply or needs too much memory is refused and ends no program: neither the
+shim that receives it from an unknown client, nor the controller that receives it from its API server.
 
-Usage: json_limits_test.py FOLDER-OF-BINARIES"""
+Usage    json_limits_test.py FOLDER-OF-BINARIES
+"""
 import concurrent.futures
 import contextlib
 import http.server
@@ -24,7 +25,7 @@ def nested(depth, begin="[", end="]"):
 
 
 def asks(value):
-    """A request with that JSON text where a text, a quantity or anything at all is expected."""
+    """Builds requests with this JSON in place of a string, a quantity or any value."""
     whole = json.loads(extender_args("pod-1", ["node-1"]))
     mark = "here-it-goes"
     for put in (lambda pod: pod["metadata"].setdefault("annotations", {}).update({"wattle.dev/latency-hard-ms": mark}),
@@ -62,7 +63,7 @@ def ask(url, body):
 
 
 class Lists(http.server.BaseHTTPRequestHandler):
-    """An API server that lists one pod, whose annotation is nested as deep as `value` is."""
+    """An API server that lists one pod, with `value` as an annotation."""
     value, lists = '"10"', 0
 
     def do_GET(self):
@@ -104,10 +105,10 @@ def main():
         for path in ("prioritize", "filter", "preempt"):
             for value in (nested(DEEP), nested(DEEP, '{"a":', "}"), "[" * DEEP):
                 answers = [ask(f"{house.shim()}/{path}", body) for body in asks(value)]
-                claim(f"/{path} refuses {value[:5]}... {DEEP} deep wherever it stands",
+                claim(f"/{path} refuses {value[:5]}... {DEEP} deep at each position",
                       all(status in (200, 400) for status, _ in answers), [(s, t[:80]) for s, t in answers])
                 house.alive("shim")
-        claim("within 64 levels a value of the wrong kind is a problem of the pod, not of the request",
+        claim("within 64 levels a value of the wrong type is an error of the pod, not of the request",
               all(ask(f"{house.shim()}/prioritize", body)[0] == 200 for body in list(asks(nested(20)))[:2]))
         for piece in ("[]", "{}", "0", '""', "[[[[[]]]]]", '{"a":{}}', '"0123456789abcdef"'):
             body = large(piece)
@@ -129,7 +130,7 @@ def main():
         Lists.value = nested(40)
         wait_until("the controller follows the API server", lambda: "api_server.followed" in house.log("controller"))
         house.alive("controller")
-        claim("and follows it when its answers are within the limits", True)
+        claim("the controller follows the API server again when answers are within the limits", True)
     server.shutdown()
     return 1 if failures else 0
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Kubeconfigs as Rancher, Teleport, EKS, GKE, AKS and others give them, against a server in Python: paths in the server's address, programs that log in
-with tokens and with certificates, files of tokens, several kubeconfigs, the name of the server's certificate; and what cannot be
-followed, by its reason.
+"""kubeconfig_test: kubeconfigs of Rancher, Teleport, EKS, GKE, AKS and others against a server in Python: paths in the
+server's address, exec plugins with tokens and certificates, token files, several kubeconfigs, the name in the server's
+certificate; and unsupported features with their reasons.
 
-Usage    kubeconfig_test.py FOLDER-OF-BINARIES"""
+Usage    kubeconfig_test.py FOLDER-OF-BINARIES
+"""
 import base64
 import http.server
 import json
@@ -35,7 +36,7 @@ def openssl(*words):
 
 
 class Authority:
-    """Signs the server's certificates and the clients'."""
+    """Signs the certificates of server and clients."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -52,7 +53,8 @@ class Authority:
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """An API server with no objects. `asked` has path, token and the client certificate's common name; `refused` tokens get a 401."""
+    """An API server with no objects. `asked` has path, token and the client certificate's common name; `refused` tokens
+    get a 401."""
 
     def __init__(self, authority, certificate, key):
         super().__init__(("127.0.0.1", 0), Handler)
@@ -66,7 +68,7 @@ class Server(http.server.ThreadingHTTPServer):
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     def handle_error(self, request, client_address):
-        pass  # a client that does not believe the certificate
+        pass  # a client that rejects the certificate
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -95,7 +97,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 def plugin(path, status, version="v1", before=""):
-    """A program that logs in; `status` is shell text with $n, the number of this run."""
+    """Writes an exec plugin; `status` is shell text with $n, the number of the run."""
     path.write_text(f"""#!/bin/sh
 echo run >>{path}.runs
 n=$(wc -l <{path}.runs)
@@ -128,7 +130,7 @@ class Scene:
         return {"server": f"https://127.0.0.1:{self.server.server_port}{PREFIX}/", "certificate-authority-data": self.ca} | more
 
     def run(self, *words, server=None, **env):
-        """(exit code, what it says, what the server was asked)."""
+        """Returns (exit code, output, requests to the server)."""
         server = server or self.server
         del server.asked[:], server.names[:]
         clean = {name: value for name, value in os.environ.items() if name != "KUBECONFIG"}
@@ -141,7 +143,7 @@ class Scene:
 
 
 def exec_tokens(scene):
-    """EKS and Rancher: a token that expires. Each run gives another one, which has expired already."""
+    """EKS and Rancher: expiring tokens. Each run prints a new token, which has already expired."""
     plugin(scene.folder / "login", '{"token": "token-$n-$1-$AWS_PROFILE", "expirationTimestamp": "2020-01-01T00:00:00Z"}')
     user = {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "./login", "args": ["shop"], "env": [{"name": "AWS_PROFILE", "value": "eu"}], "interactiveMode": "Never"}}
     code, said, asked = scene.run("--kubeconfig", scene.file("eks", user))
@@ -156,27 +158,28 @@ def exec_tokens(scene):
     code, said, asked = scene.run("--kubeconfig", scene.file("aks.conf", user))
     scene.server.refused = set()
     tokens = [token for _, token, _ in asked]
-    check("a token without an end stands until the server answers 401; then the program runs once more", code == 0 and tokens[:2] == ["kept-1", "kept-2"] and
+    check("a token without expiry is used until the server answers 401; then the plugin runs again", code == 0 and tokens[:2] == ["kept-1", "kept-2"] and
           set(tokens[1:]) == {"kept-2"}, (said, tokens))
     scene.server.refused = {f"kept-{n}" for n in range(10)}
     code, said, _ = scene.run("--kubeconfig", scene.folder / "aks.conf")
     scene.server.refused = set()
-    check("a login that is refused again is reported", code == 1 and "Unauthorized" in said, said)
+    check("a second refused login is reported", code == 1 and "Unauthorized" in said, said)
 
 
 def exec_cluster_info(scene):
-    """GKE: the program is given the cluster."""
+    """GKE: the plugin gets the cluster's information."""
     plugin(scene.folder / "gke", '{"token": "word"}', "v1beta1", before=f'printf %s "$KUBERNETES_EXEC_INFO" >{scene.folder}/info')
     user = {"exec": {"apiVersion": "client.authentication.k8s.io/v1beta1", "command": "./gke", "installHint": "Install gke-gcloud-auth-plugin", "provideClusterInfo": True}}
     extensions = [{"name": "client.authentication.k8s.io/exec", "extension": {"audience": "abc"}}]
     code, said, _ = scene.run("--kubeconfig", scene.file("gke.conf", user, extensions=extensions))
     info = json.loads((scene.folder / "info").read_text())
-    check("a program that asks for the cluster is given it", code == 0 and info["apiVersion"] == "client.authentication.k8s.io/v1beta1" and info["spec"] == {
+    check("a plugin that requires the cluster's information gets it", code == 0 and info["apiVersion"] == "client.authentication.k8s.io/v1beta1" and info["spec"] == {
         "interactive": False, "cluster": {"server": f"https://127.0.0.1:{scene.server.server_port}{PREFIX}/", "certificate-authority-data": scene.ca, "config": {"audience": "abc"}}}, (said, info))
 
 
 def exec_certificates(scene):
-    """Teleport: a certificate, by another name of the server; one that has expired is replaced before the next request."""
+    """Teleport: a client certificate and tls-server-name; an expired certificate is replaced before the next
+    request."""
     for number in (1, 2, 3, 4, 5):
         scene.authority.signed(f"client-{number}", f"client-{number}", "DNS:client")
     server = Server(scene.authority, *scene.authority.signed("named", "teleport", f"DNS:{NAME}"))
@@ -186,17 +189,18 @@ def exec_certificates(scene):
     user = {"exec": {"apiVersion": "client.authentication.k8s.io/v1beta1", "command": "./tsh"}}
     cluster = {"server": f"https://127.0.0.1:{server.server_port}{PREFIX}", "certificate-authority": "ca.pem"}
     code, said, _ = scene.run("--kubeconfig", kubeconfig(scene.folder / "other-name", cluster, user), server=server)
-    check("a certificate of another name is not believed", code == 1 and "TLS: " in said, said)
+    check("a certificate for another name is rejected", code == 1 and "TLS: " in said, said)
     (scene.folder / "tsh.runs").unlink()
     code, said, asked = scene.run("--kubeconfig", kubeconfig(scene.folder / "teleport", cluster | {"tls-server-name": NAME}, user), server=server)
     names = [common for _, _, common in asked]
-    check("tls-server-name is what the certificate must have, and what is sent", code == 0 and set(server.names) == {NAME}, (said, server.names))
-    check("each request shows the newest certificate", names and names == [f"client-{i + 2}" for i in range(len(names))], names)
+    check("tls-server-name is sent and must match the certificate", code == 0 and set(server.names) == {NAME}, (said, server.names))
+    check("each request uses the newest certificate", names and names == [f"client-{i + 2}" for i in range(len(names))], names)
     server.shutdown()
 
 
 def vendors(scene):
-    """Kubeconfigs as the vendors' commands write them, and stand-ins that print what their programs print, searched in PATH."""
+    """Kubeconfigs in the format of the vendors' commands, with fake plugins on the PATH that print the vendors'
+    output."""
     tools = scene.folder / "tools"
     tools.mkdir()
     inside = {name: json.dumps((scene.folder / f"client-1.{end}").read_text())[1:-1] for name, end in (("certificate", "pem"), ("key", "key"))}
@@ -223,7 +227,7 @@ users:
   user:
     exec:{of_exec}""")
         code, said, asked = scene.run("--kubeconfig", file, PATH=str(tools / "none"))
-        check(f"{vendor}: without its program the hint is given", code == 1 and not asked and program in said and "is not installed" in said and
+        check(f"{vendor}: without its plugin the install hint is printed", code == 1 and not asked and program in said and "is not installed" in said and
               NOT_INSTALLED.get(vendor, "PATH") in said, said)
         token = f"token-{vendor.replace(' ', '-')}"
         answer = prints.replace("{token}", token).replace("{certificate}", inside["certificate"]).replace("{key}", inside["key"])
@@ -237,11 +241,11 @@ sys.stdout.write(pathlib.Path({str(tools / program)!r} + ".answer").read_text())
         code, said, asked = scene.run("--kubeconfig", file, PATH=str(tools))
         given, info, profile, stdin = json.loads(said_to.read_text())
         by_certificate = "{certificate}" in prints
-        check(f"{vendor}: the login is taken, and once for all requests", code == 0 and len(asked) > 1 and
+        check(f"{vendor}: one login serves all requests", code == 0 and len(asked) > 1 and
               {pair[1:] for pair in asked} == {("", "client-1") if by_certificate else (token, "")}, (said, asked))
-        check(f"{vendor}: its program has its arguments, and no input", given == arguments and stdin == "" and profile == ("prod" if vendor == "EKS" else None),
+        check(f"{vendor}: the plugin gets its arguments and no input", given == arguments and stdin == "" and profile == ("prod" if vendor == "EKS" else None),
               (given, profile))
-        check(f"{vendor}: and is given the version that it must answer in, and the cluster where it asks", info["kind"] == "ExecCredential" and
+        check(f"{vendor}: the plugin gets the required version, and the cluster if requested", info["kind"] == "ExecCredential" and
               f"apiVersion: {info['apiVersion']}" in of_exec and info["spec"]["interactive"] is False and ("cluster" in info["spec"]) == ("provideClusterInfo: true" in of_exec), info)
         (tools / f"{program}.answer").write_text(answer.replace(info["apiVersion"], "client.authentication.k8s.io/v1alpha1"))
         code, said, asked = scene.run("--kubeconfig", file, PATH=str(tools))
@@ -249,22 +253,22 @@ sys.stdout.write(pathlib.Path({str(tools / program)!r} + ".answer").read_text())
 
 
 def files(scene):
-    """kubeadm's: a client certificate, inline and in files beside the kubeconfig; a token in a file goes before one beside it."""
+    """kubeadm: a client certificate, inline and in files next to the kubeconfig; tokenFile overrides token."""
     below = scene.folder / "below"
     below.mkdir()
     inline = {f"client-{name}-data": base64.b64encode((scene.folder / f"client-1.{end}").read_bytes()).decode() for name, end in (("certificate", "pem"), ("key", "key"))}
     code, said, asked = scene.run("--kubeconfig", kubeconfig(below / "inline", scene.cluster(), inline))
-    check("a client certificate that the kubeconfig holds", code == 0 and {common for _, _, common in asked} == {"client-1"}, (said, asked))
+    check("an inline client certificate", code == 0 and {common for _, _, common in asked} == {"client-1"}, (said, asked))
     code, said, asked = scene.run("--kubeconfig", kubeconfig(below / "files", scene.cluster() | {"certificate-authority-data": None, "certificate-authority": "../ca.pem"},
                                                              {"client-certificate": "../client-2.pem", "client-key": "../client-2.key"}))
-    check("and one that it names, beside itself", code == 0 and {common for _, _, common in asked} == {"client-2"}, (said, asked))
+    check("a client certificate in a file next to the kubeconfig", code == 0 and {common for _, _, common in asked} == {"client-2"}, (said, asked))
     (below / "token").write_text("from-the-file\n")
     code, said, asked = scene.run("--kubeconfig", kubeconfig(below / "tokens", scene.cluster(), {"tokenFile": "token", "token": "beside"}))
-    check("tokenFile goes before token", code == 0 and {token for _, token, _ in asked} == {"from-the-file"}, (said, asked))
+    check("tokenFile overrides token", code == 0 and {token for _, token, _ in asked} == {"from-the-file"}, (said, asked))
 
 
 def several(scene):
-    """KUBECONFIG: the first that has a name has its entry; paths are of their own file; --kubeconfig is one alone."""
+    """KUBECONFIG: the first file with a name wins; paths are relative to their file; --kubeconfig is a single file."""
     one, two = scene.folder / "one", scene.folder / "two"
     one.mkdir(), two.mkdir()
     (two / "token").write_text("of-two")
@@ -275,32 +279,32 @@ def several(scene):
     code, said, asked = scene.run(KUBECONFIG=listed)
     check("files of KUBECONFIG are one kubeconfig", code == 0 and {token for _, token, _ in asked} == {"of-two"}, (said, asked))
     code, said, _ = scene.run("--context", "d", KUBECONFIG=listed)
-    check("a context that none has", code == 1 and "has no context 'd'" in said, said)
+    check("an unknown context", code == 1 and "has no context 'd'" in said, said)
     code, said, asked = scene.run("--kubeconfig", scene.file("alone", {"token": "alone"}), KUBECONFIG=listed)
-    check("--kubeconfig goes before KUBECONFIG", code == 0 and {token for _, token, _ in asked} == {"alone"}, (said, asked))
+    check("--kubeconfig overrides KUBECONFIG", code == 0 and {token for _, token, _ in asked} == {"alone"}, (said, asked))
     (scene.folder / ".kube").mkdir()
     scene.file(".kube/config", {"token": "usual"})
     code, said, asked = scene.run()
-    check("without either, the one of the home folder", code == 0 and {token for _, token, _ in asked} == {"usual"}, (said, asked))
+    check("without either, the file in the home folder is used", code == 0 and {token for _, token, _ in asked} == {"usual"}, (said, asked))
 
 
 def refusals(scene):
-    """What cannot be followed is refused with its reason."""
+    """Unsupported features are refused with the reason."""
     def refused(claim, user, *words, cluster=None):
         code, said, asked = scene.run("--kubeconfig", kubeconfig(scene.folder / "refused", scene.cluster() | (cluster or {}), user))
         check(f"{claim}: {words[0]}", code == 1 and not asked and all(word in said for word in words), said)
     plugin_user = {"apiVersion": "client.authentication.k8s.io/v1", "command": "gke-gcloud-auth-plugin-of-nobody", "installHint": "Install it with:\n  apt install it"}
-    refused("a plugin that is not installed", {"exec": plugin_user}, "is not installed", "gke-gcloud-auth-plugin-of-nobody", "apt install it")
+    refused("a missing plugin", {"exec": plugin_user}, "is not installed", "gke-gcloud-auth-plugin-of-nobody", "apt install it")
     refused("without a hint", {"exec": plugin_user | {"installHint": ""}}, "is not installed", "PATH")
-    refused("a plugin that asks questions, without a terminal", {"exec": plugin_user | {"interactiveMode": "Always", "command": "true"}}, "interactiveMode: Always", "terminal")
-    refused("an old protocol", {"exec": plugin_user | {"apiVersion": "client.authentication.k8s.io/v1alpha1"}}, "v1alpha1", "update the plugin")
+    refused("an interactive plugin without a terminal", {"exec": plugin_user | {"interactiveMode": "Always", "command": "true"}}, "interactiveMode: Always", "terminal")
+    refused("an old protocol version", {"exec": plugin_user | {"apiVersion": "client.authentication.k8s.io/v1alpha1"}}, "v1alpha1", "update the plugin")
     (scene.folder / "fails").write_text("#!/bin/sh\necho 'log in first' >&2\nexit 4\n")
     (scene.folder / "fails").chmod(0o755)
-    refused("a plugin that fails", {"exec": plugin_user | {"command": "./fails"}}, "exit code 4", "log in first")
-    refused("a login of before", {"auth-provider": {"name": "gcp"}}, "auth-provider", "exec plugin")
-    refused("another user's name", {"token": "word", "as": "somebody"}, "impersonated by as")
-    refused("no check of the server", {"token": "word"}, "insecure-skip-tls-verify", "certificate-authority", cluster={"insecure-skip-tls-verify": True})
-    refused("a token in the clear", {"token": "word"}, "would be sent unencrypted", "https://", cluster={"server": "http://192.0.2.1:8080"})
+    refused("a failing plugin", {"exec": plugin_user | {"command": "./fails"}}, "exit code 4", "log in first")
+    refused("an auth-provider login", {"auth-provider": {"name": "gcp"}}, "auth-provider", "exec plugin")
+    refused("impersonation", {"token": "word", "as": "somebody"}, "impersonated by as")
+    refused("no server verification", {"token": "word"}, "insecure-skip-tls-verify", "certificate-authority", cluster={"insecure-skip-tls-verify": True})
+    refused("a token over plain HTTP", {"token": "word"}, "would be sent unencrypted", "https://", cluster={"server": "http://192.0.2.1:8080"})
     refused("a proxy before the API server", {"token": "word"}, "proxy-url", cluster={"proxy-url": "https://proxy.example"})
 
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""`wattle nodes` shows this machine's values as the kernel reports them: independent readings of the same seconds
-bracket each value, while stress-ng creates load in a cgroup named as by a kubelet. `wattle pods` shows the pod's CPU
-and joules.
+"""live_state_test: `wattle nodes` shows this machine's values as the kernel reports them: independent readings before
+and after bracket each value, while stress-ng loads a cgroup that is named like a kubelet's. `wattle pods` shows the
+pod's CPU and joules.
 
-Needs root and stress-ng for the load; skips (77) with the reason otherwise."""
+Needs    root and stress-ng for the load; skips (77) with the reason otherwise
+"""
 import contextlib
 import os
 import pathlib
@@ -26,7 +27,7 @@ def cgroup2_mount():
 
 
 def cpu_ticks():
-    """(busy, all) ticks of all processors; guest time is part of user time already."""
+    """Returns (busy, all) ticks of all processors; user time already includes guest time."""
     fields = [int(x) for x in pathlib.Path("/proc/stat").read_text().split("\n")[0].split()[1:9]]
     return sum(fields) - fields[3] - fields[4], sum(fields)
 
@@ -71,11 +72,11 @@ def main():
     with House(binaries_from(sys.argv)) as house, loaded_pod(mount, uid) as pod:
         house.start_controller()
         house.start_agent()
-        wait_until("this machine is connected", house.connected)
+        wait_until("the agent is connected", house.connected)
 
         def window():
-            """Kernel's own numbers over a window that holds whole ticks of the agent, and what Wattle said last in
-            it."""
+            """Returns the kernel's counters over a window that contains whole ticks of the agent, and Wattle's last
+            values in it."""
             wall = time.monotonic()
             busy, _ = cpu_ticks()
             pod_us = int((pod / "cpu.stat").read_text().split()[1])
@@ -90,16 +91,16 @@ def main():
             pod_cores = (int((pod / "cpu.stat").read_text().split()[1]) - pod_us) / 1e6 / seconds
             return seen, busy_cores, pod_cores
 
-        window()  # the first intervals may still hold the start of the load
+        window()  # the first intervals may contain the start of the load
         seen, busy_cores, pod_cores = window()
         reported = [n["cpu_used_cores"] for n, _, _ in seen]
         mean = sum(reported) / len(reported)
-        failures += check(f"CPU: reported {mean:.2f} cores in the mean, /proc/stat says {busy_cores:.2f}", abs(mean - busy_cores) < 0.25 * max(busy_cores, 0.4))
+        failures += check(f"CPU: reported {mean:.2f} mean cores, /proc/stat has {busy_cores:.2f}", abs(mean - busy_cores) < 0.25 * max(busy_cores, 0.4))
         node, (used, total), _ = seen[-1]
         failures += check(f"memory: total {node['memory_total_bytes']} is MemTotal", node["memory_total_bytes"] == total)
         lowest, highest = min(m[0] for _, m, _ in seen), max(m[0] for _, m, _ in seen)
         slack = 64 << 20
-        failures += check(f"memory: used {node['memory_used_bytes'] >> 20} MiB lies in what meminfo said meanwhile",
+        failures += check(f"memory: used {node['memory_used_bytes'] >> 20} MiB lies in the range of meminfo",
                           lowest - slack <= node["memory_used_bytes"] <= highest + slack)
         failures += check(f"cores: {node['cpu_cores']} online", node["cpu_cores"] == os.sysconf("SC_NPROCESSORS_ONLN"))
         has_psi = pathlib.Path("/proc/pressure/cpu").exists()
@@ -109,25 +110,25 @@ def main():
         failures += check(f"energy: {node['power_w']} W from '{node['energy_source']}'",
                           node["power_w"] is not None and node["power_w"] > 0 and node["energy_source"] in ("rapl", "estimated"))
         rapl = any(pathlib.Path("/sys/class/powercap").glob("*/energy_uj")) if pathlib.Path("/sys/class/powercap").exists() else False
-        failures += check("energy: the source is rapl exactly where powercap is", (node["energy_source"] == "rapl") == rapl)
+        failures += check("energy: the source is rapl iff powercap exists", (node["energy_source"] == "rapl") == rapl)
         failures += check("latency: the probe of the default target answers",
                           any(p["target"] == "default" and p["p50_ms"] is not None for p in node["latency"]))
 
         pods = {p["uid"]: p for p in house.query("pods")["pods"]}
         mine = pods.get(uid, {})
         failures += check(f"pod: seen under its uid on {mine.get('node')}", mine.get("node") == house.node)
-        # One tick of a busy machine may hold anything: means over the same seconds are compared.
+        # Compares means over the same seconds, because single ticks vary on a busy machine.
         cores = [each for _, _, each in seen if each is not None]
         mean = sum(cores) / len(cores) if cores else -1
-        failures += check(f"pod: reported {mean:.2f} cores in the mean, its cpu.stat says {pod_cores:.2f}", abs(mean - pod_cores) < 0.3)
+        failures += check(f"pod: reported {mean:.2f} mean cores, its cpu.stat has {pod_cores:.2f}", abs(mean - pod_cores) < 0.3)
         failures += check(f"pod: its cgroup id is the inode of its folder", mine.get("cgroup_id") == pod.stat().st_ino)
         failures += check(f"pod: has joules ({mine.get('energy_j')})", (mine.get("energy_j") or 0) > 0)
 
         table = house.cli("nodes").stdout
         failures += check("the table names this machine and the source of its watts", house.node in table and ("est" in table or "rapl" in table))
         print(table)
-        failures += check("the controller ends cleanly on SIGTERM", house.kill("controller", signal.SIGTERM) == 0)
-        failures += check("the agent ends cleanly on SIGTERM", house.kill("agent", signal.SIGTERM) == 0)
+        failures += check("the controller exits cleanly on SIGTERM", house.kill("controller", signal.SIGTERM) == 0)
+        failures += check("the agent exits cleanly on SIGTERM", house.kill("agent", signal.SIGTERM) == 0)
     return 1 if failures else 0
 
 

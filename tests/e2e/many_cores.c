@@ -1,4 +1,4 @@
-/* many_cores: a library to preload, by which the host has as many cores as MANY_CORES says, as a container sees the cores of its host. */
+/* many_cores: a preload library that reports MANY_CORES cores, as a container sees the cores of its host. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <sched.h>

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""A controller on a host of many cores starts no thread for each of them: libraries for linear algebra count the host's cores, and a pod may have one.
+"""many_cores_test: a controller on a host with many cores starts no thread per core. Linear algebra libraries count the
+host's cores, and a pod may have only one.
 
-Given    a controller that learns, with two cores shown to it, and again with 64 (a preloaded library answers in the kernel's place)
-Claims   it has as many threads with 64 cores as with two
+
+Given    a learning controller that sees two cores, and one that sees 64 (by a preloaded library)
+Claims   the controller has as many threads with 64 cores as with two
 Usage    many_cores_test.py FOLDER-OF-BINARIES; skips (77) without a C compiler
 """
 import os
@@ -24,7 +26,7 @@ def steps(house):
 
 
 def threads(binaries, library, cores):
-    """Of a controller that has learned from placements."""
+    """Returns the number of threads of a controller that has learned from placements."""
     with House(binaries, controller_extra="decide: {settle_window: 500ms}\n            learn: {warmup: 16, batch: 32, tau: 5s}") as house:
         swarm_port, = free_ports(1)
         (house.dir / "nodes").mkdir(mode=0o700)
@@ -47,7 +49,7 @@ def threads(binaries, library, cores):
         wait_until("all nodes are connected", lambda: house.query("status")["nodes_connected"] == 4)
         house.start("drive", house.binary("wattle-sim"), "drive", "--shim", house.shim(), "--swarm", f"http://127.0.0.1:{swarm_port}", "--controller", house.api(),
                     "--period", "0.1", "--seconds", "300")
-        wait_until("it has learned", lambda: steps(house) > 10)
+        wait_until("the network has learned", lambda: steps(house) > 10)
         return len(os.listdir(f"/proc/{house.processes['controller'].pid}/task"))
 
 

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Every /metrics page of the house passes `promtool check metrics`, and as OpenMetrics its parser: agent, controller and shim, after a decision was asked for.
+"""metrics_test: the /metrics pages of agent, controller and shim pass `promtool check metrics`, and an OpenMetrics
+parser accepts them, after a decision.
 
-Each name has one owner but process_*, every program exports its build and its process, quantiles are histograms, and a state is one series
-for each value of which one is 1.
+Each name except process_* belongs to one program, every program exports its build and its process, quantiles are
+histograms, and a state has one series per value, of which one is 1.
 """
 import re
 import shutil
@@ -20,7 +21,7 @@ from house import SKIPPED, House, binaries_from, extender_args, fetch, wait_unti
 from patience import AGES_S, SOON_S
 
 failures = 0
-# Families whose series are the values of one state: the label that has them, and those that tell states of several things apart.
+# Families with one series per state value: the label with the value, and the labels that distinguish objects.
 STATES = {"wattle_controller_mode": ("mode", ()), "wattle_controller_policy": ("policy", ()), "wattle_controller_reward": ("preset", ()),
           "wattle_controller_node_energy_source": ("source", ("node",)), "wattle_agent_energy_source": ("source", ()), "wattle_shim_breaker_state": ("state", ())}
 PROCESS = {"process_cpu_seconds_total", "process_start_time_seconds", "process_resident_memory_bytes", "process_open_fds",
@@ -34,7 +35,7 @@ def check(claim, truth, detail=""):
 
 
 def families(page):
-    """name -> (type, [(labels, value)]), as the text format has them."""
+    """name -> (type, [(labels, value)]), parsed from the text format."""
     found = {}
     for line in page.splitlines():
         if line.startswith("# TYPE "):
@@ -53,17 +54,17 @@ def check_names(pages):
         for name in found:
             owners.setdefault(name, []).append(program)
     shared = {name: programs for name, programs in owners.items() if len(programs) > 1 and not name.startswith("process_") and name != "wattle_build_info"}
-    check("each name is of one program", not shared, str(shared))
+    check("each name belongs to one program", not shared, str(shared))
     for program, found in pages.items():
         check(f"the {program} exports its build", [(labels["program"], value) for labels, value in found.get("wattle_build_info", ("", []))[1]] == [(program, 1.0)], str(sorted(found)[:5]))
         check(f"the {program} exports its process", PROCESS <= found.keys(), str(PROCESS - found.keys()))
         values = {name: found[name][1][0][1] for name in PROCESS & found.keys()}
-        check(f"the {program}'s process has numbers", all(values[name] > 0 for name in values.keys() - {"process_cpu_seconds_total"}), str(values))
-        check(f"the {program} started before now and after this test's house was built", abs(time.time() - values["process_start_time_seconds"]) < AGES_S, str(values))
+        check(f"the {program}'s process metrics are numbers", all(values[name] > 0 for name in values.keys() - {"process_cpu_seconds_total"}), str(values))
+        check(f"the {program} has a start time within this test", abs(time.time() - values["process_start_time_seconds"]) < AGES_S, str(values))
         quantiles = [name for name, (kind, _) in found.items() if kind == "gauge" and re.search(r"_p\d+_", name)]
         check(f"the {program} has no gauge of a quantile", not quantiles, str(quantiles))
         changing = [name for name, (kind, series) in found.items() if name.endswith("_info") and name != "wattle_build_info"]
-        check(f"the {program} has no state in labels that change", not changing, str(changing))
+        check(f"the {program} has no state in changing labels", not changing, str(changing))
     for name, (label, of) in STATES.items():
         series = next(found[name][1] for found in pages.values() if name in found)
         groups = {}
@@ -74,7 +75,8 @@ def check_names(pages):
 
 
 def check_open_metrics(program, url, found):
-    """The page in OpenMetrics, by the parser of Prometheus' client library, has the same families and series."""
+    """Checks with the parser of Prometheus' client library that the OpenMetrics page has the same families and
+    series."""
     if text_string_to_metric_families is None:
         print("skipped: OpenMetrics, without the parser (Debian package python3-prometheus-client; scripts/setup installs it)")
         return
@@ -85,7 +87,7 @@ def check_open_metrics(program, url, found):
     try:
         parsed = {family.name + ("_total" if family.type == "counter" else ""): family for family in text_string_to_metric_families(page)}
     except ValueError as error:
-        check(f"the {program}'s OpenMetrics is parsed", False, repr(error))
+        check(f"the {program}'s OpenMetrics is valid", False, repr(error))
         return
     check(f"the {program}'s OpenMetrics has the same {len(found)} families", parsed.keys() == found.keys(), str(parsed.keys() ^ found.keys()))
     differing = [name for name, (kind, series) in found.items() if name in parsed and (parsed[name].type != kind or bool(parsed[name].samples) != bool(series))]
@@ -102,16 +104,16 @@ def main():
         house.start_controller()
         house.start_agent()
         house.start_shim()
-        wait_until("this machine is a node", house.connected)
+        wait_until("the agent has connected", house.connected)
         asked = fetch(f"{house.shim()}/prioritize", extender_args("11111111-1111-1111-1111-111111111111", [house.node, "unknown"]))
         check("the shim answers", asked[0] == 200, str(asked))
         pages = {}
         for name, url in (("agent", f"http://127.0.0.1:{house.agent_http}"), ("controller", house.api()), ("shim", house.shim())):
             status, page = fetch(f"{url}/metrics")
             done = subprocess.run([promtool, "check", "metrics"], input=page, capture_output=True, text=True, timeout=SOON_S, check=False)
-            check(f"/metrics of the {name} is there and has numbers", status == 200 and "# TYPE wattle_" in page, page[:200])
-            # Beside mistakes (exit 1), promtool tells style on stderr and exits 3.
-            check(f"promtool finds nothing in /metrics of the {name}", done.returncode == 0 and not done.stderr.strip(),
+            check(f"/metrics of the {name} is served and has numbers", status == 200 and "# TYPE wattle_" in page, page[:200])
+            # promtool reports errors with exit code 1; style warnings go to stderr with exit code 3.
+            check(f"promtool reports no problem in /metrics of the {name}", done.returncode == 0 and not done.stderr.strip(),
                   f"exit {done.returncode}: {done.stderr or done.stdout}")
             pages[name] = families(page)
             check_open_metrics(name, url, pages[name])

@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""Three nights of the example of docs/how-to/place-without-kubernetes.md, as the page has it, on this machine's own agent: the workload takes room
-while its unit runs and gives it back, its joules are its owner's, and a controller that is killed meanwhile forgets none of it.
+"""nights_test: three nights of the example in docs/how-to/place-without-kubernetes.md with this machine's agent. The
+workload uses capacity while its unit runs, its joules are reported for its owner, and a killed controller forgets none
+of it.
 
-`ssh` and `systemd-run` are stand-ins on the PATH: the first runs the command here, the second runs it in a cgroup of the unit's name, which goes
-when the process has ended, as a transient unit's does. Cgroups, processes, agent and controller are real.
+`ssh` and `systemd-run` are stand-ins on the PATH: the first runs the command locally, the second runs it in a cgroup
+with the unit's name, which is removed when the process ends, like a transient unit's. Cgroups, processes, agent and
+controller are real.
 
-Needs root and a cgroup2 mount; skips (77) with the reason otherwise."""
+Needs    root and a cgroup2 mount; skips (77) with the reason otherwise
+"""
 import contextlib
 import json
 import os
@@ -26,7 +29,7 @@ SSH = """#!/bin/sh
 shift
 exec "$@"
 """
-# The program of the page is a loop that ends when the night is over.
+# The page's program becomes a loop that ends when the night is over.
 SYSTEMD_RUN = """#!PYTHON
 import pathlib, subprocess, sys
 assert sys.argv[1] == "--unit"
@@ -36,7 +39,7 @@ subprocess.Popen(["sh", "-c", 'echo $$ >$0/cgroup.procs; while [ -e HOUSE/night 
                  start_new_session=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 while not (at / "cgroup.procs").read_text(): pass
 """
-# Out of the cgroup first, which can go then.
+# Leaves the cgroup first, so that it can be removed.
 REAP = """#!/bin/sh
 echo $$ >"$1/../../cgroup.procs"
 exec rmdir "$1"
@@ -50,7 +53,7 @@ def check(claim, truth, detail=""):
 
 
 class Fleet:
-    """One machine: this one."""
+    """The page's world with one machine: this one."""
 
     def __init__(self, house, mount):
         self.house = house
@@ -93,7 +96,7 @@ class Fleet:
     def end(self):
         with contextlib.suppress(FileNotFoundError):
             self.night.unlink()
-        wait_until("its cgroups are gone", lambda: not any(self.slice.glob("*.service")))
+        wait_until("its cgroups are removed", lambda: not any(self.slice.glob("*.service")))
         self.slice.rmdir()
 
 
@@ -107,17 +110,17 @@ def nights(house, fleet, example):
     for night in (1, 2, 3):
         fleet.night.touch()
         done = fleet.sh(example)
-        check(f"night {night}: the page's example ends well", done.returncode == 0, done.stdout + done.stderr)
-        check(f"night {night}: and says what the workload is", "as nightly-report.service" in done.stdout or "runs on this-machine" in done.stdout, done.stdout)
-        runs = wait_until("it is seen", lambda: [pod for pod in fleet.pods() if pod["unit"] == "nightly-report.service"])
+        check(f"night {night}: the page's example exits with 0", done.returncode == 0, done.stdout + done.stderr)
+        check(f"night {night}: the example names the workload", "as nightly-report.service" in done.stdout or "runs on this-machine" in done.stdout, done.stdout)
+        runs = wait_until("the workload is reported", lambda: [pod for pod in fleet.pods() if pod["unit"] == "nightly-report.service"])
         check(f"night {night}: its unit is the workload, with its name and decision", runs[0]["name"] == "nightly-report" and runs[0]["decision_id"] is not None, runs)
-        check(f"night {night}: it requests what was asked for, once", fleet.requested() == 0.5, fleet.requested())
-        wait_until("its outcome is measured", lambda: house.query("explain", "nightly-report")["decision"]["outcome"])
+        check(f"night {night}: the workload requests its resources once", fleet.requested() == 0.5, fleet.requested())
+        wait_until("the workload's outcome is measured", lambda: house.query("explain", "nightly-report")["decision"]["outcome"])
         fleet.over()
-        wait_until(f"night {night}: the room is given back", lambda: fleet.requested() == 0)
-        check(f"night {night}: the room is given back when the unit ends", True)
+        wait_until(f"night {night}: the capacity is released", lambda: fleet.requested() == 0)
+        check(f"night {night}: the capacity is released when the unit ends", True)
     row = wait_until("the nights are in the report", lambda: (row := fleet.report()) and row["workloads"] == 3 and row)
-    check("the joules of three nights are its owner's", row["measured_j"] + row["estimated_j"] > 0 and row["core_h"] > 0, row)
+    check("the joules of three nights are reported for the owner", row["measured_j"] + row["estimated_j"] > 0 and row["core_h"] > 0, row)
 
 
 def restarts(house, fleet, example):
@@ -125,32 +128,32 @@ def restarts(house, fleet, example):
     done = fleet.sh(example)
     check("a fourth night begins", done.returncode == 0, done.stdout + done.stderr)
     by_hand = fleet.sh("wattle place by-hand --cpu 250m -o name")
-    check("-o name prints the node alone", (by_hand.returncode, by_hand.stdout, by_hand.stderr) == (0, "this-machine\n", ""), by_hand)
+    check("-o name prints only the node", (by_hand.returncode, by_hand.stdout, by_hand.stderr) == (0, "this-machine\n", ""), by_hand)
     reported = json.loads(fleet.sh("wattle confirm by-hand this-machine --time-limit 8h -o json").stdout)
-    check("a workload without a unit has none, and a time limit", reported["unit"] is None and reported["limit_s"] > 0, reported)
-    wait_until("both are requested", lambda: fleet.requested() == 0.75)
-    seen = wait_until("it is seen", lambda: [pod for pod in fleet.pods() if pod["unit"] == "nightly-report.service"])
+    check("a workload without a unit has a time limit", reported["unit"] is None and reported["limit_s"] > 0, reported)
+    wait_until("both workloads are requested", lambda: fleet.requested() == 0.75)
+    seen = wait_until("the workload is reported", lambda: [pod for pod in fleet.pods() if pod["unit"] == "nightly-report.service"])
     uid = seen[0]["uid"]
     restart(house)
-    wait_until("a controller that was killed requests both again", lambda: fleet.requested() == 0.75)
-    again = wait_until("it is seen again", lambda: [pod for pod in fleet.pods() if pod["unit"] == "nightly-report.service"])
-    check("after it the workload is the same, with its name and decision",
+    wait_until("a restarted controller counts both requests", lambda: fleet.requested() == 0.75)
+    again = wait_until("the workload is reported again", lambda: [pod for pod in fleet.pods() if pod["unit"] == "nightly-report.service"])
+    check("after the restart the workload keeps its name and decision",
           again[0]["uid"] == uid and again[0]["name"] == "nightly-report" and again[0]["decision_id"] is not None, again)
     fleet.over()
-    wait_until("the unit's end gives its room back", lambda: fleet.requested() == 0.25)
+    wait_until("the unit's end releases its capacity", lambda: fleet.requested() == 0.25)
     done = fleet.sh("wattle done by-hand")
-    check("done ends what has no unit", done.returncode == 0 and fleet.requested() == 0, done.stdout + done.stderr)
+    check("done ends a workload without a unit", done.returncode == 0 and fleet.requested() == 0, done.stdout + done.stderr)
     restart(house)
-    check("what has ended stays so over a restart", fleet.requested() == 0, fleet.requested())
+    check("ended workloads stay ended after a restart", fleet.requested() == 0, fleet.requested())
     wait_until("four nights are in the report", lambda: (row := fleet.report()) and row["workloads"] == 4)
 
 
 def exit_codes(fleet):
     done = fleet.sh("NODE=$(wattle place huge --cpu 100000 -o name) || exit\necho started on $NODE")
-    check("a script stops where no node is advised, with its exit code and the reason",
+    check("place without a feasible node exits with an error code and the reason",
           done.returncode == 1 and done.stdout == "" and "cpu does not fit" in done.stderr, done)
     other = fleet.sh("wattle status -o name")
-    check("commands without a list have no such output", other.returncode == 2 and "status" in other.stderr, other)
+    check("commands without a list refuse -o name", other.returncode == 2 and "status" in other.stderr, other)
 
 
 def main():
@@ -166,7 +169,7 @@ def main():
         try:
             house.start_controller()
             house.start_agent()
-            wait_until("this machine is connected", house.connected)
+            wait_until("the agent is connected", house.connected)
             nights(house, fleet, example)
             restarts(house, fleet, example)
             exit_codes(fleet)

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""overload_test: a controller that gets less CPU time than its agents need keeps their sessions and all of their records.
+"""overload_test: a controller with less CPU time than its agents need keeps their sessions and all of their records.
 
 Usage    overload_test.py BIN_DIR [--agents N] [--seconds S] [--recovery]
 Does     connects N simulated agents at 1 Hz; measures the CPU time that the controller uses for them, and limits it to half
          of that by a cgroup; waits until agents are asked for fewer records; lets S seconds pass, in which it sends asks
          and reads the controller's state; lifts the limit; with --recovery, waits until agents return to their own tick
 Needs    root and a CPU controller of cgroups, v2 or v1
-Exit     0 success, 1 a claim is wrong, 77 no cgroup can be made
+Exit     0 success, 1 a claim is wrong, 77 no cgroup can be created
 """
 import argparse
 import contextlib
@@ -37,7 +37,7 @@ def check(what, fine, *why):
 
 
 class Swarm:
-    """Agents in as many processes as the descriptors allow."""
+    """Runs agents in as many processes as descriptor limits require."""
 
     def __init__(self, house, agents):
         self.house, self.agents = house, agents
@@ -60,7 +60,7 @@ class Swarm:
 
 
 def asked_s(house):
-    """The interval that agents are asked for; 0: their own. Each look costs the controller some of its time."""
+    """Returns the interval that agents are asked to use; 0 for their own. Each read uses controller time."""
     pace(1)
     status, page = fetch(f"{house.api()}/metrics")
     found = re.search(r"^wattle_controller_overload_tick_seconds (\S+)$", page, re.M)
@@ -75,7 +75,7 @@ def cpu_s(pid):
 
 
 def half_of_what_it_uses(house):
-    """A quota of half of the CPU time that the controller uses now."""
+    """Returns a quota of half of the CPU time that the controller uses now."""
     pid = house.processes["controller"].pid
     begun, before = time.monotonic(), cpu_s(pid)
     pace(MEASURED_S)
@@ -83,7 +83,7 @@ def half_of_what_it_uses(house):
 
 
 def overloaded(house):
-    """The doctor's finding about telemetry, if it names the overload."""
+    """Returns doctor's finding about telemetry, if it names the overload."""
     findings = json.loads(house.cli("doctor", "-o", "json", check=False).stdout)["controller"]["findings"]
     return next((one for one in findings if one["name"] == "telemetry" and "overloaded" in one["detail"]), None)
 
@@ -91,7 +91,7 @@ def overloaded(house):
 def while_it_lasts(house, swarm, seconds):
     before = swarm.now()
     wait_until("status names the overload", lambda: "overload" in [alarm["what"] for alarm in house.query("status")["alarms"]])
-    found = wait_until("doctor names it", lambda: overloaded(house))
+    found = wait_until("doctor names the overload", lambda: overloaded(house))
     check("doctor names a fix", "CPU" in found["fix"], found)
     pace(seconds)
     place = house.cli("place", "pod", "--cpu", "100m", "--uid", "pod", "-o", "json", key="operator", check=False)
@@ -102,12 +102,12 @@ def while_it_lasts(house, swarm, seconds):
 
 
 def count(house, swarm, acknowledged):
-    """Each record is in the store once, from the first on."""
+    """Checks that the store has each record once."""
     with contextlib.closing(sqlite3.connect(house.dir / "store.db")) as store:
         nodes = store.execute("SELECT n.name, n.records, n.refused, n.missing, m.seq FROM node n JOIN mark m ON m.node = n.id").fetchall()
     wrong = [node for node in nodes if node[1] != node[4] or node[2] or node[3]]
     check("every agent's records are in the store, each once", len(nodes) == swarm.agents and not wrong, wrong[:3])
-    check("they include all that were acknowledged", sum(node[1] for node in nodes) >= acknowledged)
+    check("the store has all acknowledged records", sum(node[1] for node in nodes) >= acknowledged)
 
 
 def run(options, cgroup):
@@ -117,17 +117,17 @@ def run(options, cgroup):
         swarm = Swarm(house, options.agents)
         house.start_controller()
         swarm.start()
-        wait_until("every agent is welcome", lambda: swarm.now()["welcomed"] == options.agents)
+        wait_until("every agent is connected", lambda: swarm.now()["welcomed"] == options.agents)
         quota = half_of_what_it_uses(house)
         cgroup.take(house.processes["controller"].pid)
         cgroup.put(cgroup.quota, cgroup.plain(quota))
-        wait_until("agents are asked for less", lambda: asked_s(house) > 0)
+        wait_until("agents are asked for fewer records", lambda: asked_s(house) > 0)
         while_it_lasts(house, swarm, options.seconds)
         print(f"        {quota / PERIOD_US:.1%} of a core, agents send every {asked_s(house):.2f} s", flush=True)
         cgroup.put(cgroup.quota, cgroup.plain(-1))
         if options.recovery:
             wait_until("agents return to their own tick", lambda: asked_s(house) == 0)
-        wait_until("what waited is acknowledged", lambda: swarm.now()["records_waiting"] <= options.agents)
+        wait_until("waiting records are acknowledged", lambda: swarm.now()["records_waiting"] <= options.agents)
         last = swarm.now()
         check("no session ended afterwards", last["welcomed"] == options.agents and last["reconnects"] == 0, last)
         swarm.end()
@@ -145,7 +145,7 @@ def main():
     try:
         cgroup = cgroups.Cgroup(f"wattle-overload-{os.getpid()}")
     except OSError as error:
-        print(f"[skipped] no cgroup with a CPU limit can be made here: {error}")
+        print(f"[skipped] no cgroup with a CPU limit can be created here: {error}")
         return SKIPPED
     try:
         run(options, cgroup)

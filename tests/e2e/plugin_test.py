@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""`kubectl wattle`: kubectl finds kubectl-wattle, a link to wattle, on the PATH, lists it, and passes it the arguments.
-It queries the controller like wattle, and its help shows the command as typed.
+"""plugin_test: `kubectl wattle`. kubectl finds kubectl-wattle, a link to wattle, on the PATH, lists it, and passes it
+the arguments. The plugin queries the controller like wattle, and its help shows the command as typed.
 
-Without kubectl, the test runs the link directly and ends as skipped (77)."""
+Without kubectl, the test runs the link directly and ends as skipped (77).
+"""
 import json
 import os
 import pathlib
@@ -29,7 +30,7 @@ def main():
         folder = house.dir / "path"
         folder.mkdir()
         (folder / "wattle").symlink_to(binaries / "wattle")
-        (folder / "kubectl-wattle").symlink_to("wattle")  # as the package has it
+        (folder / "kubectl-wattle").symlink_to("wattle")  # as in the package
         config = house.write("cli.yaml", f"""
             server: "tcp://127.0.0.1:{house.ask}"
             key: {house.dir}/reader.key
@@ -44,15 +45,15 @@ def main():
         plugin = ("kubectl", "wattle") if kubectl else ("kubectl-wattle",)
         house.start_controller()
         helped = run(*plugin, "--help")
-        check("its help says what is typed", helped.returncode == 0 and "Usage: kubectl wattle [OPTIONS] SUBCOMMAND" in helped.stdout, helped.stdout + helped.stderr)
-        check("and so does a command's", "Usage: kubectl wattle keys new " in run(*plugin, "keys", "new", "--help").stdout)
-        check("by its own name it stays wattle", "Usage: wattle [OPTIONS] SUBCOMMAND" in run("wattle", "--help").stdout)
+        check("help of the plugin shows the typed command", helped.returncode == 0 and "Usage: kubectl wattle [OPTIONS] SUBCOMMAND" in helped.stdout, helped.stdout + helped.stderr)
+        check("a subcommand's help shows the typed command", "Usage: kubectl wattle keys new " in run(*plugin, "keys", "new", "--help").stdout)
+        check("called as wattle, help shows wattle", "Usage: wattle [OPTIONS] SUBCOMMAND" in run("wattle", "--help").stdout)
         reported = run(*plugin, "status", "-o", "json")
-        check("it asks the controller", reported.returncode == 0 and json.loads(reported.stdout)["mode"] == "live", reported.stdout + reported.stderr)
-        check("exit codes are wattle's", run(*plugin, "node", "nowhere").returncode == 1 and run(*plugin, "nonsense").returncode == 2)
+        check("the plugin queries the controller", reported.returncode == 0 and json.loads(reported.stdout)["mode"] == "live", reported.stdout + reported.stderr)
+        check("exit codes are those of wattle", run(*plugin, "node", "nowhere").returncode == 1 and run(*plugin, "nonsense").returncode == 2)
         if kubectl:
             listed = run("kubectl", "plugin", "list", "--name-only")
-            check("kubectl lists it", "kubectl-wattle" in listed.stdout.split(), listed.stdout + listed.stderr)
+            check("kubectl lists the plugin", "kubectl-wattle" in listed.stdout.split(), listed.stdout + listed.stderr)
     if not kubectl:
         print("skipped: no kubectl (Debian package kubernetes-client; scripts/setup installs it)")
     return 1 if failures else 0 if kubectl else SKIPPED

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The shim's verb preempt, called like kube-scheduler does: only nodes that the verb filter accepts keep their victims.
+"""preempt_test: the shim's verb preempt, called as by kube-scheduler: only nodes that the verb filter accepts keep
+victims.
 
 Usage    preempt_test.py FOLDER-OF-BINARIES
 """
@@ -15,7 +16,7 @@ PODS = itertools.count()
 
 
 def pod(limit_ms=None, target=""):
-    """A new pod, because a node that preemption or the filter accepted for a pod stays accepted."""
+    """Returns a new pod, because a node that was accepted for a pod stays accepted."""
     notes = {"wattle.dev/latency-hard-ms": limit_ms} if limit_ms else {}
     if target:
         notes["wattle.dev/latency-target"] = target
@@ -53,21 +54,21 @@ def main():
         wait_until("the latency of the node is known", lambda: passed(house, both, limit_ms="60000") == [near])
         check = claims.check
         check("a node within the limit keeps its victims and their count of violations", kept(house, both, limit_ms="60000") == victims(near))
-        wait_until("a limit that the node does not meet is judged", lambda: passed(house, [near], limit_ms="0.000001") == [])
-        # An answer that comes after the shim's deadline judges no node; another pod is asked about then.
-        check("a node above the limit loses them: no pod is evicted", wait_until("it is judged", lambda: kept(house, [near], limit_ms="0.000001") == {}))
-        check("a node of which nothing is known keeps them, as it passes the filter",
-              wait_until("they are judged", lambda: kept(house, both, limit_ms="0.000001") == victims("unmeasured")))
-        check("without a limit all keep them", kept(house, both) == victims(*both))
-        check("so they do with a target that no node measures", kept(house, both, limit_ms="1", target="none") == victims(*both))
+        wait_until("the shim has judged the node's latency", lambda: passed(house, [near], limit_ms="0.000001") == [])
+        # An answer after the shim's deadline judges no node; the test then asks about another pod.
+        check("a node above the limit loses its victims: no pod is evicted", wait_until("the shim has judged the node", lambda: kept(house, [near], limit_ms="0.000001") == {}))
+        check("a node without measurements keeps its victims, because it passes the filter",
+              wait_until("the nodes are judged", lambda: kept(house, both, limit_ms="0.000001") == victims("unmeasured")))
+        check("without a limit all nodes keep their victims", kept(house, both) == victims(*both))
+        check("with a target that no node measures all nodes keep their victims", kept(house, both, limit_ms="1", target="none") == victims(*both))
         status, answer = ask(house, "preempt", {"Pod": pod(limit_ms="0.000001"), "NodeNameToMetaVictims": None, "NodeNameToVictims": {
             near: {"Pods": [{"metadata": {"uid": "a", "name": "x"}, "spec": {}}], "NumPDBViolations": 1}}})
-        check("whole victims all stay, as whole nodes pass the filter",
+        check("victims as full objects all stay, because full node objects pass the filter",
               (status, answer) == (200, {"NodeNameToMetaVictims": {near: {"Pods": [{"UID": "a"}], "NumPDBViolations": 1}}}), (status, answer))
         for bad in ({}, {"Pod": pod()}, [], {"Pod": pod(), "NodeNameToMetaVictims": 3}):
-            check("what is no preemption is refused with 400", ask(house, "preempt", bad)[0] == 400, bad)
+            check("a malformed preemption is refused with 400", ask(house, "preempt", bad)[0] == 400, bad)
         house.kill("controller")
-        wait_until("without the controller all keep them", lambda: kept(house, [near], limit_ms="0.000001") == victims(near))
+        wait_until("without the controller all nodes keep their victims", lambda: kept(house, [near], limit_ms="0.000001") == victims(near))
         _, page = fetch(f"{house.shim()}/metrics")
         check("answers are counted by reason", 'wattle_shim_preemptions_total{reason="judged"}' in page and 'wattle_shim_preemption_refused_nodes_total' in page)
     return 1 if claims.failed else 0

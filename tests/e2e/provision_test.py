@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Pod requests, from an API server to the command line: `wattle provision` with a controller that watches an API
-server, and with one that does not."""
+"""provision_test: pod requests from an API server to the command line. `wattle provision` with a controller that
+watches an API server, and with one that does not.
+"""
 import http.server
 import json
 import sys
@@ -27,8 +28,8 @@ def pod(name, node, owner, **annotations):
 
 
 class Api(http.server.ThreadingHTTPServer):
-    """Lists objects as they are, and is a Prometheus, too, by which each workload has 100 requests a second; watches
-    tell of nothing."""
+    """Lists fixed objects, and acts as a Prometheus that reports 100 requests per second for each workload; watches
+    report no events."""
     daemon_threads = True
 
     def __init__(self):
@@ -84,36 +85,36 @@ def followed(binaries):
             config.write(f"provisioning: {{replicas: suggest, prometheus: {{url: \"{api.url()}\", rate_query: rate}}}}\n")
         house.start_controller()
         house.start_agent()
-        wait_until("this machine is a node", house.connected)
+        wait_until("the agent has connected", house.connected)
         document = wait_until("its pods are described", lambda: (d := house.query("provision", "list")) and len(d["workloads"]) == 2 and d)
         by_name = {w["workload"]: w for w in document["workloads"]}
         check("workloads are reported by namespace, kind and name", set(by_name) == {"shop/Deployment/web", "shop/Deployment/db"}, by_name)
         web = by_name["shop/Deployment/web"]
-        check("with what their pods request", web["request"] == {"cpu_cores": 1.5, "memory_bytes": 512 << 20}, web)
-        check("and whether they may be given less", web["shrink_allowed"] and not by_name["shop/Deployment/db"]["shrink_allowed"], by_name)
-        check("nothing is suggested yet", web["state"] == "learning" and web["suggested"]["cpu_cores"] is None, web)
-        check("no workload is listed for which nothing is suggested", house.query("provision", "suggest")["workloads"] == [])
+        check("workloads have the requests of their pods", web["request"] == {"cpu_cores": 1.5, "memory_bytes": 512 << 20}, web)
+        check("workloads report whether their requests may be lowered", web["shrink_allowed"] and not by_name["shop/Deployment/db"]["shrink_allowed"], by_name)
+        check("a workload without enough telemetry has no suggestion", web["state"] == "learning" and web["suggested"]["cpu_cores"] is None, web)
+        check("workloads without a suggestion are not listed as suggestions", house.query("provision", "suggest")["workloads"] == [])
         text = house.cli("provision", "why", "web").stdout
-        check("why says how long that takes", "Needs 60 more minutes of telemetry before any suggestion" in text, text)
+        check("why says how much telemetry is missing", "Needs 60 more minutes of telemetry before any suggestion" in text, text)
         text = house.cli("provision", "list").stdout
-        check("the table has them", "shop/Deployment/web" in text and "1.500" in text and "learning" in text, text)
+        check("the table lists the workloads", "shop/Deployment/web" in text and "1.500" in text and "learning" in text, text)
         unknown = house.cli("provision", "why", "nobody", check=False)
-        check("who is not known is refused with the fix", unknown.returncode == 1 and "wattle provision list" in unknown.stderr, unknown.stderr)
+        check("an unknown workload is refused with a fix", unknown.returncode == 1 and "wattle provision list" in unknown.stderr, unknown.stderr)
         # The controller reads rates, usage and autoscalers once a minute each.
         states = {"shop/Deployment/web": ("owned", "HorizontalPodAutoscaler shop/web", None, 1), "shop/Deployment/db": ("learning", None, None, 3)}
-        wait_until("replicas are an autoscaler's where one owns them, and nobody's elsewhere; those count that wait, or are on nodes without agents",
+        wait_until("replicas have their autoscaler or no owner; waiting pods and pods on nodes without agents count",
                    lambda: {row["workload"]: tuple(row["replicas"][key] for key in ("state", "owner", "suggested", "now"))
                             for row in house.query("provision", "replicas")["workloads"]} == states)
         text = house.cli("provision", "replicas").stdout
-        check("the table of replicas has them", "HorizontalPodAutoscaler shop/web" in text and "learning" in text, text)
+        check("the table of replicas lists the workloads", "HorizontalPodAutoscaler shop/web" in text and "learning" in text, text)
         text = house.cli("provision", "why", "web").stdout
-        check("and why says whose they are", "no suggestion, because HorizontalPodAutoscaler shop/web sets their number" in " ".join(text.split()), text)
+        check("why names the owner of the replicas", "no suggestion, because HorizontalPodAutoscaler shop/web sets their number" in " ".join(text.split()), text)
         wait_until("metrics count both", lambda: {'wattle_controller_replica_workloads{state="evaluated"} 2', 'wattle_controller_replica_workloads{state="withheld"} 1'} <=
                    set(fetch(f"{house.api()}/metrics")[1].splitlines()))
         _, page = fetch(f"{house.api()}/metrics")
         check("metrics are there", "wattle_controller_provision_workloads" in page)
         status, body = fetch(f"{house.api()}/api/v1/provision?only=suggested")
-        check("and the document over HTTP", status == 200 and json.loads(body)["followed"] is True, body)
+        check("the document is served over HTTP", status == 200 and json.loads(body)["followed"] is True, body)
 
 
 def alone(binaries, level):
@@ -122,11 +123,11 @@ def alone(binaries, level):
         wait_until("the controller answers", lambda: house.query("status"))
         said = house.cli("provision", "list", check=False)
         if level == "off":
-            check("at level off it says so, and the key", said.returncode == 1 and "provisioning.level" in said.stderr, said.stderr)
+            check("at level off the answer says so and names the key", said.returncode == 1 and "provisioning.level" in said.stderr, said.stderr)
         else:
             replicas = house.cli("provision", "replicas").stdout
-            check("where replicas are not suggested it says so, and the key", "provisioning.replicas" in replicas, replicas)
-            check("without an API server it says so, and the key", "the controller follows no API server" in said.stdout and "kubernetes.watch" in said.stdout, said.stdout)
+            check("with replicas off the answer says so and names the key", "provisioning.replicas" in replicas, replicas)
+            check("without an API server the answer says so and names the key", "the controller follows no API server" in said.stdout and "kubernetes.watch" in said.stdout, said.stdout)
 
 
 def main():

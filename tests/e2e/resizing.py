@@ -1,6 +1,7 @@
-"""resizing: an API server with one Deployment's pod, and a controller's page that suggests another request for it, for `wattle provision set`.
+"""resizing: an API server with one Deployment's pod, and a controller page that suggests another request for it, for
+tests of `wattle provision set`.
 
-Source   the fields of Kubernetes that the command reads; nothing is copied from a cluster
+Source   the Kubernetes fields that the command reads; written by hand
 Ends     with the `with` block
 """
 import base64
@@ -13,7 +14,7 @@ import subprocess
 import tempfile
 import threading
 
-PREFIX = "/k8s/clusters/c-m-4x7k"  # as Rancher has it
+PREFIX = "/k8s/clusters/c-m-4x7k"  # as in Rancher
 OF_CPU = {"metadata": {"name": "web", "namespace": "shop"}, "spec": {
     "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}, "minReplicas": 2, "maxReplicas": 20,
     "metrics": [{"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 70}}}]}}
@@ -47,7 +48,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(text)
 
     def path_of(self):
-        """Without the prefix that the kubeconfig has; None: outside of it."""
+        """Returns the path without the kubeconfig's prefix; None if it is outside of it."""
         path = self.path.split("?")[0]
         if self.server.page:
             return path

@@ -32,7 +32,7 @@ class Screen:
         go, start = os.pipe()
         self.pid, self.terminal = pty.fork()
         if self.pid == 0:
-            os.read(go, 1)  # the size stands first
+            os.read(go, 1)  # waits until the window size is set
             os.execvpe(command[0], command, os.environ | {"TERM": "vt100", "LANG": "C.UTF-8"} | environment)
         self.resize(lines, columns)
         self.modes = termios.tcgetattr(self.terminal)
@@ -46,7 +46,7 @@ class Screen:
         self.top, self.bottom = 0, self.lines - 1
 
     def resize(self, lines, columns):
-        """ncurses draws all anew."""
+        """Resizes the window, after which ncurses redraws the screen."""
         self.lines, self.columns = lines, columns
         self.blank()
         fcntl.ioctl(self.terminal, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
@@ -61,7 +61,7 @@ class Screen:
         return "\n".join(self.rows())
 
     def read(self, seconds=0.1):
-        """False once the program has closed the terminal."""
+        """Reads output. Returns False once the program has closed the terminal."""
         if not select.select([self.terminal], [], [], seconds)[0]:
             return True
         try:
@@ -81,10 +81,10 @@ class Screen:
                 return found
             if not there:
                 break
-        raise HouseError(f"not on the screen within {seconds} s: {what}; it has:\n{self.text()}")
+        raise HouseError(f"not on the screen within {seconds} s: {what}; the screen has:\n{self.text()}")
 
     def ended(self, seconds=LATE_S):
-        """The exit code; what was on the line before is there again."""
+        """Waits for the end and returns the exit code."""
         end = time.monotonic() + seconds
         while self.exit_code is None:
             self.read(0.05)

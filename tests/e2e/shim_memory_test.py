@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""The shim stays within its unit's memory limit when many clients send 5,000 whole nodes at once: each gets a score for
-every node, or a reply that the shim has no room.
+"""shim_memory_test: the shim stays within its unit's memory limit when many clients send 5,000 full nodes at once: each
+gets a score for every node, or an answer that the shim has no capacity.
 
-Usage: shim_memory_test.py FOLDER-OF-BINARIES"""
+Usage    shim_memory_test.py FOLDER-OF-BINARIES
+"""
 import concurrent.futures
 import contextlib
 import json
@@ -17,7 +18,7 @@ MEMORY_MAX_KIB = 256 << 10  # systemd/wattle-shim.service
 
 
 def whole_node(name):
-    """Some 4 KB, as a node of a real cluster: labels, capacity, conditions, and above all its images."""
+    """Returns a node of some 4 KB, as in a real cluster: labels, capacity, conditions and mainly images."""
     return {"metadata": {"name": name, "uid": f"uid-{name}", "labels": {f"node.example/label-{i}": f"value-{i}" for i in range(12)}},
             "spec": {"podCIDR": "10.1.2.0/24", "providerID": f"example:///{name}"},
             "status": {"capacity": {"cpu": "64", "memory": "263905444Ki", "pods": "110"}, "allocatable": {"cpu": "63", "memory": "260000000Ki", "pods": "110"},
@@ -33,8 +34,8 @@ def peak_kib(pid):
 
 
 def ask(url, body):
-    """A client that still sends when the shim has refused and gone sees a broken connection, in place of the refusal:
-    it asks again."""
+    """Sends a request. A client that still sends when the shim has refused and closed gets a broken connection instead
+    of the refusal, and repeats the request."""
     for _ in range(20):
         with contextlib.suppress(urllib.error.URLError, ConnectionError):
             return fetch(url, body, timeout=LATE_S)
@@ -57,10 +58,10 @@ def main():
         good = [a for a in answers if a[0] == 200 and isinstance(json.loads(a[1]), list)]
         refused = [a for a in answers if a[0] == 503 and "bytes" in a[1]]
         for claim, truth, reported in (
-                ("each request is answered whole, or reported that there is no room", len(good) + len(refused) == REQUESTS, [(s, t[:80]) for s, t in answers]),
-                ("some are answered", good, refused),
+                ("each request gets a complete answer, or an answer that there is no capacity", len(good) + len(refused) == REQUESTS, [(s, t[:80]) for s, t in answers]),
+                ("some requests get scores", good, refused),
                 ("the shim stays within the memory of its unit", after < MEMORY_MAX_KIB, after),
-                ("afterwards it answers as before", ask(f"{house.shim()}/prioritize", body)[0] == 200, "")):
+                ("afterwards the shim answers as before", ask(f"{house.shim()}/prioritize", body)[0] == 200, "")):
             print(("ok   " if truth else "FAIL ") + claim + ("" if truth else f": {reported}"), flush=True)
             failures += not truth
         print(f"{len(body) / 1e6:.1f} MB a request, {AT_ONCE} at once: {len(good)} answered, {len(refused)} refused; "

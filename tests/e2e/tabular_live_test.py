@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""The table of policy tabular-q learns from live outcomes under the preset lb: agents' protocol, shim, extender requests and controller are the
-built programs; nodes, pods and the scheduler's part are simulated. Once a hundred outcomes are learned from, few answers are neutral, and
-placements are paid more than random ones. Every node is within the pods' hard latency: a masked node without pods would be the least loaded one,
-and no choice could then be paid 10.
+"""tabular_live_test: the table of policy tabular-q learns from live outcomes under the preset lb. Agents' protocol,
+shim, extender requests and controller are the built programs; nodes, pods and the scheduler are simulated. After
+learning from a hundred outcomes, few answers are neutral, and placements have a higher reward than random ones. Every
+node meets the pods' hard latency limit: a masked node without pods would be the least loaded one, and no choice could
+get a reward of 10.
 
-Usage    tabular_live_test.py FOLDER-OF-BINARIES"""
+Usage    tabular_live_test.py FOLDER-OF-BINARIES
+"""
 import statistics
 import sys
 
@@ -12,7 +14,7 @@ from house import House, binaries_from, free_ports, wait_until
 from patience import AGES_S
 
 NODES, WANTED, LAST = 7, 450, 150
-RANDOM = 1.5  # reward a placement of random nodes; that of the node with the fewest pods is 10
+RANDOM = 1.5  # reward of a random placement; the node with the fewest pods has 10
 failures = 0
 
 
@@ -23,7 +25,7 @@ def check(claim, truth, said=""):
 
 
 def decisions(house, found):
-    """All decisions so far that have an outcome, in their order."""
+    """Returns all decisions so far that have an outcome, in order."""
     for each in house.query("decisions", "--limit", "1000")["decisions"]:
         if each["outcome"] and each["outcome"]["reward"] is not None:
             found[each["id"]] = each
@@ -55,14 +57,14 @@ def main():
         house.start("drive", house.binary("wattle-sim"), "drive", "--shim", house.shim(), "--swarm", f"http://127.0.0.1:{swarm_port}", "--controller", house.api(),
                     "--period", "0.25", "--seed", "1", "--seconds", str(int(AGES_S)))
         found = {}
-        wait_until("enough placements have their outcome", lambda: len(decisions(house, found)) >= WANTED, AGES_S)
+        wait_until("enough placements have an outcome", lambda: len(decisions(house, found)) >= WANTED, AGES_S)
         rows = decisions(house, found)
         last = rows[-LAST:]
         neutral = sum(row["decided_by"] == "neutral" for row in last) / LAST
         paid = statistics.mean(row["outcome"]["reward"] for row in last)
         print(f"        neutral {neutral:.1%}, reward {paid:.2f} a placement; of the first {LAST}: {statistics.mean(row['outcome']['reward'] for row in rows[:LAST]):.2f}")
         check("few answers are neutral", neutral < 0.2, f"{neutral:.1%}")
-        check("placements are paid twice as much as random ones, at least", paid > 2 * RANDOM, f"{paid:.2f}")
+        check("the mean reward is at least twice that of random placements", paid > 2 * RANDOM, f"{paid:.2f}")
     return 1 if failures else 0
 
 

@@ -1,10 +1,12 @@
-"""The exec plugins of kubeconfigs as vendors write them: the entry of the user, and what the program prints.
+"""vendor_logins: exec plugins of kubeconfigs as vendors write them: the user's entry, and the plugin's output.
 
-Source   the entries: `aws eks update-kubeconfig`, `gcloud container clusters get-credentials`, `az aks get-credentials` with `kubelogin convert-kubeconfig`,
-         `kubectl oidc-login setup`, `tsh kube login`, `doctl kubernetes cluster kubeconfig save`, `oci ce cluster create-kubeconfig`, Rancher's page of a cluster.
-         The output: the documentation and the source of awscli (eks/get_token.py), cloud-provider-gcp (cmd/gke-gcloud-auth-plugin), Azure/kubelogin and
-         int128/kubelogin (credential writer), teleport (tool/tsh kube credentials), doctl, oci-cli, rancher/cli (token). Times are in the future, as theirs are
-Form     NAME: (YAML of `exec`, its program, its arguments, what it prints; {token}, {certificate}, {key} are the caller's)
+Source   the entries: `aws eks update-kubeconfig`, `gcloud container clusters get-credentials`, `az aks get-credentials`
+         with `kubelogin convert-kubeconfig`, `kubectl oidc-login setup`, `tsh kube login`, `doctl kubernetes cluster
+         kubeconfig save`, `oci ce cluster create-kubeconfig`, Rancher's page of a cluster.
+         The output: documentation and source of awscli (eks/get_token.py), cloud-provider-gcp
+         (cmd/gke-gcloud-auth-plugin), Azure/kubelogin and int128/kubelogin (credential writer), teleport (tool/tsh kube
+         credentials), doctl, oci-cli, rancher/cli (token). Times are in the future, like the vendors'
+Form     NAME: (YAML of `exec`, its program, its arguments, its output; the caller fills {token}, {certificate}, {key})
 """
 
 FUTURE = "2099-01-02T03:04:05Z"
@@ -135,4 +137,4 @@ VENDORS = {
                 '{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1beta1","spec":{},"status":{"expirationTimestamp":"2099-01-02T05:04:05.123456789+02:00",'
                 '"token":"{token}"}}\n'),
 }
-NOT_INSTALLED = {"GKE": "install_plugin", "AKS": "https://aka.ms/aks/kubelogin"}  # words of their installHint
+NOT_INSTALLED = {"GKE": "install_plugin", "AKS": "https://aka.ms/aks/kubelogin"}  # words of the vendor's installHint

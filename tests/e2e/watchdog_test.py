@@ -35,8 +35,8 @@ def check(what, fine, detail=""):
 
 
 class OwnCgroups:
-    """A cgroup of ours in each hierarchy: a manager takes the one that it starts in for its own, and moves all that
-    runs there."""
+    """Creates a cgroup in each hierarchy. A manager claims the cgroup that it starts in, and moves the processes in
+    it."""
 
     def __init__(self):
         self.name = f"wattle-watchdog-{os.getpid()}"
@@ -63,7 +63,7 @@ class OwnCgroups:
         for folder in self.made:
             try:
                 (folder / "cgroup.procs").write_text(str(os.getpid()))
-            except OSError:  # cpuset of v1 takes nobody before it has CPUs; systemd leaves it alone
+            except OSError:  # cpuset of v1 accepts no process before it has CPUs; systemd does not use it
                 pass
 
     def __exit__(self, *_):
@@ -101,7 +101,7 @@ class Systemd(House):
 
     def stopped(self, name, answers):
         started = self.systemctl("start", f"wattle-{name}.service")  # ends when it says that it is ready
-        check(f"systemd takes {name} for ready", started.returncode == 0 and self.shown(name, "ActiveState") == "active", started.stderr)
+        check(f"systemd considers {name} ready", started.returncode == 0 and self.shown(name, "ActiveState") == "active", started.stderr)
         wait_until(f"{name} answers", answers, PATIENCE)
         pace(2 if name == "shim" else 0.5)
         pid = int(self.shown(name, "MainPID"))
@@ -111,8 +111,8 @@ class Systemd(House):
         def back():
             fresh = self.shown(name, "MainPID")
             return fresh not in ("0", str(pid)) and answers()
-        wait_until(f"another {name} answers", back, PATIENCE)
-        print(f"        {name} stopped: another answers after {time.monotonic() - began:.1f} s", flush=True)
+        wait_until(f"a new {name} answers", back, PATIENCE)
+        print(f"        {name} stopped: a new one answers after {time.monotonic() - began:.1f} s", flush=True)
         check(f"systemd restarted {name} once", self.shown(name, "NRestarts") == "1", self.shown(name, "NRestarts"))
         let_a_moment_pass()
         check(f"the new {name} stays", self.shown(name, "NRestarts") == "1" and self.shown(name, "ActiveState") == "active")

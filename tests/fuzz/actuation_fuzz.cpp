@@ -1,4 +1,4 @@
-// Messages of the actuator's socket and the journal of originals, as an enemy would write them: the first byte picks one.
+// Messages of the actuator's socket and the journal of originals with arbitrary bytes; the first byte selects one.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

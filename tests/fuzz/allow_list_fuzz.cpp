@@ -1,4 +1,4 @@
-// Any text is an allow list or a list of mistakes; a list that was read is its own text.
+// Allow lists: any text parses or gives a list of errors, and a parsed list formats to its own text.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// Any bytes are an archive's member or list, or a mistake with its fix; what was read is written as the same bytes.
+// Archives: any bytes parse as a member or list, or give an error with a fix; parsed data is written as the same bytes.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// Any two files are a checkpoint or a named fault; what was loaded is saved and loaded again as the same. The first byte
-// says whether the digests are put right first, which no fuzzer would guess; a NUL ends the manifest and begins the weights.
+// Checkpoints: any two files load or give a named error; a loaded checkpoint survives a round trip. The first byte
+// selects whether digests are corrected first, which a fuzzer cannot guess; a NUL separates manifest and weights.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -20,7 +20,7 @@ using Json = wattle::SortedJson;
 
 std::string folder() {
   static const std::string made = [] {
-    const bool memory = std::filesystem::exists("/dev/shm");  // each save is synced
+    const bool memory = std::filesystem::exists("/dev/shm");  // each save calls fsync
     std::string path =
         (memory ? std::string("/dev/shm") : std::filesystem::temp_directory_path().string()) + "/wattle-fuzz-XXXXXX";
     if (::mkdtemp(path.data()) == nullptr) std::abort();

@@ -1,4 +1,4 @@
-// Any text is a configuration or a list of mistakes.
+// Configurations: any text parses or gives a list of errors.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

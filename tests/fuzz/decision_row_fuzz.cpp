@@ -1,4 +1,4 @@
-// Any row is a decision of its number or refused, and one that was read makes a row that says the same again.
+// Decision rows: any row parses as a decision with its ID or is refused, and a parsed one survives a round trip.
 // Bytes: length of the body (2), body, rest.
 #include <algorithm>
 #include <cstddef>

@@ -1,5 +1,5 @@
-// The kernel's files of energy beside powercap's: perf's events, scales and CPU masks, hwmon's names and labels, and the
-// energy between values that no sensor should show.
+// The kernel's energy files other than powercap's: perf's events, scales and CPU masks, hwmon's names and labels, and
+// the energy between implausible sensor values.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -33,7 +33,7 @@ void perf(std::string_view text) {
 }
 
 void hwmon(std::string_view text) {
-  // "chip file label", as the files of one sensor would say.
+  // "chip file label" of one sensor.
   const auto chip_end = text.find(' ');
   const auto file_end = chip_end == std::string_view::npos ? chip_end : text.find(' ', chip_end + 1);
   if (file_end == std::string_view::npos) return;

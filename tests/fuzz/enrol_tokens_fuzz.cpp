@@ -1,5 +1,5 @@
-// Any text is a list of enrolment tokens or a mistake that names its line; writing a token back changes no other, taking it out
-// leaves all others.
+// Lists of enrolment tokens: any text parses or gives an error with its line; updating or removing a token changes no
+// other.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Requests of the environment: what is accepted is one of four, and every line has one answer that is one line.
+// Requests of the environment: an accepted request is one of four kinds, and every line gets an answer of one line.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

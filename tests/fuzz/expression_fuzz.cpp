@@ -1,4 +1,4 @@
-// Any text is a formula or a named fault; a formula's value is a number within the limit, whatever its terms are.
+// Expressions: any text parses or gives a named error; the value of an expression is finite and bounded for all terms.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>

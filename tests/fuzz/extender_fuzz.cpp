@@ -1,5 +1,5 @@
-// Any bytes are a request of kube-scheduler or a named mistake; an ask that was read travels, and its replies are JSON that hold each
-// candidate once, or whole nodes as they came.
+// Extender requests: any bytes parse or give a named error; a parsed ask survives a round trip, and its replies are
+// JSON with each candidate once, or full nodes as received.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -39,7 +39,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!filtered.is_object() || filtered.at("NodeNames").size() != passed.size() || filtered.at("Error") != "")
     std::abort();
   if (filtered.at("FailedAndUnresolvableNodes").size() != vetoed.size()) std::abort();
-  // What stands for a member is that member's value.
+  // A key of the object has the value of that member.
   const auto whole = wattle::SortedJson::parse(text);
   for (const char* key : {"Nodes", "NodeNames", "Pod"}) {
     const auto raw = shim::raw_member(text, key);

@@ -1,4 +1,4 @@
-// Any bytes are an answer, no answer, or not yet one; what a prefix has decided no further bytes change.
+// HTTP answers: any bytes are complete, invalid or incomplete; further bytes do not change the result of a prefix.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// Any bytes on a connection are requests that are answered, refused with a line, or cut; what comes back is HTTP, one answer
-// after the other, each as long as it says. The first byte says where the bytes are parted into two sends.
+// HTTP server: any bytes on a connection are requests that are answered, refused with a status line, or cut; the output
+// is consecutive HTTP answers of the announced lengths. The first byte selects where the input is split into two sends.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -31,7 +31,7 @@ const http::Server& server() {
   return *started;
 }
 
-// The answer's length with its head, or nothing if it is no answer.
+// Length of the answer with its header; no value if it is not an answer.
 std::optional<std::size_t> answer_bytes(std::string_view text) {
   const auto end = text.find("\r\n\r\n");
   if (!text.starts_with("HTTP/1.") || end == std::string_view::npos) return std::nullopt;
@@ -52,7 +52,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
   const std::size_t first = bytes.size() * data[0] / 255;
   const std::string answers = fuzz::converse(server().port(), {bytes.substr(0, first), bytes.substr(first)});
-  if (bytes.find("HEAD") != std::string_view::npos) return 0;  // answered with the length of what is not sent
+  if (bytes.find("HEAD") != std::string_view::npos) return 0;  // HEAD: the announced body is not sent
   for (std::string_view rest = answers; !rest.empty();) {
     const auto length = answer_bytes(rest);
     if (!length || *length > rest.size()) std::abort();

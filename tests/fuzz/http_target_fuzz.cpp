@@ -1,5 +1,5 @@
-// Any bytes are a request target or a mistake; what was decoded can be written and read again. Behind a host they are a URL or a mistake, and a
-// URL's target ends no line.
+// HTTP targets and URLs: any bytes parse or give an error; a decoded target survives a round trip. After a host they
+// parse as a URL or give an error, and a URL's target contains no line end.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

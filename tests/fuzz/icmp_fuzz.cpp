@@ -1,4 +1,4 @@
-// Any packet is an echo reply or nothing; what was read from one has the bytes of that reply.
+// ICMP packets: any packet is an echo reply or is ignored; a parsed reply has the bytes of the packet.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// Any text is a token or a mistake that does not repeat it; a token that was read is written as the same token.
+// Join tokens: any text parses or gives an error that does not repeat it; a parsed token survives a round trip.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -8,7 +8,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace wattle;
   const std::string text(reinterpret_cast<const char*>(data), size);
-  // As it stands, and with its sum: few inputs would find that.
+  // Parses the input unchanged, and with a valid checksum, which a fuzzer rarely finds.
   for (const std::string& input : {text, sealed_join_text(text)}) {
     const auto token = parse_join_token(input);
     if (!token) {

@@ -1,4 +1,5 @@
-// Text that nlohmann's parser accepts is accepted and written in the same bytes, unless a limit says no; the rest is refused.
+// JSON: text that nlohmann's parser accepts is accepted and written in the same bytes, within the limits; other text is
+// refused.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

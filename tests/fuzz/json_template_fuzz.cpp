@@ -1,4 +1,4 @@
-// Templates of -o jsonpath: whatever a user types is parsed or refused, and prints no control character of the document.
+// Templates of -o jsonpath: any text parses or is refused, and prints no control character of the document.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// Kernel files as an enemy would write them: the first byte picks the parser, the rest is the file.
+// Kernel files with arbitrary bytes: the first byte selects the parser, the rest is the file.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// Any JSON object is a node and a pod as far as it says so: what is read is finite, not negative, and the same each time.
+// Kubernetes objects: any JSON object parses as node and pod; values are finite, not negative, and deterministic.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>

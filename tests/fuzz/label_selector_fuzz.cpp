@@ -1,4 +1,4 @@
-// Label selectors: any text is parsed or refused, and what is parsed gives the same answer twice.
+// Label selectors: any text parses or is refused, and a parsed selector is deterministic.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// A service's page of metrics: any bytes are counts that can be, or an error that says what is wrong.
+// A service's metrics page: any bytes give plausible counts, or an error with the reason.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>

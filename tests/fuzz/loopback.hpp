@@ -1,5 +1,5 @@
-// loopback: a conversation with a server of this process: all is said, then all is heard.
-// Signals  the fuzzer's own alarm interrupts calls; they are taken up again
+// loopback: an exchange with a server of this process: sends all bytes, then receives all bytes.
+// Signals  retries calls that the fuzzer's alarm interrupts
 // Threads  single owner
 #pragma once
 
@@ -34,11 +34,11 @@ auto again(Call call) {
   }
 }
 
-// A server that neither answers nor closes is caught by the fuzzer's timeout.
+// The fuzzer's timeout catches a server that neither answers nor closes.
 inline std::string converse(std::uint16_t port, std::initializer_list<std::string_view> sends) {
   const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (fd < 0) std::abort();
-  // Another address each time: ports of closed connections are taken for a minute.
+  // Uses another address each time, because ports of closed connections stay in use for a minute.
   static std::uint32_t host = 1;
   const int one = 1;
   ::setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof one);

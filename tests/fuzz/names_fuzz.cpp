@@ -1,4 +1,4 @@
-// Names that directories and zones may have: whatever they are, an owner's name is one path element and a pod's UID is one.
+// Names of directories and zones: for any name, an owner's name and a pod's UID are one path element each.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// IP networks of the configuration: what is accepted has no bit beyond its prefix.
+// IP networks of the configuration: an accepted network has no bit beyond its prefix.
 #include <cstdlib>
 
 #include "agent/bpf/networks.hpp"

@@ -1,4 +1,4 @@
-// Numbers with units are finite and not negative, or absent; what is made printable is UTF-8 and stays as it is.
+// Numbers with units are finite and not negative, or absent; printable text is UTF-8 and idempotent.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// What answers on PCM's port, and what is configured as its address: any bytes are values that can be, or nothing. A cut
-// document is never an answer, for half of the sockets would pass for all.
+// PCM answers and addresses: any bytes give plausible values or none. A truncated document is never an answer, because
+// half of the sockets would count as all.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,5 @@
-// Any bytes are a request of the scheduler plugin, or are refused with a named fault. The answers' frames have the length that they announce.
+// Requests of the scheduler plugin: any bytes parse or give a named error. Frames of answers have their announced
+// length.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// Any bytes are an answer or refused; what it tells are numbers in their range, of workloads with a name.
+// Prometheus answers: any bytes parse or are refused; values are in their range, and workloads have names.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

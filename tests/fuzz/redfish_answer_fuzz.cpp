@@ -1,5 +1,5 @@
-// Any bytes are an answer of a BMC or a power program, or are refused: every link stays within the service, every number
-// is in its range, and the text that an error keeps is bounded.
+// Answers of BMCs and power programs: any bytes parse or are refused. Every link stays within the service, every number
+// is in its range, and the text in an error is bounded.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,4 +1,5 @@
-// Any bytes are a rule or refused, and leave one that works: what it suggests is a number, and it packs to what reads back.
+// Packed request rules: any bytes load or leave a working rule; suggestions are numbers, and a rule survives a round
+// trip.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// models_safetensors_fuzz: any bytes are refused or read; what was read is written and read again as the same.
+// Safetensors: any bytes load or are refused; a loaded file survives a round trip.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -11,8 +11,8 @@
 
 namespace {
 
-// Half of the inputs are taken as they are. The others are header text and values, cut at the first line end, with the
-// length put before: a fuzzer would rarely guess that.
+// Half of the inputs are used unchanged. The others are header text and values, split at the first line end, with the
+// length added in front, which a fuzzer rarely guesses.
 std::string file_of(std::string_view input) {
   if (input.empty() || input[0] % 2 != 0) return std::string(input);
   input.remove_prefix(1);
@@ -32,7 +32,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!again || again->metadata != parsed->metadata || again->tensors.size() != parsed->tensors.size()) std::abort();
   for (const auto& [name, tensor] : parsed->tensors) {
     const Tensor& other = again->tensors.at(name);
-    // Bit for bit: NaN is a value like any other here.
+    // Compares bits, because NaN is a valid value here.
     if (other.shape != tensor.shape || other.values.size() != tensor.values.size()) std::abort();
     if (!tensor.values.empty() &&
         std::memcmp(other.values.data(), tensor.values.data(), tensor.values.size() * sizeof(float)) != 0)

@@ -1,6 +1,6 @@
-// A spool whose file is damaged in any way opens with what is left of it or says why not: it hands out nothing but records
-// that were pushed, byte for byte, and goes on. The input is damage to a good file (offset, bytes), or with a first byte of
-// 255 a file of its own.
+// Damaged spools: a spool with any damage opens with its intact records or reports an error. It returns only records
+// that were pushed, byte for byte, and continues. The input is damage to a good file (offset, bytes), or after a first
+// byte of 255 a complete file.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -32,7 +32,7 @@ SpoolOptions options() {
   SpoolOptions made;
   made.path = kPath;
   made.max_bytes = 48 << 10;
-  made.memory_bytes = 8 << 10;  // so that some were dropped, and the file has a gap
+  made.memory_bytes = 8 << 10;  // small, so that records are dropped and the file has a gap
   made.commit_every = Duration{0};
   made.database.vfs = CrashDisk::kName;
   made.database.page_bytes = 1024;
@@ -106,7 +106,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   drain(**spool, whole.records);
   auto records = whole.records;
-  if ((*spool)->last().incarnation >= std::uint64_t{1} << 62) return 0;  // no start has that, and no next
+  if ((*spool)->last().incarnation >= std::uint64_t{1} << 62) return 0;  // an invalid incarnation, without a successor
   const RecordMark next{(*spool)->last().incarnation + 1, 1};
   if (!(*spool)->push(record_of(next))) std::abort();
   records[next] = wire::encode_record(record_of(next));

@@ -1,4 +1,5 @@
-// Traces: what parses has 288 percentages a line, pods of positive sizes and lives, servers of positive watts, rates within bounds; what unpacks stays within its bound.
+// Traces: parsed data has 288 percentages per line, pods of positive sizes and lifetimes, servers of positive watts,
+// and rates within bounds; unpacked data stays within its bound.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>

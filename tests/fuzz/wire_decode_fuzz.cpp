@@ -1,5 +1,5 @@
-// Any bytes are a message or an error; a message that was read can be written and read again. So is a record by itself, as
-// a spool and a store keep it.
+// Wire messages: any bytes decode or give an error, and a decoded message survives a round trip. The same holds for a
+// single record, as spool and store keep it.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

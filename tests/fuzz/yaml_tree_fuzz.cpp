@@ -1,4 +1,4 @@
-// Any text is YAML or an error that says what is wrong; what was read can be written as JSON.
+// YAML: any text parses or gives an error with the reason; a parsed tree can be written as JSON.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

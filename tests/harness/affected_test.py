@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Runs scripts/affected-tests on this tree and checks which tests a change affects.
+"""affected_test: runs scripts/affected-tests on this tree and checks which tests a change affects.
 
-Usage: affected_test.py BUILD-FOLDER     configured; it does not need to be built"""
+Usage    affected_test.py BUILD-FOLDER     configured; it does not need to be built
+"""
 import importlib.machinery
 import importlib.util
 import pathlib
@@ -36,12 +37,12 @@ def main():
 
     tests, targets = reached("shim/breaker.hpp")
     claim("a header reaches the tests of its library and of the programs that link it", {"unit_shim", "integration_shim", "hang_test"} <= tests, tests)
-    claim("but no test of another library", not tests & {"unit_stats", "unit_placement", "unit_controller", "integration_cli"}, tests)
-    claim("the programs that they need are named", {"unit_shim", "wattle-shim", "wattle-controller"} <= targets and "unit_sim" not in targets, targets)
+    claim("a header reaches no test of another library", not tests & {"unit_stats", "unit_placement", "unit_controller", "integration_cli"}, tests)
+    claim("the programs that affected tests need are named", {"unit_shim", "wattle-shim", "wattle-controller"} <= targets and "unit_sim" not in targets, targets)
     tests, _ = reached("common/result.hpp")
-    claim("a header of all reaches all of C++", {"unit_shim", "unit_sim", "integration_controller", "demo_test"} <= tests, tests)
+    claim("a header of all libraries reaches all of C++", {"unit_shim", "unit_sim", "integration_controller", "demo_test"} <= tests, tests)
     tests, targets = reached("tests/unit/stats/welch_test.cpp", "tests/unit/stats/cusum_test.cpp")
-    claim("the source of a test reaches its program alone", tests == {"unit_stats"} and targets == {"unit_stats"}, (tests, targets))
+    claim("the source of a test reaches only its program", tests == {"unit_stats"} and targets == {"unit_stats"}, (tests, targets))
     tests, _ = reached("tests/e2e/house.py")
     claim("a module reaches the scripts that import it", {"api_test", "chaos_test", "page_test"} <= tests and "unit_shim" not in tests, tests)
     tests, _ = reached("docs/reference/metrics.md")
@@ -57,15 +58,15 @@ def main():
     tests, _ = reached("tests/fixtures/agent/two-socket-server/proc/stat")
     claim("a fixture reaches the tests that name its folder", {"unit_agent", "api_test"} <= tests and not tests & {"unit_http", "keys_test"}, tests)
     tests, _ = reached("tests/fixtures/wire/v5/ack.hex")
-    claim("or the beginning of its name", "unit_common" in tests and "unit_http" not in tests, tests)
+    claim("a fixture reaches the tests that name the beginning of its name", "unit_common" in tests and "unit_http" not in tests, tests)
     tests, _ = reached("scripts/web")
     claim("a script without an extension is named by its folder too", "harness_web" in tests and not tests & {"unit_http", "api_test"}, tests)
     tests, _ = reached("scripts/demo")
     claim("a script reaches the test that runs it", {"demo_test", "lint_shell"} <= tests and "unit_shim" not in tests, tests)
     tests, _ = reached("tests/unit/kube/CMakeLists.txt")
-    claim("a CMakeLists.txt reaches what is below it", "unit_kube" in tests and "unit_shim" not in tests, tests)
+    claim("a CMakeLists.txt reaches the tests below it", "unit_kube" in tests and "unit_shim" not in tests, tests)
     every, _ = reached("cmake/wattle.cmake")
-    claim("how everything is built reaches everything", {"unit_stats", "demo_test", "lint_names"} <= every, every)
+    claim("the build configuration reaches every test", {"unit_stats", "demo_test", "lint_names"} <= every, every)
     tests, targets = reached()
     claim("no change reaches no test", not tests and not targets, tests)
     return 1 if failed else 0

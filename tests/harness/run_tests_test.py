@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Runs scripts/run-tests on a ctest project whose tests fail on purpose: once, twice, or as a pure test.
+"""run_tests_test: runs scripts/run-tests on a ctest project whose tests fail intentionally: once, twice, or as a pure
+test.
 
-Usage: run_tests_test.py"""
+Usage    run_tests_test.py
+"""
 import pathlib
 import subprocess
 import sys
@@ -57,32 +59,32 @@ def main():
         project = Project(folder, FAILS_ONCE)
         code, said = project.run("--total", project.build / "total.json")
         claim("a live test that fails once does not fail the run", code == 0, said)
-        claim("it is named in its section", "passed on its second run: fails_once (output of its first run: " in said, said)
+        claim("the summary names the test that passed on its second run", "passed on its second run: fails_once (output of its first run: " in said, said)
         claim("the output of its first run is kept", "run 1 of fails_once" in (project.build / "failures" / "fails_once.1.txt").read_text())
-        claim("only it ran again", project.runs("fails_once") == 2 and project.runs("always") == 1 and project.runs("pure_always") == 1, said)
+        claim("only the failed test ran again", project.runs("fails_once") == 2 and project.runs("always") == 1 and project.runs("pure_always") == 1, said)
         claim("a skipped test is named with its reason", "skipped: left_out: no kernel here" in said, said)
         claim("a timed test does not run", project.runs("about_time") == 0, said)
         claim("the last line has the counts", said.splitlines()[-1] == "3 passed, 0 failed", said)
         code, said = project.run("--total", project.build / "total.json", "-L", "pure")
         claim("ctest's arguments select, and counts of several runs add up", code == 0 and said.splitlines()[-1] == "4 passed, 0 failed", said)
         code, said = project.run("-L", "timed")
-        claim("a timed test runs when asked for, and once", code == 1 and project.runs("about_time") == 1, said)
+        claim("a requested timed test runs, once", code == 1 and project.runs("about_time") == 1, said)
 
     with tempfile.TemporaryDirectory() as folder:
         project = Project(folder, FAILS_TWICE)
         code, said = project.run()
         claim("a live test that fails twice fails the run", code == 1 and said.splitlines()[-1] == "2 passed, 1 failed", said)
-        claim("it ran twice, not more often", project.runs("fails_twice") == 2, said)
+        claim("a failing live test runs exactly twice", project.runs("fails_twice") == 2, said)
         end = said.rpartition("== failed: fails_twice")[2]
         claim("the output of both runs is printed at the end", "run 1 of fails_twice" in end and "run 2 of fails_twice" in end, said)
-        claim("it is not listed as passed", "passed on its second run:" not in said, said)
+        claim("a test that fails twice is not listed as passed", "passed on its second run:" not in said, said)
 
     with tempfile.TemporaryDirectory() as folder:
         project = Project(folder, PURE_FAILS_ONCE)
         code, said = project.run()
         claim("a pure test that fails once fails the run", code == 1 and "failed: pure_fails_once" in said, said)
-        claim("it does not run again", project.runs("pure_fails_once") == 1, said)
-        claim("the live tests run all the same", project.runs("always") == 1, said)
+        claim("a failed pure test does not run again", project.runs("pure_fails_once") == 1, said)
+        claim("live tests run despite a failed pure test", project.runs("always") == 1, said)
         (project.source / "names").write_text("always\n")
         code, said = project.run("--select", project.source / "names")
         claim("a file of names selects", code == 0 and said.splitlines()[-1] == "1 passed, 0 failed", said)

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Checks the package lists of scripts/setup: what the demo installs has nothing that only tests need.
+"""setup_test: the package lists of scripts/setup: the demo installs no package that only tests need.
 
-Usage: setup_test.py"""
+Usage    setup_test.py
+"""
 import pathlib
 import subprocess
 import sys

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Runs scripts/web against a fake registry and checks what it fetches and refuses.
+"""web_test: runs scripts/web against a fake registry and checks what it fetches and refuses.
 
-Usage: web_test.py"""
+Usage    web_test.py
+"""
 import base64
 import hashlib
 import http.server
@@ -78,22 +79,22 @@ def main():
 
         lock(b"other bytes")
         code, said = run()
-        claim("a package whose checksum is another is refused", code == 1 and "do not use it" in said and not (place / "node_modules/plot").exists(), said)
+        claim("a package with another checksum is refused", code == 1 and "do not use it" in said and not (place / "node_modules/plot").exists(), said)
         lock(plot)
         code, said = run(registry="http://127.0.0.1:1/")
-        claim("a registry that does not answer is named, with the setting", code == 1 and "127.0.0.1:1" in said and "NPM_CONFIG_REGISTRY" in said, said)
+        claim("the error names a registry that does not answer, and the setting", code == 1 and "127.0.0.1:1" in said and "NPM_CONFIG_REGISTRY" in said, said)
         code, said = run()
-        claim("what the page is built with is fetched", code == 0 and (place / "node_modules/plot/LICENSE").read_bytes() == b"as is", said)
-        claim("and nothing that only tests need", not (place / "node_modules/@scope").exists())
+        claim("build dependencies of the page are fetched", code == 0 and (place / "node_modules/plot/LICENSE").read_bytes() == b"as is", said)
+        claim("dependencies of tests are not fetched", not (place / "node_modules/@scope").exists())
         before = len(Registry.asked)
         code, said = run()
-        claim("what is there is not fetched again", code == 0 and len(Registry.asked) == before, said)
+        claim("existing packages are not fetched again", code == 0 and len(Registry.asked) == before, said)
         shutil.rmtree(place)
         pathlib.Path(temporary, ".npmrc").write_text(f"fund=false\nregistry=http://127.0.0.1:{server.server_port}\n")
         code, said = run("--test", registry="")
         claim("--test fetches the rest, from the registry of ~/.npmrc", code == 0 and (place / "node_modules/@scope/browser/cli.js").exists() and
               (place / "node_modules/plot/LICENSE").exists(), said)
-        claim("no package's folder is left half made", sorted(os.listdir(place)) == ["node_modules", "package.json"], os.listdir(place))
+        claim("no incomplete package folder is left", sorted(os.listdir(place)) == ["node_modules", "package.json"], os.listdir(place))
     server.shutdown()
     return 1 if failed else 0
 

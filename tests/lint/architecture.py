@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
-"""Checks the tree against ARCHITECTURE.md: include direction, homes of libraries, file heads and sizes, no local paths.
+"""architecture: checks the tree against ARCHITECTURE.md: include direction, homes of libraries, file heads and sizes,
+no local paths.
 
-Usage: architecture.py [ROOT]     prints each breach as file:line: what (fix); exit 1 if there is one
-       architecture.py --self-test   shows that each rule finds a breach
+Usage    architecture.py [ROOT]     prints each breach as file:line: what (fix); exit 1 if there is one
+         architecture.py --self-test   shows that each rule finds a breach
 """
 import pathlib
 import re
 import sys
 import tempfile
 
-# Folders that a folder may include, besides itself. The longest match wins. tests/ and lab/benchmarks/ may include everything.
+# Folders that a folder may include, besides itself. The longest match wins. tests/ and lab/benchmarks/ may include
+# everything.
 MAY_INCLUDE = {
     "common/wire": {"common"},
     "common/transport": {"common"},
@@ -152,7 +154,7 @@ def folder_of(path: pathlib.PurePosixPath, folders) -> str:
 
 
 def public_headers(root: pathlib.Path, room: str):
-    """Headers that the room's README lists as public; None without a README."""
+    """Returns the headers that the folder's README lists as public; None without a README."""
     readme = root / room / "README.md"
     return set(PUBLIC.findall(readme.read_text())) if readme.exists() else None
 
@@ -206,7 +208,7 @@ def check_file(root: pathlib.Path, relative: pathlib.PurePosixPath, breaches: li
             continue
         theirs = folder_of(pathlib.PurePosixPath(target), MAY_INCLUDE)
         if not theirs:
-            breach(number, f'includes "{target}", which is no path from the top of the tree')
+            breach(number, f'includes "{target}", which is not a path from the top of the tree')
             continue
         if mine.split("/")[0] == "common":
             if theirs not in MAY_INCLUDE_IN_COMMON[mine]:
@@ -236,7 +238,7 @@ def check_file(root: pathlib.Path, relative: pathlib.PurePosixPath, breaches: li
     if relative.name == "main.cpp" and len(lines) > 15:
         breach(len(lines), "main.cpp is longer than 15 lines (move the work into app.cpp)")
     if len(lines) > 400:
-        breach(len(lines), "is longer than 400 lines (what two things is it?)")
+        breach(len(lines), "is longer than 400 lines (split it by responsibility)")
 
 
 # Headers of tests that name sockets because a type requires it, and open none.
@@ -244,7 +246,7 @@ OPENS_NONE = {"tests/unit/controller/parts_rig.hpp"}
 
 
 def sockets_of(root: pathlib.Path, path: pathlib.Path, seen: set):
-    """The first include by which a file of tests/ reaches a socket; None if there is none."""
+    """Returns the first include by which a file of tests/ reaches a socket; None if there is none."""
     if str(path.relative_to(root)) in OPENS_NONE:
         return None
     seen.add(path)

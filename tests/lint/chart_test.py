@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""chart_test: the chart, the manifests made from it and the values that it takes hold together.
+"""chart_test: consistency of the chart, the manifests that are rendered from it, and the accepted values.
 
-Always   values.yaml has what values.schema.json knows and nothing else, and what it refuses is refused there in words of its own
-kubectl  what `kubectl kustomize` makes of k8s/base and of k8s/overlay is complete and hardened (manifests_test.faults_of)
-helm 3   k8s/base is what the chart renders, and after kustomize still; every variant of values renders to something complete and hardened;
-         wrong values are refused, in words that name the key
-         names that are numbers stay text, and no label of a metric is one that a Prometheus operator sets
-See also chart_values.py: values are held to the programs' own rules there
+Always   values.yaml has exactly the keys of values.schema.json, and templates refuse the other invalid values with a
+         message
+kubectl  the output of `kubectl kustomize` for k8s/base and k8s/overlay is complete and hardened
+         (manifests_test.faults_of)
+helm 3   k8s/base equals the rendered chart, also after kustomize; every variant of values renders to complete and
+         hardened objects; wrong values are refused with a message that names the key; numeric names stay strings, and
+         no label of a metric is one that a Prometheus operator sets
+See also chart_values.py, which compares the values with the programs' rules
 Source   k8s/chart, k8s/base, k8s/overlay
 Exit     0 fine, 1 breach
 """
@@ -28,10 +30,10 @@ import manifests_test as manifests  # noqa: E402
 import render  # noqa: E402
 import rendering  # noqa: E402
 
-FREE = ("config", "labels", "commonLabels", "podLabels", "annotations", "scrapers", "nodeSelector", "affinity", "podAnnotations", "dns", "global")  # objects of the user's own keys
+FREE = ("config", "labels", "commonLabels", "podLabels", "annotations", "scrapers", "nodeSelector", "affinity", "podAnnotations", "dns", "global")  # objects with the user's keys
 VARIANTS = {
     "three schedulers": {"scheduler": {"replicas": 3}},
-    "values of an earlier chart, as --reuse-values has them": {
+    "values of an earlier chart, as with --reuse-values": {
         "commonLabels": None, "resourceQuotas": None, "improve": None, "images": {"sim": None, "scheduler": None}, "monitoring": {"enabled": True, "runbooks": None}, "keys": {"serviceAccount": None, "podLabels": None},
         "requests": {"namespaces": ["shop"], "serviceAccount": None, "podLabels": None},
         **{part: dict.fromkeys(("serviceAccount", "podLabels", "extraEnv", "extraArgs", "extraVolumes", "extraVolumeMounts") if part != "scheduler"
@@ -46,9 +48,9 @@ VARIANTS = {
         "shim": {"extraEnv": [{"name": "A", "value": "1"}], "extraVolumes": [{"name": "mine", "secret": {"secretName": "wattle-shim"}}],
                  "extraVolumeMounts": [{"name": "mine", "mountPath": "/mine", "readOnly": True}]}},
     "no quotas": {"resourceQuotas": {"enabled": False}},
-    "priorities of one's own": {part: {"priorityClassName": "mine"} for part in ("agent", "controller", "scheduler")},
+    "custom priorities": {part: {"priorityClassName": "mine"} for part in ("agent", "controller", "scheduler")},
     "an older scheduler": {"scheduler": {"tag": "v1.34.2"}},
-    "nothing gets out": {"networkPolicy": {"egress": {"enabled": True, "apiServer": ["10.96.0.1/32"], "probes": ["192.0.2.0/24"]}}},
+    "no egress": {"networkPolicy": {"egress": {"enabled": True, "apiServer": ["10.96.0.1/32"], "probes": ["192.0.2.0/24"]}}},
     "places and annotations": {part: {"priorityClassName": "mine", "podAnnotations": {"example.com/a": "b"},
                                       "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
                                           {"matchExpressions": [{"key": "a", "operator": "Exists"}]}]}}}} for part in ("agent", "controller", "scheduler")},
@@ -56,15 +58,15 @@ VARIANTS = {
     "no agents": {"agent": {"enabled": False}},
     "no BPF, other networks": {"agent": {"bpf": False, "clusterNetworks": ["10.0.0.0/8", "fd00::/8"]}},
     "filter": {"shim": {"filter": True}},
-    "requests that are set": {"requests": {"namespaces": ["shop", "web"]},
+    "requests are set": {"requests": {"namespaces": ["shop", "web"]},
                               "networkPolicy": {"egress": {"enabled": True, "apiServer": ["10.96.0.1/32"]}}},
-    "replicas that are suggested": {"replicas": {"suggest": True}, "requests": {"namespaces": ["shop"]},
+    "replicas are suggested": {"replicas": {"suggest": True}, "requests": {"namespaces": ["shop"]},
                                     "controller": {"config": {"provisioning": {"prometheus": {"url": "http://prometheus.monitoring:9090", "rate_query": "r"}}}}},
-    "rates, and nothing else gets out": {"controller": {"config": {"provisioning": {"prometheus": {"url": "http://p:9090", "rate_query": "r"}}}},
+    "rates, and no other egress": {"controller": {"config": {"provisioning": {"prometheus": {"url": "http://p:9090", "rate_query": "r"}}}},
                                          "networkPolicy": {"egress": {"enabled": True, "apiServer": ["10.96.0.1/32"], "prometheus": [
                                              {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}]}}},
-    "sleep that is recommended": {"sleep": {"mode": "recommend"}},
-    "sleep by itself": {"sleep": {"mode": "auto"}, "controller": {"config": {"sleep": {"drivers": "/etc/power/drivers.yaml"}}}},
+    "sleep is recommended": {"sleep": {"mode": "recommend"}},
+    "automatic sleep": {"sleep": {"mode": "auto"}, "controller": {"config": {"sleep": {"drivers": "/etc/power/drivers.yaml"}}}},
     "days to learn from": {"improve": {"claim": "mine", "shards": 3, "options": ["--sleep"]}, "networkPolicy": {"egress": {"enabled": True, "apiServer": ["10.96.0.1/32"]}}},
     "monitoring": {"monitoring": {"enabled": True, "labels": {"release": "prometheus"}}},
     "own claim, registry, secrets": {"controller": {"persistence": {"existingClaim": "mine"}},
@@ -73,35 +75,35 @@ VARIANTS = {
                           "controller": {"mode": "canary:10%", "config": {"store": {"max_bytes": 1000000000}}}},
     "no policies, no bootstrap": {"networkPolicy": {"enabled": False}, "keys": {"bootstrap": False}},
 }
-# what -> (values, what the refusal must say)
+# name -> (values, expected text of the refusal)
 REFUSED = {
     "an unknown key": ({"agents": {}}, "agents"),
-    "an unknown key within": ({"agent": {"tik": "1s"}}, "tik"),
-    "a mode that is none": ({"controller": {"mode": "alive"}}, "mode"),
-    "a canary of odd size": ({"controller": {"mode": "canary:7%"}}, "mode"),
+    "an unknown nested key": ({"agent": {"tik": "1s"}}, "tik"),
+    "an invalid mode": ({"controller": {"mode": "alive"}}, "mode"),
+    "an invalid canary share": ({"controller": {"mode": "canary:7%"}}, "mode"),
     "no memory limit": ({"shim": {"resources": {"limits": None}}}, "limits"),
     "the default scheduler's name": ({"scheduler": {"name": "default-scheduler"}}, "name"),
     "a tag without a version": ({"scheduler": {"tag": "latest"}}, "tag"),
-    "a scheduler that is too old": ({"scheduler": {"tag": "v1.25.0"}}, "scheduler.tag"),
-    "a scheduler that is newer than the cluster": ({"scheduler": {"tag": "v1.36.0"}}, "not newer"),
-    "a scheduler that is two versions older": ({"scheduler": {"tag": "v1.33.9"}}, "one minor version older"),
+    "a scheduler of an old version": ({"scheduler": {"tag": "v1.25.0"}}, "scheduler.tag"),
+    "a scheduler newer than the cluster": ({"scheduler": {"tag": "v1.36.0"}}, "not newer"),
+    "a scheduler two versions older": ({"scheduler": {"tag": "v1.33.9"}}, "one minor version older"),
     "an unknown kind of scheduler": ({"scheduler": {"kind": "webhook"}}, "kind"),
     "a weight of nothing": ({"scheduler": {"weight": 0}}, "weight"),
-    "a span that is none": ({"shim": {"deadline": "20"}}, "deadline"),
-    "a deadline as long as the scheduler waits": ({"shim": {"deadline": "200ms"}, "scheduler": {"httpTimeout": "0.2s"}}, "shim.deadline"),
-    "such a deadline in the program's own words": ({"shim": {"config": {"deadline": "1s"}}}, "shim.deadline"),
-    "a key that the controller does not know": ({"controller": {"config": {"polcy": "dqn"}}}, "polcy"),
-    "one that it does not know within": ({"controller": {"config": {"store": {"max_byte": 1}}}}, "max_byte"),
-    "one that the agent does not know": ({"agent": {"config": {"probes": [{"name": "a", "hots": "b"}]}}}, "hots"),
-    "one that the shim does not know": ({"shim": {"config": {"deadlin": "20ms"}}}, "deadlin"),
+    "an invalid duration": ({"shim": {"deadline": "20"}}, "deadline"),
+    "a deadline equal to the scheduler's timeout": ({"shim": {"deadline": "200ms"}, "scheduler": {"httpTimeout": "0.2s"}}, "shim.deadline"),
+    "such a deadline in the program's configuration": ({"shim": {"config": {"deadline": "1s"}}}, "shim.deadline"),
+    "a key unknown to the controller": ({"controller": {"config": {"polcy": "dqn"}}}, "polcy"),
+    "a nested key unknown to the controller": ({"controller": {"config": {"store": {"max_byte": 1}}}}, "max_byte"),
+    "a key unknown to the agent": ({"agent": {"config": {"probes": [{"name": "a", "hots": "b"}]}}}, "hots"),
+    "a key unknown to the shim": ({"shim": {"config": {"deadlin": "20ms"}}}, "deadlin"),
     "one namespace for both": ({"namespaces": {"agents": "wattle"}}, "namespaces"),
     "replicas without a known request rate": ({"replicas": {"suggest": True}}, "controller.config.provisioning.prometheus"),
-    "replicas of workloads that are not observed": ({"replicas": {"suggest": True}, "controller": {"config": {"provisioning": {
+    "replicas without observed workloads": ({"replicas": {"suggest": True}, "controller": {"config": {"provisioning": {
         "level": "off", "prometheus": {"url": "http://p", "rate_query": "r"}}}}}, "provisioning.level is off"),
-    "no way out to the Prometheus": ({"controller": {"config": {"provisioning": {"prometheus": {"url": "http://p", "rate_query": "r"}}}},
+    "no egress to the Prometheus": ({"controller": {"config": {"provisioning": {"prometheus": {"url": "http://p", "rate_query": "r"}}}},
         "networkPolicy": {"egress": {"enabled": True, "apiServer": ["10.96.0.1/32"]}}}, "networkPolicy.egress.prometheus"),
-    "days learned by no shard": ({"improve": {"claim": "mine", "shards": 0}}, "shards"),
-    "no way out to the API server": ({"networkPolicy": {"egress": {"enabled": True}}}, "networkPolicy.egress.apiServer"),
+    "days without a shard": ({"improve": {"claim": "mine", "shards": 0}}, "shards"),
+    "no egress to the API server": ({"networkPolicy": {"egress": {"enabled": True}}}, "networkPolicy.egress.apiServer"),
 }
 # A section whose lines are all comments is null, and Helm then removes its defaults.
 REFUSED |= {f"nothing below {name}": ({name: None}, f"missing property '{name}'") for name in ("sleep", "agent", "scheduler", "networkPolicy")}
@@ -109,11 +111,11 @@ REFUSED |= {f"nothing below {part}.config": ({part: {"config": None}}, "missing 
 
 
 def check_schema(schema, values, at=""):
-    """Both name the same keys, and every object of the schema is closed."""
+    """Checks that both name the same keys, and that every object of the schema is closed."""
     if schema.get("type") != "object" or (at and at.rpartition(".")[2] in FREE):
         return
     if schema.get("additionalProperties") is not False:
-        manifests.breach(f"values.schema.json: {at or 'the top'} takes unknown keys")
+        manifests.breach(f"values.schema.json: {at or 'the top'} accepts unknown keys")
     known = set(schema["properties"])
     for key in sorted(known ^ set(values)):
         if key not in FREE:
@@ -125,7 +127,7 @@ def check_schema(schema, values, at=""):
 
 
 def check_words(schema):
-    """A value whose meaning its name does not tell has a description."""
+    """Checks that values with unclear names have a description."""
     for group, part in schema["properties"].items():
         for name, value in part.get("properties", {}).items():
             plain = value.get("type") in ("integer", "boolean", "array") or "pattern" in value
@@ -141,7 +143,7 @@ def check_objects(objects, what):
         template = manifests.pod_template(thing)
         for container in (template["spec"]["containers"] + template["spec"].get("initContainers", []) if template else []):
             if not container.get("command"):
-                manifests.breach(f"{what}: {manifests.label(thing)}: {container['name']} names no command")
+                manifests.breach(f"{what}: {manifests.label(thing)}: {container['name']} has no command")
             elif container["command"][0] in ("sh", "/bin/sh", "bash", "install", "cp"):
                 manifests.breach(f"{what}: {manifests.label(thing)}: {container['name']} needs a shell or its tools in the image")
         if thing["kind"] == "Deployment" and thing["metadata"]["name"] == "wattle-controller" and thing["spec"]["strategy"]["type"] != "Recreate":
@@ -151,7 +153,8 @@ def check_objects(objects, what):
 
 
 def check_extender(objects, filters, what):
-    """A filter without a part in preemption lets kube-scheduler evict pods for a pod that it then refuses."""
+    """Checks that the filter also handles preemption; otherwise kube-scheduler evicts pods for a pod that it then
+    refuses."""
     for thing in objects:
         if thing["kind"] != "ConfigMap" or "scheduler.yaml" not in thing.get("data", {}):
             continue
@@ -166,7 +169,8 @@ def check_extender(objects, filters, what):
 
 
 def check_plugin():
-    """The plugin's scheduler asks at the shim's socket, has the image of its minor version, and can reach the socket."""
+    """Checks that the plugin's scheduler uses the shim's socket, has the image of its minor version, and mounts the
+    socket."""
     objects = rendering.charted("--set", "scheduler.kind=plugin", kube="v1.35.1")
     texts = {key: text for thing in objects if thing["kind"] == "ConfigMap" for key, text in thing["data"].items()}
     profile, = yaml.safe_load(texts["scheduler.yaml"])["profiles"]
@@ -182,7 +186,7 @@ def check_plugin():
 
 
 def check_folder(folder):
-    """What `kubectl apply -k` would send."""
+    """Returns the objects that `kubectl apply -k` would send."""
     name = folder.relative_to(ROOT).as_posix()
     objects = rendering.kustomized(folder)
     check_objects(objects, name)
@@ -215,19 +219,19 @@ def check_rights(objects, what):
               {"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]},
               {"apiGroups": ["authentication.k8s.io"], "resources": ["tokenreviews"], "verbs": ["create"]}]
     if set(roles) != {"wattle-controller", "wattle-scheduler"} or roles["wattle-controller"] != wanted:
-        manifests.breach(f"{what}: roles of the cluster are {json.dumps(roles)}")
+        manifests.breach(f"{what}: cluster roles are {json.dumps(roles)}")
     if "coordination.k8s.io" in json.dumps(roles):
-        manifests.breach(f"{what}: a role of the whole cluster may touch Leases, that of the cluster's own scheduler too")
+        manifests.breach(f"{what}: a cluster role may change Leases, including that of the cluster's scheduler")
     bound = {o["roleRef"]["name"] for o in objects if o["kind"] == "ClusterRoleBinding"}
     if "system:kube-scheduler" in bound:
-        manifests.breach(f"{what}: system:kube-scheduler may change the Lease of the cluster's own scheduler")
+        manifests.breach(f"{what}: system:kube-scheduler may change the Lease of the cluster's scheduler")
     for name, text in rendering.texts_of(objects).items():
         if "insecure" in text:
             manifests.breach(f"{what}: {name} is insecure")
 
 
 def check_resizers(objects, namespaces, what):
-    """Who may write to pods: nobody, but in namespaces that were named, one account, their CPU and memory."""
+    """Checks who may write to pods: only one account, in the named namespaces, their CPU and memory."""
     wanted = {("wattle-requests", name) for name in namespaces}
     roles = {(o["metadata"]["name"], o["metadata"].get("namespace")): o["rules"] for o in objects if o["kind"] in ("Role", "ClusterRole")}
     found = {name for name, rules in roles.items() for rule in rules if "pods/resize" in rule["resources"]}
@@ -243,19 +247,19 @@ def check_resizers(objects, namespaces, what):
 
 
 def check_autoscalers(objects, asked, what):
-    """The controller may list autoscalers where suggestions are asked for, and the account that sets requests may (check_resizers)."""
+    """Checks that the controller may list autoscalers only if suggestions are enabled (see also check_resizers)."""
     roles = {o["metadata"]["name"]: o["rules"] for o in objects if o["kind"] in ("Role", "ClusterRole") and o["metadata"]["name"] != "wattle-requests"
              if any(set(rule["apiGroups"]) & {"autoscaling", "keda.sh"} for rule in o["rules"])}
     rules = [{"apiGroups": ["autoscaling"], "resources": ["horizontalpodautoscalers"], "verbs": ["list"]},
              {"apiGroups": ["keda.sh"], "resources": ["scaledobjects"], "verbs": ["list"]}]
     if roles != ({"wattle-autoscalers": rules} if asked else {}):
-        manifests.breach(f"{what}: autoscalers may be seen by {json.dumps(roles)}")
+        manifests.breach(f"{what}: autoscalers may be read by {json.dumps(roles)}")
     bound = [s["name"] for o in objects if o["kind"] == "ClusterRoleBinding" and o["roleRef"]["name"] == "wattle-autoscalers" for s in o["subjects"]]
     if bound != (["wattle-controller"] if asked else []):
-        manifests.breach(f"{what}: the right to see autoscalers is given to {bound}")
+        manifests.breach(f"{what}: the permission to read autoscalers is bound to {bound}")
     reported = yaml.safe_load(rendering.texts_of(objects)["controller.yaml"]).get("provisioning", {})
     if reported.get("replicas") != ("suggest" if asked else None) or (asked and (reported.get("level") != "requests" or "prometheus" not in reported)):
-        manifests.breach(f"{what}: the controller is reported {reported}")
+        manifests.breach(f"{what}: the controller is configured with {reported}")
 
 
 SLEEP_RIGHTS = {"off": set(), "recommend": {"list poddisruptionbudgets"}}
@@ -263,14 +267,15 @@ SLEEP_RIGHTS["auto"] = SLEEP_RIGHTS["recommend"] | {"get nodes", "patch nodes", 
 
 
 def check_sleep(objects, mode, what):
-    """The controller may list disruption budgets only where sleep is planned, and change nodes and evict pods only with sleep.mode auto."""
+    """Checks that the controller may list disruption budgets only if sleep is planned, and change nodes and evict pods
+    only with sleep.mode auto."""
     rules = [o["rules"] for o in objects if o["kind"] == "ClusterRole" and o["metadata"]["name"] == "wattle-sleep"]
     rights = {f"{verb} {resource}" for role in rules for rule in role for resource in rule["resources"] for verb in rule["verbs"]}
     if rights != SLEEP_RIGHTS[mode]:
         manifests.breach(f"{what}: with sleep.mode {mode} the controller has {json.dumps(rules)}")
     bound = [s["name"] for o in objects if o["kind"] == "ClusterRoleBinding" and o["roleRef"]["name"] == "wattle-sleep" for s in o["subjects"]]
     if bound != (["wattle-controller"] if mode != "off" else []):
-        manifests.breach(f"{what}: the right to list disruption budgets is given to {bound}")
+        manifests.breach(f"{what}: the permission to list disruption budgets is bound to {bound}")
     section = yaml.safe_load(rendering.texts_of(objects)["controller.yaml"]).get("sleep", {})
     if section.get("mode", "off") != mode:
         manifests.breach(f"{what}: the controller's configuration has sleep: {section}")
@@ -280,7 +285,7 @@ OF_HELM = ("helm.sh/chart", "app.kubernetes.io/instance", "app.kubernetes.io/man
 
 
 def check_labels(objects, what):
-    """The usual labels on every object; a pod keeps the labels that selectors and policies ask for, whatever else it is given."""
+    """Checks the usual labels on every object; additional labels keep those that selectors and policies use."""
     for thing in objects:
         labels = thing["metadata"].get("labels", {})
         lacking = {"app.kubernetes.io/part-of", *OF_HELM} - labels.keys()
@@ -288,7 +293,7 @@ def check_labels(objects, what):
             manifests.breach(f"{what}: {manifests.label(thing)} has no label {sorted(lacking)}")
         template = manifests.pod_template(thing)
         if template and template["metadata"]["labels"].get("app.kubernetes.io/name") != labels.get("app.kubernetes.io/name"):
-            manifests.breach(f"{what}: {manifests.label(thing)}: its pods are called {template['metadata']['labels']}")
+            manifests.breach(f"{what}: {manifests.label(thing)}: its pods have the labels {template['metadata']['labels']}")
         local = {v["name"] for v in template["spec"].get("volumes", []) if "emptyDir" in v} if template and thing["kind"] == "Deployment" else set()
         named = set((template or thing)["metadata"].get("annotations", {}).get("cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes", "").split(",")) - {""}
         if local != named:
@@ -299,7 +304,7 @@ TEXTS = ("namespace", "schedulerName", "name", "resourceNamespace", "serviceAcco
 
 
 def numbers(value, path):
-    """Places where a text came out as something else."""
+    """Returns places where a string became another type."""
     if isinstance(value, dict):
         for key, item in value.items():
             if key in TEXTS and not isinstance(item, (str, dict)):
@@ -313,7 +318,7 @@ def numbers(value, path):
 
 
 def check_names():
-    """Names of digits, and others that YAML reads as numbers or booleans, stay text in every object and in the configurations within."""
+    """Checks that names that YAML reads as numbers or booleans stay strings in every object and configuration."""
     for control, agents, name in (("4711", "4712", "1e3"), ("0x10", "1-1", "on"), ("no", "yes", "null"), ("12e4", "0", "true")):
         names = {"namespaces": {"control": control, "agents": agents}, "scheduler": {"name": name, "priorityClassName": "1e3"}, "requests": {"namespaces": ["1234"]},
                  "controller": {"persistence": {"storageClass": "42"}}, "images": {"pullSecrets": ["007"]}, "monitoring": {"enabled": True}, "commonLabels": {"a": "1e3"},
@@ -325,7 +330,7 @@ def check_names():
         found = [place for thing in objects for place in numbers(thing, manifests.label(thing))]
         found += [place for key, text in rendering.texts_of(objects).items() if key.endswith(".yaml") for place in numbers(yaml.safe_load(text), key)]
         if found:
-            manifests.breach(f"namespaces {control} and {agents}, scheduler {name}: {len(found)} texts became something else: {found[:5]}")
+            manifests.breach(f"namespaces {control} and {agents}, scheduler {name}: {len(found)} strings became another type: {found[:5]}")
 
 
 SET_BY_OPERATOR = {"endpoint", "namespace", "pod", "container", "service", "job", "instance"}  # target labels, which hide those of a metric
@@ -341,7 +346,7 @@ def check_metrics():
 
 
 def plain(objects):
-    """Without what only one of both tools adds: hashes of generated names, what only Helm reads."""
+    """Returns objects without what only one tool adds: hashes of generated names, and what only Helm reads."""
     text = re.sub(r"(wattle-[a-z]+-config)-[a-z0-9]{10}\b", r"\1", json.dumps(objects))
     found = {}
     for thing in json.loads(text):
@@ -357,7 +362,7 @@ def plain(objects):
 
 
 def check_same():
-    """Neither tool changes what the other leaves: `kubectl kustomize` renames references by rules of its own."""
+    """Compares the output of both tools, because `kubectl kustomize` renames references by its own rules."""
     chart, base = plain(rendering.charted()), plain(rendering.kustomized())
     for name in sorted(chart.keys() | base.keys()):
         if chart.get(name) != base.get(name):
@@ -365,7 +370,7 @@ def check_same():
 
 
 def check_following():
-    """The second scheduler is of the cluster's own version, whoever built that."""
+    """Checks that the second scheduler has the cluster's version, for every distribution."""
     for cluster, tag in (("v1.30.7", "v1.30.7"), ("v1.33.5-gke.1080000", "v1.33.5"), ("v1.31.2+k3s1", "v1.31.2")):
         images = images_of(rendering.charted(kube=cluster))
         if f"registry.k8s.io/kube-scheduler:{tag}" not in images:
@@ -373,21 +378,21 @@ def check_following():
 
 
 def check_digests():
-    """A release's images are those that it was made with; other images, by a tag of one's own, are not held to them."""
+    """Checks that a release pins its images by digest, and that a custom tag is not pinned."""
     digests = {name: "sha256:" + digit * 64 for name, digit in (("agent", "a"), ("controller", "b"), ("shim", "c"), ("sim", "d"))}
     given = ["--set", "improve.claim=mine", *(word for name, digest in digests.items() for word in ("--set", f"images.digests.{name}={digest}"))]
     pinned = {image for image in images_of(rendering.charted(*given)) if "@" in image}
     wanted = {f"wattle-{name}:{render.version()}@{digest}" for name, digest in digests.items()}
     if pinned != wanted:
-        manifests.breach(f"with the digests of a release the chart names {sorted(pinned)}, and not {sorted(wanted)}")
+        manifests.breach(f"with the digests of a release the chart names {sorted(pinned)}, not {sorted(wanted)}")
     loose = {image for image in images_of(rendering.charted(*given, "--set", "images.tag=mine")) if "@" in image}
     if loose:
-        manifests.breach(f"with a tag of one's own the chart names {sorted(loose)}")
+        manifests.breach(f"with a custom tag the chart pins {sorted(loose)}")
 
 
 def check_rendering():
     for name in render.differences(render.all_files()):
-        manifests.breach(f"k8s/{name}: is not what the chart renders (run k8s/render.py)")
+        manifests.breach(f"k8s/{name}: differs from the rendered chart (run k8s/render.py)")
     linted = subprocess.run([str(assets.helm(may_build=False)), "lint", "--strict", "--kube-version", render.KUBE, "--set", "images.registry=registry.example", str(CHART)],
                             capture_output=True, text=True, check=False)
     if linted.returncode != 0 or "[INFO]" in linted.stdout:
@@ -419,11 +424,11 @@ def check_rendering():
             file.write_text(json.dumps(values), encoding="utf-8")
             try:
                 render.rendered("--values", str(file))
-                manifests.breach(f"values with {what} were taken")
+                manifests.breach(f"values with {what} were accepted")
             except ValueError as error:
                 if why not in str(error):
                     manifests.breach(f"values with {what}: the refusal does not say '{why}': {error}")
-    print(f"chart: as k8s/base, {len(VARIANTS)} variants render, {len(REFUSED)} mistakes are refused")
+    print(f"chart: as k8s/base, {len(VARIANTS)} variants render, {len(REFUSED)} errors are refused")
 
 
 def main():
@@ -432,11 +437,11 @@ def main():
     check_schema(schema, values)
     check_words(schema)
     check_metrics()
-    for what, check in (("k8s/base", check_base), ("k8s/overlay", check_overlay), ("what the chart renders", check_rendering)):
+    for what, check in (("k8s/base", check_base), ("k8s/overlay", check_overlay), ("the rendered chart", check_rendering)):
         try:
             check()
         except assets.Missing as missing:
-            print(f"not checked, {what}: {missing}")
+            print(f"not checked: {what}: {missing}")
     print("chart: no breach" if not manifests.BREACHES else f"chart: {len(manifests.BREACHES)} breaches")
     return 1 if manifests.BREACHES else 0
 

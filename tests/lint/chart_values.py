@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""chart_values: holds the chart's values to the rules of the programs that are configured by them.
+"""chart_values: compares the chart's validation of values with the rules of the programs that use them.
 
-Fed to both  values at and beyond the bounds of every key of every program, of other types, and texts that only a parser can judge; keys that
-             contradict each other; the chart's own keys that end up in a configuration
-Claims       Helm refuses every value that a program refuses, by the schema or in words, before anything is installed; Helm takes every value
-             that a program takes in its usual spelling, unless the chart's volumes, ports or probes depend on the key (k8s/schema.py, OWNED)
+Inputs       values at and beyond the bounds of every key of every program, of other types, and texts that only a parser
+             can judge; contradictory keys; the chart's own keys that become part of a configuration
+Claims       Helm refuses every value that a program refuses, by the schema or with a message, before the installation;
+             Helm accepts every value that a program accepts in its usual spelling, unless the chart's volumes, ports or
+             probes depend on the key (k8s/schema.py, OWNED)
 Usage        chart_values.py FOLDER-OF-BINARIES
 Exit         0 fine, 1 a breach, 77 no helm or no programs
 """
@@ -27,7 +28,7 @@ import render  # noqa: E402
 import schema  # noqa: E402
 
 BREACHES = []
-# Keys that stand beside a key so that the program judges that key alone.
+# Keys that accompany a key so that the program judges only that key.
 BESIDE = {
     "agent": {"probes[]": {"name": "a", "url": "tcp://192.0.2.1:443"}, "estimate": {"idle_w": 10, "max_w": 100000},
               "provisioning.latency[]": {"workload": "w", "url": "http://127.0.0.1:9102/metrics", "histogram": "h", "target": "1s"},
@@ -37,7 +38,7 @@ BESIDE = {
     "shim": {},
 }
 BESIDE_KEY = {"echo.address": {"port": 9461}, "http.operator_token_file": {"tls": {"certificate": "/a", "key": "/b"}}, "provisioning.prometheus.token": {"url": "https://p"}, "estimate.max_w": {"idle_w": 0}}
-# Texts that a program judges by more than their type: (taken by it, refused by it).
+# Texts that a program judges by more than their type: (accepted by it, refused by it).
 TEXTS = {
     "agent": {
         "pod_parents": ([["/jobs"], ["/a/b"], ["/jobs/"], ["//a/./b"], ["/.a"], ["/..a"], []], [["jobs"], ["/"], ["/."], ["/a/../b"], ["/.."]]),
@@ -75,7 +76,7 @@ TEXTS = {
     },
     "shim": {"http.address": (["0.0.0.0", "::"], []), "controller.ask": (["tcp://c:7462"], ["c:7462", "http://c:7462", ""]), "controller.feed": (["tcp://c:7461"], ["c:7461"])},
 }
-# Refused by the chart for what the chart does itself, whatever the program takes.
+# The chart refuses these because it sets them itself, although the program accepts them.
 STRICTER = {"agent": {"controller.endpoint", "http.insecure", "controller.enrol.url", "node"},
             "controller": {"http.insecure", "provisioning.prometheus.late_query"}, "shim": {"listen.insecure", "http.insecure"}}
 # Keys that contradict each other, or the chart's own: part, values, words of the refusal.
@@ -103,7 +104,7 @@ TOGETHER = [
     ("controller", {"controller": {"config": {"http": {"operator_token_file": "/t"}}}}, "unencrypted"),
     ("controller", {"controller": {"config": {"http": {"operator_token_file": "/run/wattle/metrics.token", "tls": {"certificate": "/a", "key": "/b"}}}}}, "token_file"),
 ]
-# A key of the chart and the same in `config`; what the chart renders would say one thing and do another.
+# A key of the chart and the same in `config`: the rendered configuration would contradict the objects.
 CONTRADICTIONS = [
     ({"controller": {"mode": "shadow", "config": {"mode": "live"}}}, "controller.mode"), ({"controller": {"config": {"mode": "live"}}}, "controller.mode"),
     ({"agent": {"config": {"tick": "5s"}}}, "agent.tick"), ({"agent": {"config": {"bpf": {"enabled": False}}}}, "agent.bpf"),
@@ -114,7 +115,8 @@ CONTRADICTIONS = [
     ({"sleep": {"mode": "recommend"}, "controller": {"config": {"sleep": {"mode": "off"}}}}, "sleep.mode"),
     ({"controller": {"config": {"sleep": {"mode": "recommend"}}}}, "sleep.mode"), ({"sleep": {"mode": "auto"}}, "sleep.drivers"),
 ]
-# The chart's own keys that a configuration or an API server judges later: values, the key in the refusal; None: taken.
+# The chart's own keys that a configuration or an API server judges later: values, the key in the refusal; None:
+# accepted.
 OWN = [
     ({"agent": {"tick": "90s"}}, "/agent/tick"), ({"agent": {"tick": "99ms"}}, "/agent/tick"), ({"agent": {"tick": "100ms"}}, None), ({"agent": {"tick": "1m"}}, None),
     ({"agent": {"clusterNetworks": ["10.0.0.0/33"]}}, "/agent/clusterNetworks"), ({"agent": {"clusterNetworks": ["fd00::/8", "10.1.0.0/16"]}}, None),
@@ -138,13 +140,13 @@ def breach(text):
 
 
 def just_beyond(value, factor):
-    """A little more or less than a bound, in few digits."""
+    """Returns a value slightly above or below a bound, with few digits."""
     step = Fraction(1, 1000)
     return value + factor * max(step, abs(value) * step).limit_denominator(1000)
 
 
 def spelled(seconds):
-    """A span as people write it, in the smallest and in the largest unit in which it needs few digits."""
+    """Returns a duration in the smallest and in the largest unit in which it needs few digits."""
     found = []
     for unit, size in schema.UNITS.items():
         number = Fraction(seconds) / size
@@ -154,7 +156,7 @@ def spelled(seconds):
 
 
 def samples(part, key):
-    """Values for a key, at its bounds, beyond them and of other types."""
+    """Returns values for a key: at its bounds, beyond them and of other types."""
     if key["key"] in TEXTS[part]:
         taken, refused = TEXTS[part][key["key"]]
         return taken + refused
@@ -174,7 +176,7 @@ def samples(part, key):
 
 
 def document(part, key, value):
-    """(configuration for the program alone, `config` of the chart's values)."""
+    """Returns (configuration for the program, `config` of the chart's values)."""
     owner, _, name = key.rpartition(".")
     found = {name: value}
     beside = next((more for section, more in BESIDE[part].items() if owner == section), {}) | BESIDE_KEY.get(key, {})
@@ -190,7 +192,7 @@ def laid_over(base, over):
 
 
 def key_of(line):
-    """The key that a refusal is about, without indices."""
+    """Returns the key of a refusal, without indices."""
     return re.sub(r"\[\d+\]", "[]", line.partition(": ")[0])
 
 
@@ -199,7 +201,7 @@ def pointer(part, key):
 
 
 def helm(values):
-    """Helm's refusal of values; empty where it renders them."""
+    """Returns Helm's refusal of values; empty if it renders them."""
     with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8") as file:
         json.dump(values, file)
         file.flush()
@@ -211,7 +213,7 @@ def helm(values):
 
 
 def merged(first, second):
-    """Both documents in one; lists of one section become one item. None where they say something of the same key."""
+    """Merges both documents; lists of one section become one item. Returns None if both set the same key."""
     if isinstance(first, dict) and isinstance(second, dict):
         out = dict(first)
         for key, value in second.items():
@@ -223,8 +225,9 @@ def merged(first, second):
 
 
 def check_part(binaries, part, keys):
-    """All first samples in one document to both, all second ones in the next, and so on: each names every key that it refuses. A key about which
-    they disagree is judged once more, alone: it may have been another key of the same document."""
+    """Passes all first samples in one document to both, all second ones in the next, and so on: each names every key
+    that it refuses. A key with different verdicts is judged again separately, because another key of the document may
+    be the cause."""
     rounds = {}
     for key in keys:
         for at, value in enumerate(samples(part, key)):
@@ -239,7 +242,7 @@ def check_part(binaries, part, keys):
         for key, value in each.items():
             count += 1
             judge(binaries, part, keys, key, value, lines, answer)
-    print(f"wattle-{part}: {count} values of {len(keys)} keys, judged alike by the program and by Helm", flush=True)
+    print(f"wattle-{part}: {count} values of {len(keys)} keys, judged equally by the program and by Helm", flush=True)
 
 
 def judge(binaries, part, keys, key, value, lines, answer, alone=False):
@@ -252,13 +255,14 @@ def judge(binaries, part, keys, key, value, lines, answer, alone=False):
         whole, part_of = document(part, key, value)
         judge(binaries, part, keys, key, value, schema.refusals(binaries, part, whole), helm({part: {"config": part_of}}), True)
     elif said:
-        breach(f"{part}: {key}: {json.dumps(value)[:80]}: Helm takes what the program refuses: {said[0]}")
+        breach(f"{part}: {key}: {json.dumps(value)[:80]}: Helm accepts a value that the program refuses: {said[0]}")
     else:
-        breach(f"{part}: {key}: {json.dumps(value)[:80]}: Helm refuses what the program takes: {next(line for line in answer.splitlines() if pointer(part, key) in line)[:200]}")
+        breach(f"{part}: {key}: {json.dumps(value)[:80]}: Helm refuses a value that the program accepts: {next(line for line in answer.splitlines() if pointer(part, key) in line)[:200]}")
 
 
 def usual(keys, key, value):
-    """True for a value that is spelled as values are: a program takes any scalar for a text, Helm takes texts alone, so that none is read as a number."""
+    """Returns whether a value has its usual spelling: a program accepts any scalar as a string, but Helm only strings,
+    so that no string is read as a number."""
     kind = next(k for k in keys if k["key"] == key)["kind"]
     if isinstance(value, bool):
         return kind == "boolean"
@@ -273,17 +277,17 @@ def check_together(binaries):
         config |= {"tick": its["tick"]} if "tick" in its else {}
         config |= {"bpf": {"enabled": its["bpf"]}} if "bpf" in its else {}
         if not schema.refusals(binaries, part, config):
-            breach(f"{part}: {json.dumps(values)}: the program takes it")
+            breach(f"{part}: {json.dumps(values)}: the program accepts it")
         answer = helm(values)
         if words not in answer:
-            breach(f"{part}: {json.dumps(values)}: Helm says '{answer[:300]}', and not {words}")
+            breach(f"{part}: {json.dumps(values)}: Helm says '{answer[:300]}', not {words}")
     for values, words in CONTRADICTIONS:
         if words not in helm(values):
-            breach(f"{json.dumps(values)}: Helm takes two answers to one question, or does not name {words}")
+            breach(f"{json.dumps(values)}: Helm accepts contradictory values, or does not name {words}")
     for values, words in OWN:
         answer = helm(values)
         if (words is None and answer) or (words and words not in answer):
-            breach(f"{json.dumps(values)}: Helm says '{answer[:300]}', and not {words}")
+            breach(f"{json.dumps(values)}: Helm says '{answer[:300]}', not {words}")
     print(f"{len(TOGETHER)} combinations, {len(CONTRADICTIONS)} contradictions, {len(OWN)} keys of the chart")
 
 
@@ -300,7 +304,7 @@ def main():
         print(f"skipped: {', '.join(lacking)} was not built")
         return 77
     if schema.wanted(binaries) != schema.SCHEMA.read_text(encoding="utf-8"):
-        breach("k8s/chart/values.schema.json is not what the programs say (run k8s/schema.py)")
+        breach("k8s/chart/values.schema.json differs from the programs' rules (run k8s/schema.py)")
     keys = json.loads(subprocess.run([str(binaries / "config_keys")], capture_output=True, text=True, check=True).stdout)
     for part in schema.PROGRAMS:
         check_part(binaries, part, keys[part])

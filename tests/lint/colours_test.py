@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""colours: on the page, one colour has one meaning, in both themes.
+"""colours_test: on the page, each colour has one meaning in both themes.
 
 Source   the variables of web/style.css, and the names that web/*.js draws with
 Units    distance in CIELAB (1976); contrast as in WCAG
@@ -11,12 +11,12 @@ import sys
 
 WEB = pathlib.Path(__file__).resolve().parents[2] / "web"
 MEANINGS = ("accent", "measured", "estimated", "cores", "modelled", "waiting", "latency", "reward", "loss", "decisions", "pods", "good", "warn", "bad")
-TEXTS = ("accent", "good", "warn", "bad", "text", "dim")  # also colours of text
+TEXTS = ("accent", "good", "warn", "bad", "text", "dim")  # colours that are also used for text
 APART, SEEN, READ = 15, 3, 4.5
 
 
 def themes(style):
-    """(name, variable -> colour) of the light and of the dark theme."""
+    """Yields (name, variable -> colour) of the light and of the dark theme."""
     for name, body in re.findall(r'^:root(\[data-theme="dark"\])? \{(.*?)^\}', style, re.M | re.S):
         yield "dark" if name else "light", dict(re.findall(r"--(\w+): (#[0-9a-f]{3,6});", body))
 

@@ -1,4 +1,5 @@
-# Checks the documentation's form and drawings, and builds its site. Only the site may need a package index, on the first run.
+# Checks form and drawings of the documentation, and builds its site. Only the site may need a package index, on the
+# first run.
 wattle_lint(lint_docs "${WATTLE_PYTHON}" tests/lint/docs_test.py)
 wattle_lint(lint_docs_self_test "${WATTLE_PYTHON}" tests/lint/docs_test.py --self-test)
 wattle_lint(docs_drawings "${WATTLE_PYTHON}" scripts/docs-drawings --check)

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""docs_test: holds the documentation to its shape, without anything installed.
+"""docs_test: checks the form of the documentation without installed tools.
 
-Pages    open with a title; prose wraps at 120 columns (code and tables are left out); 250 lines at most outside of reference/, 60 in
-         ARCHITECTURE.md; the README of each folder is a page
-Research names the kind or command of its figures, and the day and commit by which they came; it and the README say of nodes that sleep
-         that no node slept for these figures, or that none that did is a server
-Names    every docs/....md that a program, script, comment or page names is there, and so is every file that a page at the top links to
-Site     every page is in the navigation of mkdocs.yml, and the site's own test (docs_site) checks links and anchors within
+Pages    start with a title; prose wraps at 120 columns (except code and tables); at most 250 lines outside of
+         reference/, 60 in ARCHITECTURE.md; the README of each folder is a page
+Research names the kind or command of its figures, with day and commit; it and the README say about sleeping nodes
+         that no node, or no server, slept for these figures
+Names    every docs/....md that a program, script, comment or page names exists, and so does every file that a page at
+         the top links to
+Site     every page is in the navigation of mkdocs.yml; the site's own test (docs_site) checks links and anchors
 
 Usage    docs_test.py [--self-test]
 Exit     0 fine, 1 a breach, each reported as file:line: what
@@ -21,14 +22,14 @@ COLUMNS, LINES, README_LINES, MAP_LINES = 120, 250, 120, 60
 TOP = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")
 FOLDERS = ("agent", "cli", "common", "controller", "k8s", "lab", "load", "models", "placement", "python", "scripts", "shim", "sim", "systemd", "tests")
 SLEEP = re.compile(r"\b(a?sleep|sleeps|sleeping)\b", re.IGNORECASE)
-NO_FIGURES = ("commands.md", "index.md", "provisioning-commands.md", "wattle-lab.md")  # of lab/docs
+NO_FIGURES = ("commands.md", "index.md", "provisioning-commands.md", "wattle-lab.md")  # pages of lab/docs
 AWAKE = ("no node slept for these figures", "no server slept for these figures")
 NAMED = re.compile(r"(?<![\w/])docs/(?:[a-z0-9-]+/)*[a-z0-9-]+\.md\b")
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 
 
 def prose(text):
-    """(number, line) of what is neither code nor a table."""
+    """Yields (number, line) outside of code and tables."""
     fence = None
     for number, line in enumerate(text.splitlines(), 1):
         mark = re.match(r" *(`{3,})", line)
@@ -42,21 +43,21 @@ def check_page(root, path, breaches):
     name, text = path.relative_to(root).as_posix(), path.read_text(encoding="utf-8")
     lines = text.splitlines()
     if not lines or not lines[0].startswith("# "):
-        breaches.append(f"{name}:1: a page opens with its title")
+        breaches.append(f"{name}:1: a page must start with its title")
     most = {"README.md": README_LINES, "ARCHITECTURE.md": MAP_LINES}.get(name, LINES)
     if len(lines) > most and not name.startswith(("docs/reference/", "lab/docs/")):
-        breaches.append(f"{name}:{len(lines)}: longer than {most} lines (what two pages is it?)")
+        breaches.append(f"{name}:{len(lines)}: longer than {most} lines (split it)")
     breaches += [f"{name}:{number}: longer than {COLUMNS} columns (wrap it)" for number, line in prose(text) if len(line) > COLUMNS]
     research = name.startswith("docs/research/") or name.startswith("lab/docs/") and path.name not in NO_FIGURES
     if research and path.name != "index.md" and "Date and commit" not in text:
-        breaches.append(f"{name}:1: does not say by which commit and on which day its figures came")
+        breaches.append(f"{name}:1: does not name commit and day of its figures")
     figures = name == "README.md" or research
     if figures and SLEEP.search(text) and not any(said in " ".join(text.split()) for said in AWAKE):
-        breaches.append(f"{name}:1: has figures of nodes that sleep and does not say: {' or '.join(AWAKE)}")
+        breaches.append(f"{name}:1: has figures of sleeping nodes and does not say: {' or '.join(AWAKE)}")
     for number, line in enumerate(lines, 1):
         for target in LINK.findall(line):
             if "://" not in target and not (path.parent / target).exists():
-                breaches.append(f"{name}:{number}: links to {target}, which is not there")
+                breaches.append(f"{name}:{number}: links to {target}, which does not exist")
 
 
 def check_names(root, path, breaches):
@@ -67,7 +68,7 @@ def check_names(root, path, breaches):
     for number, line in enumerate(lines, 1):
         for name in NAMED.findall(line):
             if not (root / name).is_file():
-                breaches.append(f"{path.relative_to(root)}:{number}: names {name}, which is not there")
+                breaches.append(f"{path.relative_to(root)}:{number}: names {name}, which does not exist")
 
 
 def check_tree(root):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""hardening: the programs that are released are position independent, bind at start with a read-only relocation table, and have stack
-protectors, fortified library calls and, on x86, landing points for indirect jumps. The landing points are compiled in and not enforced:
-docs/reference/security.md, "Control-flow protection".
+"""hardening: the released programs are position-independent, bind at start with a read-only relocation table, and have
+stack protectors, fortified library calls and, on x86, landing points for indirect jumps. The landing points are
+compiled in but not enforced: docs/reference/security.md, "Control-flow protection".
 
 Usage    hardening.py BIN_DIR PROGRAM...
 Source   readelf's headers, dynamic section, notes and symbols
@@ -29,13 +29,14 @@ def lacks(program: pathlib.Path) -> list[str]:
         "a read-only relocation table (-z relro)": "GNU_RELRO" in headers,
         "binding at start (-z now)": "BIND_NOW" in dynamic or "Flags: NOW" in dynamic,
         "memory that is writable or executable, not both": not any("LOAD" in line and "RWE" in line for line in headers.splitlines()),
-        "the system's libraries alone (no RPATH)": not re.search(r"\((RPATH|RUNPATH)\)", dynamic),
+        "only the system's libraries (no RPATH)": not re.search(r"\((RPATH|RUNPATH)\)", dynamic),
         "a stack that is not executable": any("GNU_STACK" in line and "RWE" not in line for line in headers.splitlines()),
         "stack protectors (-fstack-protector-strong)": "__stack_chk_fail" in symbols,
         "fortified library calls (_FORTIFY_SOURCE)": "_chk@" in symbols.replace("__stack_chk_fail@", ""),
     }
-    # The linker drops the property IBT or SHSTK from a program when one object lacks it, as Debian's start files do, so no kernel enforces
-    # either. The instructions show that our code is compiled for both: every function whose address may be taken begins with one.
+    # The linker drops the property IBT or SHSTK from a program when one object lacks it, like Debian's start files, so
+    # no kernel enforces either. The instructions show that our code is compiled for both: each function whose address
+    # is taken begins with one.
     if re.search(r"Machine:\s+Advanced Micro Devices X86-64", headers):
         claims["landing points for jumps (-fcf-protection)"] = program.read_bytes().count(ENDBR64) >= LEAST_LANDINGS
     return [claim for claim, holds in claims.items() if not holds]

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""headers_test: each source of the rooms below has the header of its name, so that a class has one header and one source.
+"""headers_test: each source of the folders below has a header of the same name, so that a class has one header and one
+source.
 
 Looks at  the .cpp files of ROOMS; main.cpp needs no header, and ALTERNATIVES implement one header in several ways
 Usage     headers_test.py [--self-test]
@@ -14,7 +15,7 @@ ALTERNATIVES = {
     "controller/trainer/make_network_none.cpp": "controller/trainer/make_network.hpp",
     "controller/trainer/make_network_torch.cpp": "controller/trainer/make_network.hpp",
 }
-# Slices of classes from before this rule. Remove a line when its file gets a header or goes; add none.
+# Sources without a header from before this rule. Remove a line when its file gets a header or is deleted; add none.
 SLICES = {
     "controller/rollout/rollout_json.cpp",
     "controller/rollout/rollout_orders.cpp",
@@ -25,7 +26,7 @@ SLICES = {
 
 
 def breaches(names):
-    """Sources among the file names that lack their header, and slices that have one."""
+    """Returns sources that lack their header, and entries of SLICES that have one."""
     for name in sorted(names):
         if not name.endswith(".cpp") or name.endswith("/main.cpp"):
             continue
@@ -33,7 +34,7 @@ def breaches(names):
         if header not in names and name not in SLICES:
             yield f"{name}: has no header {header} (give its class a header, or merge it into the source of its class)"
         if header in names and name in SLICES:
-            yield f"{name}: has its header now (remove it from SLICES)"
+            yield f"{name}: now has a header (remove it from SLICES)"
 
 
 def self_test():

@@ -40,7 +40,7 @@ def joined(literals):
 
 
 def calls():
-    """(file, line, level, event, message) of each call; event and message are None if they are no literals."""
+    """Yields (file, line, level, event, message) of each call; event and message are None if they are not literals."""
     for name in subprocess.check_output(["git", "-C", str(ROOT), "ls-files", "*.cpp"], text=True).split():
         if name.split("/")[0] not in PROGRAMS:
             continue

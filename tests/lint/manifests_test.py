@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""manifests_test: kubectl reads every manifest and the kustomization, and what they say holds together.
+"""manifests_test: kubectl reads every manifest and the kustomization, and their objects are consistent.
 
-kubectl looks up kinds at a server even in a client dry run; a small one on a loopback port tells it which kinds exist.
-Source   k8s/base, which k8s/render.py makes from the chart (chart_test.py holds it to that)
+kubectl looks up kinds at a server even in a client dry run; a small fake server on loopback reports the existing kinds.
+Source   k8s/base, which k8s/render.py makes from the chart (chart_test.py checks that)
 Exit     0 fine, 1 breach, 77 kubectl is missing (skipped)
 """
 import http.server
@@ -36,11 +36,11 @@ KINDS = {
     "batch/v1": [("Job", "jobs", True)],
     "policy/v1": [("PodDisruptionBudget", "poddisruptionbudgets", True)],
 }
-# Not in the manifests: the Job of the keys makes them (cli/keys_cluster.cpp), or the cluster has them.
+# Not in the manifests: the Job of the keys creates these (cli/keys_cluster.cpp), or the cluster has them.
 EXPECTED = {("Secret", "wattle", "wattle-controller"), ("Secret", "wattle", "wattle-shim"), ("ConfigMap", "wattle", "wattle-public"),
             ("Secret", "wattle", "wattle-operator"), ("Secret", "wattle", "wattle-reader"), ("Secret", "wattle", "wattle-metrics"), ("Secret", "wattle-agent", "wattle-metrics"),
             ("ConfigMap", "wattle-agent", "wattle-public"), ("ConfigMap", "wattle", "kube-root-ca.crt")}
-OBJECTS = {"secrets": "Secret", "configmaps": "ConfigMap"}  # that a role may name
+OBJECTS = {"secrets": "Secret", "configmaps": "ConfigMap"}  # objects that a role may name
 
 
 def breach(text):
@@ -49,7 +49,7 @@ def breach(text):
 
 
 def discovery():
-    """The documents by path."""
+    """Returns the documents by path."""
     groups = sorted(version for version in KINDS if "/" in version)
     pages = {
         "/api": {"kind": "APIVersions", "versions": ["v1"]},
@@ -91,7 +91,7 @@ class Kubectl:
             "apiVersion": "v1", "kind": "Config", "current-context": "test",
             "clusters": [{"name": "test", "cluster": {"server": server}}], "users": [{"name": "test", "user": {}}],
             "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test"}}]}), encoding="utf-8")
-        # Without proxies: the server is on loopback.
+        # Without proxies, because the server is on loopback.
         self.env = {"PATH": os.environ["PATH"], "HOME": str(home), "KUBECONFIG": str(kubeconfig), "NO_PROXY": "*"}
 
     def run(self, *command, text=None):
@@ -99,7 +99,7 @@ class Kubectl:
         return done.returncode, done.stdout, done.stderr.strip()
 
     def read(self, name, text):
-        """The objects of a manifest, or None and a reason."""
+        """Returns the objects of a manifest, or None and a reason."""
         code, out, said = self.run("create", "--dry-run=client", "--validate=false", "-o", "json", "-f", "-", text=text)
         if code != 0:
             return None, f"{name}: {said}"
@@ -120,7 +120,7 @@ def label(thing):
 
 
 def agent_capabilities():
-    """Those of the unit: the same program does the same on a node without systemd."""
+    """Returns the unit's capabilities, because the same program runs on nodes without systemd."""
     unit = (ROOT / "systemd/wattle-agent.service").read_text(encoding="utf-8")
     return set(re.findall(r"CAP_(\w+)", re.search(r"^CapabilityBoundingSet=(.*)$", unit, re.M).group(1)))
 
@@ -145,7 +145,7 @@ def container_faults(spec, container):
         volume = volumes.get(mount["name"])
         checks[f"mount {mount['name']}: no such volume"] = volume is not None
         if volume and "hostPath" in volume and volume["name"] != "state":
-            checks[f"mount {mount['name']}: the host's, but writable"] = mount.get("readOnly") is True
+            checks[f"mount {mount['name']}: host path is writable"] = mount.get("readOnly") is True
     return [fault for fault, fine in checks.items() if not fine]
 
 
@@ -160,7 +160,7 @@ def pod_faults(spec, namespace, objects):
                 wanted.append(("Secret", namespace, source["secret"].get("secretName") or source["secret"]["name"]))
             if "persistentVolumeClaim" in source:
                 wanted.append(("PersistentVolumeClaim", namespace, source["persistentVolumeClaim"]["claimName"]))
-    faults = [f"needs {kind} {name}, which nobody makes" for kind, space, name in wanted if (kind, space, name) not in there]
+    faults = [f"needs {kind} {name}, which does not exist" for kind, space, name in wanted if (kind, space, name) not in there]
     if any(spec.get(key) for key in ("hostNetwork", "hostPID", "hostIPC")):
         faults.append("shares a namespace with the host")
     if spec.get("automountServiceAccountToken") is not False:
@@ -170,21 +170,21 @@ def pod_faults(spec, namespace, objects):
         for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
             port = container.get(probe, {}).get("httpGet", {}).get("port")
             if probe in container and port not in ports:
-                faults.append(f"{container['name']}: {probe} asks the unknown port {port}")
+                faults.append(f"{container['name']}: {probe} uses the unknown port {port}")
     for container in spec["containers"] + spec.get("initContainers", []):
         faults += [f"container {container['name']}: {fault}" for fault in container_faults(spec, container)]
     return faults
 
 
 def role_faults(role, there):
-    """kustomize rewrites these names, too, where it takes them for those of a generator."""
+    """Checks names in roles, which kustomize rewrites if they match those of a generator."""
     space = role["metadata"]["namespace"]
-    return [f"{label(role)}: names {OBJECTS[resource]} {name}, which nobody makes" for rule in role["rules"] for resource in rule["resources"]
+    return [f"{label(role)}: names {OBJECTS[resource]} {name}, which does not exist" for rule in role["rules"] for resource in rule["resources"]
             if resource in OBJECTS for name in rule.get("resourceNames", []) if (OBJECTS[resource], space, name) not in there]
 
 
 def faults_of(objects):
-    """What does not hold together in the whole that is applied."""
+    """Returns inconsistencies among the applied objects."""
     faults = []
     there = {(o["kind"], o["metadata"].get("namespace"), o["metadata"]["name"]) for o in objects} | EXPECTED
     namespaces = {o["metadata"]["name"] for o in objects if o["kind"] == "Namespace"} | {"kube-system"}
@@ -193,7 +193,7 @@ def faults_of(objects):
     for thing in objects:
         space = thing["metadata"].get("namespace")
         if thing["kind"] in namespaced and space not in namespaces:
-            faults.append(f"{label(thing)}: namespace '{space}' is not made")
+            faults.append(f"{label(thing)}: namespace '{space}' is not created")
         if pod_template(thing):
             labels = pod_template(thing)["metadata"]["labels"]
             if not thing["spec"].get("selector", {}).get("matchLabels", {}).items() <= labels.items():
@@ -208,18 +208,18 @@ def faults_of(objects):
             for subject in thing["subjects"]:
                 if not any(o["kind"] == "ServiceAccount" and o["metadata"]["name"] == subject["name"]
                            and o["metadata"]["namespace"] == subject["namespace"] for o in objects):
-                    faults.append(f"{label(thing)}: nobody makes the ServiceAccount {subject['name']}")
+                    faults.append(f"{label(thing)}: the ServiceAccount {subject['name']} does not exist")
         if thing["kind"] == "Role":
             faults += role_faults(thing, there)
         if thing["kind"] in ("ClusterRole", "Role") and "*" in json.dumps(thing["rules"]):
             faults.append(f"{label(thing)}: grants a wildcard")
         if thing["kind"] == "Secret":
-            faults.append(f"{label(thing)}: secrets do not belong into manifests")
+            faults.append(f"{label(thing)}: secrets do not belong in manifests")
     return faults
 
 
 def check_scheduler(objects):
-    """kubectl knows nothing of KubeSchedulerConfiguration; what matters about ours is held here."""
+    """Checks our KubeSchedulerConfiguration, which kubectl does not know."""
     try:
         import yaml  # pylint: disable=import-outside-toplevel
     except ImportError:
@@ -242,29 +242,29 @@ def check_scheduler(objects):
     scored = {plugin["name"]: plugin["weight"] for plugin in config["profiles"][0].get("plugins", {}).get("score", {}).get("enabled", [])}
     outvoted = min(scored.get(name, 0) for name in ("TaintToleration", "NodeAffinity", "PodTopologySpread", "InterPodAffinity")) >= 200
     if not outvoted and not shim.get("bound_scores", True):
-        breach("shim.yaml: bound_scores is false, and the scheduler's profile lets the scores outvote what pods prefer")
+        breach("shim.yaml: bound_scores is false, and the scheduler's profile lets the scores outvote pods' preferences")
     if extender["urlPrefix"] != f"http://127.0.0.1:{shim['listen']['port']}":
         breach(f"scheduler.yaml: urlPrefix {extender['urlPrefix']} is not where the shim listens")
 
 
 def self_test(kubectl, whole, objects):
-    """What must be refused is refused."""
+    """Checks that invalid manifests are refused."""
     unknown = "apiVersion: apps/v1\nkind: DeamonSet\nmetadata: {name: x, namespace: wattle}\n"
     if kubectl.read("self-test", unknown)[0] is not None:
         breach("self-test: an unknown kind was accepted")
     spoilt = {
         "capabilities: too many": ("DAC_READ_SEARCH", "SYS_ADMIN"),
-        "but writable": ('"readOnly": true', '"readOnly": false'),
-        "is not made": ('"namespace": "wattle"', '"namespace": "elsewhere"'),
-        "which nobody makes": ('{"name": "wattle-shim"}', '{"name": "wattle-other"}'),
+        "host path is writable": ('"readOnly": true', '"readOnly": false'),
+        "is not created": ('"namespace": "wattle"', '"namespace": "elsewhere"'),
+        "which does not exist": ('{"name": "wattle-shim"}', '{"name": "wattle-other"}'),
         "names Secret wattle-operator-1234567890": ('"wattle-operator"', '"wattle-operator-1234567890"'),
     }
     for fault, (old, new) in spoilt.items():
         text = json.dumps(objects)
         if old not in text or not any(fault in found for found in faults_of(json.loads(text.replace(old, new)))):
-            breach(f"self-test: '{fault}' was not found after {old} became {new}")
+            breach(f"self-test: '{fault}' is not reported after {old} became {new}")
     if not whole:
-        breach("self-test: nothing was checked")
+        breach("self-test: no case was checked")
 
 
 def check(kubectl):

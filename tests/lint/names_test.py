@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""names_test: names that gave way to the field's own terms do not come back.
+"""names_test: former names that were replaced by the field's terms are not used again.
 
-Looks at  identifiers of C++ and Python sources and of the page's scripts; comments and strings are left out
+Looks at  identifiers of C++ and Python sources and of the page's scripts; comments and strings are excluded
 Usage     names_test.py [--self-test]
-Exit      0 fine, 1 a former name, each reported as file:line: which, and what it is called now
+Exit      0 fine, 1 a former name, each reported as file:line: the name, and its present name
 """
 import pathlib
 import re
@@ -34,10 +34,10 @@ FORMER = {
     "OncePer": "LogThrottle",
     "foresee": "predicted_terms",
     "allot": "optimal_allocation",
-    "Told": "what it is: PlacementSource, AgentReport",
+    "Told": "the thing's name: PlacementSource, AgentReport",
     "NetworkRule": "NetworkPolicy",
     "x8": "consolidation",
-    "Sight": "what it is: ServiceMinute, BaselineInput",
+    "Sight": "the thing's name: ServiceMinute, BaselineInput",
     "Pupil": "StudentSteering",
 }
 WORD = re.compile(r"\b(" + "|".join(FORMER) + r")\b")
@@ -46,7 +46,7 @@ COMMENT = {".cpp": "//", ".hpp": "//", ".js": "//", ".mjs": "//", ".py": "#"}
 
 
 def code_of(text, suffix):
-    """Lines without comments and strings; of Python's docstrings nothing either."""
+    """Returns the lines without comments, strings and docstrings."""
     text = re.sub(r"/\*.*?\*/" if suffix != ".py" else r'"""[\s\S]*?"""', lambda m: "\n" * m.group().count("\n"), text, flags=re.S)
     for line in text.splitlines():
         yield QUOTED.sub('""', line).split(COMMENT[suffix])[0]
@@ -55,7 +55,7 @@ def code_of(text, suffix):
 def breaches(name, text):
     for number, line in enumerate(code_of(text, pathlib.PurePath(name).suffix), 1):
         for former in WORD.findall(line):
-            yield f"{name}:{number}: {former} is called {FORMER[former]} now"
+            yield f"{name}:{number}: {former} is now {FORMER[former]}"
 
 
 def self_test():

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """readers_test: each configuration key and each metric has a reader outside its own unit test.
 
-Source   scripts/docs-keys.yaml and docs/reference/metrics.md, compared with everything that sets or reads one: shipped configurations, chart, alerts,
-         dashboards, pages of docs/, scripts, the command line, and tests of whole programs
-Rule     an operator chooses a key, and somebody acts on a metric; what neither holds for is a named constant beside the code (CONTRIBUTING.md)
+Source   scripts/docs-keys.yaml and docs/reference/metrics.md, compared with everything that sets or reads a key or
+         metric: shipped configurations, chart, alerts, dashboards, pages of docs/, scripts, the command line, and tests
+         of programs
+Rule     an operator sets each key, and a reader uses each metric; otherwise it becomes a constant in the code
+         (CONTRIBUTING.md)
 Exit     0 fine, 1 a key or metric without a reader
 """
 import pathlib
@@ -15,9 +17,9 @@ import yaml
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 READERS = ("cli", "docs", "k8s/chart", "k8s/base", "k8s/overlay", "lab", "scripts", "systemd", "tests/e2e", "tests/integration", "web")
 MADE = {"docs/reference/configuration.md", "docs/reference/metrics.md", "scripts/docs-keys.yaml", "k8s/chart/values.schema.json"}
-# The metrics of a process and of a program's build, which every Prometheus client exports.
+# Metrics of a process and of a program's build, which every Prometheus client exports.
 STANDARD = re.compile(r"process_\w+|wattle_build_info")
-# Counted beside another value, which is read: a share needs both.
+# Counted together with another metric that is read: a share needs both.
 PARTS = {"wattle_node_memory_total_bytes"}
 
 

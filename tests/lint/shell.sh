@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# shell.sh: every script parses, says `set -e` or `set -u`, and is executable.
+# shell.sh: checks that every script parses, sets `set -e` or `set -u`, and is executable.
 set -euo pipefail
 status=0
 for script in scripts/* .ci/run lab/bench/consolidation-cells; do

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""site_test: the documentation builds as a site without a warning (dead links and anchors are warnings), and nothing in it is fetched from elsewhere.
+"""site_test: the documentation builds as a site without warnings (dead links and anchors are warnings), and the site
+fetches nothing from elsewhere.
 
 Usage    site_test.py FOLDER      for the site
-Exit     0 fine, 1 a breach, 77 skipped: what it is built with cannot be had (scripts/docs says why)
+Exit     0 fine, 1 a breach, 77 skipped: its build tools are not available (scripts/docs says why)
 """
 import html.parser
 import os
@@ -15,12 +16,12 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 OUTSIDE = re.compile(r"^(?:[a-z]+:)?//", re.IGNORECASE)
 IN_STYLE = re.compile(r"(?:url\(|@import)\s*['\"]?((?:[a-z]+:)?//[^'\")\s]+)", re.IGNORECASE)
 FETCHES = {"src", "srcset", "data", "poster", "action"}
-# A script of the theme would fetch this one for pages with such diagrams; that none has one is checked below.
+# The theme's script would fetch this for pages with such diagrams; a check below ensures that no page has one.
 ASLEEP = "mermaid"
 
 
 class Page(html.parser.HTMLParser):
-    """What a browser would fetch by itself for a page."""
+    """Collects the URLs that a browser fetches for a page."""
 
     def __init__(self):
         super().__init__()
@@ -30,7 +31,7 @@ class Page(html.parser.HTMLParser):
         for name, value in attrs:
             if name == "class":
                 self.classes |= set((value or "").split())
-            # A link that a reader may click is not fetched, and rel=canonical is none.
+            # A link is fetched only on a click, and rel=canonical never.
             if name in FETCHES or (name == "href" and tag == "link"):
                 self.fetched.append(value or "")
 
@@ -57,13 +58,13 @@ def main():
     pages = [page for page in (ROOT / "docs").rglob("*.md") if not (site / page.relative_to(ROOT / "docs").with_suffix(".html")).is_file()]
     found = outside(site) + [f"{page.relative_to(ROOT)}: has no page on the site" for page in pages]
     if not sees_what_is_fetched():
-        found.append("site_test: does not see what a page fetches")
+        found.append("site_test: does not find the fetched URLs of a page")
     print("\n".join(found) if found else f"site: {len(list(site.rglob('*.html')))} pages, nothing from elsewhere")
     return 1 if found else 0
 
 
 def sees_what_is_fetched():
-    """The check itself."""
+    """Tests the collector."""
     page = Page()
     page.feed('<link href="//a.example/x.css"><script src="https://b.example/x.js"></script><img src="x.png"><a href="https://c.example">c</a>')
     return [bool(OUTSIDE.match(url)) for url in page.fetched] == [True, True, False] and IN_STYLE.findall("@import 'https://d.example/d.css'; a { b: url(d.png) }") == ["https://d.example/d.css"]

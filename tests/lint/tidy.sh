@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# tidy.sh BUILD_DIR [FILE...]: clang-tidy with .clang-tidy over all sources (or the ones named); any finding fails.
-# BUILD_DIR holds compile_commands.json of a clang build.
+# tidy.sh BUILD_DIR [FILE...]: runs clang-tidy with .clang-tidy on all sources (or the named ones); any finding fails.
+# BUILD_DIR has compile_commands.json of a clang build.
 set -euo pipefail
 build=$1
 shift

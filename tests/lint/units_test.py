@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""units_test: systemd accepts the units, their exposure stays low, and users and files come out as documented.
+"""units_test: systemd accepts the units, their exposure stays low, and users and files are as documented.
 
-Usage    units_test.py [--bin-dir DIR]      DIR: built programs; one that is not there is stood in for by /bin/true, and said so
+Usage    units_test.py [--bin-dir DIR]      DIR: built programs; /bin/true replaces a missing one, with a message
 Source   systemd/*.service, wattle.sysusers, wattle.tmpfiles
 Exit     0 fine, 1 breach, 77 systemd-analyze is missing (skipped)
 """
@@ -20,9 +20,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 UNITS = sorted((ROOT / "systemd").glob("*.service"))
 # Tenths of systemd's exposure level (0 to 10), with systemd 252.
 MAX_EXPOSURE = 15
-# BPF maps and programs, tracing with them, sockets of a cgroup, files of root. No CAP_SYS_ADMIN: no kernel since 5.8 needs it.
+# BPF maps and programs, tracing with them, sockets of a cgroup, files of root. No kernel since 5.8 needs CAP_SYS_ADMIN.
 AGENT_CAPABILITIES = {"CAP_BPF", "CAP_PERFMON", "CAP_NET_ADMIN", "CAP_DAC_READ_SEARCH"}
-# It programs the processor as root through /dev/cpu/*/msr and PCI configuration space.
+# PCM programs the processor as root through /dev/cpu/*/msr and PCI configuration space.
 EXPOSED = {"wattle-agent.service": 20, "wattle-pcm.service": 28}
 PCM_CAPABILITIES = {"CAP_SYS_RAWIO", "CAP_SYS_ADMIN", "CAP_PERFMON"}
 BREACHES = []
@@ -38,13 +38,13 @@ def run(*command, text=None):
     return done.returncode, (done.stdout + done.stderr).strip()
 
 
-def staged(unit_text, name, bin_dir, directory, tell=True):
-    """The unit with its programs replaced by ones that exist here."""
+def staged(unit_text, name, bin_dir, directory, verbose=True):
+    """Returns the unit with its programs replaced by existing ones."""
 
     def replace(match):
         built = bin_dir / match.group(1) if bin_dir else None
         here = str(built) if built and built.is_file() else "/bin/true"
-        if tell:
+        if verbose:
             print(f"{name}: {match.group(0)} -> {here}")
         return here
 
@@ -54,7 +54,7 @@ def staged(unit_text, name, bin_dir, directory, tell=True):
 
 
 def verify(path):
-    """Unknown keys are only warnings to systemd: any word about the unit is a breach."""
+    """Runs systemd-analyze. Any output about the unit is a breach, because unknown keys are only warnings."""
     code, said = run("systemd-analyze", "verify", "--man=no", "--recursive-errors=no", str(path))
     about = [line for line in said.splitlines() if path.name in line or "Unknown" in line]
     return code == 0 and not about, "\n".join(about) or said
@@ -81,17 +81,18 @@ def check_units(bin_dir, directory):
 
 
 def check_timers(directory):
-    """A timer is one of a unit that nothing else starts: off until somebody starts the timer, and of low priority."""
+    """Checks that only its timer starts a unit, that the timer is off by default, and that the unit has low
+    priority."""
     for timer in sorted((ROOT / "systemd").glob("*.timer")):
         unit = (ROOT / "systemd" / (timer.stem + ".service")).read_text(encoding="utf-8")
-        staged(unit, timer.stem + ".service", None, directory, tell=False)
+        staged(unit, timer.stem + ".service", None, directory, verbose=False)
         path = pathlib.Path(directory) / timer.name
         path.write_text(timer.read_text(encoding="utf-8"), encoding="utf-8")
         fine, said = verify(path)
         if not fine:
             breach(f"{timer.name}: systemd-analyze verify: {said}")
         if "[Install]" in unit:
-            breach(f"{timer.stem}.service: has an [Install] section beside its timer")
+            breach(f"{timer.stem}.service: has an [Install] section in addition to its timer")
         for key, value in (("Nice", "19"), ("CPUSchedulingPolicy", "idle"), ("IOSchedulingClass", "idle"), ("Type", "oneshot")):
             if f"\n{key}={value}\n" not in unit:
                 breach(f"{timer.stem}.service: {key}={value} is missing")
@@ -107,7 +108,8 @@ esac
 
 
 def check_improve(directory):
-    """One turn of wattle-improve: who is killed goes on with the same record; a network is handed over when one was written, and nothing stays."""
+    """Tests one run of wattle-improve: after a kill it continues with the same record; it adds a written network, and
+    leaves no file."""
     top = pathlib.Path(directory) / "turn"
     for name in ("state", "checkpoints", "bin"):
         (top / name).mkdir(parents=True)
@@ -139,12 +141,12 @@ def check_improve(directory):
 
 
 def check_capabilities():
-    """The agent's user gets exactly what it needs, and may call the kernel for it; the others get nothing."""
+    """Checks that the agent's user has exactly the needed capabilities and system calls, and the others have none."""
     for unit in UNITS:
         text = unit.read_text(encoding="utf-8")
         wanted = AGENT_CAPABILITIES if unit.name == "wattle-agent.service" else set()
         for key in ("CapabilityBoundingSet", "AmbientCapabilities"):
-            if unit.name == "wattle-pcm.service":  # root's, within its bounds
+            if unit.name == "wattle-pcm.service":  # root's capabilities, within its bounding set
                 wanted = PCM_CAPABILITIES if key == "CapabilityBoundingSet" else set()
             held = set(" ".join(re.findall(rf"^{key}=(.*)$", text, re.M)).split())
             if held != wanted:
@@ -152,15 +154,15 @@ def check_capabilities():
         if not re.search(r"^CapabilityBoundingSet=", text, re.M):
             breach(f"{unit.name}: CapabilityBoundingSet= is missing: every capability could come back")
         calls = re.findall(r"^SystemCallFilter=(.*)$", text, re.M)
-        # In order: what is taken away after it was given is not there.
+        # Filters apply in order: what a later one removes is not available.
         if unit.name == "wattle-agent.service" and calls[-1].split() != ["bpf", "perf_event_open", "capset"]:
-            breach(f"{unit.name}: the last SystemCallFilter= does not give bpf, perf_event_open and capset back")
+            breach(f"{unit.name}: the last SystemCallFilter= does not restore bpf, perf_event_open and capset")
         if "~@privileged" not in " ".join(calls):
             breach(f"{unit.name}: SystemCallFilter=~@privileged is missing")
 
 
 def check_users(directory):
-    """Every user of a unit and of the tmpfiles is one that sysusers makes; keys end up readable by their user alone."""
+    """Checks that sysusers creates every user of units and tmpfiles, and that only its user can read a key."""
     root = pathlib.Path(directory) / "root"
     (root / "etc/wattle").mkdir(parents=True)
     sysusers = (ROOT / "systemd/wattle.sysusers").read_text(encoding="utf-8")
@@ -172,7 +174,7 @@ def check_users(directory):
                 if name not in known:
                     breach(f"{unit.name}: {key}={name} is not in wattle.sysusers")
     if not shutil.which("systemd-sysusers") or not shutil.which("systemd-tmpfiles"):
-        print("users and files not made: systemd-sysusers or systemd-tmpfiles is missing")
+        print("users and files not created: systemd-sysusers or systemd-tmpfiles is missing")
         return
     code, said = run("systemd-sysusers", f"--root={root}", "-", text=sysusers)
     if code != 0:
@@ -181,7 +183,7 @@ def check_users(directory):
     users = {line.split(":")[0]: line.split(":") for line in (root / "etc/passwd").read_text(encoding="utf-8").splitlines()}
     for name in ("agent", "controller", "shim"):
         if f"wattle-{name}" not in users:
-            breach(f"wattle.sysusers makes no user wattle-{name}")
+            breach(f"wattle.sysusers creates no user wattle-{name}")
         (root / f"etc/wattle/{name}.key").touch(mode=0o644)
     if run("id", "-u")[1] != "0":
         print("owners of files not checked: not root")
@@ -197,14 +199,14 @@ def check_users(directory):
 
 
 def self_test(directory):
-    """What must be refused is refused."""
+    """Checks that invalid units are refused."""
     text = UNITS[0].read_text(encoding="utf-8")
     bad = {
         "unknown-key.service": text.replace("[Service]\n", "[Service]\nProtectSytem=strict\n"),
         "no-program.service": re.sub(r"(?m)^ExecStart=.*$", "ExecStart=/nowhere/wattle", text),
     }
     for name, changed in bad.items():
-        if verify(staged(changed, name, None, directory, tell=False))[0]:
+        if verify(staged(changed, name, None, directory, verbose=False))[0]:
             breach(f"self-test: {name} was accepted")
 
 

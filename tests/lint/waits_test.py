@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""waits: tests wait for events, in the classes of tests/patience.hpp and tests/e2e/patience.py, which one factor (WATTLE_PATIENCE) scales.
+"""waits_test: tests wait for events, in the classes of tests/patience.hpp and tests/e2e/patience.py, which one factor
+(WATTLE_PATIENCE) scales.
 
 Refuses   a bare sleep, and a timeout or deadline of literal seconds, outside those files
 Usage     waits_test.py [--self-test]
-Fix       wait_until() for an event, let_a_moment_pass() for what must not happen, pace() for time that is part of the input;
+Fix       wait_until() for an event, let_a_moment_pass() for an event that must not happen, pace() for time that is part of the input;
           soon() and late(), SOON_S, LATE_S and AGES_S for limits
 """
 import ast
@@ -13,14 +14,15 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CLASSES = ("tests/patience.cpp", "tests/patience.hpp", "tests/e2e/patience.py")
-# tests/e2e/machine: its programs run inside a virtual machine, which has no patience module, and sample the kernel at fixed rates.
+# Programs of tests/e2e/machine run inside a virtual machine without a patience module, and sample the kernel at fixed
+# rates.
 EXEMPT = ("tests/e2e/machine/", "tests/e2e/docs/hand_", "tests/lint/waits_test.py", "tests/harness/")
-# Programs that a test starts, as text: they sleep to be a load of a known size.
+# Programs that a test starts as text: they sleep to create a load of a known size.
 ALLOWED = {
     "tests/integration/actuator/kernel_test.py": ('BURN = "', 's.settimeout(30)'),
     "tests/integration/actuator/kills_test.py": ('WORK = "',),
     "tests/integration/agent/answers_test.py": ("time.sleep({LONG_S}",),
-    "tests/unit/controller/fake_power.hpp": ("Status sleep(const Node&",),  # of a node, not of the test
+    "tests/unit/controller/fake_power.hpp": ("Status sleep(const Node&",),  # sleep of a node, not of the test
     "tests/unit/controller/power_cycles_test.cpp": ("Status sleep(const Node&",),
     "tests/e2e/chaos/delay_proxy.py": ("asyncio.sleep(max(0, due - clock()))",),
 }
@@ -33,7 +35,7 @@ CPP = (
     (rf"\bk\w*[pP]atience\w*(?: = |\{{)(?:[1-9]|{SECONDS})", "a limit of literal seconds"),
     (r"\btimeval \w+\{[1-9]", "a limit of literal seconds"),
 )
-LITERAL = r"[1-9][\d.]*(?![\d.]| \*)"  # a multiple of a class is none
+LITERAL = r"[1-9][\d.]*(?![\d.]| \*)"  # a multiple of a class is no literal limit
 PYTHON = (
     (r"\b(?:time|asyncio)\.sleep\(", "a bare sleep"),
     (rf"\btimeout ?= ?{LITERAL}", "a limit of literal seconds"),
@@ -44,16 +46,16 @@ PYTHON = (
 )
 
 
-WAITS = {"wait_until", "until", "holds", "wait_for", "ended", "end"}  # functions whose last argument is their limit
+WAITS = {"wait_until", "until", "holds", "wait_for", "ended", "end"}  # functions with a limit as the last argument
 
 
 def literal_limits(name, text):
-    """Calls of WAITS whose last argument is a number, on however many lines."""
+    """Yields calls of WAITS with a number as the last argument, also over several lines."""
     if not re.search(r"(?:,|ended\(|end\()\s*[1-9]\d*\)", text):
         return
     try:
         nodes = list(ast.walk(ast.parse(text)))
-    except SyntaxError:  # an excerpt of the self-test
+    except SyntaxError:  # part of the self-test
         return
     for call in nodes:
         called = getattr(getattr(call, "func", None), "attr", getattr(getattr(call, "func", None), "id", None))

@@ -14,7 +14,7 @@ from fresh import fresh_records
 
 
 def opened(path):
-    """A copy of the file and its log, so that reading changes nothing."""
+    """Opens a copy of the file and its log, so that reading changes nothing."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="wattle-audit-"))
     try:
         for tail in ("", "-wal"):
@@ -56,7 +56,7 @@ class Spool:
 
 
 def audit(store, spools):
-    """(samples kept, samples reported as dropped, [what is wrong])."""
+    """Returns (samples kept, samples reported as dropped, [violations])."""
     wrong = []
     if len(store.raw) != len(set(store.raw)):
         wrong.append(f"{len(store.raw) - len(set(store.raw))} records are twice in the store")
@@ -73,7 +73,7 @@ def audit(store, spools):
         for incarnation, first, last, records in spool.gaps if spool else []:
             reported.setdefault(incarnation, []).append((first, last))
             if records > last - first + 1:
-                wrong.append(f"{node}: the spool's gap {first}-{last} says {records} records")
+                wrong.append(f"{node}: the spool's gap {first}-{last} has {records} records")
         for name, incarnation, first, last in store.gaps:
             if name == node:
                 missing.setdefault(incarnation, []).append((first, last))
@@ -83,7 +83,7 @@ def audit(store, spools):
             known = have | waiting.get(incarnation, set()) | lost | numbers(reported.get(incarnation, []))
             silent = set(range(1, max(known) + 1)) - known
             if silent:
-                wrong.append(f"{node}/{incarnation}: {len(silent)} samples are nowhere: {sorted(silent)[:8]}")
+                wrong.append(f"{node}/{incarnation}: {len(silent)} samples are missing everywhere: {sorted(silent)[:8]}")
             if have & lost:
                 wrong.append(f"{node}/{incarnation}: {len(have & lost)} samples are in the store and in its gaps")
             if have and store.marks.get((node, incarnation)) not in (None, max(have)):
@@ -93,7 +93,7 @@ def audit(store, spools):
         kept += rows
         records, said_missing = store.sums.get(node, (0, 0))
         if records != rows:
-            wrong.append(f"{node}: the sums are of {records} records, {rows} are there")
+            wrong.append(f"{node}: the sums have {records} records, the store has {rows}")
         if said_missing != sum(len(numbers(ranges)) for ranges in missing.values()):
-            wrong.append(f"{node}: {said_missing} missing by the sums, the gaps differ")
+            wrong.append(f"{node}: {said_missing} missing by the sums, which differs from the gaps")
     return kept, dropped, wrong

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The audit reports each violation of its law, when a test introduces the violation into correct files."""
+"""audit_test: the audit reports each violation of its law that the test introduces into correct files."""
 import sys
 import types
 
@@ -7,7 +7,7 @@ from audit import audit
 
 
 def books():
-    """Of node a: 1-3 and 6 in the store, 4-5 reported as dropped, 7 still in the spool."""
+    """Writes correct files of node a: 1-3 and 6 in the store, 4-5 reported as dropped, 7 still in the spool."""
     store = types.SimpleNamespace(raw=[("a", 9, seq) for seq in (1, 2, 3, 6)], marks={("a", 9): 6}, gaps=[("a", 9, 4, 5)], sums={"a": (4, 2)})
     return store, {"a": types.SimpleNamespace(records=[(9, 7)], gaps=[])}
 
@@ -30,7 +30,7 @@ def gap_too_wide(store, _):
     store.gaps[0] = ("a", 9, 3, 5)
 
 
-def gap_untold(store, _):
+def gap_unreported(store, _):
     store.gaps.clear()
 
 
@@ -46,9 +46,9 @@ def main():
     failures = 0
     kept, dropped, wrong = audit(*books())
     if (kept, dropped, wrong) != (4, 2, []):
-        print(f"FAIL books that are right: {kept}, {dropped}, {wrong}")
+        print(f"FAIL correct files: {kept}, {dropped}, {wrong}")
         failures += 1
-    for broken in (twice, lost, lost_and_counted, gap_too_wide, gap_untold, mark_ahead, spool_gap_too_many):
+    for broken in (twice, lost, lost_and_counted, gap_too_wide, gap_unreported, mark_ahead, spool_gap_too_many):
         store, spools = books()
         broken(store, spools)
         _, _, wrong = audit(store, spools)

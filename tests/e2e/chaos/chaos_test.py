@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Whatever is killed, cut, slowed or filled up: no acknowledged sample is lost, none is in the store twice, and what was
-dropped is counted exactly. Recovery times are printed, with their median and the longest.
+"""chaos_test: after any kill, partition, slow link or full disk, no acknowledged sample is lost, none is in the store
+twice, and dropped ones are counted exactly. Prints recovery times with their median and maximum.
 
-Usage: chaos_test.py FOLDER-OF-BINARIES [SCENARIO...]
-Environment: WATTLE_CHAOS_KILLS kills of each part (default 2; the other scenarios grow with it), WATTLE_CHAOS_SEED (default: of the
-clock, and printed)
-Needs root, iproute2 and nftables; skips (77) with the reason otherwise."""
+Usage    chaos_test.py FOLDER-OF-BINARIES [SCENARIO...]
+Units    WATTLE_CHAOS_KILLS: kills of each part (default 2; the other scenarios grow with it); WATTLE_CHAOS_SEED
+         (default: from the clock, and printed)
+Needs    root, iproute2 and nftables; skips (77) with the reason otherwise
+"""
 import os
 import random
 import statistics
@@ -45,7 +46,7 @@ class Report:
         self.recoveries.setdefault(what, []).append(seconds)
 
     def audited(self, cluster, after, books=None):
-        """Kills everything, reads what is left on disk, and starts all again; `books` are those that were read before."""
+        """Kills everything, audits the files on disk, and starts all again; `books`: an earlier audit."""
         if books is None:
             cluster.stop_all()
         kept, dropped, wrong = cluster.audit(books)
@@ -56,7 +57,7 @@ class Report:
     def summary(self):
         for what, seconds in self.recoveries.items():
             wanted = next((limit for begin, limit in WANTED.items() if what.startswith(begin)), None)
-            late = f", {sum(s >= wanted for s in seconds)} not below the {wanted} s that are wanted" if wanted else ""
+            late = f", {sum(s >= wanted for s in seconds)} not below the target of {wanted} s" if wanted else ""
             print(f"{what}: {len(seconds)} times, median {statistics.median(seconds):.2f} s, longest {max(seconds):.2f} s{late}")
 
 
@@ -65,7 +66,7 @@ def killed_controller(cluster, report, dice):
         pace(dice.uniform(0.1, 1.5))
         cluster.kill("controller")
         cluster.start("controller")
-        report.recovered("controller killed, every agent's samples taken again after", cluster.wait_ingesting())
+        report.recovered("controller killed, every agent's samples accepted again after", cluster.wait_ingesting())
     report.audited(cluster, "controller killed")
 
 
@@ -75,7 +76,7 @@ def killed_agent(cluster, report, dice):
         pace(dice.uniform(0.05, 1.0))
         cluster.kill(agent)
         cluster.start(agent)
-        report.recovered("agent killed, its samples taken again after", cluster.wait_ingesting((agent,)))
+        report.recovered("agent killed, its samples accepted again after", cluster.wait_ingesting((agent,)))
     report.audited(cluster, "agents killed")
 
 
@@ -87,29 +88,29 @@ def killed_shim(cluster, report, dice):
         cluster.start("shim")
         pods = '{"Pod":{"metadata":{"name":"p","namespace":"d","uid":"u-%d"},"spec":{"containers":[]}},"NodeNames":["a1","a2","a3"]}' % dice.randrange(10**9)
         wait_until("the shim answers", lambda: cluster.net.fetch("shim", f"http://127.0.0.1:{SHIM}/prioritize", "-d", pods))
-        report.recovered("shim killed, it answers again after", time.monotonic() - begun)
+        report.recovered("shim killed, the shim answers again after", time.monotonic() - begun)
 
 
 def killed_everywhere(cluster, report, dice):
-    """Any part at any time, without waiting for the last one to come back."""
+    """Kills any part at any time, without waiting for the previous one's restart."""
     for _ in range(2 * KILLS):
         name = dice.choice(("controller", "shim", *AGENTS))
         cluster.kill(name)
         pace(dice.uniform(0, 0.8))
         cluster.start(name)
         pace(dice.uniform(0, 0.8))
-    report.recovered("several killed, every agent's samples taken again after", cluster.wait_ingesting())
+    report.recovered("several killed, every agent's samples accepted again after", cluster.wait_ingesting())
     report.audited(cluster, "any part killed")
 
 
 def partition(cluster, report, dice):
     for host in ("a1", "controller"):
         cluster.net.cut(host)
-        pace(dice.uniform(6, 8))  # longer than the silence after which a peer is dead
+        pace(dice.uniform(6, 8))  # longer than the silence after which a peer counts as dead
         for name in ("controller", *AGENTS):
             cluster.alive(name)
         cluster.net.heal(host)
-        report.recovered("partition healed, every agent's samples taken again after", cluster.wait_ingesting())
+        report.recovered("partition healed, every agent's samples accepted again after", cluster.wait_ingesting())
     report.audited(cluster, "partitions")
 
 
@@ -121,8 +122,8 @@ def bad_network(cluster, report, _):
     cluster.start_proxy(200)
     cluster.configure("a3", via="proxy")
     cluster.start("a3")
-    # Lost segments come again after seconds now and then: what must hold is that samples of all of them come.
-    wait_until("with 5% loss, one at 1 Mbit/s and one 200 ms away, every agent's samples come",
+    # Lost segments are sometimes resent after seconds; samples of all agents must still arrive.
+    wait_until("with 5% loss, one at 1 Mbit/s and one 200 ms away, every agent's samples arrive",
                lambda: all(cluster.ages().get(a, 99) < 5 for a in AGENTS))
     for agent in AGENTS:
         cluster.net.heal(agent)
@@ -144,7 +145,7 @@ def small_disk(cluster, folder, size):
 
 
 def full_disk(cluster, report, _):
-    """The agent's disk, then the controller's: filled to the last byte while it runs, and freed again."""
+    """Fills the agent's disk, then the controller's, to the last byte while it runs, and frees it again."""
     cluster.kill("a1")
     cluster.kill("controller")
     small_disk(cluster, cluster.dir / "a1", "8m")
@@ -169,29 +170,30 @@ def full_disk(cluster, report, _):
         pace(4)
         cluster.alive(name)
         filler.unlink()
-        report.recovered(f"full disk of {'the controller' if name == 'controller' else 'an agent'} freed, samples taken again after", cluster.wait_ingesting())
-        pace(6)  # a disk that refused is tried again every 5 s
+        report.recovered(f"full disk of {'the controller' if name == 'controller' else 'an agent'} freed, samples accepted again after", cluster.wait_ingesting())
+        pace(6)  # writes to a full disk are retried every 5 s
     report.audited(cluster, "full disks")
 
 
 def one_identity_twice(cluster, report, _):
-    """A second agent with the key of the first: the one started later reports, it is reported, and when it is gone the first goes on."""
+    """Starts a second agent with the first one's key: the later one sends, doctor reports both, and after its end the
+    first continues."""
     cluster.configure("a1", file="twin")
-    # Incarnations are seconds at least: in the same one neither would be the later, and both be cut
-    wait_until("the first agent's second is over", lambda: time.time() >= int((cluster.dir / "a1/incarnation").read_text()) + 1)
+    # Incarnations are in seconds: two agents of the same second would both be refused.
+    wait_until("the second of the first agent's start is over", lambda: time.time() >= int((cluster.dir / "a1/incarnation").read_text()) + 1)
     cluster.start("twin", host="a2")
-    wait_until("the controller tells of two agents with one key", lambda: "agent.duplicate" in cluster.log("controller"))
+    wait_until("the controller reports two agents with one key", lambda: "agent.duplicate" in cluster.log("controller"))
     cluster.kill("twin")
-    report.recovered("a twin gone, samples of the first taken again after", cluster.wait_ingesting(seconds=LATE_S))
+    report.recovered("after the twin's end, samples of the first agent accepted after", cluster.wait_ingesting(seconds=LATE_S))
     cluster.stop_all()
     kept, _, wrong = cluster.audit()
-    wrong = [w for w in wrong if not w.startswith("a1/")]  # the twin's own spool is not one of those that are audited
+    wrong = [w for w in wrong if not w.startswith("a1/")]  # the audit does not include the twin's spool
     report.check(f"one identity twice: {kept} samples are in the store once", not wrong, wrong)
     cluster.start_all()
 
 
 def of_files(scenario):
-    """A scenario of another file, which is given the number of kills too."""
+    """Adapts a scenario of another file, which gets the number of kills too."""
     def run(cluster, report, dice):
         scenario(cluster, report, dice, KILLS)
     run.__name__ = scenario.__name__
@@ -204,7 +206,7 @@ SCENARIOS = OF_HOSTS + OF_FILES
 
 
 def both_halves():
-    """They wait most of the time, so the short share runs as two clusters side by side."""
+    """Runs the short share as two concurrent clusters, because scenarios mostly wait."""
     halves = [subprocess.Popen([sys.executable, __file__, sys.argv[1], *(s.__name__ for s in half)], stdout=subprocess.PIPE, text=True,
                                env=os.environ | {"WATTLE_CHAOS_SEED": str(SEED)}) for half in (OF_HOSTS, OF_FILES)]
     for half in halves:

@@ -1,4 +1,4 @@
-"""checkpoints: starts a controller whose networks on disk are half written, torn, bit-flipped, missing or old.
+"""checkpoints: starts a controller whose networks on disk are half-written, torn, bit-flipped, missing or old.
 
 Law      the controller starts with the newest intact checkpoint, names each newer damaged one, and continues to learn
 Source   <data_dir>/checkpoints (models/networks.md); the test judges from the files which checkpoints are
@@ -17,7 +17,7 @@ MOST_KEPT = 3
 
 
 def whole(manifest):
-    """Whether the manifest vouches for itself and for its weights."""
+    """Returns whether the manifest matches its own digest and its weights."""
     try:
         text = manifest.read_text()
         json.loads(text)
@@ -35,7 +35,7 @@ def folder(cluster):
 
 
 def manifests(cluster):
-    """Newest first."""
+    """Returns the checkpoints, newest first."""
     return sorted(folder(cluster).glob("*.json"), reverse=True)
 
 
@@ -48,7 +48,7 @@ def reported(text, event):
 
 
 def start_and_read(cluster):
-    """Starts the controller; gives what it said about its checkpoints: (resumed or None, skipped, started again)."""
+    """Starts the controller. Returns its log of checkpoints: (resumed or None, skipped, started again)."""
     before = len(cluster.log("controller"))
     cluster.start("controller")
     new = lambda: cluster.log("controller")[before:]  # noqa: E731
@@ -74,17 +74,17 @@ def steps(cluster):
 
 
 def learns_on(cluster, report, what):
-    """More steps than it came with, and a checkpoint behind those that were there."""
-    begun, newest = wait_until("the controller tells its steps", lambda: steps(cluster) + 1), manifests(cluster)[:1]
-    wait_until("learning goes on", lambda: steps(cluster) >= begun)
+    """Waits for further steps and a new checkpoint."""
+    begun, newest = wait_until("the controller reports its steps", lambda: steps(cluster) + 1), manifests(cluster)[:1]
+    wait_until("learning continues", lambda: steps(cluster) >= begun)
     wait_until("a further checkpoint is kept", lambda: newest_whole(cluster) and manifests(cluster)[:1] != newest)
-    report.check(f"{what}: learning goes on", True)
+    report.check(f"{what}: learning continues", True)
 
 
 def wait_for_save(cluster, before):
-    """A save takes some ten milliseconds: it is looked for without a pause worth the name."""
+    """Waits for the start of a save almost without pause, because a save takes about ten milliseconds."""
     if not holds(lambda: set(folder(cluster).iterdir()) - before, every_s=0.0002):
-        raise HouseError("no save begins")
+        raise HouseError("no save starts")
 
 
 def killed_while_saving(cluster, report, dice, kills):
@@ -103,12 +103,12 @@ def killed_while_saving(cluster, report, dice, kills):
         resumed, skipped, again = start_and_read(cluster)
         if again or resumed is None or resumed["file"] != str(expected.with_suffix(".safetensors")):
             wrong += 1
-            report.check("it goes on with the newest whole one", False, (expected, resumed, skipped, again))
+            report.check("the controller continues with the newest intact checkpoint", False, (expected, resumed, skipped, again))
         cluster.wait_ingesting()
-        report.recovered("controller killed while saving, samples taken again after", time.monotonic() - begun)
-        wait_until("it saves again", lambda: newest_whole(cluster) != expected)
+        report.recovered("controller killed while saving, samples accepted again after", time.monotonic() - begun)
+        wait_until("the controller saves again", lambda: newest_whole(cluster) != expected)
     report.check(f"killed while saving {kills} times, {unfinished} of them with an unfinished save on disk: "
-                 "each time the newest whole checkpoint is used", wrong == 0)
+                 "each start uses the newest intact checkpoint", wrong == 0)
     learns_on(cluster, report, "killed while saving")
     end_learning(cluster)
     report.audited(cluster, "killed while saving")
@@ -134,7 +134,7 @@ def gone(path, _):
 
 
 def copy_whole(source, target):
-    """Without a save that a kill has cut short: that is no checkpoint yet, and would be reported as skipped."""
+    """Removes an unfinished save, which is no checkpoint yet and would be reported as skipped."""
     shutil.copytree(source, target)
     for path in target.iterdir():
         if not path.with_suffix(".json").exists():
@@ -149,7 +149,7 @@ def damaged_checkpoint(cluster, report, dice, kills):
     copy_whole(folder(cluster), kept)
     wrong = 0
     damages = [(how, suffix) for how in (torn, flipped, gone) for suffix in (".safetensors", ".json")]
-    # Damages the newest, and the one before it or no other.
+    # Damages the newest, and in some cases the one before it.
     cases = [(damages[0], damages[3]), (damages[1], damages[4]), (damages[2], None), (damages[5], None)]
     cases += [(dice.choice(damages), dice.choice((*damages, None))) for _ in range(kills - 2)]
     for case in cases:
@@ -167,15 +167,15 @@ def damaged_checkpoint(cluster, report, dice, kills):
             wrong += 1
             report.check(f"damage {case}", False, (expected, resumed, skipped))
         cluster.kill("controller")
-    report.check(f"{len(cases)} times the newest one or two torn, flipped or gone: skipped by name, the next is used", wrong == 0)
+    report.check(f"{len(cases)} times the newest one or two torn, flipped or missing: skipped by name, and the next is used", wrong == 0)
 
     for manifest in manifests(cluster):
         torn(manifest.with_suffix(".safetensors"), dice)
     resumed, _, again = start_and_read(cluster)
     names = [m.stem for m in manifests(cluster)]
-    report.check("all three damaged: learning begins again, as an error that names each",
+    report.check("all three damaged: learning starts from scratch, with an error that names each",
                  resumed is None and len(again) == 1 and again[0]["level"] == "error" and all(n in str(again[0]) for n in names), (resumed, again))
-    report.recovered("no usable checkpoint, samples taken after", cluster.wait_ingesting())
+    report.recovered("no usable checkpoint, samples accepted after", cluster.wait_ingesting())
     cluster.start_pods()
     learns_on(cluster, report, "all three damaged")
     end_learning(cluster)
@@ -184,8 +184,8 @@ def damaged_checkpoint(cluster, report, dice, kills):
 
 
 def old_checkpoint_restored(cluster, report, _, __):
-    """An operator goes back to a copy: it is loaded, its age is reported, samples that came since stay, learning goes on
-    from there."""
+    """Restores an old copy as an operator: it is loaded, its age is reported, samples since then are kept, and learning
+    continues from it."""
     begin_learning(cluster)
     cluster.kill("controller")
     old = cluster.dir / "old-checkpoints"
@@ -204,7 +204,7 @@ def old_checkpoint_restored(cluster, report, _, __):
                  resumed and not skipped and resumed["file"] == str(expected.with_suffix(".safetensors")) and resumed["step"] == step
                  and resumed.get("age_s", 0) > 0, (resumed, skipped))
     learns_on(cluster, report, "an old checkpoint")
-    wait_until("its agents are connected", lambda: sum(n["connected"] for n in cluster.document("nodes")["nodes"]) >= SIMULATED)
+    wait_until("the agents are connected", lambda: sum(n["connected"] for n in cluster.document("nodes")["nodes"]) >= SIMULATED)
     end_learning(cluster)
     shutil.rmtree(old)
     report.audited(cluster, "an old checkpoint restored")

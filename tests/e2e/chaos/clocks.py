@@ -16,7 +16,7 @@ JUMPS_S = (7200, -3600, 600, -86400, 30 * 86400, 0)
 
 
 class Clock:
-    """The wall clock of some of the cluster's programs; 0 is the truth."""
+    """The wall clock offset of some of the cluster's programs; 0 is the real time."""
 
     def __init__(self, cluster, name):
         self.file = cluster.dir / f"{name}.clock"
@@ -48,33 +48,34 @@ def jumping_clocks(cluster, report, dice, kills):
             # Move some clocks together and some alone.
             if number % 2 == 0 or dice.random() < 0.5:
                 clocks[name].set(jump)
-        report.recovered("wall clocks jumped, every agent's samples taken after", cluster.wait_ingesting())
+        report.recovered("wall clocks jumped, every agent's samples accepted after", cluster.wait_ingesting())
         for name in clocks:
             cluster.alive(name)
         if number % 3 == 2:
-            # It must notice a jump before it exits: after a start, only the wall clock shows the age of its records.
+            # The agent must notice a jump before it exits, because after a start only the wall clock shows the age of
+            # its records.
             clocks["controller"].set(dice.choice((-900, 0, 900)))
             cluster.wait_ingesting()
             agent = dice.choice(AGENTS)
             for name in (agent, "controller", "shim"):
                 cluster.kill(name)
                 cluster.start(name)
-            report.recovered("wall clocks jumped and programs killed, every agent's samples taken after", cluster.wait_ingesting())
+            report.recovered("wall clocks jumped and programs killed, every agent's samples accepted after", cluster.wait_ingesting())
             wait_until("the shim has the new controller's board",
                        lambda: any(state in (cluster.net.fetch("shim", f"http://127.0.0.1:{SHIM}/readyz") or "")
                                    for state in ("board_fresh", "board_neutral")))
-    # No start of the controller here: after one, only the wall clock shows the age of its records.
+    # The controller does not restart here, because after a start only the wall clock shows the age of its records.
     far = 400 * 86400
     clocks["controller"].set(far)
     clocks["a1"].set(far)
-    pace(1.1)  # an agent that comes again within a second is welcomed without a line
+    pace(1.1)  # an agent that reconnects within a second is welcomed without a log line
     cluster.kill("a1")
     cluster.start("a1")
     cluster.wait_ingesting(("a1",))
-    report.check("the agent believes its clock", incarnation(cluster, "a1") > time.time() + far - 3600, incarnation(cluster, "a1"))
+    report.check("the agent uses the changed clock", incarnation(cluster, "a1") > time.time() + far - 3600, incarnation(cluster, "a1"))
     year = time.gmtime(time.time() + far - 3600).tm_year
     line = [line for line in cluster.log("controller").splitlines() if "agent.welcomed" in line][-1]
-    report.check("the controller believes its clock", f'"time":"{year}-' in line, line)
+    report.check("the controller uses the changed clock", f'"time":"{year}-' in line, line)
     cluster.stop_all()
     for name in clocks:
         del cluster.environment[name]

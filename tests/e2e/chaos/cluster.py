@@ -1,4 +1,4 @@
-"""cluster: controller, shim and agents, each on a host of its own (net.py), with their real programs and keys.
+"""cluster: controller, shim and agents with real programs and keys, each on its own host (net.py).
 
 Ends     every process is killed, every host and the directory removed when the `with` block ends
 """
@@ -89,7 +89,7 @@ listen: "127.0.0.1:{SWARM}"
             self.configure(agent)
 
     def configure(self, agent, via="controller", more="", file=None, tick="200ms"):
-        """`via`: the controller itself, or the proxy that answers later."""
+        """`via`: the controller, or the proxy that delays answers."""
         endpoint = f"tcp://{self.net.hosts[via]}:{DELAYED if via == 'proxy' else TELEMETRY}"
         (self.dir / f"{file or agent}.yaml").write_text(f"""node: {agent}
 tick: {tick}
@@ -110,7 +110,7 @@ controller: {{endpoint: "{endpoint}", key: {self.dir}/{agent}.key, server_key: {
                                                     env=os.environ | self.environment.get(name, {}))
 
     def start_pods(self):
-        """Simulated nodes and a driver that has the shim place pods on them, so that the controller learns."""
+        """Starts simulated nodes and a driver that places pods through the shim, so that the controller learns."""
         self.launch("swarm", "shim", "wattle-sim", "swarm", "--config", self.dir / "swarm.yaml")
         self.launch("drive", "shim", "wattle-sim", "drive", "--shim", f"http://127.0.0.1:{SHIM}", "--swarm", f"http://127.0.0.1:{SWARM}",
                     "--controller", f"http://127.0.0.1:{HTTP}", "--seconds", 100_000, "--pods", 12, "--period", "0.1", "-o", "line")
@@ -134,7 +134,7 @@ controller: {{endpoint: "{endpoint}", key: {self.dir}/{agent}.key, server_key: {
     def alive(self, name):
         process = self.processes[name]
         if process.poll() is not None:
-            raise ProcessEnded(f"{name} ended with {process.returncode}:\n{self.log(name)[-2000:]}")
+            raise ProcessEnded(f"{name} exited with {process.returncode}:\n{self.log(name)[-2000:]}")
         return True
 
     def log(self, name):
@@ -142,20 +142,20 @@ controller: {{endpoint: "{endpoint}", key: {self.dir}/{agent}.key, server_key: {
         return path.read_text(errors="replace") if path.exists() else ""
 
     def metrics(self, host="controller"):
-        """{name with labels: value} of that host's page; empty without one."""
+        """Returns {name with labels: value} of that host's metrics page; empty without a page."""
         port = HTTP if host == "controller" else AGENT_HTTP
         page = self.net.fetch(host, f"http://127.0.0.1:{port}/metrics") or ""
         return {line.rsplit(" ", 1)[0]: float(line.rsplit(" ", 1)[1]) for line in page.splitlines() if line and not line.startswith("#")}
 
     def page(self, host="controller"):
-        """The same, once it is there: a busy machine may be late with one answer."""
+        """Returns the metrics once the page answers, because a busy machine may answer late."""
         return wait_until(f"the page of {host}", lambda: self.metrics(host))
 
     def document(self, what):
         return json.loads(self.net.fetch("controller", f"http://127.0.0.1:{HTTP}/api/v1/{what}") or "{}")
 
     def ages(self):
-        """Seconds, by node; of those only whose records are with the controller up to what it shows."""
+        """Returns seconds by node, only of nodes whose records reach up to the values that the controller shows."""
         found = {"wattle_controller_node_telemetry_age_seconds": {}, "wattle_controller_node_catching_up": {}}
         for name, value in self.metrics().items():
             if name.split("{")[0] in found:
@@ -163,8 +163,8 @@ controller: {{endpoint: "{endpoint}", key: {self.dir}/{agent}.key, server_key: {
         return {node: age for node, age in found["wattle_controller_node_telemetry_age_seconds"].items() if found["wattle_controller_node_catching_up"][node] == 0}
 
     def wait_ingesting(self, agents=AGENTS, seconds=SOON_S):
-        """Until a sample of every agent that was measured after this call is with the controller, and all before it; gives back how
-        long that took."""
+        """Waits until the controller has a sample of every agent that was measured after this call, and all before it.
+        Returns the duration."""
         begun = time.monotonic()
 
         def fresh():

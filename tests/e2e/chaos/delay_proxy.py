@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Forwards TCP in both directions and delays each chunk by a number of milliseconds, in order.
+"""delay_proxy: forwards TCP in both directions and delays each chunk by a number of milliseconds, in order.
 
-Usage: delay_proxy.py LISTEN-PORT TARGET-HOST TARGET-PORT MILLISECONDS"""
+Usage    delay_proxy.py LISTEN-PORT TARGET-HOST TARGET-PORT MILLISECONDS
+"""
 import asyncio
 import sys
 
-WAITING_CHUNKS = 4096  # then the sender has to wait
+WAITING_CHUNKS = 4096  # a full queue blocks the sender
 
 
 async def pass_on(reader, writer, delay):

@@ -5,7 +5,7 @@ Source   docs/reference/files.md#the-agents-spool
 import struct
 
 AREAS = 2
-HEAD = struct.Struct("=QQQQq")  # mark of a frame, incarnation, seq, bytes, hash
+HEAD = struct.Struct("=QQQQq")  # magic number of a frame, incarnation, seq, bytes, hash
 MARK = 0x314853464C545457
 FNV_OFFSET, FNV_PRIME, MOST = 0xCBF29CE484222325, 0x100000001B3, (1 << 64) - 1
 
@@ -18,7 +18,7 @@ def record_hash(incarnation, seq, body):
 
 
 def frames(area):
-    """(incarnation, seq) of the whole frames from the area's begin on, as long as they rise."""
+    """Returns (incarnation, seq) of the complete frames from the start of the area, while they increase."""
     found, at = [], 0
     while at + HEAD.size <= len(area):
         mark, incarnation, seq, size, checksum = HEAD.unpack_from(area, at)
@@ -31,7 +31,7 @@ def frames(area):
 
 
 def fresh_records(path):
-    """The newest run of successive numbers, which an agent takes over at its start."""
+    """Returns the newest run of consecutive numbers, which an agent loads at its start."""
     if not path.exists():
         return []
     content = path.read_bytes()

@@ -1,8 +1,8 @@
-// liar: an agent that speaks the real wire protocol and tells what cannot be, one lie an incarnation, among honest records.
+// liar: an agent that sends impossible values over the real wire protocol, one per incarnation, among valid records.
 // Usage    chaos_liar ENDPOINT KEY-FILE SERVER-KEY-FILE NODE
-// Gives    a line of JSON for each lie: its incarnation and number, and what became of it: `kept` (acknowledged at once) or
-//          `cut` (the session ended; then an honest record is told in its place)
-// Errors   exit 1 with what the controller did not do within 30 s
+// Gives    a line of JSON for each invalid record: its incarnation and number, and the result: `kept` (acknowledged) or
+//          `cut` (the session ended; a valid record then replaces it)
+// Errors   exit 1 with the controller's action that did not happen within 30 s
 #include <cmath>
 #include <cstdio>
 #include <functional>
@@ -23,12 +23,12 @@ namespace {
 using namespace wattle;
 
 const std::chrono::milliseconds kPatience = wattle::tests::soon();
-constexpr std::uint64_t kRecords = 5;  // of an incarnation
-constexpr std::uint64_t kLie = 4;      // the number of that which lies
+constexpr std::uint64_t kRecords = 5;  // records of an incarnation
+constexpr std::uint64_t kLie = 4;      // number of the invalid record
 constexpr std::int64_t kHour_ns = 3'600'000'000'000;
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
-constexpr std::uint64_t kBackwards = ~std::uint64_t{0} - 4;  // a counter that ran backwards by five
+constexpr std::uint64_t kBackwards = ~std::uint64_t{0} - 4;  // a counter that went backwards by five
 
 Record honest(std::uint64_t incarnation, std::uint64_t seq, const Clock& clock) {
   Record record;
@@ -97,7 +97,7 @@ class Liar {
   Liar(transport::Client client, std::string node, const Clock& clock)
       : client_(std::move(client)), node_(std::move(node)), clock_(clock) {}
 
-  // False: the controller did not do what it must.
+  // False if the controller did not react as required.
   bool report(const TelemetryFault& lie, std::uint64_t incarnation) {
     if (!greet(incarnation)) return complain(lie, "no welcome");
     const auto first = send(incarnation, &lie);
@@ -161,7 +161,7 @@ class Liar {
     return put(hello) && wait_for([](const wire::Message& m) { return std::holds_alternative<wire::Welcome>(m); });
   }
 
-  // All records of the incarnation in one message; what became of them.
+  // Sends all records of the incarnation in one message. Returns their result.
   std::optional<wire::Message> send(std::uint64_t incarnation, const TelemetryFault* lie) {
     wire::Samples samples;
     for (std::uint64_t seq = 1; seq <= kRecords; ++seq) {
@@ -204,7 +204,7 @@ int main(int argc, char** argv) {
   auto client = transport::Client::connect(context, options);
   if (!client) return failed(client.error());
   Liar liar(std::move(*client), argv[4], clock);
-  // As an agent's: behind those of its last start.
+  // Like an agent's: after those of its last start.
   auto incarnation = static_cast<std::uint64_t>(to_ns(clock.wall()) / 1'000'000);
   for (const TelemetryFault& lie : lies())
     if (!liar.report(lie, incarnation++)) return 1;

@@ -20,7 +20,7 @@ class NetError(Exception):
 
 
 def missing():
-    """Why hosts cannot be made here, or an empty string."""
+    """Returns why hosts cannot be created here, or an empty string."""
     if os.geteuid() != 0:
         return "needs root"
     for tool in ("ip", "nft", "tc", "curl"):
@@ -79,11 +79,11 @@ class Net:
         return f"{self.prefix}-{host}"
 
     def on(self, host, *command):
-        """The command as it must be started to run on that host."""
+        """Returns the command that runs this command on that host."""
         return ["ip", "netns", "exec", self.space(host), *command]
 
     def fetch(self, host, url, *more, seconds=MOMENT_S):
-        """The body of an answer below 400, asked for on that host; None without one."""
+        """Sends a request on that host. Returns the body of an answer below 400, or None."""
         done = subprocess.run(self.on(host, "curl", "-sf", "-m", str(seconds), *more, url), capture_output=True, text=True, check=False)
         return done.stdout if done.returncode == 0 else None
 

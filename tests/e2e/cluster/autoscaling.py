@@ -15,7 +15,7 @@ from real_cluster import TOOLS, is_ready
 
 SPACE, NAME, PORT = "kube-system", "metrics-server", 4443
 MOST = 3
-# Uses its limit, until the file /tmp/idle exists
+# Uses its CPU limit until the file /tmp/idle exists
 BURN = ["sh", "-c", "stress-ng --quiet --temp-path /tmp --cpu 1 & "
         "until ls /tmp/idle > /dev/null 2>&1; do sleep 1; done; kill $!; sleep 2147483647"]
 
@@ -28,8 +28,8 @@ def ruled(kind, name, role, space=None):
 
 
 def server(folder):
-    """The objects of metrics-server's own manifest; the program comes from a folder of this machine, which each node
-    shows."""
+    """Returns the objects of metrics-server's own manifest; the program comes from a folder of this machine that each
+    node mounts."""
     labels = {"app.kubernetes.io/name": NAME}
     arguments = [f"--secure-port={PORT}", "--cert-dir=/tmp", "--kubelet-insecure-tls",
                  "--kubelet-preferred-address-types=InternalIP", "--metric-resolution=15s"]
@@ -58,7 +58,8 @@ def server(folder):
 
 
 def scaled():
-    """A Deployment of one pod that uses four times its request, and the autoscaler that wants half of it."""
+    """Creates a Deployment of one pod that uses four times its request, and an autoscaler with a target of half the
+    request."""
     pod = template("burn", cpu="20m")
     pod["spec"]["containers"][0] |= {"command": BURN}
     pod["spec"]["containers"][0]["resources"]["limits"] = {"cpu": "80m"}
@@ -87,7 +88,7 @@ def check_metrics(claims, cluster):
             if any(each["restartCount"] > 2 for each in pod["status"].get("containerStatuses", [])):
                 name = pod["metadata"]["name"]
                 log = cluster.kubectl("logs", name, "--namespace", SPACE, "--previous", "--tail=15")
-                raise ProcessEnded(f"metrics-server has ended: {log}")
+                raise ProcessEnded(f"metrics-server has exited: {log}")
         return cluster.kubectl(*look) == "True"
     wait_until("the API of metrics is served", served)
 
@@ -113,7 +114,7 @@ def check_scaling(claims, cluster):
     claims.check("under load the autoscaler adds replicas", True)
     names = [pod["metadata"]["name"] for pod in pods]
     made = [wait_until(f"the decision about {name}", lambda name=name: cluster.decision(name)) for name in names]
-    claims.check("the controller placed each of them, among all nodes",
+    claims.check("the controller placed each replica among all nodes",
                  all(each["mode"] == "live" and each["candidates"] == len(cluster.names) for each in made), made)
 
     def with_cpu():
@@ -123,11 +124,11 @@ def check_scaling(claims, cluster):
     for name in names:
         cluster.kubectl("exec", name, "--", "dd", "if=/dev/null", "of=/tmp/idle")
     pods = wait_until("the autoscaler wants one replica", lambda: replicas(1), AGES_S)
-    claims.check("without load it removes them", len(pods) == 1)
+    claims.check("without load the autoscaler removes the replicas", len(pods) == 1)
     gone = set(names) - {pods[0]["metadata"]["name"]}
-    wait_until("`wattle pods` shows the one",
+    wait_until("`wattle pods` shows one replica",
                lambda: not gone & {pod["name"] for pod in cluster.wattle("pods")["pods"]}, LATE_S)
-    claims.check("and `wattle pods` no longer shows them", True)
+    claims.check("`wattle pods` no longer shows the removed replicas", True)
 
 
 def check(claims, cluster):

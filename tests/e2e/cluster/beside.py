@@ -1,7 +1,6 @@
 """beside: a second cluster, of one node, on the same machine at the same time.
 
-Claims   both run, each with a page of its own; the end of the second leaves nothing behind and does not disturb the
-         first
+Claims   both run, each with its own page; the end of the second removes everything of it and does not disturb the first
 """
 import json
 import pathlib
@@ -23,8 +22,8 @@ def check(claims, cluster):
         claims.check("a second cluster runs beside the first, and each page shows its own nodes",
                      page != cluster.page and nodes == [["node-1"], cluster.names], (page, nodes))
         demo.process.send_signal(signal.SIGTERM)
-        claims.check("the second one ends with 0", demo.end() == 0, demo.output()[-1000:])
-    claims.check("nothing of it is left behind", not real_cluster.left(run), real_cluster.left(run))
+        claims.check("the second cluster exits with 0", demo.end() == 0, demo.output()[-1000:])
+    claims.check("no resource of the second cluster is left", not real_cluster.left(run), real_cluster.left(run))
     wait_until("every agent is connected", lambda: cluster.connected() == set(cluster.names))
-    claims.check("in the first one every agent is connected and the controller decides",
+    claims.check("in the first cluster every agent is connected and the controller decides",
                  bool(cluster.decided("beside")))

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""A real cluster in two minutes: scripts/demo cluster starts three nodes with the chart, `wattle` places pods, an idle
-node sleeps until a pod needs it, each node reports its own values, pods are placed while the shim and the controller are killed, and nothing is left behind.
+"""cluster_test: a real cluster in two minutes. scripts/demo cluster starts three nodes with the chart, `wattle` places
+pods, an idle node sleeps until a pod needs it, each node reports its own values, pods are placed while shim and
+controller are killed, and everything is removed at the end.
 docs/start/real-cluster.md describes this cluster; the test uses its commands.
 
 Usage    cluster_test.py BINARY-FOLDER
-Skips    where the machine cannot run a cluster, with the reason (real_cluster.missing)
+Skips    if the machine cannot run a cluster, with the reason (real_cluster.missing)
 """
 import pathlib
 import sys
@@ -28,10 +29,10 @@ def main():
         sleeping.check(claims, cluster)
         running.check(claims, cluster)
         faults.check_short(claims, cluster)
-        claims.check("the demo ends with 0", cluster.end() == 0, cluster.demo.output()[-1000:])
-        claims.check("it reports that nothing is left behind", "nothing is left behind" in cluster.demo.output())
+        claims.check("the demo exits with 0", cluster.end() == 0, cluster.demo.output()[-1000:])
+        claims.check("the demo reports that it removed everything", "nothing is left behind" in cluster.demo.output())
         left = real_cluster.left(cluster.run_folder)
-        claims.check("nothing is left behind", not left, left)
+        claims.check("no resource of the cluster is left", not left, left)
     print("cluster: every claim holds" if claims.failed == 0 else f"cluster: {claims.failed} claims failed")
     return 1 if claims.failed else 0
 

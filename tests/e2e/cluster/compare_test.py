@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""A short comparison of policies on real clusters (lab/real): DRS's applications, users and blockers run as pods under kube-scheduler and
-under a policy of the controller; a second call repeats nothing; the report draws; nothing is left behind.
+"""compare_test: a short comparison of policies on real clusters (lab/real). DRS's applications, users and blockers run
+as pods under kube-scheduler and under a policy of the controller; a second call repeats no run; the report page draws.
 
 Usage    compare_test.py BINARY-FOLDER
-Skips    where the machine cannot run a cluster, with the reason (real_cluster.missing)
+Skips    if the machine cannot run a cluster, with the reason (real_cluster.missing)
 """
 import json
 import os
@@ -36,10 +36,10 @@ def check_run(claims, run):
     owners = {life["name"].rsplit("-", 2)[0] for life in run["pods"] if life["node"]}
     wanted = {event["what"] for event in plan["events"]} | {"web"}
     claims.check(f"{policy}: pods of {', '.join(sorted(wanted))} got nodes", wanted <= owners and wanted - {"web"} <= APPS, owners)
-    claims.check(f"{policy}: no program of a pod has ended", run["restarts"] == 0, run["restarts"])
+    claims.check(f"{policy}: no program of a pod has exited", run["restarts"] == 0, run["restarts"])
     claims.check(f"{policy}: users got answers", run["users"]["answered"] > 0, run["users"])
     claims.check(f"{policy}: each node draws watts", all(node["power_w"] > 0 for sample in run["samples"] for node in sample["nodes"].values()))
-    claims.check(f"{policy}: who decided", bool(run["decided_by"]) == (policy != "kube-default"), run["decided_by"])
+    claims.check(f"{policy}: the expected component decided", bool(run["decided_by"]) == (policy != "kube-default"), run["decided_by"])
 
 
 def main():
@@ -51,14 +51,14 @@ def main():
     with tempfile.TemporaryDirectory(prefix="wattle-compare-test-") as name:
         folder = pathlib.Path(name)
         code, said = compare(binaries, folder, cache)
-        claims.check("the comparison ends with 0", code == 0, said[-2000:])
+        claims.check("the comparison exits with 0", code == 0, said[-2000:])
         runs = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("run-*.json"))]
-        claims.check("both policies played one schedule", [run["policy"] for run in runs] == list(POLICIES) and runs[0]["schedule"] == runs[-1]["schedule"], said)
+        claims.check("both policies used the same schedule", [run["policy"] for run in runs] == list(POLICIES) and runs[0]["schedule"] == runs[-1]["schedule"], said)
         for run in runs:
             check_run(claims, run)
         before = {path.name: path.stat().st_mtime_ns for path in folder.glob("run-*.json")}
         code, said = compare(binaries, folder, cache)
-        claims.check("again, no run is repeated", code == 0 and before == {path.name: path.stat().st_mtime_ns for path in folder.glob("run-*.json")}, said[-500:])
+        claims.check("a second call repeats no run", code == 0 and before == {path.name: path.stat().st_mtime_ns for path in folder.glob("run-*.json")}, said[-500:])
         claims.check("one round has no interval", "needs 5 rounds" in said and all(each["low"] is None for entry in json.loads((folder / "results.json").read_text(
             encoding="utf-8"))["policies"] for each in (entry["figures"] | entry["over_base"]).values()), said)
         if node := shutil.which("node") or shutil.which("nodejs"):

@@ -1,9 +1,9 @@
-"""faults: each part of a cluster, on each node, is killed, stopped, cut off, has its disk filled or its clock changed.
+"""faults: each part of a cluster, on each node, is killed, stopped or disconnected, or has its disk or clock changed.
 
 Claims   pods of the scheduler `wattle` are bound during each fault, and after it every agent is connected and the
          controller decides again
-Prints   a table: fault, part, node, who decided about the pods during the fault, and the seconds until all was well
-Clock    agents run under libfaketime: a clock namespace has no wall clock, and one kernel has one
+Prints   a table: fault, part, node, who decided about the pods during the fault, and the seconds until recovery
+Clock    agents run under libfaketime: clock namespaces have no wall clock, and all nodes share a kernel
 """
 import json
 import os
@@ -25,7 +25,7 @@ class Faults:
     # ---- claims
 
     def well(self):
-        """Every agent is connected and sends values, and the controller decides about a new pod."""
+        """Checks that every agent is connected and sends values, and that the controller decides about a new pod."""
         nodes = self.cluster.wattle("nodes")["nodes"]
         fresh = {node["name"] for node in nodes if node["connected"] and node["age_ms"] is not None and node["age_ms"] < FRESH_MS}
         return fresh == set(self.cluster.names) and self.cluster.decided("well")
@@ -49,7 +49,7 @@ class Faults:
         return f"{seconds:.1f} s ({' and '.join(sorted(by))}) on {' and '.join(sorted(set(bound.values())))}"
 
     def fault(self, kind, part, node, begin, end=lambda: None, meanwhile=None, pods=True):
-        """One row of the table. meanwhile: a claim and its condition during the fault."""
+        """Runs one fault and adds its row to the table. meanwhile: a claim and its condition during the fault."""
         what = f"{kind} {part} on {node}"
         begin()
         bound = "-"
@@ -62,7 +62,7 @@ class Faults:
             end()
         begun = time.monotonic()
         try:
-            wait_until(f"{what}: all is well again", self.well, 2 * LATE_S)
+            wait_until(f"{what}: the cluster has recovered", self.well, 2 * LATE_S)
             back = f"{time.monotonic() - begun:.1f} s"
             self.claims.check(f"{what}: afterwards every agent is connected and the controller decides", True)
         except HouseError as error:
@@ -71,7 +71,7 @@ class Faults:
         self.rows.append((kind, part, node, bound, back))
 
     def table(self):
-        heads = ("fault", "part", "node", "pods bound during it", "well again after")
+        heads = ("fault", "part", "node", "pods bound during it", "recovered after")
         widths = [max(len(row[column]) for row in (heads, *self.rows)) for column in range(len(heads))]
         for row in (heads, *self.rows):
             print("     " + "  ".join(text.ljust(width) for text, width in zip(row, widths)).rstrip(), flush=True)
@@ -89,7 +89,7 @@ class Faults:
             found = self.cluster.processes(node, program)
             return found and not set(found) & set(killed)
         self.fault("kill -9", part, node, lambda: killed.extend(self.cluster.send(node, program, signal.SIGKILL)),
-                   meanwhile=("it is started again", started_again), pods=pods)
+                   meanwhile=("the kubelet restarts it", started_again), pods=pods)
 
     def stop(self, part, node, program, meanwhile=None, pods=True):
         stopped = []
@@ -100,31 +100,31 @@ class Faults:
         return f"the controller reports {node} as disconnected", lambda: node not in self.cluster.connected()
 
     def hang_of_shim(self):
-        """A shim that hangs is ended and started again by the kubelet, with the chart's own probe."""
+        """Tests that the kubelet restarts a hanging shim, with the chart's own probe."""
         pod, node = self.cluster.leader()
         before = self.restarts(pod)
         self.fault("stop", "shim", node, lambda: self.cluster.send(node, "wattle-shim", signal.SIGSTOP),
-                   meanwhile=("the kubelet starts it again", lambda: self.restarts(pod) > before))
+                   meanwhile=("the kubelet restarts the shim", lambda: self.restarts(pod) > before))
 
     def cut(self, node):
         meanwhile = None if node == self.cluster.controller() else self.disconnected(node)
         self.fault("cut network", "all", node, lambda: self.cluster.link(node, "down"), lambda: self.cluster.link(node, "up"), meanwhile)
 
     def disk(self, node):
-        """/var/lib of the node, which has the agent's state and the controller's volume: it shrinks to what it holds."""
+        """Fills /var/lib of the node, which has the agent's state and the controller's volume, by shrinking it."""
         def resize(size):
             self.cluster.inside(node, "mount", "--options", f"remount,size={size}", "/var/lib")
             return True
 
         def fill():
             wait_until("/var/lib shrinks", lambda: resize(4096 * int(self.cluster.inside(node, "df", "--output=used", "--block-size=4096", "/var/lib").split()[-1])))
-        self.fault("fill disk", "/var/lib", node, fill, lambda: resize("50%"), ("it is full", lambda: self.is_full(node)))
+        self.fault("fill disk", "/var/lib", node, fill, lambda: resize("50%"), ("the disk is full", lambda: self.is_full(node)))
 
     def is_full(self, node):
         return self.cluster.inside(node, "df", "--output=avail", "/var/lib").split()[-1] == "0"
 
     def clocks(self):
-        """The agents get libfaketime, which reads its offset from a file of the node."""
+        """Adds libfaketime to the agents, which reads its offset from a file of the node."""
         library = "/usr/lib/x86_64-linux-gnu/faketime"
         env = [{"name": "LD_PRELOAD", "value": "/opt/faketime/libfaketimeMT.so.1"}, {"name": "FAKETIME_TIMESTAMP_FILE", "value": "/run/clock/offset"},
                {"name": "FAKETIME_DONT_FAKE_MONOTONIC", "value": "1"}, {"name": "FAKETIME_CACHE_DURATION", "value": "1"}]
@@ -138,7 +138,7 @@ class Faults:
         self.cluster.kubectl("patch", "daemonset", "wattle-agent", "--namespace", "wattle-agent", "--patch", json.dumps(patch))
         self.rolled_out()
         loaded = {node: ["libfaketime" in pathlib.Path(f"/proc/{pid}/maps").read_text(encoding="utf-8") for pid in self.cluster.processes(node, "wattle-agent")] for node in self.cluster.names}
-        self.claims.check("every agent has libfaketime in it", all(found == [True] for found in loaded.values()), loaded)
+        self.claims.check("every agent has loaded libfaketime", all(found == [True] for found in loaded.values()), loaded)
         for node in self.cluster.names:
             for offset in ("+1h", "-1h"):
                 self.fault(f"clock {offset}", "agent", node, lambda node=node, offset=offset: self.offset(node, offset))
@@ -162,7 +162,7 @@ def check_short(claims, cluster):
 
 def check(claims, cluster):
     faults = Faults(claims, cluster)
-    cluster.upgrade("--set", "scheduler.replicas=2")  # as the chart has it: one may be cut off with its node
+    cluster.upgrade("--set", "scheduler.replicas=2")  # as in the chart: one may be disconnected with its node
     controller = cluster.controller()
     for node in cluster.names:
         for part, program in (("agent", "wattle-agent"), ("kubelet", "kubelet"), ("containerd", "containerd"), ("kube-proxy", "kube-proxy")):

@@ -1,9 +1,9 @@
-"""howtos: commands of README and docs/how-to, typed as written, with a real kubectl, kubelets and rollouts.
+"""howtos: runs commands of README and docs/how-to as written, with a real kubectl, kubelets and rollouts.
 
-Desk     the control plane's own network, where the API server and the reader's port-forward are on loopback; a home
-         folder with a kubeconfig and nothing else. The pages' Deployment `web` runs in a namespace of its own
-Claims   every command of a block succeeds, apart from those that a rule names with its reason; the state that a page
-         describes is there afterwards
+Desk     the control plane's network, where the API server and the reader's port-forward are on loopback; a home folder
+         with only a kubeconfig. The pages' Deployment `web` runs in its own namespace
+Claims   every command of a block succeeds, except those that a rule names with its reason; afterwards the state is as
+         the page describes
 """
 import contextlib
 import json
@@ -25,8 +25,8 @@ from patience import LATE_S  # noqa: E402
 from real_cluster import ROOT  # noqa: E402
 
 SPACE = "shop"
-INSTALLED = {"scripts/release images": "scripts/demo makes the images", "helm install": "scripts/demo has installed it",
-             "kubectl apply -k": "that is another way", "wattle install": "that is another way"}
+INSTALLED = {"scripts/release images": "scripts/demo builds the images", "helm install": "scripts/demo has installed it",
+             "kubectl apply -k": "an alternative", "wattle install": "that is another way"}
 
 
 class Desk:
@@ -51,7 +51,7 @@ class Desk:
         shutil.rmtree(self.home)
 
     def run(self, text):
-        """Output goes to a file: a command may leave one in the background, which would hold a pipe open."""
+        """Runs a script. Output goes to a file, because a background process would keep a pipe open."""
         env = {"HOME": str(self.home), "PATH": f"{self.home}/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8"}
         with tempfile.TemporaryFile("w+") as said:
             network = ["nsenter", "--target", str(self.cluster.first("plane")), "--net"]
@@ -85,10 +85,10 @@ def check_first_steps(claims, desk):
     claims.check("`wattle explain` explains the first decision",
                  bool(said) and "The pod was placed on node-" in said[-1], said[-1:])
     follow(claims, desk, "README.md", "Wattle",
-           without={"scripts/demo": "this cluster was started by it", "cmake --preset": "that builds the programs"},
+           without={"scripts/demo": "this command started the cluster", "cmake --preset": "that builds the programs"},
            instead={word: (":", "scripts/demo does that") for word in ("scripts/release images", "helm install")})
     follow(claims, desk, "docs/start/real-cluster.md", "Start the cluster",
-           without={"scripts/demo cluster": "this cluster was started by it"})
+           without={"scripts/demo cluster": "this command started the cluster"})
 
 
 def check_adopt(claims, cluster, desk):
@@ -101,7 +101,7 @@ def check_adopt(claims, cluster, desk):
     desk.run(f"kubectl config set-context --current --namespace={SPACE}")
     follow(claims, desk, "docs/how-to/adopt.md", "Adopt Wattle safely",
            instead={"wattle policy promote": ("! wattle policy promote",
-                                              "the mode is `live`, above which is none, and the error says so"),
+                                              "the mode is already `live`, and the error says so"),
                     "wattle policy rollback": ('wattle policy rollback --force --why "and on again"',
                                                "the values of scripts/demo skipped the gate of mode live")})
     moved = [each["metadata"]["name"] for each in cluster.objects("replicasets", "--namespace", SPACE)
@@ -121,7 +121,7 @@ def check_upgrade(claims, cluster, desk):
     desk.write("mine.yaml", values)
     before = cluster.helm("history", "wattle", "--output", "json")
     follow(claims, desk, "docs/how-to/upgrade.md", "Upgrade on Kubernetes",
-           without={"kubectl apply -k": "that is another way"})
+           without={"kubectl apply -k": "an alternative"})
     follow(claims, desk, "docs/how-to/upgrade.md", "Roll back")
     after = json.loads(cluster.helm("history", "wattle", "--output", "json"))
     claims.check("the release has two further revisions", len(after) == len(json.loads(before)) + 2,

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""The chart's improve Jobs on three real nodes: eight shards make the labels in pods, one is killed by SIGKILL and one is deleted, both
-continue, and the network and the verdict have the same bytes as those of one process on this machine.
+"""improve_job_test: the chart's improve Jobs on three real nodes. Eight shards compute the labels in pods, one is
+killed by SIGKILL and one is deleted, both continue, and network and verdict have the same bytes as from one process.
 
 Usage    improve_job_test.py BINARY-FOLDER
-Skips    where the machine cannot run a cluster, with the reason (real_cluster.missing)
+Skips    if the machine cannot run a cluster, with the reason (real_cluster.missing)
 """
 import contextlib
 import json
@@ -27,13 +27,14 @@ import real_cluster  # noqa: E402
 
 SHARDS, DAYS, HOURS, NODES, USER = 8, 12, 24, 6, 64460
 LEARNED_DAYS = 6
-POLL_S = 0.02  # so that a shard is seen between its first day and its last
+POLL_S = 0.02  # so that a shard is observed between its first and its last day
 OPTIONS = ["--per-day", "200", "--plays", "6", "--epochs", "6", "--learning-rate", "0.003", "--anchor", "0"]
 JOBS, PODS = "/apis/batch/v1/namespaces/wattle/jobs", "/api/v1/namespaces/wattle/pods"
 
 
 def recorded_days():
-    """A record of days whose pods use another share of their requests than a network expects, so that there is something to learn."""
+    """Writes a record of days whose pods use another share of their requests than a network expects, so that there is
+    something to learn."""
     rng = random.Random(1)
     from_s = 1_700_000_000 - 1_700_000_000 % 3600
     to_s, at = from_s + 3600 * HOURS * DAYS, float(from_s)
@@ -51,7 +52,7 @@ def recorded_days():
 
 
 def days_done(path):
-    """Of a shard's file, from the metadata of its safetensors head; 0 without a file."""
+    """Returns the finished days of a shard from the metadata of its safetensors file; 0 without a file."""
     with contextlib.suppress(OSError, ValueError, KeyError):
         content = path.read_bytes()
         return int(json.loads(content[8:8 + int.from_bytes(content[:8], "little")])["__metadata__"]["days_done"])
@@ -59,7 +60,7 @@ def days_done(path):
 
 
 def process_of(shard):
-    """Pid of the shard's process, which runs in a pod of ours."""
+    """Returns the PID of the shard's process in its pod."""
     for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
             words = path.read_bytes().decode(errors="replace").split("\0")
@@ -88,7 +89,7 @@ def disturb(claims, cluster, labels):
         return working or all(days_done(file(shard)) == LEARNED_DAYS for shard in range(SHARDS))
     holds(seen, AGES_S, POLL_S)
     if not working:
-        claims.check("a shard was seen at work", False)
+        claims.check("a working shard was observed", False)
         return
     end, pid = working[0]
     done = days_done(file(end))
@@ -148,7 +149,7 @@ def main():
             (work / "record.jsonl").write_text(recorded_days(), encoding="utf-8")
         shutil.chown(pods, USER, USER)
         code, said = here(binaries, one)
-        claims.check("one process learns", code == 0, said[-800:])
+        claims.check("one process finishes", code == 0, said[-800:])
         in_pods(claims, binaries, folder, pods)
         for file in ("verdict.json", "candidate.safetensors"):
             claims.check(f"{file} has the same bytes from {SHARDS} shards in pods and from one process",

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Clusters on IPv6 alone and with both families: all claims about a cluster that runs (running.py), and that no node,
-pod or Service has an address of another family.
+"""ip_test: clusters on IPv6 only and with both families: all claims of running.py, and that no node, pod or Service has
+an address of another family.
 
 Differs  from a cluster of machines: the programs of the control plane also talk to each other over 127.0.0.1
 Usage    ip_test.py BINARY-FOLDER [ipv6 | dual]...     default: both
-Skips    where the machine cannot run a cluster, with the reason (real_cluster.missing), or has no IPv6
+Skips    if the machine cannot run a cluster, with the reason (real_cluster.missing), or has no IPv6
 """
 import json
 import pathlib
@@ -39,7 +39,7 @@ def check_addresses(claims, cluster, wanted):
 
 
 def check_latency(claims, cluster):
-    """The agents' probe of the web service, by its name."""
+    """Checks the agents' probe of the web service by its name."""
     def answered():
         found = json.loads(fetch(cluster.page + "api/v1/latency")[1])["nodes"]
         return sorted(found) == cluster.names and found
@@ -61,8 +61,8 @@ def main():
                 running.check(claims, cluster)
                 check_latency(claims, cluster)
             except HouseError as error:
-                claims.check(f"{ip}: it ran to its end", False, error)
-            claims.check("the demo ends with 0", cluster.end() == 0, cluster.demo.output()[-1000:])
+                claims.check(f"{ip}: the test ran to its end", False, error)
+            claims.check("the demo exits with 0", cluster.end() == 0, cluster.demo.output()[-1000:])
     print("ip: every claim holds" if claims.failed == 0 else f"ip: {claims.failed} claims failed")
     return 1 if claims.failed else 0
 

@@ -1,10 +1,10 @@
-"""kills: `scripts/demo cluster` is ended by kill -9 at random moments, with its images and start still to come or all
-running.
+"""kills: kill -9 ends `scripts/demo cluster` at random moments, before its images exist, during its start, or while it
+runs.
 
-Kills    the script; its guard; or both at once, after which the next start or `--clean` removes what is left
+Kills    the script; its guard; or both at once, after which the next start or `--clean` removes the rest
 Claims   no process, namespace, cgroup, mount or folder of the cluster is left, and the machine's bridges and nftables
-         rules are those of before. A process of a namespace is found by the namespace's number in /proc
-Beside   other clusters of the same cache may run, start and end: what a guard of another start holds does not count
+         rules are unchanged. A process of a namespace is found by the namespace's number in /proc
+Beside   other clusters of the same cache may run: resources that a guard of another start holds do not count
 """
 import contextlib
 import os
@@ -20,13 +20,13 @@ from demo_run import Demo
 from house import HouseError, wait_until
 from patience import LATE_S, pace
 
-RISE_S = 40  # about the time of a start
+RISE_S = 40  # about the duration of a start
 VICTIMS = ("the demo", "the demo", "its guard", "both")
 SPACES = ("net", "mnt", "pid", "uts", "ipc", "cgroup")
 
 
 def spaces(pid):
-    """(kind, number) of the namespaces of a process, without those of this one."""
+    """Returns (kind, number) of the namespaces of a process that differ from this one's."""
     found = set()
     for kind in SPACES:
         with contextlib.suppress(OSError):
@@ -35,7 +35,7 @@ def spaces(pid):
 
 
 def processes():
-    """{pid: command line}, without this process."""
+    """Returns {pid: command line} of all other processes."""
     found = {}
     for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
@@ -45,7 +45,7 @@ def processes():
 
 
 def below(pid):
-    """The process and all of its descendants."""
+    """Returns the process and all of its descendants."""
     found = [pid]
     with contextlib.suppress(OSError):
         for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="utf-8").split():
@@ -54,7 +54,7 @@ def below(pid):
 
 
 def network():
-    """Bridges and rules of this machine's own network."""
+    """Returns bridges and rules of this machine's own network."""
     found = []
     for words in (["ip", "-oneline", "link", "show", "type", "bridge"], ["nft", "list", "ruleset"]):
         found += subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
@@ -62,7 +62,7 @@ def network():
 
 
 class Killed:
-    """One cluster, and its traces at the moment of the kill."""
+    """One cluster, and its resources at the moment of the kill."""
 
     def __init__(self, demo):
         self.demo, self.before = demo, network()
@@ -86,7 +86,8 @@ class Killed:
         return bool(victims)
 
     def others(self):
-        """Folder names of clusters whose guards run and belong to other starts. A guard holds its folder's lock open."""
+        """Returns folder names of clusters whose guards belong to other starts. A guard holds its folder's lock
+        open."""
         found = set()
         for pid, words in processes().items():
             if "/guard.py " in words and pid not in self.pids:
@@ -96,7 +97,7 @@ class Killed:
 
     def left(self):
         cache = real_cluster.CACHE
-        # A process that has ended, and that its parent has not waited for yet, has no command line.
+        # A zombie has no command line.
         mine = [(pid, words[:150]) for pid, words in processes().items()
                 if pid in self.pids and words or spaces(pid) & self.traces]
         mounts = [line for line in pathlib.Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines()
@@ -123,18 +124,18 @@ def check_one(claims, binaries, what, moment, victim):
                            capture_output=True, timeout=LATE_S)
         what = f"{what}, {victim} after {time.monotonic() - begun:.1f} s ({ended[:60].strip()})"
         try:
-            wait_until("everything is gone", lambda: not killed.left())
+            wait_until("all resources are released", lambda: not killed.left())
             traces = f"{len(killed.pids)} processes and {len(killed.traces)} namespaces"
-            claims.check(f"{what}: nothing is left behind of {traces}", True)
+            claims.check(f"{what}: nothing is left of {traces}", True)
         except HouseError:
-            claims.check(f"{what}: nothing is left behind", False, killed.left())
+            claims.check(f"{what}: nothing is left", False, killed.left())
         if victim == "its guard":
-            claims.check(f"{what}: the demo ends with an error", demo.end() != 0)
+            claims.check(f"{what}: the demo exits with an error", demo.end() != 0)
 
 
 def check(claims, binaries, count, seed):
     moments = random.Random(seed)
     for number in range(count):
-        # Every stretch of a start gets its share of the kills, in random order over several runs of the test.
+        # Each phase of a start gets its share of the kills, in random order over several runs of the test.
         moment = (number + moments.random()) * RISE_S / count
         check_one(claims, binaries, f"kill -9 {number + 1} of {count} (seed {seed})", moment, moments.choice(VICTIMS))

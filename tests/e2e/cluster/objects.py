@@ -28,13 +28,13 @@ def check_daemon_set(claims, cluster):
     found = wait_until("the DaemonSet runs", lambda: all(map(is_ready, pods := cluster.pods("each"))) and len(pods) == len(cluster.names) and pods)
     claims.check("a DaemonSet of the scheduler `wattle` has a pod on each node", sorted(pod["spec"]["nodeName"] for pod in found) == cluster.names)
     names = {pod["metadata"]["name"] for pod in found}
-    shown = wait_until("`wattle pods` has them", lambda: [pod for pod in cluster.wattle("pods")["pods"] if pod["name"] in names and pod["memory_bytes"]][2:])
-    claims.check("`wattle pods` has their memory", bool(shown))
+    shown = wait_until("`wattle pods` shows the DaemonSet's pods", lambda: [pod for pod in cluster.wattle("pods")["pods"] if pod["name"] in names and pod["memory_bytes"]][2:])
+    claims.check("`wattle pods` shows their memory", bool(shown))
     cluster.plane.call("DELETE", "/apis/apps/v1/namespaces/default/daemonsets/each")
 
 
 def check_budget(claims, cluster):
-    """A budget refuses an eviction, and allows it once it has room."""
+    """Tests that a budget refuses an eviction, and permits it once it allows a disruption."""
     cluster.plane.call("POST", "/apis/policy/v1/namespaces/default/poddisruptionbudgets", {
         "metadata": {"name": "web"}, "spec": {"minAvailable": 3, "selector": {"matchLabels": {"app.kubernetes.io/name": "web"}}}})
 
@@ -52,31 +52,31 @@ def check_budget(claims, cluster):
     cluster.plane.call("PATCH", "/apis/policy/v1/namespaces/default/poddisruptionbudgets/web", {"spec": {"minAvailable": 2}})
     wait_until("the budget allows one", lambda: budget(1))
     status, text = evict()
-    claims.check("with room in the budget the pod is evicted", status == 201, text)
+    claims.check("once the budget allows a disruption, the pod is evicted", status == 201, text)
     wait_until("its successor runs", lambda: (pods := cluster.pods("web")) and pod not in [each["metadata"]["name"] for each in pods] and len(pods) == 3 and all(map(is_ready, pods)))
     claims.check("the controller of its ReplicaSet replaces it, and the successor runs", True)
     cluster.plane.call("DELETE", "/apis/policy/v1/namespaces/default/poddisruptionbudgets/web")
 
 
 def check_drain(claims, cluster):
-    """`kubectl drain` empties a node; Wattle advises it again only when it may be used."""
+    """Tests that `kubectl drain` empties a node, and that Wattle advises it again only after uncordon."""
     with cluster.drained() as node:
         running = [pod for pod in cluster.objects("pods") if pod["spec"].get("nodeName") == node and pod["status"]["phase"] == "Running" and "deletionTimestamp" not in pod["metadata"]]
         claims.check("kubectl drain empties a node", not running, [pod["metadata"]["name"] for pod in running])
         names = [f"drained-{number}" for number in range(4)]
         bound = cluster.place(*names)
         made = [wait_until(f"the decision about {name}", lambda name=name: cluster.decision(name)) for name in names]
-        claims.check("pods are placed on the other nodes, among which the controller chooses", node not in bound.values() and all(each["candidates"] == len(cluster.names) - 1 for each in made), made)
-        claims.check("its agent stays", node in cluster.connected())
+        claims.check("the controller places pods on the other nodes", node not in bound.values() and all(each["candidates"] == len(cluster.names) - 1 for each in made), made)
+        claims.check("the drained node's agent stays", node in cluster.connected())
     cluster.decided("uncordoned", lambda made: made["candidates"] == len(cluster.names))
-    claims.check("after `kubectl uncordon` it is a candidate again", True)
+    claims.check("after `kubectl uncordon` the node is a candidate again", True)
     cluster.delete(*names)
 
 
 @contextlib.contextmanager
 def jobs_suspended(cluster):
-    """The demo's Jobs have no pods: such a pod ends and is replaced, and its successor may preempt a pod of low priority
-    or take the room of an evicted one."""
+    """Stops the demo's Jobs: their pods end and are replaced, and a replacement could preempt a pod of low priority or
+    use the capacity of an evicted one."""
     def suspend(value):
         for job in cluster.objects("jobs"):
             cluster.plane.call("PATCH", f"/apis/batch/v1/namespaces/default/jobs/{job['metadata']['name']}", {"spec": {"suspend": value}})
@@ -110,7 +110,7 @@ def active(cluster):
 
 
 def free_milli(cluster):
-    """{node: CPU that no pod requests}"""
+    """Returns {node: CPU that no pod requests}."""
     free = {node["metadata"]["name"]: milli(node["status"]["allocatable"]["cpu"]) for node in cluster.plane.nodes()}
     for pod in active(cluster):
         for main in pod["spec"]["containers"]:
@@ -119,14 +119,14 @@ def free_milli(cluster):
 
 
 def preempted(cluster, preemptor):
-    """(namespace, name) of each pod that kube-scheduler evicted in favour of this one."""
+    """Returns (namespace, name) of each pod that kube-scheduler evicted in favour of this one."""
     return [(event["involvedObject"]["namespace"], event["involvedObject"]["name"])
             for event in cluster.objects("events", "--all-namespaces", "--field-selector", "reason=Preempted") if preemptor["metadata"]["uid"] in event["message"]]
 
 
 def check_preemption(claims, cluster, low):
-    """Two pods of low priority on each node leave at most half of the room that the pod of high priority needs. low:
-    {node: their names}"""
+    """Creates two pods of low priority on each node, which leave at most half of the capacity that the pod of high
+    priority needs. low: {node: their names}"""
     sizes = {node: free * 2 // 5 for node, free in free_milli(cluster).items()}
     here = {"terminationGracePeriodSeconds": 1}
     for node, size in sizes.items():
@@ -141,17 +141,17 @@ def check_preemption(claims, cluster, low):
     bound = cluster.place("high", cpu=f"{max(sizes.values())}m", spec=here | {"priorityClassName": "high"})
     high = wait_until("the pod of high priority runs", lambda: is_ready(found := pods("high")["high"]) and found)
     victims = wait_until("an event names the evicted pod", lambda: preempted(cluster, high))
-    claims.check("a pod of high priority that no node has room for evicts exactly one pod of low priority, and runs in its place",
+    claims.check("a pod of high priority that fits on no node evicts exactly one pod of low priority, and runs in its place",
                  len(victims) == 1 and victims[0][1] in before and before[victims[0][1]]["spec"]["nodeName"] == bound["high"], (victims, bound))
-    wait_until("the evicted pod is gone", lambda: victims[0][1] not in pods(*names))
+    wait_until("the evicted pod is deleted", lambda: victims[0][1] not in pods(*names))
     left = {name for name, pod in pods(*names).items() if is_ready(pod) and "deletionTimestamp" not in pod["metadata"]}
-    claims.check("every other pod of low priority runs on", left == set(before) - {victims[0][1]}, (left, victims))
+    claims.check("every other pod of low priority keeps running", left == set(before) - {victims[0][1]}, (left, victims))
     gone = others - {pod["metadata"]["uid"] for pod in active(cluster)}
-    claims.check("no other pod of the cluster makes room", not gone, gone)
+    claims.check("no other pod of the cluster is evicted", not gone, gone)
 
 
 def check_priorities(claims, cluster):
-    """Preemption on nodes that are all candidates. Pods of the demo have priority 0."""
+    """Tests preemption with all nodes as candidates. Pods of the demo have priority 0."""
     with jobs_suspended(cluster), priority_classes(cluster, low=-1, high=1000):
         low = {node: [f"low-{node}-{number}" for number in (1, 2)] for node in cluster.names}
         try:

@@ -1,4 +1,4 @@
-/* power_switch: the operator's program of the `exec` power driver in a cluster of tests. It passes the request on to the
+/* power_switch: the operator's program of the `exec` power driver in a test cluster. It passes the request on to the
  * test, which owns the switch, and returns its answer.
  * Usage    power_switch SOCKET, with a request as JSON on standard input; static, because it runs in the controller's image
  * Source   a UNIX socket; the answer is a line with the exit status, then the output

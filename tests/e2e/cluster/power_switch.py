@@ -1,7 +1,7 @@
 """power_switch: the power of a real cluster's nodes, for the controller's `exec` driver and for tests.
 
 Usage    with PowerSwitch(cluster, folder) as power: ...    `folder`: where the controller's pod finds its volume
-Off      the node's processes are killed, all at once (scripts/cluster/cluster.py); on: it starts as after a power cut
+Off      the node's processes are killed, all at once (scripts/cluster/cluster.py); on: the node starts as after a power cut
 Source   node-1's /var/lib/wattle-volume, which is the controller's volume: program, drivers.yaml and socket are in it
 Faults   `faults[node]`: refuse (no order is taken), deaf (orders are taken without effect), lie (a node that is on is
          observed as off); each until it is removed
@@ -18,13 +18,13 @@ import threading
 from house import HouseError
 
 HERE = pathlib.Path(__file__).resolve().parent
-VOLUME = "/var/lib/wattle-volume"  # of node-1
-PLACE = "/var/lib/wattle-controller/power"  # the same in the controller's pod
+VOLUME = "/var/lib/wattle-volume"  # the volume's folder on node-1
+PLACE = "/var/lib/wattle-controller/power"  # the same folder in the controller's pod
 CONFLICT, UNSUPPORTED = 75, 64
 
 
 def build(folder):
-    """The program, which needs no library: the controller's image has no shell."""
+    """Builds the program statically, because the controller's image has no shell or libraries."""
     compiler = shutil.which("cc") or shutil.which("gcc")
     if not compiler:
         raise HouseError("no C compiler")
@@ -90,7 +90,7 @@ class PowerSwitch:
             file.touch()
 
     def is_on(self, node):
-        """Whether the node has processes."""
+        """Returns whether the node has processes."""
         for file in self.cluster.cgroup(node).rglob("cgroup.procs"):
             with contextlib.suppress(OSError):
                 if file.read_text(encoding="utf-8").strip():

@@ -37,7 +37,7 @@ CACHE = pathlib.Path(os.environ.get("WATTLE_CLUSTER_CACHE", pathlib.Path.home() 
 
 
 def missing(binaries):
-    """The reason why no cluster can run on this machine, or nothing."""
+    """Returns why no cluster can run on this machine; empty if one can."""
     if os.geteuid() != 0:
         return "not root"
     if lacking := [program for program in starter.PROGRAMS if not (binaries / program).exists()]:
@@ -63,7 +63,7 @@ def missing(binaries):
 
 
 def left(run):
-    """What exists of a cluster, by its folder run-ID: cgroups, processes, mounts and files."""
+    """Returns the resources of a cluster by its folder run-ID: cgroups, processes, mounts and files."""
     mounts = [line for line in pathlib.Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines() if f"/{run.name}" in line]
     processes = []
     for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
@@ -79,7 +79,7 @@ def is_ready(thing):
 
 
 class Attached(ControlPlane):
-    """The API of a cluster that runs."""
+    """The API of a running cluster."""
 
     def __init__(self, run):  # pylint: disable=super-init-not-called
         config = json.loads((run / "kubeconfig").read_text(encoding="utf-8"))
@@ -93,7 +93,7 @@ class Attached(ControlPlane):
 
 class RealCluster:
     def __init__(self, binaries, run=None, **environment):
-        """environment: of the demo. No node sleeps unless it has DEMO_SLEEP."""
+        """environment: variables of the demo. No node sleeps without DEMO_SLEEP."""
         self.binaries, self.run_folder, self.environment = binaries, run, {"DEMO_SLEEP": "0"} | environment
         self.demo = None
         self.numbers = itertools.count(1)
@@ -122,7 +122,7 @@ class RealCluster:
             self.demo.__exit__(*reason)
 
     def end(self, number=signal.SIGTERM):
-        """Ends the demo by a signal; its exit code."""
+        """Ends the demo with a signal. Returns its exit code."""
         self.demo.process.send_signal(number)
         return self.demo.end()
 
@@ -150,15 +150,16 @@ class RealCluster:
         return json.loads(self.run(self.binaries / "wattle", "--timeout", f"{seconds:.0f}s", *words, "--output", "json"))
 
     def pods(self, app, *more):
-        """Pods of an application that are not being deleted."""
+        """Returns pods of an application that are not being deleted."""
         return [pod for pod in self.objects("pods", "--selector", f"app.kubernetes.io/name={app}", *more) if "deletionTimestamp" not in pod["metadata"]]
 
     def part(self, name):
-        """Pods of a part of Wattle: agent, controller or scheduler."""
+        """Returns pods of a component of Wattle: agent, controller or scheduler."""
         return self.pods(f"wattle-{name}", "--namespace", "wattle-agent" if name == "agent" else "wattle")
 
     def place(self, *names, **more):
-        """Creates pods of the scheduler `wattle` and waits until each is bound; {name: node}. more: of ControlPlane.add_pod."""
+        """Creates pods of the scheduler `wattle` and waits until each is bound. Returns {name: node}. more: of
+        ControlPlane.add_pod."""
         for name in names:
             self.plane.add_pod(name, **({"cpu": "20m", "memory": "16Mi", "scheduler": "wattle", "image": TOOLS} | more))
 
@@ -172,11 +173,11 @@ class RealCluster:
             self.plane.delete_pod(name)
 
     def controller(self):
-        """The node that the controller runs on."""
+        """Returns the node that the controller runs on."""
         return self.part("controller")[0]["spec"]["nodeName"]
 
     def leader(self):
-        """(pod, node) of the second scheduler that leads. One alone holds no lease."""
+        """Returns (pod, node) of the leading second scheduler. A single replica holds no lease."""
         def holder():
             found = [(pod["metadata"]["name"], pod["spec"]["nodeName"]) for pod in self.part("scheduler")]
             if len(found) == 1:
@@ -191,7 +192,7 @@ class RealCluster:
 
     @contextlib.contextmanager
     def drained(self):
-        """A node without the controller and the second scheduler, emptied by `kubectl drain`; used again at the end."""
+        """Drains a node without the controller and the second scheduler; uncordons it at the end."""
         busy = {self.controller(), *(pod["spec"]["nodeName"] for pod in self.part("scheduler"))}
         node = next((name for name in reversed(self.names) if name not in busy), self.names[-1])
         self.kubectl("drain", node, "--ignore-daemonsets", "--delete-emptydir-data", "--force", f"--timeout={LATE_S:.0f}s", "--grace-period=1", seconds=2 * LATE_S)
@@ -201,15 +202,16 @@ class RealCluster:
             self.kubectl("uncordon", node)
 
     def decision(self, pod, seconds=SOON_S):
-        """The decision about a pod of this name once its node is known."""
+        """Returns the decision about a pod of this name once its node is known."""
         return next((each for each in self.wattle("decisions", seconds=seconds)["decisions"] if each["pod_name"] == pod and each["placed_on"]), None)
 
     def decided(self, what, condition=lambda made: made["mode"] == "live"):
-        """Places pods one by one until the decision about one meets the condition; by default, until the controller decides."""
+        """Places pods one by one until the decision about one meets the condition; by default, until the controller
+        decides."""
         def one():
             name = f"{what}-{next(self.numbers)}"
             self.place(name)
-            made = wait_until(f"the decision about {name} is known", lambda: self.decision(name), SOON_S)  # a controller that ends forgets it
+            made = wait_until(f"the decision about {name} is known", lambda: self.decision(name), SOON_S)  # a controller that exits forgets it
             self.delete(name)
             return made if condition(made) else None
         return wait_until(f"the controller decides about a pod {what}", one, 2 * LATE_S)
@@ -220,12 +222,12 @@ class RealCluster:
     # ---- processes and network
 
     def cgroup(self, name):
-        """The node's cgroup in the hierarchy that has `cpu`."""
+        """Returns the node's cgroup in the hierarchy with `cpu`."""
         points = [each for each in guard.hierarchies() if "cpu" in each.options.split(",") or each.kind == "cgroup2"]
         return min(points, key=lambda each: each.kind == "cgroup2").point / f"{guard.PREFIX}{self.identity}" / name
 
     def processes(self, node, program):
-        """Process numbers of a program, on a node or in `plane`, as this machine counts them."""
+        """Returns PIDs of a program on a node or in `plane`, in this machine's PID namespace."""
         found = []
         for file in self.cgroup(node).rglob("cgroup.procs"):
             with contextlib.suppress(OSError):
@@ -236,15 +238,15 @@ class RealCluster:
         return found
 
     def send(self, node, program, number):
-        """Signals a program; its process numbers."""
+        """Signals a program. Returns its PIDs."""
         found = wait_until(f"{program} runs on {node}", lambda: self.processes(node, program))
         for pid in found:
-            with contextlib.suppress(ProcessLookupError):  # a process may end with the one before, as the shim's standby does
+            with contextlib.suppress(ProcessLookupError):  # a process may exit with an earlier one, like the shim's standby
                 os.kill(pid, number)
         return found
 
     def first(self, node):
-        """The first process of a node's namespaces, or of the cluster's for `plane`."""
+        """Returns the first process of a node's namespaces, or of the cluster's for `plane`."""
         program = "bash" if node != "plane" else pathlib.Path(sys.executable).resolve().name
         return next(pid for pid in self.processes(node, program) if re.search(r"^NSpid:.*\t1$", pathlib.Path(f"/proc/{pid}/status").read_text(encoding="utf-8"), re.MULTILINE))
 

@@ -1,7 +1,7 @@
 """releases: Helm upgrades, rolls back, tests, uninstalls and installs the release on real nodes.
 
-Claims   pods go on running through each step; the controller keeps its volume and the agents keep their keys; after the
-         removal no object of the release is left but those that `helm uninstall` keeps
+Claims   pods keep running through each step; the controller keeps its volume and the agents keep their keys; after the
+         removal only the objects that `helm uninstall` keeps are left
 """
 import json
 
@@ -17,7 +17,7 @@ def volume(cluster):
 
 
 def restarts(cluster):
-    """Restarts of the workloads' pods, which no step of the release may change."""
+    """Returns restarts of the workloads' pods, which no step of the release may change."""
     return {pod["metadata"]["name"]: pod["status"]["containerStatuses"][0]["restartCount"] for pod in cluster.pods("web") + cluster.pods("store")}
 
 
@@ -27,7 +27,7 @@ def decides(cluster, what):
 
 
 def decided(cluster):
-    """The pods of the decisions in the controller's store."""
+    """Returns the pods of the decisions in the controller's store."""
     return {each["pod_uid"] for each in cluster.wattle("decisions", "--since", "24h", "--limit", "1000")["decisions"]}
 
 
@@ -39,13 +39,13 @@ def check_upgrade(claims, cluster):
     before, kept, decisions = restarts(cluster), volume(cluster), decided(cluster)
     agents = {pod["metadata"]["uid"] for pod in cluster.part("agent")}
     cluster.upgrade("--set", "agent.tick=2s,shim.deadline=900ms,commonLabels.team=platform")
-    claims.check("an upgrade is rolled out", {pod["metadata"]["labels"].get("team") for name in ("agent", "controller", "scheduler") for pod in cluster.part(name)} == {"platform"})
+    claims.check("the upgrade is rolled out", {pod["metadata"]["labels"].get("team") for name in ("agent", "controller", "scheduler") for pod in cluster.part(name)} == {"platform"})
     claims.check("every agent is a new pod", not agents & {pod["metadata"]["uid"] for pod in cluster.part("agent")})
-    claims.check("the controller decides after it", decides(cluster, "upgraded"))
-    claims.check("the controller has its volume, and the decisions of before", volume(cluster) == kept and decisions < decided(cluster))
+    claims.check("the controller decides after the upgrade", decides(cluster, "upgraded"))
+    claims.check("the controller has its volume and its earlier decisions", volume(cluster) == kept and decisions < decided(cluster))
     cluster.helm("rollback", "wattle", history(cluster)[-2]["revision"], "--wait", f"--timeout={LATE_S:.0f}s", seconds=2 * LATE_S)
     claims.check("a rollback is rolled out", not any(pod["metadata"]["labels"].get("team") for name in ("agent", "controller", "scheduler") for pod in cluster.part(name)))
-    claims.check("the controller decides after it", decides(cluster, "rolled-back"))
+    claims.check("the controller decides after the rollback", decides(cluster, "rolled-back"))
     claims.check("the workloads were not disturbed", restarts(cluster) == before, (before, restarts(cluster)))
 
 
@@ -62,22 +62,22 @@ def check_removal(claims, cluster):
     values = cluster.helm("get", "values", "wattle", "--output", "json")
     cluster.helm("uninstall", "wattle", "--wait", f"--timeout={LATE_S:.0f}s", seconds=2 * LATE_S)
 
-    def left():  # Helm keeps the pod of `helm test`, whose log can be read
+    def left():  # Helm keeps the pod of `helm test` for its log
         found = cluster.kubectl("get", "pods,deployments,daemonsets,services,jobs", "--all-namespaces", "--selector", "app.kubernetes.io/part-of=wattle", "--output", "name")
         return set(found.split()) - {"pod/wattle-test"}
     wait_until("nothing of the release runs", lambda: not left())
     claims.check("after `helm uninstall` no workload and no Service of the release is left", True)
-    claims.check("the volume stays", volume(cluster) == kept)
+    claims.check("the volume is kept", volume(cluster) == kept)
     wait_until("the workloads are ready", lambda: all(map(is_ready, cluster.pods("web"))))
     claims.check("running pods are not disturbed", restarts(cluster) == before, (before, restarts(cluster)))
     cluster.plane.add_pod("alone", cpu="20m", memory="16Mi", image="wattle.demo/tools:1")
-    wait_until("the default scheduler goes on", lambda: [pod for pod in cluster.plane.pods() if pod["metadata"]["name"] == "alone" and pod["spec"].get("nodeName")])
-    claims.check("the default scheduler goes on", True)
+    wait_until("the default scheduler places a pod", lambda: [pod for pod in cluster.plane.pods() if pod["metadata"]["name"] == "alone" and pod["spec"].get("nodeName")])
+    claims.check("the default scheduler continues", True)
     cluster.delete("alone")
     path = cluster.plane.dir / "values.json"
     path.write_text(values, encoding="utf-8")
     cluster.helm("install", "wattle", ROOT / "k8s/chart", "--values", path, "--wait", f"--timeout={LATE_S:.0f}s", seconds=2 * LATE_S)
-    claims.check("it is installed again on the same volume, and decides", decides(cluster, "again") and volume(cluster) == kept)
+    claims.check("a new installation on the same volume decides", decides(cluster, "again") and volume(cluster) == kept)
 
 
 def check(claims, cluster):

@@ -1,9 +1,9 @@
-"""right_sizes: requests that are lowered by measurement on a real kubelet: a canary of owners, then all, and a workload
-that is throttled gets its request back.
+"""right_sizes: lowers requests by measurement on a real kubelet: a canary of owners, then all; a throttled workload
+gets its original request back.
 
 Real     the node's kubelet, containerd and cgroups, throttling by the kernel, the API server, the chart's Role and
          account, `wattle provision set --follow`, the controller's decision
-Played   18 hours of low use before the test (sizing_history), the age of pods, the agent and the controller, which run
+Fake     18 hours of low use before the test (sizing_history), the age of pods, the agent and the controller, which run
          beside the cluster
 """
 import json
@@ -45,7 +45,7 @@ class Ladder(OnRealNode):
         return [f"{each['what']}: {each['why']}" for each in json.loads(self.house.cli("policy", "get", "-o", "json").stdout)["changes"]]
 
     def busy(self, owner):
-        """Uses more CPU time than the lowered limit allows, and less than the original one."""
+        """Runs a load that uses more CPU time than the lowered limit allows, and less than the original one."""
         return subprocess.Popen([assets.kubectl(), "--namespace", SPACE, "exec", self.real_names[f"{owner}-1"], "--",
                                  "stress-ng", "--cpu", "1", "--cpu-load", "18", "--timeout", f"{BUSY_S}s"],
                                 env=self.cluster.env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -53,26 +53,26 @@ class Ladder(OnRealNode):
     def canary(self):
         full = self.quota("web")
         self.mode("canary:95%")
-        took = self.eventually("canary: the requests of one owner are lowered, the kubelet says", lambda: len(self.lowered()) == 1)
+        took = self.eventually("canary: the kubelet reports lowered requests of one owner", lambda: len(self.lowered()) == 1)
         owner = self.lowered()[0]
-        self.eventually("and in the kernel", lambda: self.quota(owner) < full)
+        self.eventually("canary: the kernel has the lowered quota", lambda: self.quota(owner) < full)
         print(f"     canary: {owner} after {took:.0f} s: {SIZE} -> {self.allocated(f'{owner}-1')}, CPU quota {full} -> {self.quota(owner)} us")
-        self.check("the container goes on", self.container(f"{owner}-1")["restartCount"] == 0)
-        self.check("one owner at a time", len(self.lowered()) == 1, self.lowered())
+        self.check("canary: the container keeps running", self.container(f"{owner}-1")["restartCount"] == 0)
+        self.check("canary: one owner at a time", len(self.lowered()) == 1, self.lowered())
         return owner
 
     def live(self):
-        self.mode("live", "--force", "--why", "the test has no half hour")
-        self.eventually("live: all owners are lowered, one step of a quarter", lambda: sorted(self.lowered()) == sorted(OWNERS)
+        self.mode("live", "--force", "--why", "the test cannot wait half an hour")
+        self.eventually("live: the requests of all owners are lowered by one step of a quarter", lambda: sorted(self.lowered()) == sorted(OWNERS)
                         and all(self.allocated(f"{owner}-1")["cpu"] == "150m" for owner in OWNERS))
 
     def rolled_back(self, owner, other):
         busy = self.busy(owner)
         try:
             begun = time.monotonic()
-            self.eventually("a throttled workload gets its request back, the kubelet says", lambda: self.allocated(f"{owner}-1") == SIZE)
+            self.eventually("the kubelet reports the restored request of a throttled workload", lambda: self.allocated(f"{owner}-1") == SIZE)
             print(f"     rolled back {time.monotonic() - begun:.0f} s after its load began")
-            self.eventually("and in the kernel", lambda: self.quota(owner) > self.quota(other))
+            self.eventually("the kernel has the restored quota", lambda: self.quota(owner) > self.quota(other))
             self.check("the other owner keeps its lower request", self.lowered() == [other], self.lowered())
             sizing = self.sizing(owner)
             self.check("the document has the cause", re.search("were throttled|waited for CPU", str(sizing)), sizing)
@@ -80,15 +80,15 @@ class Ladder(OnRealNode):
             for step in ("mode shadow -> canary:95%", "mode canary:95% -> live", f"Deployment/{owner}: requests are lowered",
                          f"Deployment/{owner}: the original requests are restored: pods (were throttled|waited for CPU)"):
                 self.check(f"the audit has: {step}", re.search(step, audit), audit[-1500:])
-            self.check("the alarm line has it", any("rolled back" in str(alarm) for alarm in self.house.query("status")["alarms"]), self.house.query("status")["alarms"])
+            self.check("the alarm line reports the rollback", any("rolled back" in str(alarm) for alarm in self.house.query("status")["alarms"]), self.house.query("status")["alarms"])
         finally:
             busy.kill()
             busy.wait()
 
     def off(self):
         self.mode("off")
-        self.eventually("off: all have their original requests", lambda: not self.lowered())
-        self.check("no container was restarted in all of this", all(self.container(f"{owner}-1")["restartCount"] == 0 for owner in OWNERS))
+        self.eventually("off: all owners have their original requests", lambda: not self.lowered())
+        self.check("no container was restarted", all(self.container(f"{owner}-1")["restartCount"] == 0 for owner in OWNERS))
 
 
 def check(claims, cluster):
@@ -97,7 +97,7 @@ def check(claims, cluster):
     refused = [said[:300] for thing in rendering.charted("--set", f"requests.namespaces={{{SPACE}}}")
                if thing["metadata"]["name"] == "wattle-requests" and thing["kind"] != "Deployment"
                for code, said, _ in [admin.apply(thing, False)] if code not in (200, 201)]
-    claims.check("the chart's Role, account and record of requests are taken", not refused, refused)
+    claims.check("the chart's Role, account and record of requests are accepted", not refused, refused)
     (plane.dir / "controller.token").write_text(admin.account("wattle", "wattle-controller").token, encoding="utf-8")
     with cluster.drained() as node, House(cluster.binaries, mode="off", node=node, controller_extra=f"""
             provisioning: {{level: requests}}
@@ -116,7 +116,7 @@ def check(claims, cluster):
         scenario.live()
         scenario.rolled_back(owner, next(each for each in OWNERS if each != owner))
         scenario.off()
-        house.kill("setter")  # before the controller that it asks
+        house.kill("setter")  # ends before the controller that it asks
     for owner in OWNERS:
         plane.call("DELETE", f"{DEPLOYMENTS}/{owner}")
     plane.call("DELETE", f"/api/v1/namespaces/{SPACE}")

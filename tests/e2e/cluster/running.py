@@ -1,5 +1,5 @@
-"""running: claims about a cluster that has started: its parts run, each node reports its own values, and kubectl reaches
-the pods."""
+"""running: claims about a running cluster: its parts run, each node reports its own values, and kubectl reaches the
+pods."""
 import contextlib
 import json
 import os
@@ -29,8 +29,8 @@ def check(claims, cluster):
 
 
 def check_enrolment(claims, cluster):
-    """The agents make their keys on the nodes, and enrol them by the tokens of their pods."""
-    def enrolled():  # an agent on a busy machine is late at times
+    """Checks that agents create keys on the nodes and enrol them by the tokens of their pods."""
+    def enrolled():  # an agent on a busy machine is sometimes late
         return [(node["connected"], (node["kubernetes"] or {}).get("ready")) for node in cluster.wattle("nodes")["nodes"]] == [(True, True)] * NODES
     claims.check("every agent is enrolled and known to Kubernetes", wait_until("every agent is connected, and its node Ready", enrolled))
     findings = {(name, each["name"]): each for name in cluster.names for each in cluster.wattle("node", name)["node"]["findings"]}
@@ -40,7 +40,7 @@ def check_enrolment(claims, cluster):
 
 
 def check_decisions(claims, cluster):
-    def decided():  # jobs come and go
+    def decided():  # pods of Jobs start and end
         pods = {pod["metadata"]["uid"] for pod in cluster.objects("pods") if pod["spec"]["schedulerName"] == "wattle"}
         return [each for each in cluster.wattle("decisions")["decisions"] if each["pod_uid"] in pods and each["mode"] == "live" and each["placed_on"] == each["advice"]
                 and each["candidates"] == NODES]
@@ -55,7 +55,7 @@ def check_values(claims, cluster):
     nodes = wait_until("each node reports CPU and watts", reported)
     cores = sum(node["cpu_used_cores"] for node in nodes)
     claims.check("the CPU of all nodes together is no more than the machine has", 0 < cores <= os.cpu_count() * 1.05, cores)
-    claims.check("their watts are marked as estimates", {node["energy_source"] for node in nodes} == {"estimated"}, nodes)
+    claims.check("the nodes' watts are marked as estimates", {node["energy_source"] for node in nodes} == {"estimated"}, nodes)
 
     def with_memory():
         found = cluster.wattle("pods")["pods"]
@@ -76,7 +76,7 @@ def check_kubectl(claims, cluster):
 
 
 def check_access(claims, cluster):
-    """`wattle --context` for a user who has the chart's Role `wattle-reader` and nothing else."""
+    """Tests `wattle --context` for a user with only the chart's Role `wattle-reader`."""
     cluster.kubectl("create", "serviceaccount", "reader")
     token = cluster.kubectl("create", "token", "reader").strip()
     access = json.loads(cluster.kubectl("config", "view", "--raw", "--minify", "--flatten", "--output", "json"))
@@ -96,17 +96,17 @@ def check_access(claims, cluster):
         claims.check("wattle --context without a Role is refused, and names the permission", code != 0 and "secrets \"wattle-reader\" is forbidden" in said, said)
         cluster.kubectl("create", "rolebinding", "wattle-readers", "--namespace", "wattle", "--role=wattle-reader", "--serviceaccount=default:reader")
         code, said = wait_until("the Role is in force", lambda: (answer := wattle("nodes", "-o", "json"))[0] == 0 and answer)
-        claims.check("with the Role wattle-reader it shows the nodes", sorted(node["name"] for node in json.loads(said)["nodes"]) == sorted(cluster.names), said)
+        claims.check("with the Role wattle-reader `wattle --context` shows the nodes", sorted(node["name"] for node in json.loads(said)["nodes"]) == sorted(cluster.names), said)
         page = subprocess.Popen([*as_reader, "dashboard"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env)
         url = page.stdout.readline().strip()
         with urllib.request.urlopen(url + "page/pass", timeout=LATE_S) as answer:
-            claims.check("wattle dashboard forwards the page, which asks for a token", json.load(answer)["token_needed"], url)
+            claims.check("wattle dashboard forwards the page, which requires a token", json.load(answer)["token_needed"], url)
         page.terminate()
-        claims.check("and reports where a reader finds the token", "get secret wattle-metrics" in page.communicate(timeout=LATE_S)[1] and page.returncode == 0)
+        claims.check("wattle dashboard prints where a reader finds the token", "get secret wattle-metrics" in page.communicate(timeout=LATE_S)[1] and page.returncode == 0)
         code, said = wattle("policy", "set", "--mode", "off", "--why", "a test")
-        claims.check("a reader changes nothing", code != 0 and "operator" in said, said)
+        claims.check("a reader cannot change anything", code != 0 and "operator" in said, said)
         code, said = wattle("--as-operator", "nodes")
-        claims.check("and does not get the operator's key", code != 0 and "secrets \"wattle-operator\" is forbidden" in said, said)
+        claims.check("a reader cannot get the operator's key", code != 0 and "secrets \"wattle-operator\" is forbidden" in said, said)
 
 
 @contextlib.contextmanager

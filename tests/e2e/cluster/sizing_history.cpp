@@ -1,6 +1,6 @@
-// sizing_history: writes a controller's data that holds a day of low use of a few workloads, in which right sizes were
-// in mode shadow: the rule needs 12 hours of telemetry before it lowers requests, and a test has minutes. The
-// controller's own classes observe that day on a manual clock that ends now.
+// sizing_history: writes a controller's data with a day of low usage of a few workloads and right sizes in mode shadow,
+// because the rule needs 12 hours of telemetry before it lowers requests. The controller's own classes observe that day
+// on a manual clock that ends now.
 // Usage    sizing_history DATA-FOLDER OWNER...     in namespace shop; an owner is "Deployment/web"
 // Pods     request 200 millicores and 128 MiB, and use 10 millicores and 8 MiB
 // Errors   exit 1: the data cannot be written, or the observed time opens no gate

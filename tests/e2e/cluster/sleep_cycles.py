@@ -2,11 +2,11 @@
 """sleep_cycles: nodes of a real cluster sleep and wake, with real kubelets, evictions and budgets, and an `exec` driver
 that turns nodes off and on (power_switch.py).
 
-Claims   a node that sleeps carries Wattle's marks, DaemonSets do not count it, and it comes back without marks; a pending
-         pod wakes a node; a drain respects budgets; a node that dies gets no marks, and its pods are moved as without
-         sleepers; through N cycles with faults no pod is lost, no budget is broken and no node is stuck
+Claims   a sleeping node has Wattle's marks, DaemonSets do not count it, and it returns without marks; a pending pod
+         wakes a node; a drain respects budgets; a node that fails gets no marks, and its pods are moved as without sleeping
+         nodes; through N cycles with faults no pod is lost, no budget is violated and no node is stuck
 Usage    sleep_cycles.py BINARY-FOLDER [--cycles N] [--seed N] [--only PART...] [--cluster RUN-FOLDER]
-Skips    where the machine cannot run a cluster, with the reason (real_cluster.missing)
+Skips    if the machine cannot run a cluster, with the reason (real_cluster.missing)
 """
 import argparse
 import json
@@ -33,7 +33,7 @@ LABEL, TAINT, EXCLUDE = "wattle.dev/sleep", "wattle.dev/sleep", "node.kubernetes
 BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 GRACE = "50s"  # Kubernetes' default
-PROVEN = 1  # round trips before a node sleeps by itself
+PROVEN = 1  # proven cycles before a node sleeps by plan
 UNPROVEN = 100  # during the cycles, so that no plan puts a node to sleep between two orders
 # A day has at most six sleeps by the plan, and the plan counts the highest demand of the last 40 minutes: orders and
 # large pods come last.
@@ -41,7 +41,7 @@ PARTS = ("switch", "drain", "empty", "dead", "pending", "cycles")
 
 
 class Watch:
-    """Looks at the pods and budgets of the namespace `default` all the time, and keeps what must not be."""
+    """Watches pods and budgets of the namespace `default` continuously, and records violations."""
 
     def __init__(self, cluster, power):
         self.cluster, self.power = cluster, power
@@ -92,7 +92,7 @@ class Sleepers:
     # ---- set up
 
     def set_up(self):
-        """The first node has the controller and the second scheduler; the others may sleep, and are empty."""
+        """Sets up: the first node has the controller and the second scheduler; the others are empty and may sleep."""
         self.cluster.kubectl("delete", "deployments,jobs", "--all", "--namespace", "default", "--wait=true", f"--timeout={LATE_S:.0f}s", seconds=LATE_S)
         self.cluster.kubectl("cordon", *self.names)
         self.cluster.kubectl("delete", "pods", "--namespace", "wattle", "--selector", "app.kubernetes.io/name=wattle-scheduler")
@@ -108,7 +108,7 @@ class Sleepers:
         self.guard()
 
     def guard(self):
-        """Three pods with a budget, on the node that does not sleep."""
+        """Creates three pods with a budget, on the node that does not sleep."""
         self.deploy("guarded", 3, node=self.home)
         self.budget("guarded", 2)
 
@@ -134,7 +134,7 @@ class Sleepers:
             self.cluster.plane.raw("DELETE", f"{DEPLOYMENTS}/{name}")
             self.cluster.plane.raw("DELETE", f"{BUDGETS}/{name}")
 
-    # ---- what is
+    # ---- state
 
     def status(self):
         return self.cluster.wattle("sleep", "status")["nodes"]
@@ -159,34 +159,34 @@ class Sleepers:
         return self.state(name) == "awake" and not self.marks(name) and is_ready(self.node(name)) and name in self.cluster.connected()
 
     def comes_back(self, name, seconds=AGES_S):
-        """A node that failed to sleep three times in a row stays awake for a day: an operator allows it to sleep again."""
+        """Allows a node to sleep again as an operator: after three failures in a row it stays awake for a day."""
         def back():
-            pace(0.3)  # each look is a process
+            pace(0.3)  # each query starts a process
             if (state := self.state(name)) == "blocked":
                 self.blocked += 1
                 self.cluster.wattle("sleep", "allow", name)
             return state == "awake" and self.is_back(name)
-        wait_until(f"{name} is back", back, seconds)
+        wait_until(f"{name} is awake again", back, seconds)
 
     # ---- claims
 
     def prove(self):
-        """Round trips by order, until the nodes may sleep by themselves."""
+        """Runs sleep cycles by order, until the nodes may sleep by plan."""
         trips = {each["name"]: each["round_trips"] for each in self.status()}
         for node in (unproven := [name for name in self.names if trips[name] < PROVEN]):
             self.order(node)
         for node in unproven:
             self.comes_back(node)
-        self.claims.check("each node has proven a round trip", all(each["round_trips"] >= PROVEN for each in self.status()), self.status())
+        self.claims.check("each node has a proven sleep cycle", all(each["round_trips"] >= PROVEN for each in self.status()), self.status())
 
     def check_switch(self):
-        """The switch itself: a node that is turned off ends at once, and comes back with a new agent."""
+        """Tests the power switch: a node ends immediately when turned off, and returns with a new agent."""
         node = self.names[-1]
         begun = time.monotonic()
         self.power.turn(node, False)
         wait_until(f"{node} has no processes", lambda: not self.power.is_on(node))
         wait_until(f"{node} is not Ready", lambda: not is_ready(self.node(node)) and node not in self.cluster.connected())
-        self.claims.check(f"{node} is off: no process, not Ready, its agent is silent", True)
+        self.claims.check(f"{node} is off: no process, not Ready, its agent is disconnected", True)
         lost_s = time.monotonic() - begun
         begun = time.monotonic()
         self.power.turn(node, True)
@@ -195,30 +195,30 @@ class Sleepers:
         print(f"     not Ready {lost_s:.0f} s after it was turned off, Ready with its agent {time.monotonic() - begun:.0f} s after it was turned on", flush=True)
 
     def check_round_trip(self, node):
-        """One sleep by order, with the marks while it lasts."""
+        """Tests one sleep by order, with its marks."""
         before = {key: self.node(node)["metadata"]["labels"].get(key) for key in ("kubernetes.io/hostname", LABEL, EXCLUDE)}
         sets = self.daemon_sets()
         self.order(node)
         self.reaches(node, "asleep")
         marks = self.marks(node)
         self.claims.check(f"{node} is off, with all marks", not self.power.is_on(node) and {"cordon", "taint", "label"} <= set(marks), marks)
-        counted = wait_until("DaemonSets do not count it", lambda: (now := self.daemon_sets()) and all(now[name] == sets[name] - 1 for name in sets if name != "wattle-agent") and now)
+        counted = wait_until("DaemonSets do not count the sleeping node", lambda: (now := self.daemon_sets()) and all(now[name] == sets[name] - 1 for name in sets if name != "wattle-agent") and now)
         print(f"     DaemonSets want {sets} pods, and {counted} while it sleeps", flush=True)
-        wait_until(f"{node} is back", lambda: self.is_back(node))
+        wait_until(f"{node} is awake again", lambda: self.is_back(node))
         after = {key: self.node(node)["metadata"]["labels"].get(key) for key in before}
         self.claims.check(f"{node} is ready again, without marks", after == before, after)
         events = [each["reason"] for each in self.cluster.objects("events", "--namespace", "default") if each["involvedObject"] == each["involvedObject"] | {"kind": "Node", "name": node}]
-        self.claims.check("`kubectl describe node` has Events of its sleep", bool(set(events) - {"NodeNotReady", "NodeReady", "RegisteredNode"}), events)
+        self.claims.check("`kubectl describe node` has Events of the sleep", bool(set(events) - {"NodeNotReady", "NodeReady", "RegisteredNode"}), events)
 
     def daemon_sets(self):
         return {each["metadata"]["name"]: each["status"]["desiredNumberScheduled"] for each in self.cluster.objects("daemonsets", "--all-namespaces")}
 
     def order(self, node):
-        """A sleep and a wake by order. A controller that starts, or has no plan yet, takes none."""
-        wait_until(f"{node} takes the order", lambda: self.cluster.wattle("sleep", "test", node))
+        """Runs a sleep and a wake by order. A starting controller without a plan refuses orders."""
+        wait_until(f"the order for {node} is accepted", lambda: self.cluster.wattle("sleep", "test", node))
 
     def check_cycles(self, count, seed):
-        """Round trips by order, each with a fault, on all nodes at the same time."""
+        """Runs sleep cycles by order, each with a fault, on all nodes at the same time."""
         guarded = {pod["metadata"]["uid"] for pod in self.cluster.pods("guarded")}
         self.cluster.upgrade("--set", f"controller.config.sleep.proven_trips={UNPROVEN}")
         for node in self.names:
@@ -237,11 +237,11 @@ class Sleepers:
         trips = {each["name"]: f"{each['transitions_j']:.0f} J, {'measured' if each['transitions_measured'] else 'published'}" for each in self.status()}
         print(f"     energy of a sleep and a wake: {json.dumps(trips)}", flush=True)
         self.claims.check(f"after {count} cycles with faults (seed {seed}) no node is stuck", not self.stuck and all(map(self.is_back, self.names)), self.status())
-        self.claims.check("and no pod is lost", guarded == {pod["metadata"]["uid"] for pod in self.runs("guarded", 3)})
-        wait_until("the DaemonSet runs again", lambda: len(pods := self.cluster.pods("each")) == len(self.cluster.names) and all(map(is_ready, pods)))
+        self.claims.check("after all cycles no pod is lost", guarded == {pod["metadata"]["uid"] for pod in self.runs("guarded", 3)})
+        wait_until("the DaemonSet is complete again", lambda: len(pods := self.cluster.pods("each")) == len(self.cluster.names) and all(map(is_ready, pods)))
 
     def cycles_of(self, node, faults, chance):
-        """Takes the next fault until none is left."""
+        """Runs the next fault until none is left."""
         while True:
             with self.next:
                 if not faults:
@@ -253,7 +253,7 @@ class Sleepers:
                 self.done[fault].append(time.monotonic() - begun)
             except HouseError as error:
                 self.stuck += 1
-                self.claims.check(f"{fault} on {node}: it comes back", False, error)
+                self.claims.check(f"{fault} on {node}: the node is awake again", False, error)
             finally:
                 self.power.faults.pop(node, None)
             print(f"     {node}, {fault}: {time.monotonic() - begun:.0f} s; {len(faults)} cycles to come", flush=True)
@@ -286,19 +286,20 @@ class Sleepers:
         self.comes_back(node)
 
     def orders(self, node, what, calls):
-        """Waits until the driver gets the order, or the node is back without one, as after a restart of the controller."""
+        """Waits until the driver gets the order, or the node is awake without one, as after a restart of the
+        controller."""
         def ordered():
             return any(call[:2] == (what, node) for call in self.power.calls[calls:])
         wait_until(f"{node} is ordered to {what}", lambda: ordered() or self.state(node) in ("awake", "blocked", "failed"))
         return ordered()
 
     def check_pending(self):
-        """Idle nodes sleep by themselves, and a pod that fits on no awake node wakes one."""
+        """Tests that idle nodes sleep by plan, and that a pod that fits on no awake node wakes one."""
         self.prove()
-        asleep = wait_until("an idle node sleeps by itself", lambda: [node for node in self.names if self.state(node) == "asleep"], AGES_S)
-        self.claims.check("an idle node sleeps by itself", True)
+        asleep = wait_until("an idle node sleeps by plan", lambda: [node for node in self.names if self.state(node) == "asleep"], AGES_S)
+        self.claims.check("an idle node sleeps by plan", True)
         size = min(self.free_milli(name) for name in asleep) - 50
-        # A spare node that stays awake has as much room as a sleeper: fill what is awake.
+        # A spare awake node has as much capacity as a sleeping one, so fill the awake nodes.
         fillers = {f"fills-{name}": (name, room - size + 50) for name in self.cluster.names if name not in asleep and (room := self.free_milli(name)) >= size}
         for filler, (name, cpu) in fillers.items():
             self.cluster.plane.add_pod(filler, cpu=f"{cpu}m", memory="16Mi", image=real_cluster.TOOLS, spec={"nodeName": name})
@@ -323,7 +324,7 @@ class Sleepers:
         return room
 
     def one_on_each(self, name, node, least=1):
-        """Two pods with a budget: on the node, and on the one that does not sleep; {uid: node}."""
+        """Creates two pods with a budget, on the node and on the one that does not sleep. Returns {uid: node}."""
         self.cluster.kubectl("cordon", *self.names)
         self.deploy(name, 1)
         self.cluster.kubectl("uncordon", node)
@@ -336,11 +337,12 @@ class Sleepers:
         return pods
 
     def check_drain(self):
-        """A node with pods stays awake while their budget allows no eviction; then it is emptied, and sleeps."""
+        """Tests that a node with pods stays awake while their budget allows no eviction; then it is drained and
+        sleeps."""
         self.prove()
         node = self.names[-1]
         before = self.one_on_each("moving", node, least=2)
-        kept = wait_until("the plan keeps it awake", lambda: next((each for each in self.cluster.wattle("sleep", "plan")["awake"] if each["name"] == node and each["cause"] == "budget"), None))
+        kept = wait_until("the plan keeps the node awake", lambda: next((each for each in self.cluster.wattle("sleep", "plan")["awake"] if each["name"] == node and each["cause"] == "budget"), None))
         self.claims.check("a node with a pod that a budget keeps there stays awake", "moving" in kept["why"] and self.state(node) == "awake", kept)
         self.cluster.plane.call("PATCH", f"{BUDGETS}/moving", {"spec": {"minAvailable": 1}})
         begun = time.monotonic()
@@ -350,13 +352,14 @@ class Sleepers:
         print(f"     its drain began after {began:.0f} s, and it sleeps after {time.monotonic() - begun:.0f} s", flush=True)
         after = {pod["metadata"]["uid"]: pod["spec"]["nodeName"] for pod in self.runs("moving", 2)}
         moved = [uid for uid in before if uid not in after]
-        self.claims.check("a node with pods is drained, and sleeps; only its own pod moved", [before[uid] for uid in moved] == [node] and node not in after.values(), (before, after))
+        self.claims.check("a node with pods is drained and sleeps; only its own pod moved", [before[uid] for uid in moved] == [node] and node not in after.values(), (before, after))
         events = [each for each in self.cluster.objects("events", "--namespace", "default") if each["reason"] == "EvictedByWattle"]
         self.claims.check("the pod has an Event that names the eviction", len(events) == 1, events)
         self.remove("moving")
 
     def check_dead(self):
-        """A node that dies without a goodbye: no marks, and its pods are moved as fast as without sleepers."""
+        """Tests that a node that fails without goodbye gets no marks, and its pods move as fast as without sleeping
+        nodes."""
         dies, sleeps = self.names
         self.prove()
         self.cluster.wattle("sleep", "exclude", dies, "--why", "test")
@@ -370,7 +373,7 @@ class Sleepers:
             self.cluster.wattle("sleep", "allow", node)
 
     def moved_after(self, dies, name):
-        """Seconds from the death of the node to its pod on another one."""
+        """Returns the seconds from the node's failure until its pod runs on another one."""
         wait_until(f"{dies} is awake", lambda: self.is_back(dies))
         tolerations = [{"key": f"node.kubernetes.io/{key}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5} for key in ("not-ready", "unreachable")]
         self.cluster.kubectl("cordon", self.home)
@@ -381,12 +384,12 @@ class Sleepers:
         self.claims.check(f"the pod {name} runs on {dies}", [pod["spec"]["nodeName"] for pod in self.cluster.pods(name)] == [dies])
         begun = time.monotonic()
         self.power.turn(dies, False)
-        wait_until("its pod runs elsewhere", lambda: any(is_ready(pod) and pod["spec"]["nodeName"] != dies for pod in self.cluster.pods(name)))
+        wait_until("its pod runs on another node", lambda: any(is_ready(pod) and pod["spec"]["nodeName"] != dies for pod in self.cluster.pods(name)))
         took_s = time.monotonic() - begun
         self.reaches(dies, "failed")
-        self.claims.check(f"{name}: a node that dies gets no marks", not self.marks(dies), self.marks(dies))
+        self.claims.check(f"{name}: a node that fails gets no marks", not self.marks(dies), self.marks(dies))
         self.power.turn(dies, True)
-        wait_until(f"{dies} is back", lambda: self.is_back(dies))
+        wait_until(f"{dies} is awake again", lambda: self.is_back(dies))
         self.remove(name)
         return took_s
 
@@ -405,7 +408,7 @@ def check(claims, cluster, cycles, seed, parts):
             try:
                 run[name]()
             except HouseError as error:
-                claims.check(f"{name}: it ran to its end", False, error)
+                claims.check(f"{name}: the test ran to its end", False, error)
             print(f"== {name} took {time.monotonic() - begun:.0f} s", flush=True)
         if "switch" in parts:
             check_part("switch")
@@ -415,7 +418,7 @@ def check(claims, cluster, cycles, seed, parts):
         with Watch(cluster, power) as watch:
             for name in rest:
                 check_part(name)
-            claims.check(f"no budget was broken, and no node slept with pods on it ({watch.looks} looks)", watch.looks and not watch.breaches, sorted(watch.breaches))
+            claims.check(f"no budget was violated, and no node slept with pods on it ({watch.looks} looks)", watch.looks and not watch.breaches, sorted(watch.breaches))
         print("     calls of the driver: " + json.dumps({what: sum(1 for call in power.calls if call[0] == what) for what in ("sleep", "wake", "observe", "probe")}), flush=True)
 
 

@@ -1,7 +1,8 @@
-"""sleep_empty: orders `sleep-empty`, by which Cluster Autoscaler's provider lets a node sleep, that the plan accepts.
+"""sleep_empty: orders `sleep-empty`, which Cluster Autoscaler's provider uses to put a node to sleep, and which the
+plan accepts.
 
-Claims   a node with pods is drained and sleeps; a node that others have drained as Cluster Autoscaler does, with its
-         taint and the Eviction API, sleeps at once and comes back without that taint. Only the pods of the node move
+Claims   a node with pods is drained and sleeps; a node that another client has drained like Cluster Autoscaler, with
+         its taint and the Eviction API, sleeps immediately and returns without that taint. Only the node's pods move
 Source   POST /api/v1/sleep/order of the controller's pod, with the operator's token in the controller's volume
 """
 import json
@@ -18,7 +19,7 @@ from real_cluster import is_ready
 
 LEFT = "ToBeDeletedByClusterAutoscaler"
 TOKEN = "a-word-of-operators"
-# In the network of the cluster: prints status and answer
+# Runs in the cluster's network; prints status and answer
 POST = """
 import json, sys, urllib.error, urllib.request
 url, token, body, limit_s = sys.argv[1:]
@@ -47,8 +48,8 @@ class EmptyOrders:
             self.hold(node)
 
     def hold(self, node):
-        """It stays awake, so that no plan but that of the order puts it to sleep."""
-        wait_until(f"{node} takes the order", lambda: self.cluster.wattle("sleep", "exclude", node, "--why", "test"))
+        """Keeps the node awake, so that only the order puts it to sleep."""
+        wait_until(f"the order for {node} is accepted", lambda: self.cluster.wattle("sleep", "exclude", node, "--why", "test"))
         self.sleepers.comes_back(node)
 
     def post(self, node):
@@ -86,13 +87,13 @@ class EmptyOrders:
         answer = self.order(node)
         self.claims.check("an order for a node with a pod is accepted: the plan drains it", answer["state"] == "draining", answer)
         self.moved("ordered", node, before)
-        self.claims.check("by one eviction, with its Event", self.evictions() == evicted + 1)
+        self.claims.check("one pod is evicted, with an Event", self.evictions() == evicted + 1)
 
     def moved(self, name, node, before):
         after = {pod["metadata"]["uid"]: pod["spec"]["nodeName"] for pod in self.sleepers.runs(name, 2)}
         gone = [uid for uid in before if uid not in after]
         self.claims.check(f"{node} sleeps, off and with its marks", not self.sleepers.power.is_on(node) and {"cordon", "taint", "label"} <= set(self.sleepers.marks(node)))
-        self.claims.check(f"both pods of {name} run, and only that of the node has moved", [before[uid] for uid in gone] == [node] and node not in after.values(), (before, after))
+        self.claims.check(f"both pods of {name} run, and only the node's pod has moved", [before[uid] for uid in gone] == [node] and node not in after.values(), (before, after))
         self.sleepers.remove(name)
 
     def check_drained(self, node):
@@ -102,15 +103,15 @@ class EmptyOrders:
         pod = next(pod for pod in self.cluster.pods("drained") if pod["spec"]["nodeName"] == node)["metadata"]
         self.cluster.plane.call("POST", f"/api/v1/namespaces/default/pods/{pod['name']}/eviction",
                                 {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod["name"], "namespace": "default"}})
-        wait_until("its pod runs elsewhere", lambda: len(pods := self.cluster.pods("drained")) == 2 and all(is_ready(each) and each["spec"]["nodeName"] != node for each in pods))
+        wait_until("its pod runs on another node", lambda: len(pods := self.cluster.pods("drained")) == 2 and all(is_ready(each) and each["spec"]["nodeName"] != node for each in pods))
         answer = self.order(node)
         self.claims.check("an order for a node that Cluster Autoscaler has drained is accepted, without a drain", answer["state"] != "draining", answer)
         self.moved("drained", node, before)
-        self.claims.check("without an eviction of Wattle's", self.evictions() == evicted)
+        self.claims.check("Wattle evicted no pod", self.evictions() == evicted)
         self.cluster.wattle("sleep", "wake", node)
         self.sleepers.comes_back(node)
         back = self.sleepers.node(node)
-        self.claims.check("awake again it is the same Node, without the other's taint", back["metadata"]["uid"] == identity and not back["spec"].get("taints"), back["spec"])
+        self.claims.check("the awake node has the same Node object, without Cluster Autoscaler's taint", back["metadata"]["uid"] == identity and not back["spec"].get("taints"), back["spec"])
 
 
 def check(sleepers):

@@ -1,4 +1,5 @@
-"""sleeping: claims about the demo's node that sleeps: it is off, draws little, and wakes for a pod that fits nowhere else."""
+"""sleeping: claims about the demo's sleeping node: it is off, draws little, and wakes for a pod that fits on no other
+node."""
 import guard
 from house import wait_until
 from real_cluster import is_ready
@@ -9,17 +10,17 @@ def check(claims, cluster):
     asleep = [name for name, record in records.items() if record["state"] == "asleep"]
     claims.check("one node sleeps by the controller's decision, after one test", len(asleep) == 1 and records[asleep[0]]["round_trips"] == 1, records)
     name = asleep[0]
-    claims.check("it is off: its last process has ended", not guard.processes(cluster.identity, name))
+    claims.check("the sleeping node is off: its last process has exited", not guard.processes(cluster.identity, name))
     taints = [taint["key"] for taint in cluster.plane.call("GET", f"/api/v1/nodes/{name}")["spec"].get("taints", [])]
-    claims.check("it has the taint of a sleeping node", "wattle.dev/sleep" in taints, taints)
+    claims.check("the sleeping node has its taint", "wattle.dev/sleep" in taints, taints)
     claims.check("the savings name the sleep", any(each["lever"] == "sleep" for each in cluster.wattle("savings")["levers"]), cluster.wattle("savings"))
     saving = cluster.wattle("status")["modelled"]
-    claims.check("the saving begins with it", saving["asleep_text"].startswith("1 node asleep saves ") and saving["asleep_saved_w"] > 10, saving)
+    claims.check("the saving starts with the sleep", saving["asleep_text"].startswith("1 node asleep saves ") and saving["asleep_saved_w"] > 10, saving)
     cluster.kubectl("scale", "deployment", "report", f"--replicas={len(cluster.names)}")
-    pods = wait_until("every pod of report runs", lambda: len(found := cluster.pods("report")) == len(cluster.names) and all(map(is_ready, found)) and found)
-    claims.check("pods that fit on no awake node wake it", name in {pod["spec"]["nodeName"] for pod in pods}, pods)
+    pods = wait_until("every pod of the report runs", lambda: len(found := cluster.pods("report")) == len(cluster.names) and all(map(is_ready, found)) and found)
+    claims.check("pods that fit on no awake node wake the node", name in {pod["spec"]["nodeName"] for pod in pods}, pods)
     trips = cluster.wattle("sleep", "history", name)["transitions"]
     print(f"     {name}: " + ", ".join(each["to"] for each in trips), flush=True)
     cluster.kubectl("scale", "deployment", "report", "--replicas=0")
-    wait_until("it takes pods again", lambda: is_ready(cluster.plane.call("GET", f"/api/v1/nodes/{name}"))
+    wait_until("the woken node accepts pods", lambda: is_ready(cluster.plane.call("GET", f"/api/v1/nodes/{name}"))
                and cluster.wattle("sleep", "status")["nodes"][sorted(records).index(name)]["state"] == "awake")

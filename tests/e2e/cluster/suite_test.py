@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""All claims about a real cluster, on one that starts once, in parts. Then clusters that are ended by kill -9 at random
+"""suite_test: all claims about a real cluster, in parts, on one cluster. Then clusters that kill -9 ends at random
 moments.
 
 Usage    suite_test.py BINARY-FOLDER [--only PART...] [--kills N] [--seed N] [--cluster RUN-FOLDER]
            --only       parts, of those in PARTS, or kills; default: all
            --kills      clusters that are killed; default 2
            --cluster    uses a cluster that runs, and leaves it running
-Skips    where the machine cannot run a cluster, with the reason (real_cluster.missing)
+Skips    if the machine cannot run a cluster, with the reason (real_cluster.missing)
 """
 import argparse
 import pathlib
@@ -44,7 +44,7 @@ def check_parts(claims, cluster, names):
         try:
             PARTS[name].check(claims, cluster)
         except HouseError as error:
-            claims.check(f"{name}: it ran to its end", False, error)
+            claims.check(f"{name}: the part ran to its end", False, error)
         print(f"== {name} took {time.monotonic() - begun:.0f} s", flush=True)
 
 
@@ -64,8 +64,8 @@ def main():
         with real_cluster.RealCluster(binaries, options.cluster and options.cluster.resolve(), DEMO_GANGS="1") as cluster:
             check_parts(claims, cluster, names)
             if options.cluster is None:
-                claims.check("the demo ends with 0", cluster.end() == 0, cluster.demo.output()[-1000:])
-                claims.check("nothing is left behind", not real_cluster.left(cluster.run_folder), real_cluster.left(cluster.run_folder))
+                claims.check("the demo exits with 0", cluster.end() == 0, cluster.demo.output()[-1000:])
+                claims.check("no resource of the cluster is left", not real_cluster.left(cluster.run_folder), real_cluster.left(cluster.run_folder))
     if "kills" in options.only:
         kills.check(claims, binaries, options.kills, options.seed)
     print("cluster: every claim holds" if claims.failed == 0 else f"cluster: {claims.failed} claims failed")

@@ -15,12 +15,12 @@ import guard
 from house import wait_until
 from patience import let_a_moment_pass
 
-LAG_S = 0.2  # cpuacct and cpu.stat are brought up to date at different moments
-NEAR_RATIO = 0.05  # two readings of memory are not taken at one moment
+LAG_S = 0.2  # cpuacct and cpu.stat are updated at different moments
+NEAR_RATIO = 0.05  # two memory readings are not simultaneous
 
 
 def group(cluster, node, controller):
-    """(kind, folder) of the node's cgroup in the hierarchy that has the controller."""
+    """Returns (kind, folder) of the node's cgroup in the hierarchy with the controller."""
     found = [each for each in guard.hierarchies() if controller in each.options.split(",")]
     found = found or [each for each in guard.hierarchies() if each.kind == "cgroup2"]
     return found[0].kind, found[0].point / f"{guard.PREFIX}{cluster.identity}" / node
@@ -44,7 +44,7 @@ def memory_bytes(cluster, node):
 
 
 def machine_s():
-    """CPU time of the machine, as wattle_node_cpu_seconds_total has it: user, nice, system, interrupts."""
+    """Returns the CPU time of the machine, like wattle_node_cpu_seconds_total: user, nice, system, interrupts."""
     ticks = list(map(int, pathlib.Path("/proc/stat").read_text(encoding="utf-8").split("\n", 1)[0].split()[1:8]))
     return (sum(ticks) - ticks[3] - ticks[4]) / os.sysconf("SC_CLK_TCK")
 
@@ -63,13 +63,14 @@ class Pages:
 
 
 def check_cpu(claims, cluster, pages):
-    """One reading of all nodes, as (of the agents, of the machine's counters); each agent's lies between two of its cgroup."""
+    """Reads all nodes. Returns (of the agents, of the machine's counters); each agent's reading is between two of its
+    cgroup."""
     before = {node: cpu_s(cluster, node) for node in cluster.names}
 
     def caught_up():
         found = {node: pages.cpu_s(node) for node in cluster.names}
         return found if all(found[node] >= before[node] - LAG_S for node in cluster.names) else None
-    reported = wait_until("each agent reports the CPU time that its node's cgroup had", caught_up)
+    reported = wait_until("each agent reports the CPU time of its node's cgroup", caught_up)
     after = {node: cpu_s(cluster, node) for node in cluster.names}
     claims.check("the CPU time of each node is that of its own cgroup", all(reported[node] <= after[node] + LAG_S for node in cluster.names), (before, reported, after))
     return sum(reported.values())

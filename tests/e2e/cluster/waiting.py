@@ -1,8 +1,8 @@
 """waiting: pods that kube-scheduler binds late or together: gangs (alpha API of 1.35), and pods that claim a device.
 
-Played   the driver of the devices: its ResourceSlices exist, but no program of it answers the kubelet, so that the pods
+Fake     the driver of the devices: its ResourceSlices exist, but no program of it answers the kubelet, so that the pods
          are bound and do not start
-Claims   the scheduler `wattle` binds such pods as kube-scheduler alone does; the extender is asked about the nodes that
+Claims   the scheduler `wattle` binds such pods like kube-scheduler alone; the extender is asked about the nodes that
          have a device and no others; the controller expects a pod on a node only while the scheduler holds it there
 Skips    gangs where the cluster does not serve their API (real_cluster starts it with DEMO_GANGS)
 """
@@ -16,7 +16,7 @@ GANG = 3
 
 
 def expected(cluster):
-    """Number of pods that the controller expects on nodes where they do not run yet."""
+    """Returns the number of pods that the controller expects on nodes where they do not run yet."""
     return sum(node["in_flight"] for node in cluster.wattle("nodes")["nodes"])
 
 
@@ -59,7 +59,7 @@ def remove_devices(cluster, nodes):
 
 
 def check_claims_of(claims, cluster, scheduler, nodes):
-    """Two devices, three pods: two are bound where the devices are, and the third when one is free."""
+    """Tests two devices and three pods: two are bound to the nodes with devices, and the third when one is free."""
     spec = {"resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "one-gpu"}]}
     names = [f"device-{scheduler}-{number}" for number in range(3)]
     for name in names[:2]:
@@ -68,23 +68,23 @@ def check_claims_of(claims, cluster, scheduler, nodes):
     claims.check(f"{scheduler}: pods with a device claim are bound to the nodes that have a device",
                  sorted(found.values()) == sorted(nodes), found)
     create(cluster, names[2], scheduler, **spec)
-    wait_until("the third is not schedulable", lambda: unschedulable(cluster, names[2]))
+    wait_until("the third pod is not schedulable", lambda: unschedulable(cluster, names[2]))
     claims.check(f"{scheduler}: a pod without a free device waits", names[2] not in bound(cluster, names))
     if scheduler == "wattle":
         made = [wait_until(f"the decision about {name}", lambda name=name: cluster.decision(name)) for name in found]
         # With one node left, kube-scheduler asks no extender to score.
-        claims.check("the controller chose among the nodes with a device, and the pod went to its choice",
+        claims.check("the controller chose among the nodes with a device, and the pod was bound to its choice",
                      made[0]["candidates"] <= len(nodes) and made[0]["placed_on"] == made[0]["advice"], made)
         wait_until("no pod is expected", lambda: expected(cluster) == 0)
         let_a_moment_pass()
         claims.check("neither bound pods with a claim nor the waiting one are counted as expected",
                      expected(cluster) == 0, expected(cluster))
     cluster.delete(names[0])
-    found = wait_until("the third is bound", lambda: bound(cluster, names[2:]))
-    claims.check(f"{scheduler}: with a free device it is bound there", set(found.values()) <= set(nodes), found)
+    found = wait_until("the third pod is bound", lambda: bound(cluster, names[2:]))
+    claims.check(f"{scheduler}: with a free device the pod is bound there", set(found.values()) <= set(nodes), found)
     cluster.delete(*names[1:])
     remaining = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
-    wait_until("their claims are gone", lambda: not cluster.plane.call("GET", remaining)["items"])
+    wait_until("their claims are deleted", lambda: not cluster.plane.call("GET", remaining)["items"])
 
 
 def check_devices(claims, cluster):
@@ -126,7 +126,7 @@ def check_gangs(claims, cluster):
                  not bound(cluster, large) and expected(cluster) == GANG - 1, bound(cluster, large))
     cluster.delete(*fits, *large)
     wait_until("no pod is expected", lambda: expected(cluster) == 0)
-    claims.check("once they are deleted they are not expected", True)
+    claims.check("deleted members are not expected", True)
     cluster.upgrade("--set-json", "scheduler.extraArgs=[]")
 
 

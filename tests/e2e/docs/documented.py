@@ -35,7 +35,7 @@ class Block:
 
 
 def blocks_below(page: str, heading: str) -> list[Block]:
-    """Of this heading, up to the next of the same or a higher level."""
+    """Returns the blocks below this heading, up to the next of the same or a higher level."""
     text = (ROOT / page).read_text(encoding="utf-8")
     begin = re.search(rf"^(#+) {re.escape(heading)}$", text, re.MULTILINE)
     if not begin:
@@ -51,10 +51,9 @@ def blocks_below(page: str, heading: str) -> list[Block]:
 
 
 class Walk:
-    """One way through pages. `files`: a yaml block by words in it -> where it goes. `without`: words in an sh block ->
-    why it is not run. `instead`: a line -> (what is run in its place, why). `again`: words in an sh block that only
-    looks -> for how many seconds it is typed again until it succeeds, as a reader would who sees that something is not
-    there yet."""
+    """One run through pages. `files`: a yaml block by words in it -> its file. `without`: words in an sh block -> why
+    it is not run. `instead`: a line -> (its replacement, why). `again`: words in an sh block that only reads -> for how
+    many seconds it is repeated until it succeeds, like a reader who waits for a result."""
 
     def __init__(self, page, run, write, files=None, without=None, instead=None, again=None):
         self.page, self.run, self.write = page, run, write
@@ -63,7 +62,7 @@ class Walk:
         self.ran = 0
 
     def __call__(self, heading, page=None):
-        """Gives what the blocks printed, one after another. `page`: goes on there."""
+        """Returns the outputs of the blocks in order. `page`: continues on this page."""
         self.page = page or self.page
         return [self.take(block) for block in blocks_below(self.page, heading)]
 
@@ -92,7 +91,7 @@ class Walk:
         for line in block.text.splitlines():
             other = self.rule(self.instead, line)
             if other is not None:
-                print(f"     {at}: in the place of '{line.strip()}': {other[1]}", flush=True)
+                print(f"     {at}: instead of '{line.strip()}': {other[1]}", flush=True)
                 text = text.replace(line, other[0])
         end = time.monotonic() + (self.rule(self.again, text) or 0)
         code, said = self.run(text)

@@ -1,13 +1,13 @@
-"""hand_kubelet: does for the pods of one node what a kubelet does, as far as our programs can tell, with processes of this machine: so that what
-was rendered is what runs.
+"""hand_kubelet: replaces the kubelet for the pods of one node with processes of this machine, so that the rendered
+objects run.
 
-Does     volumes (Secrets, ConfigMaps, projected tokens, claims, host paths, memory) with the modes and groups that a kubelet gives; init
-         containers; commands, environment, user, groups and capabilities as the pod says, on a root that is read-only where it says so; readiness
-         by the pod's own probe; restarts; status; an orderly end
-Not      images (the programs built here stand in for them), limits, liveness, networks of their own: all pods share this one, so that one of a
-         kind fits in
-Pods     of other namespaces than ours are only said to run, and so is a second replica
-Errors   `problems`: what kept a pod from starting, last words of a container that ended
+Does     volumes (Secrets, ConfigMaps, projected tokens, claims, host paths, memory) with a kubelet's modes and groups;
+         init containers; commands, environment, user, groups, capabilities and a read-only root as the pod specifies;
+         readiness by the pod's own probe; restarts; status; an orderly end
+Not      images (the built programs replace them), limits, liveness, separate networks: all pods share one network, so
+         only one pod of each kind runs
+Pods     of namespaces other than ours, and second replicas, are only reported as running
+Errors   `problems`: reasons that kept a pod from starting, and the last output of a container that exited
 """
 import base64
 import os
@@ -27,9 +27,9 @@ from house import HouseError  # noqa: E402
 from private_root import Root  # noqa: E402
 
 OURS = ("wattle", "wattle-agent")
-OF_MACHINE = ("/sys", "/proc", "/sys/fs/cgroup")  # host paths that are the machine's own; all others are kept apart from it
+OF_MACHINE = ("/sys", "/proc", "/sys/fs/cgroup")  # host paths of the machine; all others are private
 EVERY_S = 0.3
-ADDRESS = "10.244.0.2"  # of every pod: this network has one host
+ADDRESS = "10.244.0.2"  # the address of every pod, because this network has one host
 PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -79,8 +79,8 @@ class HandKubelet:
     def running(self, namespace, prefix):
         return [p for p in self.pods.values() if p.thing["metadata"]["namespace"] == namespace and p.thing["metadata"]["name"].startswith(prefix)]
 
-    def tell(self):
-        """For a test that failed."""
+    def diagnostics(self):
+        """Returns diagnostics for a failed test."""
         said = [f"---- {p.thing['metadata']['name']}\n{p.log()[-3000:]}" for p in self.pods.values()]
         return "\n".join([*self.problems[-10:], *said])
 
@@ -103,16 +103,17 @@ class Pod:
     # ---- its life
 
     def has_twin(self):
-        """Another replica of the same workload runs: both would listen on the same ports of this one network. A standby is only said to run."""
+        """Returns whether another replica of the same workload runs: both would use the same ports of this one network.
+        A standby is only reported as running."""
         of = lambda thing: (thing["metadata"]["namespace"], thing["metadata"].get("labels", {}).get("app.kubernetes.io/name"))
         return any(pod is not self and pod.real and not pod.ended.is_set() and of(pod.thing) == of(self.thing) for pod in list(self.kubelet.pods.values()))
 
     def run(self):
         try:
             if self.thing["metadata"]["namespace"] not in OURS or self.has_twin():
-                return self.tell("Running", True)
+                return self.write_status("Running", True)
             self.real = True
-            self.tell("Pending", False)
+            self.write_status("Pending", False)
             volumes = self.patiently(lambda: {v["name"]: self.volume(v) for v in self.spec.get("volumes", [])})
             for container in self.spec.get("initContainers", []):
                 self.patiently(lambda container=container, volumes=volumes: self.finished(container, volumes))
@@ -123,14 +124,14 @@ class Pod:
         return None
 
     def patiently(self, step):
-        """As a kubelet tries again: a Secret may come later, an init container may succeed the next time."""
+        """Retries like a kubelet: a Secret may be created later, an init container may succeed the next time."""
         while not self.ended.is_set():
             try:
                 return step()
             except HouseError as error:
                 self.kubelet.problems.append(f"{self.thing['metadata']['name']}: {str(error)[:500]}")
                 self.ended.wait(1)
-        raise HouseError("the pod has ended")
+        raise HouseError("the pod has exited")
 
     def work(self, volumes):
         once = self.spec.get("restartPolicy") in ("OnFailure", "Never")
@@ -146,10 +147,10 @@ class Pod:
                         self.ended.wait(min(2**starts, 10))
                     self.processes[container["name"]] = self.start(container, volumes)
             if once and all(p.poll() == 0 for p in self.processes.values()):
-                return self.tell("Succeeded", False, starts)
+                return self.write_status("Succeeded", False, starts)
             if never and all(p.poll() is not None for p in self.processes.values()):
-                return self.tell("Failed", False, starts)
-            self.tell("Running", all(self.is_ready(container) for container in self.spec["containers"]), starts)
+                return self.write_status("Failed", False, starts)
+            self.write_status("Running", all(self.is_ready(container) for container in self.spec["containers"]), starts)
             self.ended.wait(EVERY_S)
         return None
 
@@ -167,7 +168,7 @@ class Pod:
         if threading.current_thread() is not self.thread:
             self.thread.join(10)
 
-    def tell(self, phase, ready, restarts=0):
+    def write_status(self, phase, ready, restarts=0):
         truth = "True" if ready else "False"
         status = {"phase": phase, "podIP": ADDRESS, "podIPs": [{"ip": ADDRESS}], "conditions": [
             {"type": "PodScheduled", "status": "True"}, {"type": "Initialized", "status": "True" if phase != "Pending" else "False"},
@@ -224,7 +225,7 @@ class Pod:
         path.chmod(mode | 0o440 if group else mode)
 
     def files(self, source):
-        """name -> bytes."""
+        """Returns name -> bytes."""
         for kind, plural, name in (("secret", "secrets", "secretName"), ("configMap", "configmaps", "name")):
             if kind in source:
                 one = source[kind]

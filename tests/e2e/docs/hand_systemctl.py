@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 
-PATIENCE = 90  # seconds, as systemd has it
+PATIENCE = 90  # seconds, systemd's default
 UNITS = (pathlib.Path("/etc/systemd/system"), pathlib.Path("/lib/systemd/system"))
 PIDS = pathlib.Path("/run/hand-systemctl")
 
@@ -72,7 +72,7 @@ def start(name):
         except TimeoutError:
             continue
     if process.poll() is not None or notifies:
-        ended = f"ended with {process.returncode}" if process.poll() is not None else f"is not ready after {PATIENCE} s"
+        ended = f"exited with {process.returncode}" if process.poll() is not None else f"is not ready after {PATIENCE} s"
         process.kill()
         sys.exit(f"{name}: {ended}: {pathlib.Path(f'/var/log/{name}.log').read_text(encoding='utf-8')[-2000:]}")
 
@@ -81,7 +81,7 @@ def stop(name):
     if (PIDS / name).exists():
         pid = int((PIDS / name).read_text())
         os.kill(pid, signal.SIGTERM)
-        while pathlib.Path(f"/proc/{pid}/exe").exists():  # one that ended and that nobody waited for has none
+        while pathlib.Path(f"/proc/{pid}/exe").exists():  # a zombie has none
             time.sleep(0.05)
         (PIDS / name).unlink()
 
@@ -92,7 +92,7 @@ def main():
     if words == ["daemon-reload"] or (words[:1] == ["enable"] and "--now" not in sys.argv):
         return 0
     if words[:1] not in (["enable"], ["start"], ["restart"], ["stop"]):
-        print(f"systemctl, by hand: does not know {sys.argv[1:]}", file=sys.stderr)
+        print(f"hand_systemctl: unsupported command {sys.argv[1:]}", file=sys.stderr)
         return 2
     for name in names:
         if words[0] in ("restart", "stop"):

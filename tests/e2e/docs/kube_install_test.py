@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""docs/how-to/install-kubernetes.md, as its reader types it, by Helm and by kustomize: from the values to the first explained decision, and on to
-an upgrade, with Helm a rollback, and the removal, on a real control plane with its controllers.
+"""kube_install_test: runs docs/how-to/install-kubernetes.md with Helm and with kustomize: from the values to the first
+explained decision, and on to an upgrade, with Helm a rollback, and the removal, on a real control plane with its
+controllers.
 
-No kubelet runs here: hand_kubelet.py runs what was rendered, with its Secrets, configurations, arguments, users and rights. Images are not
-built or pulled (tests/e2e/images builds them, tests/e2e/kube/node_test.py runs them).
+No kubelet runs here: hand_kubelet.py runs the rendered objects with their Secrets, configurations, arguments, users and
+permissions. Images are not built or pulled (tests/e2e/images builds them, tests/e2e/kube/node_test.py runs them).
 
 Usage    kube_install_test.py FOLDER-OF-BINARIES helm|kustomize [--version V]
 Exit     0 fine, 1 a claim failed, 77 skipped: no root, no overlays, or no programs of a control plane
@@ -33,17 +34,17 @@ PATIENCE = LATE_S
 PAGE, HOME = "docs/how-to/install-kubernetes.md", "/home/reader"
 MOVE, UPGRADE = "docs/how-to/adopt.md", "docs/how-to/upgrade.md"
 PROGRAMS = ("etcd", "kube-apiserver", "kube-scheduler", "kube-controller-manager", "kubectl")
-ALIKE = {"skopeo copy": "tests/e2e/images makes the images, copies them and runs them"}
-FORWARD = {"port-forward svc/wattle-controller": (":", "without a kubelet nothing is forwarded, and the controller is on this very network")}
+ALIKE = {"skopeo copy": "tests/e2e/images builds, copies and runs the images"}
+FORWARD = {"port-forward svc/wattle-controller": (":", "without a kubelet there is no port-forward, and the controller is on this network")}
 LOOKS = {"doctor --kubeconfig": PATIENCE}
 WAYS = {
-    "helm": ALIKE | {way: "that is the other way" for way in ("kubectl apply -k", "kubectl delete -k", "wattle install")},
-    "kustomize": ALIKE | {way: "that is the other way" for way in ("helm install", "helm upgrade", "helm rollback", "helm uninstall", "wattle install")},
+    "helm": ALIKE | {way: "the other way of installation" for way in ("kubectl apply -k", "kubectl delete -k", "wattle install")},
+    "kustomize": ALIKE | {way: "the other way of installation" for way in ("helm install", "helm upgrade", "helm rollback", "helm uninstall", "wattle install")},
 }
 
 
 class Desk:
-    """Where the reader sits: the checkout, a kubeconfig, and programs."""
+    """The reader's environment: the checkout, a kubeconfig, and programs."""
 
     def __init__(self, folder, plane, binds):
         self.plane = plane
@@ -58,7 +59,8 @@ class Desk:
         return self.root.shell(text, "/desk", env, PATIENCE)
 
     def second_candidate(self):
-        """With one candidate kube-scheduler asks no extender. Of nobody's, without an agent, and let be by who has a choice."""
+        """Adds a second candidate without an agent, because kube-scheduler asks no extender about one. Pods avoid
+        it."""
         self.plane.add_node("other-1")
         self.plane.call("PATCH", "/api/v1/nodes/other-1", {"spec": {"taints": [{"key": "test", "value": "nobody", "effect": "PreferNoSchedule"}]}})
         self.plane.nodes_ready(2)
@@ -80,31 +82,31 @@ def image_of(plane, name, container):
 
 
 def check_installed(claims, plane, kubelet, version, way):
-    claims.check("the second scheduler is of the cluster's own version", image_of(plane, "wattle-scheduler", "kube-scheduler").endswith(f":v{version}"),
+    claims.check("the second scheduler has the cluster's version", image_of(plane, "wattle-scheduler", "kube-scheduler").endswith(f":v{version}"),
                  image_of(plane, "wattle-scheduler", "kube-scheduler"))
-    claims.check("the keys were made by the Job", {"wattle-controller", "wattle-shim", "wattle-operator", "wattle-reader", "wattle-metrics"} <= set(secrets(plane)), set(secrets(plane)))
+    claims.check("the Job created the keys", {"wattle-controller", "wattle-shim", "wattle-operator", "wattle-reader", "wattle-metrics"} <= set(secrets(plane)), set(secrets(plane)))
     ends = [text for text in kubelet.problems if " ended: " in text]
-    claims.check("no container of it ended by itself", not ends, ends)
+    claims.check("no container exited", not ends, ends)
     decided = [p for p in kubelet.running("wattle", "wattle-scheduler") if "kube-scheduler" in p.processes and "shim" in p.processes]
-    claims.check(f"what decided was what {way} rendered: kube-scheduler and shim of one pod", len(decided) == 1, decided)
+    claims.check(f"the kube-scheduler and shim of one pod rendered by {way} decided", len(decided) == 1, decided)
 
 
 def metrics(desk, plane, port):
-    """(without, with) the token: the status that a scraper gets."""
+    """Returns the HTTP status of a scraper (without, with) the token."""
     token = base64.b64decode(secrets(plane)["wattle-metrics"]["token"]).decode()
     ask = "curl --silent --output /dev/null --write-out '%{http_code}'"
     return (desk.run(f"{ask} http://{ADDRESS}:{port}/metrics")[1], desk.run(f"{ask} --header 'Authorization: Bearer {token}' http://{ADDRESS}:{port}/metrics")[1])
 
 
 def config_of(plane):
-    """What the controller's pod mounts: kustomize gives the map another name with each content."""
+    """Returns the ConfigMap that the controller's pod mounts; kustomize renames the map with each content."""
     deployment = plane.call("GET", "/apis/apps/v1/namespaces/wattle/deployments/wattle-controller")
     name = next(v["configMap"]["name"] for v in deployment["spec"]["template"]["spec"]["volumes"] if v["name"] == "config")
     return plane.call("GET", f"/api/v1/namespaces/wattle/configmaps/{name}")["data"]["controller.yaml"]
 
 
 def change(desk, way):
-    """As an operator changes what is his: another tag, another bound of the store."""
+    """Changes an operator's values: another tag, another bound of the store."""
     if way == "helm":
         desk.write("mine.yaml", desk.root.inside("/desk/mine.yaml").read_text(encoding="utf-8") + "controller: {config: {store: {max_bytes: 100000000}}}\n")
         return
@@ -121,12 +123,12 @@ def heard(desk):
 
 
 def helm_test(claims, desk, kubelet):
-    """Its pod runs here as it was rendered. It fails while the node's agent is silent."""
+    """Runs the pod of `helm test` as rendered. It fails while the node's agent is disconnected."""
     said = lambda: "".join(pod.log() for pod in kubelet.running("wattle", "wattle-test"))
     run = lambda: desk.run("helm test wattle --namespace kube-system")
     code, reported = run()
     claims.check("`helm test` succeeds once the agents have enrolled", code == 0, f"{reported}\n{said()}")
-    claims.check("and its pod printed what doctor found: of the controller and of the node", "controller" in said() and kubelet.name in said(), said())
+    claims.check("the pod of `helm test` prints doctor's findings about controller and node", "controller" in said() and kubelet.name in said(), said())
     agent, = kubelet.running("wattle-agent", "wattle-agent")
     process = agent.processes["agent"]
     process.send_signal(signal.SIGSTOP)
@@ -134,46 +136,46 @@ def helm_test(claims, desk, kubelet):
         wait_until("`helm test` fails", lambda: run()[0] != 0, PATIENCE)
     finally:
         process.send_signal(signal.SIGCONT)
-    claims.check("`helm test` fails while an agent is silent, and its pod names the node", kubelet.name in said(), said())
+    claims.check("`helm test` fails while an agent is disconnected, and its pod names the node", kubelet.name in said(), said())
     wait_until("`helm test` succeeds again", lambda: run()[0] == 0, PATIENCE)
-    claims.check("and succeeds when the agent is back", True)
+    claims.check("`helm test` succeeds when the agent is connected again", True)
 
 
 def go_on(claims, desk, plane, walk, way):
-    """To an upgrade, back where there is a way back, and away."""
+    """Tests upgrade, rollback with Helm, and removal."""
     before = secrets(plane)
     change(desk, way)
     walk("Upgrade on Kubernetes", UPGRADE)
     claims.check("the upgrade is in force: the new value is in the configuration that the controller's pod mounts", "max_bytes" in config_of(plane), config_of(plane))
-    claims.check("the keys are those of before", secrets(plane) == before)
-    wait_until("the agent is back", lambda: heard(desk), PATIENCE)
-    claims.check("the agent is back at the controller of the upgrade", True)
+    claims.check("the keys are unchanged by the upgrade", secrets(plane) == before)
+    wait_until("the agent is connected", lambda: heard(desk), PATIENCE)
+    claims.check("the agent is connected to the upgraded controller", True)
     walk("Roll back")
     if way == "helm":
         claims.check("the rollback is in force", "max_bytes" not in config_of(plane), config_of(plane))
-        claims.check("the keys are still those", secrets(plane) == before)
-        wait_until("the agent is back", lambda: heard(desk), PATIENCE)
-        claims.check("the agent is back at the controller of the rollback", True)
+        claims.check("the keys are unchanged by the rollback", secrets(plane) == before)
+        wait_until("the agent is connected", lambda: heard(desk), PATIENCE)
+        claims.check("the agent is connected to the rolled-back controller", True)
     walk("Remove from Kubernetes")
     gone = lambda: not [d for space in ("wattle", "wattle-agent") for kind in ("deployments", "daemonsets")
                         for d in plane.call("GET", f"/apis/apps/v1/namespaces/{space}/{kind}")["items"]]
     wait_until("no workload is left", gone, PATIENCE)
     claims.check("after the removal no workload is left", True)
     if way == "helm":
-        claims.check("and the keys are", secrets(plane).keys() == before.keys(), secrets(plane).keys())
+        claims.check("after the removal the keys are kept", secrets(plane).keys() == before.keys(), secrets(plane).keys())
 
 
 def follow(claims, desk, plane, kubelet, way, version):
     walk = Walk(PAGE, desk.run, desk.write, files={"images: {registry: registry.example/team}": "mine.yaml"}, without=WAYS[way], instead=FORWARD, again=LOOKS)
     explained = walk("Install on Kubernetes")[-1].rpartition("condition met")[2].strip()
     print(explained[:600])
-    claims.check("`wattle explain` shows the first decision, of a pod that chose Wattle, and where it went",
+    claims.check("`wattle explain` shows the first decision, of a pod with Wattle's scheduler, and its node",
                  "try" in explained.splitlines()[0] and f"The pod was placed on {kubelet.name}" in explained, explained)
     check_installed(claims, plane, kubelet, version, way)
     for port in (8050, 9460, 9462):
-        claims.check(f"metrics on {port} are for who has the token", metrics(desk, plane, port) == ("401", "200"), metrics(desk, plane, port))
+        claims.check(f"metrics on {port} require the token", metrics(desk, plane, port) == ("401", "200"), metrics(desk, plane, port))
     code, said = desk.run("kubectl create deployment web --image=registry.k8s.io/pause:3.10")
-    claims.check("there is a Deployment to move", code == 0, said)
+    claims.check("a Deployment to move exists", code == 0, said)
     walk("Move Deployments to it", MOVE)
     if way == "helm":
         helm_test(claims, desk, kubelet)
@@ -193,7 +195,7 @@ def run(folder, binaries, programs, way, version):
                 plane.nodes_ready(1)
                 follow(claims, desk, plane, kubelet, way, version)
             except (Failed, Undocumented, HouseError, OSError) as error:
-                claims.check("the page can be followed", False, f"{error}\n{kubelet.tell()}\n" + "\n".join(f"-- {n}\n{plane.tail(n)}" for n in plane.processes if n != "etcd"))
+                claims.check("every command of the page succeeds", False, f"{error}\n{kubelet.diagnostics()}\n" + "\n".join(f"-- {n}\n{plane.tail(n)}" for n in plane.processes if n != "etcd"))
     return 1 if claims.failed else 0
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Runs the commands of docs/reference/load.md against a service of this test, with shorter durations.
+"""load_test: runs the commands of docs/reference/load.md against a service of this test, with shorter durations.
 
-Usage: load_test.py FOLDER-OF-BINARIES
+Usage    load_test.py FOLDER-OF-BINARIES
 """
 import http.server
 import json
@@ -21,7 +21,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "e2e"))
 from patience import LATE_S  # noqa: E402
 
 PAGE = "docs/reference/load.md"
-SHORT = "the page's seconds are a reader's"
+SHORT = "the page's durations are too long for a test"
 
 
 class Service(http.server.BaseHTTPRequestHandler):
@@ -50,17 +50,17 @@ def main():
                                   env=os.environ | {"PATH": f"{binaries}:{os.environ['PATH']}", "TMPDIR": folder})
             return done.returncode, done.stdout + done.stderr
         walk = Walk(PAGE, run, None, instead={
-            "SERVICE=http": (f"SERVICE={url}", "the test's service has a port of its own"),
+            "SERVICE=http": (f"SERVICE={url}", "the test's service has its own port"),
             "--rate 50 --for 30s": ('wattle-load http "$SERVICE" --rate 50 --for 2s', SHORT),
             "--users 10": ('wattle-load http "$SERVICE" --users 10 --think 1s --for 3s', SHORT),
             "--for 60s": ("wattle-load resource --cpu 0.6 --memory 64M --disk 2M --network 5M --for 3s", SHORT)})
         try:
             said = walk("Apply load")
             claims.check(f"{PAGE}: every command was run and succeeded ({walk.finish()} blocks)", True)
-            claims.check("users are reported what they waited", "from due to answer" in said[1] and "from due to answer" in said[3], said)
-            claims.check("each resource is reported with what was reached", all(name in said[4] for name in ("reached", "cpu", "memory", "disk", "network")), said[4])
+            claims.check("the output has the users' waiting times", "from due to answer" in said[1] and "from due to answer" in said[3], said)
+            claims.check("the output has the reached load of each resource", all(name in said[4] for name in ("reached", "cpu", "memory", "disk", "network")), said[4])
             day = json.loads((pathlib.Path(folder) / "day.json").read_text())
-            claims.check("all that was due is accounted for", day["due"] > 0 and day["due"] == day["answered"] + sum(day["failed"].values()), day)
+            claims.check("all due requests are accounted for", day["due"] > 0 and day["due"] == day["answered"] + sum(day["failed"].values()), day)
         except (Failed, Undocumented) as error:
             claims.check(f"{PAGE} can be followed", False, error)
     return 1 if claims.failed else 0

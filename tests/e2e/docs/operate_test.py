@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Runs the commands of docs/how-to and docs/start on one host, which docs/how-to/install-debian.md has made worker and
-control plane. It needs no cluster; kube_install_test.py runs the pages that do. `--pages` starts nothing: it only
-checks that a test runs every block of every page, or names a reason against it.
+"""operate_test: runs the commands of docs/how-to and docs/start on one host that docs/how-to/install-debian.md has made
+worker and control plane, without a cluster; kube_install_test.py runs the pages that need one. `--pages` starts
+nothing: it only checks that a test runs every block of every page, or names a reason against it.
 
 The host is an overlay of this machine's root in a private network (private_root.py); hand_systemctl.py replaces
 systemctl.
@@ -33,14 +33,14 @@ HERE_SECTIONS = {
     ("docs/how-to/troubleshoot.md", "Check and troubleshoot"): {
         "again": {"wattle doctor": PATIENCE},
         "instead": {"wattle-agent accept": ("wattle-agent accept --phase 2s --report accept.json || test -s accept.json",
-                                            "ten seconds for ten minutes, and its verdict is of a machine that other tests load")}},
+                                            "ten seconds instead of ten minutes, and other tests load this machine")}},
     ("docs/how-to/install-debian.md", "Virtual machines"): {"files": {"estimate:": AGENT}},
     ("docs/start/ten-minutes.md", "Run the demo"): {"without": {"scripts/demo": "demo_test.py runs it"}},
     ("docs/start/ten-minutes.md", "Ask for a reason"): {
         "instead": {"wattle explain POD": (":", "no pod is placed without a scheduler; kube_install_test.py explains one")}},
     ("docs/start/ten-minutes.md", "Look at your own machine"): {},
     ("docs/how-to/adopt.md", "Adopt Wattle safely"): {
-        "instead": {"wattle policy promote": ("! wattle policy promote", "the gate is closed on a host that has decided nothing, and says so")},
+        "instead": {"wattle policy promote": ("! wattle policy promote", "the gate is closed on a host without decisions, and says so")},
         "without": {"kubectl": "there is no cluster; kube_install_test.py runs it", "127.0.0.1:7462 decisions": "kube_install_test.py runs it"}},
     ("docs/how-to/use-the-page.md", "Report energy by namespace, owner or team"): {},
     ("docs/how-to/measure-latency.md", "Probes"): {"files": {"probes:": AGENT}},
@@ -58,7 +58,7 @@ HERE_SECTIONS = {
     ("docs/how-to/prepare-nodes-for-sleep.md", "Prepare a node for sleep"): {
         "files": {"power: {sleep: true, depths": AGENT},
         "without": {"50-wake.link": "this host has no such network card", "polkitd": "this host has no logind",
-                    "shallow.conf": "the file comes with the packages, which this host does not have",
+                    "shallow.conf": "the file is part of the packages, which are not installed on this host",
                     "wattle-agent doctor": "this host has no such account; unit_agent_power checks the findings", "rtcwake": "this host has no clock that wakes it",
                     "extraVolumes": "there is no cluster"}},
     ("docs/how-to/back-up.md", "Back up and restore"): {"again": {"wattle nodes": PATIENCE}},
@@ -83,7 +83,7 @@ ELSEWHERE = {
     "../place_test.py": (("docs/how-to/place-without-kubernetes.md", "Place without Kubernetes"),),
     "../dashboards_test.py": (("docs/how-to/answer-alerts.md", "Monitor with Prometheus and answer alerts"),),
 }
-# Blocks that are code to read.
+# Blocks with code that is not run.
 SHOWN = {"cpp"}
 
 
@@ -92,7 +92,7 @@ def title(page):
 
 
 def check_pages(claims):
-    """A test runs each block that a reader types or writes, and names the page."""
+    """Checks that a test runs each block that a reader types or writes, and names the page."""
     elsewhere = [section for sections in ELSEWHERE.values() for section in sections]
     run = {(page, block.line) for page, heading in [*HERE_SECTIONS, *elsewhere] for block in blocks_below(page, heading)}
     for path in sorted([*(ROOT / "docs/how-to").rglob("*.md"), *(ROOT / "docs/start").rglob("*.md")]):
@@ -106,12 +106,12 @@ def check_pages(claims):
     for (page, heading), rules in HERE_SECTIONS.items():
         walk = Walk(page, lambda text: (0, text), lambda *_: None, **rules)
         walk(heading)
-        claims.check(f"{page}, {heading}: fits its rules", walk.finish() + len(rules.get("files", {})) + len(rules.get("without", {})) > 0)
+        claims.check(f"{page}, {heading}: matches its rules", walk.finish() + len(rules.get("files", {})) + len(rules.get("without", {})) > 0)
 
 
 def merged(host, path, text):
-    """A fragment of a configuration goes into the one that is there; its program must accept the whole. What is there
-    stays as it is."""
+    """Adds a fragment to the existing configuration; its program must accept the result. Existing keys stay
+    unchanged."""
     whole = yaml.safe_load(host.root.inside(path).read_text(encoding="utf-8")) | yaml.safe_load(text)
     host.write("/tmp/merged.yaml", yaml.safe_dump(whole))
     code, said = host.run(CHECK[path].format("/tmp/merged.yaml"))
@@ -122,12 +122,12 @@ def merged(host, path, text):
 def operate(claims, host):
     install = Walk(debian.PAGE, host.run, host.write, files=debian.FILES, again={"wattle nodes": debian.PATIENCE})
     install(debian.HEADING)
-    wait_until("the agent is heard", lambda: "est" in host.run("wattle nodes")[1] or "rapl" in host.run("wattle nodes")[1], debian.PATIENCE)
+    wait_until("the agent is connected", lambda: "est" in host.run("wattle nodes")[1] or "rapl" in host.run("wattle nodes")[1], debian.PATIENCE)
     # From here on, the reader has the operator's key.
     host.run("wattle keys revoke --allow-list /var/lib/wattle-controller/allow ~/.config/wattle/cli.key.pub && wattle keys allow --allow-list /var/lib/wattle-controller/allow ~/.config/wattle/cli.key.pub operator boss")
-    wait_until("the operator is known", lambda: host.run("wattle policy set --mode shadow --why test")[0] == 0, PATIENCE)
+    wait_until("the operator's key is accepted", lambda: host.run("wattle policy set --mode shadow --why test")[0] == 0, PATIENCE)
     for (page, heading), rules in HERE_SECTIONS.items():
-        cwd = ROOT if page.startswith("docs/start/") else debian.HOME  # who begins sits in the checkout
+        cwd = ROOT if page.startswith("docs/start/") else debian.HOME  # a new user works in the checkout
         walk = Walk(page, lambda text, cwd=cwd: host.run(text, cwd), lambda path, text: merged(host, path, text), **rules)
         walk(heading)
         claims.check(f"{page}, {heading}: every command was run and succeeded ({walk.finish()} blocks)", True)
@@ -147,7 +147,7 @@ def main():
     try:
         operate(claims, host)
     except (Failed, Undocumented, HouseError, OSError) as error:
-        claims.check("the pages can be followed", False, f"{error}\n{host.log()}")
+        claims.check("every command of the pages succeeds", False, f"{error}\n{host.log()}")
     return 1 if claims.failed else 0
 
 

@@ -26,7 +26,7 @@ def mount(*words):
 
 
 def enter():
-    """Once, first thing in a test: goes on in namespaces of its own. Gives the folder whose contents end with them."""
+    """Enters private namespaces. Call it once at the start of a test. Returns a folder that ends with them."""
     if os.environ.get(INSIDE) is None:
         if os.geteuid() != 0:
             raise Impossible("needs root")
@@ -42,8 +42,8 @@ def enter():
 
 
 class Root:
-    """`binds`: folders of this machine that are to be seen in it, not written, though they may be mounts of their own,
-    as {path in it: path here}."""
+    """`binds`: read-only folders of this machine that are visible inside, even if they are mounts, as {path inside:
+    path here}."""
 
     def __init__(self, folder, binds=None, hosts=()):
         self.at = folder / "root"
@@ -58,7 +58,7 @@ class Root:
         (self.at / "etc/hosts").write_text(f"127.0.0.1 localhost {' '.join(hosts)}\n", encoding="utf-8")
 
     def inside(self, path):
-        """Links lead to where they lead in there: /var/run is one to /run."""
+        """Resolves symbolic links inside the root, for example /var/run to /run."""
         at = self.at
         for part in pathlib.PurePosixPath(path).parts[1:]:
             at = at / part
@@ -85,7 +85,7 @@ class Root:
         return ["chroot", str(self.at), *words]
 
     def shell(self, text, cwd, env, timeout):
-        """(exit code, what it said). What it leaves in the background lives on, and does not hold this up."""
+        """Returns (exit code, output). Background processes keep running and do not delay the return."""
         with open(self.at.parent / "said", "w+b") as said:
             words = self.command("bash", "-euo", "pipefail", "-c", f"cd {cwd}\n{text}")
             code = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=said, stderr=said, env=env, timeout=timeout, check=False).returncode

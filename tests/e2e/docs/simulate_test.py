@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Runs the simulator commands of docs/ pages, with fewer decisions for commands that take a night.
+"""simulate_test: runs the simulator commands of docs/ pages, with fewer decisions for commands that take a night.
 
-Usage: simulate_test.py FOLDER-OF-BINARIES"""
+Usage    simulate_test.py FOLDER-OF-BINARIES
+"""
 import os
 import pathlib
 import subprocess

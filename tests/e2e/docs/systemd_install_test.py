@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Runs docs/how-to/install-debian.md from the first command to the first explained decision, on one host that is worker
-and control plane, with a real API server and kube-scheduler with k8s/default-scheduler/scheduler.yaml.
+"""systemd_install_test: runs docs/how-to/install-debian.md from the first command to the first explained decision, on
+one host that is worker and control plane, with a real API server and kube-scheduler with
+k8s/default-scheduler/scheduler.yaml.
 
 The host is an overlay of this machine's root in a private network (private_root.py). PID 1 is not systemd, so
 hand_systemctl.py replaces systemctl.
@@ -54,7 +55,7 @@ class Host:
 
 
 def start_scheduler(host, plane, programs):
-    """The cluster's own, reported as the page says."""
+    """Configures the cluster's scheduler as on the page."""
     host.write("/etc/kubernetes/scheduler.conf", plane.kubeconfig().read_text())
     host.root.bind(plane.dir, plane.dir)
     host.write("/etc/kubernetes/wattle/scheduler.yaml", (ROOT / "k8s/default-scheduler/scheduler.yaml").read_text(encoding="utf-8"))
@@ -66,18 +67,18 @@ def run(folder, binaries, programs):
     with ControlPlane(programs) as plane:
         host = Host(folder, binaries, programs)
         walk = Walk(PAGE, host.run, host.write, files=FILES,
-                    again={"wattle nodes": PATIENCE})  # the controller sees a changed allow list within a second or two
+                    again={"wattle nodes": PATIENCE})  # the controller reads a changed allow list within two seconds
         try:
             walk(HEADING)
             claims.check(f"every command of the page was run and succeeded ({walk.finish()} blocks)", True)
             start_scheduler(host, plane, programs)
             code, said = host.run("wattle doctor --pre --scheduler /etc/kubernetes/wattle/scheduler.yaml")
-            claims.check("doctor --pre has nothing to fix in the scheduler's file", code == 0, said)
+            claims.check("doctor --pre reports no problem in the scheduler's file", code == 0, said)
             for name in (socket.gethostname(), "other-1"):
                 plane.add_node(name)
             known = wait_until("the agent reports", lambda: [line for line in host.run("wattle nodes")[1].splitlines() if line.startswith(socket.gethostname())], PATIENCE)
             claims.check("`wattle nodes` shows this host", bool(known))
-            wait_until("the shim, whose key was allowed last, is connected", lambda: '"connected":true' in host.run("wattle status -o json")[1].replace(" ", ""), PATIENCE)
+            wait_until("the shim, whose key was added last, is connected", lambda: '"connected":true' in host.run("wattle status -o json")[1].replace(" ", ""), PATIENCE)
             plane.add_pod("try")
 
             def explained():
@@ -86,7 +87,7 @@ def run(folder, binaries, programs):
             print(wait_until("the first decision is explained", explained, PATIENCE))
             claims.check("`wattle explain` shows the first decision", True)
         except (Failed, Undocumented, HouseError, OSError) as error:
-            claims.check("the page can be followed", False, f"{error}\n{host.log()}\n{plane.tail('kube-scheduler') if 'kube-scheduler' in plane.processes else ''}")
+            claims.check("every command of the page succeeds", False, f"{error}\n{host.log()}\n{plane.tail('kube-scheduler') if 'kube-scheduler' in plane.processes else ''}")
     return 1 if claims.failed else 0
 
 

@@ -70,15 +70,15 @@ def main():
         documented.ROOT = pathlib.Path(folder)
         walk = Walk("page.md", shell, written.__setitem__, files={"key:": "there.yaml"}, instead={"echo second": ("echo other", "so")})
         said = walk("One")
-        claims.check("blocks are run as they stand, without their indent, with what stands in for a line", said[0] == "first\nother\n", said)
-        claims.check("a yaml block goes where it is reported to", written == {"there.yaml": "key: value\n"}, written)
-        claims.check("every rule was needed", walk.finish() == 1)
+        claims.check("blocks are run unchanged, without indentation, with replaced lines", said[0] == "first\nother\n", said)
+        claims.check("a yaml block is written to its file", written == {"there.yaml": "key: value\n"}, written)
+        claims.check("every rule is needed", walk.finish() == 1)
         claims.check("a command that fails is reported with its line on the page", refused(walk, "Two", Failed, "page.md:20: exit 1"))
         claims.check("a block of another kind is an error", refused(walk, "Three", Undocumented, "'json'"))
-        claims.check("a heading that is not there is an error", refused(walk, "Four", Undocumented, "Four"))
-        claims.check("a yaml block without a place is an error", refused(Walk("page.md", shell, None), "Below", Undocumented, "no rule"))
+        claims.check("a missing heading is an error", refused(walk, "Four", Undocumented, "Four"))
+        claims.check("a yaml block without a file is an error", refused(Walk("page.md", shell, None), "Below", Undocumented, "no rule"))
         late = Walk("page.md", shell, None, without={"gone": "why"})
-        claims.check("a rule that matches nothing is an error", refused(late, None, Undocumented, "gone"))
+        claims.check("an unused rule is an error", refused(late, None, Undocumented, "gone"))
     documented.ROOT = HERE.parents[2]
     for way, without in kube_install_test.WAYS.items():
         walk = Walk(kube_install_test.PAGE, lambda text: (0, text), lambda *_: None, files={"images: {registry: registry.example/team}": "mine.yaml"},
@@ -86,7 +86,7 @@ def main():
         for heading, page in (("Install on Kubernetes", kube_install_test.PAGE), ("Move Deployments to it", kube_install_test.MOVE), ("Upgrade on Kubernetes", kube_install_test.UPGRADE),
                               ("Roll back", kube_install_test.UPGRADE), ("Remove from Kubernetes", kube_install_test.UPGRADE)):
             walk(heading, page)
-        claims.check(f"the page fits what walks it by {way}", walk.finish() > 3)
+        claims.check(f"the page matches its rules for {way}", walk.finish() > 3)
     return 1 if claims.failed else 0
 
 

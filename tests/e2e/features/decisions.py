@@ -1,4 +1,4 @@
-"""Rows D1 to D16 of the feature list: what is advised, why, and under which mode."""
+"""decisions: rows D1 to D16 of the feature list: what is advised, why, and in which mode."""
 import json
 import re
 
@@ -19,7 +19,7 @@ def d1(world):
     passed = world.ask("filter", world.simulated)
     claim("without a limit the filter passes all", sorted(passed["NodeNames"]) == world.simulated and not passed.get("FailedNodes"), passed)
     status, _ = fetch(f"{world.house.shim()}/prioritize", b"{]")
-    claim("what is no question is refused with 400", status == 400, status)
+    claim("a malformed request is refused with 400", status == 400, status)
     return f"best node {max(scores, key=scores.get)}; by a real kube-scheduler: " + shown_by("tests/e2e/kube/kube_test.py")
 
 
@@ -29,14 +29,14 @@ def d2(world):
     def vetoed():
         answer = world.ask("filter", [here], annotations={"wattle.dev/latency-hard-ms": TINY})
         return answer if answer["NodeNames"] == [] else None
-    refused = wait_until("a limit that this machine does not meet is a veto", vetoed)
+    refused = wait_until("a limit that this machine exceeds is a veto", vetoed)
     del world.shell.typed[1:]
     why = refused["FailedAndUnresolvableNodes"][here]
-    claim("with its reason", "latency" in why, refused)
-    claim("one that it meets is none", world.ask("filter", [here], annotations={"wattle.dev/latency-hard-ms": "60000"})["NodeNames"] == [here])
+    claim("the veto has its reason", "latency" in why, refused)
+    claim("a limit that this machine meets is no veto", world.ask("filter", [here], annotations={"wattle.dev/latency-hard-ms": "60000"})["NodeNames"] == [here])
     uid, _ = world.decided([here, *world.simulated], annotations={"wattle.dev/latency-soft-ms": "40", "wattle.dev/latency-hard-ms": "20"})
     said = world.decision(uid)["problems"]
-    claim("a soft limit above the hard one is reported, and ignored", any("soft" in one for one in said), said)
+    claim("a soft limit above the hard one is reported and ignored", any("soft" in one for one in said), said)
     return f"{here}: {why}"
 
 
@@ -46,9 +46,9 @@ def d3(world):
     before = world.decision(uid)["id"]
     again = [world.scores(world.simulated, uid) for _ in range(3)]
     claim("retries get the same scores", all(one == first for one in again), (first, again))
-    claim("and make no other decision", world.decision(uid)["id"] == before)
+    claim("retries make no further decision", world.decision(uid)["id"] == before)
     bound = world.scores(world.simulated, spec={"nodeName": world.simulated[0]})
-    claim("a pod that is bound already is left alone", set(bound.values()) == {0}, bound)
+    claim("a bound pod is not placed again", set(bound.values()) == {0}, bound)
     return "three retries, one decision"
 
 
@@ -66,7 +66,7 @@ def d4(world):
                 return one, shown["demand_cores"], request
         return None
     world.shell.typed.append("wattle explain POD -o json")
-    one, demand, request = wait_until("an application uses another share than it requests, and that is learned", learned)
+    one, demand, request = wait_until("an application's usage differs from its requests and is learned", learned)
     return f"{one['pod_name']}: {demand:.2f} cores expected, features say {request:.2f} requested; names of pods do not count: " + shown_by("tests/unit/placement/demand_test.cpp")
 
 
@@ -80,9 +80,9 @@ def d5(world):
         scores = world.scores(world.simulated[:count])
         claim(f"{count} candidates have {count} scores", sorted(scores) == world.simulated[:count], scores)
     uid, scores = world.decided([*world.simulated, "no-such-node"])
-    claim("an unknown node is never ahead", scores["no-such-node"] == 0, scores)
+    claim("an unknown node never has the highest score", scores["no-such-node"] == 0, scores)
     masked = next(one["masked"] for one in world.decision(uid)["candidates"] if one["node"] == "no-such-node")
-    claim("and its mask says why", masked, masked)
+    claim("an unknown node's mask has a reason", masked, masked)
     return f"no-such-node: {masked}"
 
 
@@ -94,16 +94,16 @@ def d6(world):
         uid, scores = world.decided([CAPTURED, *world.simulated])
         reason = next(one["masked"] for one in world.decision(uid)["candidates"] if one["node"] == CAPTURED)
         return (scores[CAPTURED], reason) if reason else None
-    score, reason = wait_until("a node whose agent is gone is masked", stale)
+    score, reason = wait_until("a node without its agent is masked", stale)
     del world.shell.typed[1:]
-    claim("and gets 0", score == 0, score)
+    claim("a masked node gets 0", score == 0, score)
     house.kill("controller")
     alone = [world.scores(world.simulated) for _ in range(6)]
     claim("without the controller the shim answers every pod", all(sorted(one) == world.simulated for one in alone), alone)
-    claim("and its filter passes all", sorted(world.ask("filter", world.simulated)["NodeNames"]) == world.simulated)
+    claim("without the controller the filter passes all", sorted(world.ask("filter", world.simulated)["NodeNames"]) == world.simulated)
     house.start_controller()
     house.start(CAPTURED, house.binary("wattle-agent"), "run", "--config", str(house.dir / "captured.yaml"))
-    wait_until("all nodes are back", lambda: house.query("status")["nodes_connected"] == len(world.nodes))
+    wait_until("all nodes are connected again", lambda: house.query("status")["nodes_connected"] == len(world.nodes))
     world.decided(world.simulated)
     return f"{CAPTURED}: {reason}; six pods answered without a controller; in every fault of every part: " + shown_by("tests/e2e/chaos/chaos_test.py")
 
@@ -118,7 +118,7 @@ def d7(world):
         world.decided(world.simulated)
     shell("wattle policy set --reward expression --expression 'energy + 2 * latency' --why 'to try it'")
     claim("an expression is in force", world.house.query("policy", "get")["reward"]["expression"] == "energy + 2 * latency")
-    claim("one that names no term is refused", "joy" in shell("wattle policy set --reward expression --expression 'joy + 1'", code=(1, 2)))
+    claim("an expression without a known term is refused", "joy" in shell("wattle policy set --reward expression --expression 'joy + 1'", code=(1, 2)))
     shell("wattle policy set --reward weighted --why 'back again'")
     for policy in ("planner", "most-allocated", "round-robin", "dqn"):
         shell(f"wattle policy set --policy {policy} --why 'to try it'")
@@ -140,8 +140,8 @@ def d8(world):
         chosen[best] = chosen.get(best, 0) + 1
     world.shell.typed[:] = [*world.shell.typed[:1], "wattle nodes"]
     after = in_flight()
-    claim("pods that were advised and not yet seen are expected", sum(after.values()) >= before + burst // 2, (before, after))
-    claim("no node gets all of a burst", max(chosen.values()) < burst, chosen)
+    claim("advised pods that do not run yet are expected", sum(after.values()) >= before + burst // 2, (before, after))
+    claim("no single node gets all pods of a burst", max(chosen.values()) < burst, chosen)
     return f"{burst} pods of 1.5 cores at once: {chosen}"
 
 
@@ -150,7 +150,7 @@ def d9(world):
     said = world.shell("NODE=$(wattle place nightly-report --cpu 500m --memory 256Mi | head -n 1) && wattle confirm nightly-report \"$NODE\" && wattle explain nightly-report")
     claim("a node is named, confirmed, and explained", re.search(r"runs on (\S+)", said) and "was advised" in said, said)
     refused = world.shell("wattle place huge --cpu 100000", code=1)
-    claim("what fits nowhere has exit code 1 and its reason", "cpu does not fit" in refused, refused)
+    claim("a workload that fits nowhere has exit code 1 and a reason", "cpu does not fit" in refused, refused)
     return f"{said.splitlines()[0]}; the whole page: " + shown_by("tests/e2e/place_test.py")
 
 
@@ -160,11 +160,11 @@ def d10(world):
     shown = world.shell.json(f"wattle explain {uid} -o json")["decision"]
     ranked = [one for one in shown["candidates"] if one["masked"] is None]
     claim("every candidate has a score or the reason of its mask", {one["node"] for one in shown["candidates"]} == set(scores), shown["candidates"])
-    claim("Q is the prior and what was learned", all(abs(one["q"] - one["prior"] - one["residual"]) < 1e-5 for one in ranked if one["q"] is not None), ranked)
+    claim("Q is the prior plus the residual", all(abs(one["q"] - one["prior"] - one["residual"]) < 1e-5 for one in ranked if one["q"] is not None), ranked)
     claim("features have names", len(shown["features"]["names"]) == len(shown["features"]["winner"]) > 30, shown["features"])
-    claim("there is a runner-up, with its terms", shown["runner_up"] and set(shown["winner_terms"]) == set(shown["runner_up_terms"]), shown)
+    claim("the runner-up is listed with its terms", shown["runner_up"] and set(shown["winner_terms"]) == set(shown["runner_up_terms"]), shown)
     text = world.shell(f"wattle explain {uid}")
-    claim("and sentences for people", "was advised" in text and shown["winner"] in text, text)
+    claim("the text output has sentences", "was advised" in text and shown["winner"] in text, text)
     return text.splitlines()[0]
 
 
@@ -173,17 +173,17 @@ def d11(world):
     shell = world.shell
     shell("wattle policy set --mode shadow --why 'to look first'")
     neutral = world.scores(world.simulated)
-    claim("shadow influences no placement", set(neutral.values()) == {0}, neutral)
+    claim("mode shadow influences no placement", set(neutral.values()) == {0}, neutral)
     shell("wattle policy set --mode canary:50% --why 'the gate is tried' --force")
     now = world.house.query("policy", "get")
-    claim("a canary draws blocks of time", now["block"]["length_s"] > 0 and now["arm"] in ("control", "treated"), now["block"])
+    claim("a canary uses blocks of time", now["block"]["length_s"] > 0 and now["arm"] in ("control", "treated"), now["block"])
     refused = shell("wattle policy promote", code=1)
     claim("the gate to live is closed without evidence", "gate is closed" in refused, refused)
     shell("wattle policy rollback")
-    claim("one command goes back", world.house.query("policy", "get")["mode"] == "shadow")
+    claim("one command rolls back", world.house.query("policy", "get")["mode"] == "shadow")
     shell("wattle policy set --mode live --why 'as it was' --force")
     changes = world.house.query("policy", "get")["changes"]
-    claim("who changed what, and why, is kept", any("-> live" in one["what"] and one["who"] == "operator/admin" and one["why"] == "as it was" for one in changes[:4]), changes[:4])
+    claim("changes are kept with author and reason", any("-> live" in one["what"] and one["who"] == "operator/admin" and one["why"] == "as it was" for one in changes[:4]), changes[:4])
     return refused.strip()[:120] + "; a rollback by itself: " + shown_by("tests/unit/controller/regression_monitor_test.cpp", "tests/unit/controller/rollout_test.cpp")
 
 
@@ -193,16 +193,16 @@ def d12(world):
     free = {name: known[name]["cpu_cores"] - known[name]["cpu_requested_cores"] for name in world.simulated}
     node = max(free, key=free.get)
 
-    def placed():  # a node that has started many pods takes the next one a moment later
+    def placed():  # a node that has started many pods accepts the next one a moment later
         answer = json.loads(world.shell(f"wattle place full --cpu {free[node] * 0.5:.2f} --nodes {node} --next {free[node] * 0.4:.2f},64Mi -o json", code=(0, 1)))
         return answer if answer["node"] else None
-    full = wait_until("a node with room is advised", placed)
+    full = wait_until("a node with capacity is advised", placed)
     decision = world.decision(full["uid"])
-    claim("what comes next is looked at", decision["next_pods"] == 1, decision["next_pods"])
-    claim("each candidate says what it would leave out", all("leaves_out" in one for one in decision["candidates"]))
+    claim("the next pod is considered", decision["next_pods"] == 1, decision["next_pods"])
+    claim("each candidate lists the pods that would not fit", all("leaves_out" in one for one in decision["candidates"]))
     world.shell(f"wattle confirm {full['uid']} {node}")
     late = json.loads(world.shell(f"wattle place late --uid {world.uid('late')} --cpu {known[node]['cpu_cores'] * 0.95:.2f} --nodes {node} --defer 30s -o json", code=3))
-    claim("a workload that fits later is asked to wait, and for how long", late["node"] is None and 0 < late["again_s"] <= 30, late)
+    claim("a workload that fits later gets a time to wait", late["node"] is None and 0 < late["again_s"] <= 30, late)
     return f"room is left for the next pod; the other waits {late['again_s']:.0f} s; simulated: " + shown_by("tests/unit/placement/deferral_test.cpp", "tests/e2e/place_test.py")
 
 
@@ -210,10 +210,10 @@ def d12(world):
 def d13(world):
     text = world.simulated_by("shadow")
     seeds = re.findall(r"^\s*\d+\s+(-?[\d.]+) \[\s*-?[\d.]+,\s*-?[\d.]+\]\s+(-?[\d.]+)\s+(yes|no)", text, re.M)
-    claim("five seeds have a modelled saving with an interval, beside what acting then saved", len(seeds) == 5, text)
-    claim("the interval held for four of the five at least", sum(held == "yes" for _, _, held in seeds) >= 4, seeds)
+    claim("five seeds have a modelled saving with an interval, and the later measured one", len(seeds) == 5, text)
+    claim("the interval contains the measured saving for at least four of five", sum(held == "yes" for _, _, held in seeds) >= 4, seeds)
     modelled = world.house.query("policy", "get")
-    claim("the document has a place for it", "modelled" in modelled, modelled)
+    claim("the document has a field for the saving", "modelled" in modelled, modelled)
     return f"simulated, five seeds: modelled {[one[0] for one in seeds]}%, then {[one[1] for one in seeds]}%; live: " + shown_by("tests/unit/controller/shadow_test.cpp")
 
 
@@ -251,6 +251,6 @@ def d16(world):
     world.house.processes["drive"].wait(LATE_S)
     world.shell.typed.append("wattle-sim drive --summary-file summary.json")
     summary = json.loads((world.house.dir / "summary.json").read_text())
-    claim("the same pods are reckoned under the default scheduler", summary["wattle"].keys() == summary["default"].keys(), summary)
+    claim("the cost of the same pods under the default scheduler is computed", summary["wattle"].keys() == summary["default"].keys(), summary)
     return partly(f"of one run of simulated nodes: {summary['wattle']['energy_j']:.0f} J, {summary['default']['energy_j']:.0f} J under the default scheduler",
                   "a figure with an interval of the live cluster in every mode")

@@ -1,4 +1,4 @@
-"""Rows T1 to T11 and E1 to E4 of the feature list: what an agent measures, and whose the joules are."""
+"""telemetry: rows T1 to T11 and E1 to E4 of the feature list: what an agent measures, and the attribution of joules."""
 import csv
 import json
 import os
@@ -24,7 +24,7 @@ TCP = ("Tcp: RtoAlgorithm RtoMin RtoMax MaxConn ActiveOpens PassiveOpens Attempt
 
 
 def put(root, path, text):
-    """Writes the file as a kernel shows it: no reader finds it empty, and one that keeps it open sees the new text."""
+    """Writes the file like a kernel: no reader finds it empty, and a reader that keeps it open sees the new text."""
     file, data = root / path, text.encode()
     file.parent.mkdir(parents=True, exist_ok=True)
     if not file.exists():
@@ -46,7 +46,7 @@ def zone(root, name, energy_uj):
 
 
 def server(world, name):
-    """The captured server, with a network link and a disk."""
+    """A copy of the captured server, with a network link and a disk."""
     root = world.tree(name)
     put(root, "proc/net/dev", NET.format(rx=1000, tx=2000))
     put(root, "proc/net/snmp", TCP)
@@ -62,19 +62,19 @@ def t1(world):
         put(root, "proc/diskstats", DISKS.format(read=100 + 4096, written=200 + 2048))
         stat = (root / "proc/stat").read_text().splitlines()
         put(root, "proc/stat", "\n".join([stat[0].replace(stat[0].split()[1], str(int(stat[0].split()[1]) + 10), 1), *stat[1:]]) + "\n")
-        # A mean of an interval times that interval, of which ticks on a busy machine are not exact; counters are.
+        # Sums of means times intervals are inexact because ticks vary on a busy machine; counters are exact.
         for what, key, wanted in (("bytes received", "net_rx_bytes_per_s", 1_000_000), ("bytes sent", "net_tx_bytes_per_s", 500_000),
                                   ("bytes read", "disk_read_bytes_per_s", 4096 * SECTOR), ("bytes written", "disk_write_bytes_per_s", 2048 * SECTOR),
                                   ("seconds of CPU", "cpu_used_cores", 0.1)):
             samples.until(what, rate(key), wanted, 0.4 * wanted)
         raw = samples.samples()[-1]["raw"]
-        claim("the link was found, and the loopback left out", raw["interfaces"] == [{"name": "eth0", "rx_bytes": 1_001_000, "tx_bytes": 502_000}], raw["interfaces"])
-        claim("the disk was found, and its partition left out", [(one["name"], one["read_bytes"]) for one in raw["disks"]] == [("sda", (100 + 4096) * SECTOR)], raw["disks"])
+        claim("the link is found and the loopback excluded", raw["interfaces"] == [{"name": "eth0", "rx_bytes": 1_001_000, "tx_bytes": 502_000}], raw["interfaces"])
+        claim("the disk is found and its partition excluded", [(one["name"], one["read_bytes"]) for one in raw["disks"]] == [("sda", (100 + 4096) * SECTOR)], raw["disks"])
         node = samples.samples()[-1]["node"]
-        claim("memory used is what is not available", node["memory_used_bytes"] == 8_388_608_000, node)
+        claim("used memory is total minus available", node["memory_used_bytes"] == 8_388_608_000, node)
     real = world.house.query("node", world.house.node)["node"]
     total = int(next(line.split()[1] for line in pathlib.Path("/proc/meminfo").read_text().splitlines() if line.startswith("MemTotal"))) * 1024
-    claim("this machine's memory and cores are the kernel's", (real["memory_total_bytes"], real["cpu_cores"]) == (total, os.sysconf("SC_NPROCESSORS_ONLN")), real)
+    claim("this machine's memory and cores equal the kernel's", (real["memory_total_bytes"], real["cpu_cores"]) == (total, os.sysconf("SC_NPROCESSORS_ONLN")), real)
     claim("rates of this machine are known", all(real[key] is not None for key in ("net_rx_bytes_per_s", "net_tx_bytes_per_s", "disk_read_bytes_per_s",
                                                                                    "disk_write_bytes_per_s", "cpu_used_cores")), real)
     return "link eth0 and disk sda found; their bytes to the byte, rates as means of each interval"
@@ -89,12 +89,12 @@ def t2(world):
                  "intel-rapl:1": 11_000_000}
         for name, more in added.items():
             zone(root, name, int((root / f"sys/class/powercap/{name}/energy_uj").read_text()) + more)
-        zone(root, "intel-rapl:2", 4_000_000 - 1_000_000)  # over the end of its range
+        zone(root, "intel-rapl:2", 4_000_000 - 1_000_000)  # the counter wraps
         def domain(name):
             return lambda sample: sum(one["energy_uj"] or 0 for one in sample["node"]["domains"] if one["name"] == name)
         for name, wanted in (("package-0", 4_000_000), ("package-1", 4_000_000), ("core-0", 2_000_000), ("dram-0", 500_000), ("dram-1", 500_000), ("psys", 11_000_000)):
             samples.until(f"microjoules of {name}", domain(name), wanted)
-        whole = samples.until("microjoules of the node are those of psys, which contains the packages", node_value("energy_uj"), 11_000_000)
+        whole = samples.until("microjoules of the node equal those of psys, which contains the packages", node_value("energy_uj"), 11_000_000)
         claim("the source is rapl", samples.samples()[-1]["node"]["energy_source"] == "rapl")
     return f"two sockets, dram and psys; a counter that wrapped; {whole} uJ, not a sum with the MMIO twin or with psys"
 
@@ -107,7 +107,7 @@ def t3(world):
     for group in (vm, gone, "machine.slice", within, f"{within}/pod{INNER}"):
         use(root, group, 0)
     with Recording(world, root, "t3-samples") as samples:
-        wait_until("all workloads are seen", lambda: len(samples.samples()[-1]["workloads"]) == 5)
+        wait_until("all workloads are reported", lambda: len(samples.samples()[-1]["workloads"]) == 5)
         use(root, f"{within}/pod{INNER}", 10_000)
         put(root, f"{POD_DIR}/cpu.stat", "usage_usec 9060000\nuser_usec 6000000\nsystem_usec 3000000\n")
         use(root, "system.slice/ssh.service", 1_020_000)
@@ -118,11 +118,11 @@ def t3(world):
         for name, wanted in ((INNER, 10_000), (POD, 50_000), ("ssh.service", 20_000), ("web", 30_000)):
             samples.until(f"CPU time of {name}", of_workload(name, "cpu_usage_us"), wanted)
         shutil.rmtree(root / "sys/fs/cgroup" / gone)
-        wait_until("one that ended is reported once more", lambda: any(one["ended"] and one["name"] == "brief.service" for sample in samples.samples() for one in sample["workloads"]))
+        wait_until("an ended workload is reported once more", lambda: any(one["ended"] and one["name"] == "brief.service" for sample in samples.samples() for one in sample["workloads"]))
         for sample in samples.samples():
             node, parts = sample["node"], sum(one.get("energy_uj") or 0 for one in sample["workloads"])
             if node.get("energy_uj"):
-                claim("workloads, idle and unattributed are what was measured", parts + node["idle_energy_uj"] + node["unattributed_energy_uj"] == node["energy_uj"], sample)
+                claim("workloads, idle and unattributed add up to the measured energy", parts + node["idle_energy_uj"] + node["unattributed_energy_uj"] == node["energy_uj"], sample)
         kinds = {one["name"]: one["kind"] for sample in samples.samples() for one in sample["workloads"]}
         claim("pods, services and VMs have their kinds", (kinds[POD], kinds["ssh.service"], kinds["web"]) == ("pod", "service", "vm"), kinds)
         total = samples.sum_of(node_value("energy_uj"))
@@ -152,9 +152,9 @@ def t4(world):
         for key, wanted in (("io_read_bytes", 600_000), ("io_write_bytes", 300_000), ("memory_high_events", 3), ("memory_oom_kills", 1), ("cpu_usage_us", 1000), ("cpu_throttled_us", 7000)):
             samples.until(key, of_workload(POD, key), wanted)
         last = samples.samples()[-1]["workloads"][0]
-        claim("levels are the files'", (last["memory_bytes"], last["memory_anon_bytes"], last["memory_file_bytes"], last["pids"]) == (5_242_880, 4_096_000, 1_024_000, 7), last)
+        claim("levels equal the files' values", (last["memory_bytes"], last["memory_anon_bytes"], last["memory_file_bytes"], last["pids"]) == (5_242_880, 4_096_000, 1_024_000, 7), last)
         stalls = [one["pressure"]["cpu_some_ratio"] for sample in samples.samples() for one in sample["workloads"] if one["pressure"].get("cpu_some_ratio")]
-        claim("tasks that waited once are a pressure once", len(stalls) == 1 and 0 < stalls[0] <= 1, stalls)
+        claim("a single wait counts once as pressure", len(stalls) == 1 and 0 < stalls[0] <= 1, stalls)
     return f"{count + 2} workloads at once; every file of one of them to the byte"
 
 
@@ -168,8 +168,8 @@ def t5(world):
     for name in ("default", "users"):
         one = seen[name]
         claim(f"{name} answers", one["loss_ratio"] == 0 and 0 < one["p50_ms"] <= one["p95_ms"] and one["jitter_ms"] >= 0, one)
-    claim("a closed port is lost, and has no latency", seen["closed"]["loss_ratio"] == 1 and seen["closed"]["p50_ms"] is None, seen["closed"])
-    claim("the agent echoes", world.shell(f"curl -sf 'http://127.0.0.1:{world.house.agent_http}/echo?nonce=4711'").strip() == "4711")
+    claim("a closed port counts as lost and has no latency", seen["closed"]["loss_ratio"] == 1 and seen["closed"]["p50_ms"] is None, seen["closed"])
+    claim("the agent answers echo requests", world.shell(f"curl -sf 'http://127.0.0.1:{world.house.agent_http}/echo?nonce=4711'").strip() == "4711")
     return f"p50 {seen['users']['p50_ms']:.2f} ms to an HTTP service, every connection to a closed port lost"
 
 
@@ -177,10 +177,10 @@ def t5(world):
 def t6(world):
     root = server(world, "t6")
     last = json.loads(world.shell(f"wattle-agent sample --root {root.name} --count 1").splitlines()[-1])["node"]
-    claim("connections are the kernel's CurrEstab", last["tcp_established"] == 7, last)
+    claim("connections equal the kernel's CurrEstab", last["tcp_established"] == 7, last)
     held = [socket.create_connection(("127.0.0.1", world.service.server_port)) for _ in range(20)]
     nodes = {one["name"]: one for one in world.shell.json("wattle nodes -o json")["nodes"]}
-    many = wait_until("connections that are held are counted", lambda: (n := world.house.query("node", world.house.node)["node"]["tcp_established"]) and n >= 2 * len(held) and n)
+    many = wait_until("open connections are counted", lambda: (n := world.house.query("node", world.house.node)["node"]["tcp_established"]) and n >= 2 * len(held) and n)
     for each in held:
         each.close()
     disk = os.statvfs("/")
@@ -190,7 +190,7 @@ def t6(world):
 
 
 def doctor(world):
-    """Findings of this machine by source; exit code 1 says that one that is needed is lost."""
+    """Returns findings of this machine by source; exit code 1 means that a required source is lost."""
     world.shell.typed.append("wattle-agent doctor -o json")
     return {one["source"]: one for one in json.loads(world.shell.run("wattle-agent doctor -o json || true").stdout)["findings"]}
 
@@ -226,15 +226,15 @@ def t9(world):
     claim("two power supplies are summed", metered["energy_source"] == "hwmon" and abs(metered["power_w"] - 350) < 4, metered)
     shutil.rmtree(root / "sys/class/hwmon")
     guessed = json.loads(world.shell(f"wattle-agent sample --root {root.name} --count 3 --interval 300ms").splitlines()[-1])["node"]
-    claim("without a meter it is an estimate, and says so", guessed["energy_source"] == "estimated" and guessed["power_w"] > 0, guessed)
+    claim("without a meter power is marked as an estimate", guessed["energy_source"] == "estimated" and guessed["power_w"] > 0, guessed)
     rows = list(csv.DictReader(world.shell(f"wattle-agent sample --root {root.name} --count 3 --interval 300ms -o csv").splitlines()))
     claim("also in CSV", rows[-1]["energy_source"] in ("estimated", "") and any(one["energy_source"] == "estimated" for one in rows), rows[-1])
     real = world.house.query("node", world.house.node)["node"]
     table = world.shell("wattle nodes")
     line = next(one for one in table.splitlines() if one.startswith(world.house.node))
-    claim("and in the table", ("est" in line) == (real["energy_source"] == "estimated"), line)
+    claim("power is marked as an estimate in the table", ("est" in line) == (real["energy_source"] == "estimated"), line)
     lines = world.metric(world.page(f"http://127.0.0.1:{world.house.agent_http}/metrics"), "wattle_node_energy_joules_total")
-    claim("and in metrics", any(f'source="{real["energy_source"]}"' in one for one in lines), lines)
+    claim("power is marked as an estimate in metrics", any(f'source="{real["energy_source"]}"' in one for one in lines), lines)
     return f"350 W of two meters by hwmon; {guessed['power_w']:.0f} W estimated; the perf PMU: " + shown_by("tests/unit/agent/perf_energy_test.cpp")
 
 
@@ -244,11 +244,11 @@ def t10(world):
     world.shell(f"wattle-agent sample --root {root.name} --count 6 --interval 100ms -o csv --workload ssh.service --output-file myapp.csv")
     rows = list(csv.DictReader((world.house.dir / "myapp.csv").read_text().splitlines()))
     mine = [one for one in rows if one["scope"] == "workload"]
-    claim("six rows of this application and of no other", len(mine) == 6 and {one["name"] for one in mine} == {"ssh.service"}, rows)
-    claim("with its memory in each", {one["memory_bytes"] for one in mine} == {"5242880"}, mine)
+    claim("six rows, only of this application", len(mine) == 6 and {one["name"] for one in mine} == {"ssh.service"}, rows)
+    claim("each row has the application's memory", {one["memory_bytes"] for one in mine} == {"5242880"}, mine)
     world.shell(f"wattle-agent sample --root {root.name} --count 4 --interval 100ms -o json --pod {POD} --output-file pod.jsonl")
     lines = [json.loads(line) for line in (world.house.dir / "pod.jsonl").read_text().splitlines()]
-    claim("four lines of one pod", len(lines) == 4 and all([one["name"] for one in line["workloads"]] == [POD] for line in lines), lines)
+    claim("four lines, only of one pod", len(lines) == 4 and all([one["name"] for one in line["workloads"]] == [POD] for line in lines), lines)
     return "6 rows of CSV and 4 lines of JSON, each of one workload alone"
 
 
@@ -256,7 +256,7 @@ def t10(world):
 def t11(world):
     for name, port in (("agent", world.house.agent_http), ("controller", world.house.http), ("shim", world.house.shim_port)):
         text = world.shell(f"curl -sf http://127.0.0.1:{port}/metrics")
-        claim(f"{name}: every sample has a number", all(float(line.rsplit(" ", 1)[1]) == float(line.rsplit(" ", 1)[1]) or line.endswith("NaN")
+        claim(f"{name}: every sample has a value", all(float(line.rsplit(" ", 1)[1]) == float(line.rsplit(" ", 1)[1]) or line.endswith("NaN")
                                                        for line in text.splitlines() if line and line[0] != "#"))
         if shutil.which("promtool"):
             (world.house.dir / f"{name}.prom").write_text(text)
@@ -265,14 +265,14 @@ def t11(world):
         line = world.metric(fetch(f"http://127.0.0.1:{world.house.agent_http}/metrics")[1], "wattle_node_energy_joules_total")
         return sum(float(each.rsplit(" ", 1)[1]) for each in line)
     first = joules()
-    wait_until("joules go on", lambda: joules() > first)
+    wait_until("joules increase again", lambda: joules() > first)
     return "agent, controller and shim; with a real Prometheus and the dashboards: " + shown_by("tests/e2e/dashboards_test.py")
 
 
 @row("E1", "every watt has an interval, a source and a scope")
 def e1(world):
     node = world.shell.json(f"wattle node {CAPTURED} -o json")["node"]
-    claim("node and domains name their source", node["energy_source"] == "rapl" and {one["name"] for one in node["domains"]} >= {"package-0", "package-1", "psys"}, node)
+    claim("node and domains have a source", node["energy_source"] == "rapl" and {one["name"] for one in node["domains"]} >= {"package-0", "package-1", "psys"}, node)
     return partly("source, and scope by domain", "no interval stands beside a watt yet")
 
 
@@ -289,8 +289,8 @@ def e2(world):
             ticks += 40
             busy(ticks)
             return any(sample["node"].get("energy_gap") for sample in samples.samples())
-        claim("at rest it is no gap", not any(sample["node"].get("energy_gap") for sample in samples.samples()))
-        wait_until("a package that stands still while its cores are busy is a gap", stands_still)
+        claim("a stopped counter of an idle package is no gap", not any(sample["node"].get("energy_gap") for sample in samples.samples()))
+        wait_until("a stopped counter of a busy package is a gap", stands_still)
     return partly("a RAPL counter that stands still under load is reported as a gap", "Redfish, IPMI and GPUs are not among the meters", "tests/unit/agent/energy_trees_test.cpp",
                   "tests/unit/agent/power_meters_test.cpp")
 
@@ -301,7 +301,7 @@ def e3(world):
     if node["energy_source"] != "estimated":
         return elsewhere("this machine has meters", "tests/unit/agent/estimate_test.cpp")
     world.shell.typed.append(f"wattle node {world.house.node} -o json")
-    claim("it is marked", node["energy_source"] == "estimated" and node["power_w"] > 0, node)
+    claim("the estimate is marked", node["energy_source"] == "estimated" and node["power_w"] > 0, node)
     return partly(f"{node['power_w']:.1f} W, marked as an estimate", "no error bound; nodes with meters do not train the estimates of others")
 
 
@@ -309,7 +309,7 @@ def e3(world):
 def e4(world):
     world.shell.typed.append("wattle-agent accept --phase 2s --report accept.json")
     done = world.shell.run("wattle-agent accept --phase 2s --report accept.json -o json")
-    claim("it judges, and exits by its verdict", done.returncode in (0, 1), done.stderr)
+    claim("accept exits with the code of its verdict", done.returncode in (0, 1), done.stderr)
     report = json.loads((world.house.dir / "accept.json").read_text())
-    claim("the report is what was printed, and names each check", json.loads(done.stdout) == report and len(report) > 3, report)
+    claim("the report equals the output and names each check", json.loads(done.stdout) == report and len(report) > 3, report)
     return partly(f"five phases of known load; exit {done.returncode} on this machine", "GPUs and MIG slices are not read", "tests/unit/agent/accept_test.cpp")

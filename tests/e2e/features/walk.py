@@ -1,8 +1,10 @@
-"""walk: performs the rows of the feature list one after another, each by what a reader of the documentation types, and prints one line a row.
+"""walk: performs the rows of the feature list in order with the commands of the documentation, and prints one line per
+row.
 
-Row      a function with an id and a title. It types commands (`shell`), checks what they answered (`claim`), and returns a short detail
-Ends     ok; partly (what exists works, and the line says what does not exist); elsewhere (not on this machine: why, and the test that shows
-         it); missing (no program does it yet); FAIL
+Row      a function with an ID and a title. It runs commands (`shell`), checks their output (`claim`), and returns a
+         short detail
+Ends     ok; partly (the line names the missing part); elsewhere (not on this machine: the reason, and the test that
+         covers it); missing (not implemented); FAIL
 Exit     1 if a row failed, or if a row has no function or two
 """
 import concurrent.futures
@@ -57,7 +59,8 @@ def claim(statement, truth, seen=""):
 
 
 def against_default(table, policy):
-    """(mean, low, high), percent, of a policy's energy over the default scheduler's, from the table of `wattle-lab bench consolidation_*`."""
+    """Returns (mean, low, high) in percent of a policy's energy over the default scheduler's, from the table of
+    `wattle-lab bench consolidation_*`."""
     line = next(one for one in table.splitlines() if one.startswith(policy + " "))
     return tuple(float(number) for number in re.search(r"(-?[\d.]+) \[(-?[\d.]+), (-?[\d.]+)\]", line).groups())
 
@@ -70,11 +73,11 @@ def shown_by(*tests):
 
 
 def elsewhere(why, *tests):
-    return Ended("elsewhere", f"{why}; shown by {shown_by(*tests)}")
+    return Ended("elsewhere", f"{why}; covered by {shown_by(*tests)}")
 
 
 def partly(detail, lacks, *tests):
-    return Ended("partly", f"{detail}; not here: {lacks}" + (f"; shown by {shown_by(*tests)}" if tests else ""))
+    return Ended("partly", f"{detail}; not here: {lacks}" + (f"; covered by {shown_by(*tests)}" if tests else ""))
 
 
 def missing(why):
@@ -82,7 +85,7 @@ def missing(why):
 
 
 class Shell:
-    """What is typed, by `bash` in a folder of its own, with the built programs on PATH."""
+    """Runs commands with `bash` in a private folder, with the built programs on PATH."""
 
     def __init__(self, folder, binaries, **environment):
         self.folder = folder
@@ -101,11 +104,11 @@ class Shell:
         return subprocess.CompletedProcess(text, process.returncode, out, wrong)
 
     def __call__(self, text, code=0):
-        """Types it, wants this exit code or one of these, and gives back what was printed."""
+        """Runs a command that must exit with this code or one of these. Returns its output."""
         self.typed.append(text)
         done = self.run(text)
         codes = code if isinstance(code, tuple) else (code,)
-        claim(f"`{text}` ends with exit code {code}", done.returncode in codes, f"exit {done.returncode}: {done.stdout[-300:]}{done.stderr[-500:]}")
+        claim(f"`{text}` exits with {code}", done.returncode in codes, f"exit {done.returncode}: {done.stdout[-300:]}{done.stderr[-500:]}")
         return done.stdout if code == 0 else done.stdout + done.stderr
 
     def json(self, text, code=0):
@@ -119,7 +122,7 @@ class Shell:
         return subprocess.CompletedProcess(text, self.running.returncode, out, wrong)
 
     def ahead(self, name, text):
-        """Begins a long command, to be waited for by `later`."""
+        """Starts a long command; `later` waits for it."""
         self.begun[name] = self.pool.submit(self.in_background, text)
 
     def later(self, name, text):
@@ -127,7 +130,7 @@ class Shell:
             self.ahead(name, text)
         self.typed.append(text)
         done = self.begun[name].result(AGES_S)
-        claim(f"`{text}` ends with exit code 0", done.returncode == 0, done.stdout[-300:] + done.stderr[-500:])
+        claim(f"`{text}` exits with 0", done.returncode == 0, done.stdout[-300:] + done.stderr[-500:])
         return done.stdout
 
     def close(self):
@@ -138,7 +141,7 @@ class Shell:
 
 
 def perform_all(world, wanted, titles):
-    """Prints a line a row, in the order of the list. Returns how many failed."""
+    """Prints one line per row, in the order of the list. Returns the number of failures."""
     if not wanted:
         world.begin_simulations()
     ends = {"ok": 0, "partly": 0, "elsewhere": 0, "missing": 0, "FAIL": 0}

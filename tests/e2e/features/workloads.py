@@ -1,4 +1,4 @@
-"""Rows S1 to S9 and P1 to P6 of the feature list: simulation, load, benchmarks, provisioning."""
+"""workloads: rows S1 to S9 and P1 to P6 of the feature list: simulation, load, benchmarks, provisioning."""
 import json
 import shutil
 import sys
@@ -37,7 +37,7 @@ def s2(world):
     with Env(world, "wattle-sim", "env", "--nodes", "4") as env:
         env.ask(op="reset", seed=7)
         refused = env.ask(op="step", action=99)
-        claim("what is no node is refused, and changes nothing", refused["error"]["code"] == "out_of_range", refused)
+        claim("an invalid node is refused and changes nothing", refused["error"]["code"] == "out_of_range", refused)
     world.shell.typed[1:] = []
     return f"{one[0]} steps, {one[1]['energy_j']:.0f} J; Gymnasium's own check: " + shown_by("python/tests")
 
@@ -46,7 +46,7 @@ def s2(world):
 def s3(world):
     world.simulated_by("thesis")
     document = (world.house.dir / "thesis.json").read_text()
-    claim("both tests were played", "thesis_test1" in document and "thesis_test2" in document)
+    claim("both tests ran", "thesis_test1" in document and "thesis_test2" in document)
     return "five seeds each; on an API server: " + shown_by("tests/integration/sim/churn_test.cpp", "tests/e2e/kube/kube_test.py")
 
 
@@ -55,7 +55,7 @@ def s4(world):
     if shutil.which("stress-ng") is None:
         return elsewhere("no stress-ng", "tests/e2e/docs/load_test.py")
     shown = world.shell.json("wattle-load resource --cpu 0.2 --memory 32M --disk 1M --network 2M --for 2s -o json")
-    claim("each resource says what was wanted and what was reached", shown["memory"]["reached_bytes"] >= 0.9 * shown["memory"]["wanted_bytes"] and
+    claim("each resource has the requested and the reached level", shown["memory"]["reached_bytes"] >= 0.9 * shown["memory"]["wanted_bytes"] and
           all(next(value for key, value in shown[name].items() if key.startswith("reached")) > 0 for name in ("cpu", "memory", "disk", "network")), shown)
     return f"{shown['cpu']['reached_cores']:.2f} of 0.2 cores, {shown['memory']['reached_bytes'] / 2**20:.0f} MiB"
 
@@ -63,12 +63,12 @@ def s4(world):
 @row("S5", "user load: closed-loop users, percentiles, replay of a trace")
 def s5(world):
     users = world.shell.json(f"wattle-load http {world.url()} --users 10 --think 100ms --for 2s -o json")
-    claim("a closed loop, every request answered", users["loop"] == "closed" and users["due"] == users["answered"] > 0 and not sum(users["failed"].values()), users)
+    claim("every request of a closed loop is answered", users["loop"] == "closed" and users["due"] == users["answered"] > 0 and not sum(users["failed"].values()), users)
     world.shell("printf '%s\\n' 20 40 60 80 60 40 20 > day.txt")
     day = world.shell.json(f"wattle-load http {world.url()} --trace day.txt --speed 10 -o json")
     claim("a trace is replayed", day["loop"] == "open" and day["due"] == day["answered"] + sum(day["failed"].values()) and 200 < day["due"] < 450, day)
     claim("with percentiles", day["latency_ms"]["p50"] <= day["latency_ms"]["p99"] <= day["latency_ms"]["max"], day["latency_ms"])
-    claim("where nobody listens it exits with 1", "refused" in world.shell("wattle-load http http://127.0.0.1:1/ --rate 5 --for 1s", code=1))
+    claim("without a listener it exits with 1", "refused" in world.shell("wattle-load http http://127.0.0.1:1/ --rate 5 --for 1s", code=1))
     return f"{users['answered']} answers to ten users; {day['due']} requests of a trace, p99 {day['latency_ms']['p99']:.1f} ms"
 
 
@@ -76,7 +76,7 @@ def s5(world):
 def s6(world):
     text = world.simulated_by("bench")
     mean, low, high = against_default(text, "planner")
-    claim("the planner saves energy, its whole interval below zero", low <= mean <= high < 0, text)
+    claim("the planner saves energy, with its whole interval below zero", low <= mean <= high < 0, text)
     return f"simulated, five seeds: planner {mean}% [{low}, {high}] against the default; with a real kube-scheduler: lab/benchmarks/kube_energy.py, and " + shown_by("tests/e2e/kube/scores_test.py")
 
 
@@ -89,7 +89,7 @@ def s7(world):
 def s8(world):
     world.simulated_by("provision")
     entries = json.loads((world.house.dir / "provision.json").read_text())
-    claim("three contestants on four traces, said to be simulated", entries["simulated"] is True and len(entries["entries"]) == 12, entries.keys())
+    claim("three contestants on four traces, marked as simulated", entries["simulated"] is True and len(entries["entries"]) == 12, entries.keys())
     return f"{len(entries['entries'])} entries"
 
 
@@ -106,7 +106,7 @@ def s9(world):
             return found if len(found) == real_cluster.NODES and all(node["power_w"] for node in found) else None
         nodes = wait_until("three nodes report watts", reported)
         claim("their watts are marked as estimates", {node["energy_source"] for node in nodes} == {"estimated"}, nodes)
-        claim("it ends with 0, and leaves nothing behind", cluster.end() == 0 and not real_cluster.left(cluster.run_folder), cluster.demo.output()[-500:])
+        claim("the demo exits with 0 and removes everything", cluster.end() == 0 and not real_cluster.left(cluster.run_folder), cluster.demo.output()[-500:])
     return f"ready after {ready} s; policies are compared on it: " + shown_by("tests/e2e/cluster/compare_test.py")
 
 
@@ -120,14 +120,14 @@ def p1(world):
     world.shell("wattle-actuator run --check-config --config actuator.yaml")
     said = world.shell.run("wattle-actuator doctor --config actuator.yaml")
     world.shell.typed.append("wattle-actuator doctor")
-    claim("the doctor says what this node permits", "systemd" in said.stdout and said.returncode in (0, 1), said.stdout + said.stderr)
-    claim("protection is a level of its own", "/system.slice/postgresql.service: note: protect: " in said.stdout, said.stdout)
+    claim("doctor reports what this node permits", "systemd" in said.stdout and said.returncode in (0, 1), said.stdout + said.stderr)
+    claim("protection is a separate level", "/system.slice/postgresql.service: note: protect: " in said.stdout, said.stdout)
     world.house.write("wrong.yaml", """
             workloads:
               - {unit: reports.service, level: sometimes}
             """)
     refused = world.shell("wattle-actuator run --check-config --config wrong.yaml", code=2)
-    claim("a mistake is reported with its line", "wrong.yaml:2" in refused and "sometimes" in refused, refused)
+    claim("an error is reported with its line", "wrong.yaml:2" in refused and "sometimes" in refused, refused)
     return "configuration and doctor; what the kernel sets and puts back: " + shown_by("tests/integration/actuator/kernel_test.py", "tests/unit/actuator/protection_test.cpp",
                                                                                         "tests/e2e/machine/memory_test.py", "tests/e2e/machine/protect_test.py")
 
@@ -135,7 +135,7 @@ def p1(world):
 @row("P2", "nine actions per deployment")
 def p2(world):
     said = world.shell("wattle provision margins")
-    claim("without an API server the teacher does not choose replicas, and says so", "not replicas: no API server is followed (kubernetes.watch)" in said, said)
+    claim("without an API server the teacher chooses no replicas and says why", "not replicas: no API server is followed (kubernetes.watch)" in said, said)
     return elsewhere("replicas need an API server, and one action a minute takes hours to judge", "tests/unit/provision/minute/choice_test.cpp", "tests/unit/lab/contestants/teach_test.cpp",
                      "tests/unit/controller/replica_place_test.cpp", "tests/integration/actuator/pod_margins_test.py", "tests/integration/controller/margins_test.cpp")
 
@@ -146,7 +146,7 @@ def p3(world):
         hello, step = env.ask(op="hello"), env.ask(op="reset", seed=3)
         wanted = {"over_ratio", "p99_over_target", "rate_rps", "expected_rps", "expected_low_rps", "expected_high_rps"}
         claim("the minute has rate, forecast and p99", wanted <= set(hello["minute_features"]), hello["minute_features"])
-        claim("a service has use, throttling and limit", {"used_cores", "throttled_ratio", "limit_cores"} <= set(hello["service_features"]), hello["service_features"])
+        claim("a service has usage, throttling and limit", {"used_cores", "throttled_ratio", "limit_cores"} <= set(hello["service_features"]), hello["service_features"])
         for _ in range(200):
             step = env.ask(op="step", action=31)
         minute = dict(zip(hello["minute_features"], step["observation"]["minute"]))
@@ -157,9 +157,9 @@ def p3(world):
 @row("P4", "teacher at the centre, students on the nodes, a retrain trigger")
 def p4(world):
     shown = world.shell.json("wattle provision margins -o json")
-    claim("the teacher judges itself beside the rule, and has learned from no minute without a service", shown["rule"]["minutes"] == shown["teacher"]["minutes"] == 0 and
+    claim("the teacher is compared with the rule, and has learned nothing without a service", shown["rule"]["minutes"] == shown["teacher"]["minutes"] == 0 and
           shown["learned"]["minutes"] == 0 and shown["learned"]["problem"] is None and shown["services"] == [], shown)
-    claim("no student is there yet, and none was withdrawn", shown["student"]["stage"] == "none" and shown["student"]["withdrawn"] == 0, shown["student"])
+    claim("no student exists yet, and none was withdrawn", shown["student"]["stage"] == "none" and shown["student"]["withdrawn"] == 0, shown["student"])
     return "the controller's teacher runs; its student, and what has it trained again: " + \
         shown_by("tests/unit/controller/margin_teacher_test.cpp", "tests/unit/controller/student_path_test.cpp", "tests/unit/actuator/student_margin_test.cpp")
 
@@ -169,21 +169,21 @@ def p5(world):
     world.simulated_by("provision")
     entries = json.loads((world.house.dir / "provision.json").read_text())["entries"]
     traces = sorted({one["trace"] for one in entries})
-    claim("the rule and the captain met the same requests", all({"wattle", "captain"} <= {one["contestant"] for one in entries if one["trace"] == trace} for trace in traces), entries[0])
+    claim("the rule and the captain got the same requests", all({"wattle", "captain"} <= {one["contestant"] for one in entries if one["trace"] == trace} for trace in traces), entries[0])
     return elsewhere("five minutes judge nothing: hours do (lab/docs/provisioning.md)", "tests/unit/lab/contestants/captain_test.cpp", "tests/integration/actuator/kills_test.py")
 
 
 @row("P6", "requests are resized in place through the API server")
 def p6(world):
     said = world.shell("wattle provision list")
-    claim("without an API server it says so, and the key", "the controller follows no API server (kubernetes.watch)" in said, said)
+    claim("without an API server the answer says so and names the key", "the controller follows no API server (kubernetes.watch)" in said, said)
     with Resizing() as cluster:
         words = f"--namespace shop --kubeconfig {cluster.kubeconfig}"
         world.shell(f"wattle provision set {words} --from {cluster.page} --dry-run")
-        claim("a dry run sets nothing", not cluster.patches, cluster.patches)
+        claim("a dry run makes no change", not cluster.patches, cluster.patches)
         world.shell(f"wattle provision set {words} --from {cluster.page}")
         claim("a pod is resized in place", cluster.requested() == "900m" and cluster.patches[0][0].endswith("/resize"), cluster.patches)
         world.shell(f"wattle provision restore {words}")
-        claim("and put back", cluster.requested() == "500m", cluster.requested())
+        claim("the pod's request is restored", cluster.requested() == "500m", cluster.requested())
     world.shell.typed[:] = ["wattle provision set --dry-run", "wattle provision set", "wattle provision restore"]
     return "500m, 900m, 500m on an API server of this test; on a real one: " + shown_by("tests/e2e/kube/resize_test.py", "tests/e2e/cluster/resizes.py")

@@ -1,5 +1,5 @@
-"""world: one controller with a shim, six simulated nodes, this machine's agent, and the agent of a captured server, while pods come and go; for
-features_test.py.
+"""world: one controller with a shim, six simulated nodes, this machine's agent, and the agent of a captured server,
+while pods start and end; for features_test.py.
 
 Ends     with the `with` block: every process is killed and the directory removed
 """
@@ -19,7 +19,7 @@ from patience import SOON_S, pace  # noqa: E402
 from walk import Shell, claim  # noqa: E402
 
 NODES = 6
-PRICE, CO2_G = 0.30, 380  # per kWh: the tariff of the controller
+PRICE, CO2_G = 0.30, 380  # per kWh, in the controller's tariff
 SIMULATIONS = {
     "shadow": "wattle-lab shadow consolidation_churn --seeds 5 --nodes 4",
     "bench": "wattle-lab bench consolidation_fill --policies kube-default,round-robin,random,empty-node,most-allocated,fewest-pods,planner --nodes 4 --seeds 5 --moves 0",
@@ -52,7 +52,7 @@ class Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request, client_address):
-        """A probe that hangs up is no error."""
+        """Ignores errors of a probe that closes its connection."""
 
 
 class World:
@@ -105,18 +105,18 @@ class World:
         return self
 
     def drive(self, name, seconds, *more):
-        """Pods come and go for a while, each placed through the shim."""
+        """Starts and ends pods for a while, each placed through the shim."""
         house = self.house
         house.start(name, house.binary("wattle-sim"), "drive", "--shim", house.shim(), "--swarm", f"http://127.0.0.1:{self.swarm_port}", "--controller", house.api(),
                     "--period", "0.25", "--seed", str(len(house.processes)), "--seconds", str(seconds), *more)
 
     def begin_simulations(self):
-        """Long commands, one after the other beside the rows that need little of the processor; each row waits for its own."""
+        """Runs long commands in sequence beside the rows that use little CPU; each row waits for its own."""
         for name, text in SIMULATIONS.items():
             self.shell.ahead(name, text)
 
     def simulated_by(self, name):
-        """What this command printed."""
+        """Returns the output of this command."""
         return self.shell.later(name, SIMULATIONS[name])
 
     def __exit__(self, *all_of_it):
@@ -133,7 +133,7 @@ class World:
         return f"{stem}-{self.asked}"
 
     def ask(self, verb, nodes, uid=None, **more):
-        """The shim's answer to kube-scheduler's question, asked by curl as any HTTP client can."""
+        """Returns the shim's answer to a request of kube-scheduler, sent by curl."""
         uid = uid or self.uid("walk")
         body = json.loads(extender_args(uid, nodes, **{key: value for key, value in more.items() if key in ("cpu", "memory", "annotations", "name")}))
         for key, value in more.get("spec", {}).items():
@@ -146,11 +146,11 @@ class World:
         return self.shell.json(f"curl -sS --fail -H 'Content-Type: application/json' --data @{name} {self.house.shim()}/{verb}")
 
     def scores(self, nodes, uid=None, **more):
-        """Scores of all; the shim leaves out those that get 0."""
+        """Returns all scores; the shim omits those of 0."""
         return dict.fromkeys(nodes, 0) | {one["Host"]: one["Score"] for one in self.ask("prioritize", nodes, uid, **more)}
 
     def decided(self, nodes, uid=None, **more):
-        """Scores of a pod that the controller, not the shim alone, decided about."""
+        """Returns scores of a pod that the controller, not only the shim, decided about."""
         uid = uid or self.uid("walk")
         return uid, self.house.from_controller(uid, lambda: self.scores(nodes, uid, **more))
 
@@ -166,12 +166,12 @@ class World:
         return text
 
     def tree(self, name):
-        """Another copy of the captured server, to change."""
+        """Returns another copy of the captured server for changes."""
         return captured_tree(self.house, name)
 
 
 class Env:
-    """JSON lines with an environment of wattle-sim."""
+    """Exchanges JSON lines with an environment of wattle-sim."""
 
     def __init__(self, world, *words):
         self.words = words
@@ -192,8 +192,8 @@ class Env:
 
 
 class Recording:
-    """`wattle-agent sample` of a tree of files that the test changes: sums over all samples, so that it does not matter between which two samples a
-    change falls."""
+    """Runs `wattle-agent sample` on a tree of files that the test changes. Sums over all samples, so that it does not
+    matter between which two samples a change falls."""
 
     def __init__(self, world, root, name, *more):
         self.world, self.root, self.more = world, root, more
@@ -207,7 +207,7 @@ class Recording:
         self.world.shell.typed.append(self.command)
         house.start(self.name, house.binary("wattle-agent"), "sample", "--root", str(self.root), "--count", "100000", "--interval", "100ms",
                     "--output-file", str(self.out), *self.more)
-        wait_until("there are samples", lambda: len(self.samples()) >= 2)
+        wait_until("samples exist", lambda: len(self.samples()) >= 2)
         return self
 
     def __exit__(self, *_):
@@ -227,9 +227,9 @@ class Recording:
         return sum(value(sample) or 0 for sample in self.samples())
 
     def until(self, what, value, wanted, near=0.0):
-        """Waits until the sum has come to `wanted`, and gives it; more is an error too."""
+        """Waits until the sum reaches `wanted`, and returns it; a larger sum is an error too."""
         wait_until(what, lambda: self.sum_of(value) >= wanted - near, SOON_S)
-        pace(0.4)  # a sample or two more, in which nothing more may come
+        pace(0.4)  # one or two more samples, in which the sum must not grow
         total = self.sum_of(value)
         claim(f"{what}: {wanted}", abs(total - wanted) <= near, total)
         return total

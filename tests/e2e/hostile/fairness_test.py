@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Twenty greedy peers of every role run with a hundred honest agents, a scheduler and probes. No honest client starves,
-no data is lost, memory is bounded, and every refusal is counted. In a control run, the twenty send the same bytes to a
-sink.
+"""fairness_test: twenty greedy peers of every role run with a hundred honest agents, a scheduler and probes. No honest
+client starves, no data is lost, memory is bounded, and every refusal is counted. In a control run, the twenty send the
+same bytes to a sink.
 
-Usage: fairness_test.py BINARY-FOLDER [PLAY...]     PLAY: run only these attacks
-Environment: WATTLE_HOSTILE_SECONDS of attack and control (default 15 each; from 300 on, the test also judges
-latencies and lost sessions)"""
+Usage    fairness_test.py BINARY-FOLDER [PLAY...]     PLAY: run only these attacks
+Units    WATTLE_HOSTILE_SECONDS: seconds of attack and of control (default 15 each; from 300 on, the test also judges
+         latencies and lost sessions)
+"""
 import collections
 import json
 import os
@@ -30,12 +31,12 @@ SECONDS = float(os.environ.get("WATTLE_HOSTILE_SECONDS", "15"))
 JUDGED_FROM_S = 300
 NODES = 100
 PERIOD_S = 0.05
-MOST_MIB = 512  # that the controller may grow by: twenty peers' shares of what waits, and answers on their way (docs/reference/fairness.md)
+MOST_MIB = 512  # allowed growth of the controller: twenty peers' shares of waiting requests, and answers (docs/reference/fairness.md)
 ROLES = {"agent": "agent", "shim": "shim", "reader": "reader", "operator": "operator"}
 
 
 def sink(server):
-    """Reads what comes and looks at none of it."""
+    """Reads and discards all bytes."""
     def drain(connection):
         while connection.recv(1 << 20):
             pass
@@ -80,7 +81,7 @@ class Cluster(House):
         self.start_controller()
         self.start_shim()
         self.start("swarm", self.binary("wattle-sim"), "swarm", "--config", str(self.dir / "swarm.yaml"))
-        wait_until("the swarm is welcome", lambda: self.swarm()["welcomed"] == NODES)
+        wait_until("the swarm is connected", lambda: self.swarm()["welcomed"] == NODES)
         # A scheduler that binds the pods that it asks about.
         self.start("drive", self.binary("wattle-sim"), "drive", "--shim", self.shim(), "--swarm", f"http://127.0.0.1:{self.swarm_port}",
                    "--controller", self.api(), "--seconds", "100000", "--pods", "100", "--period", "0.2", "-o", "line")
@@ -107,8 +108,8 @@ class Cluster(House):
 
 
 class Honest:
-    """A scheduler that asks the controller itself, and probes: how long each answer takes. In one thread, by the
-    clock."""
+    """A scheduler that asks the controller directly, and probes; measures the latency of each answer. Runs on one
+    thread, by the clock."""
 
     def __init__(self, cluster):
         self.cluster = cluster
@@ -118,7 +119,7 @@ class Honest:
 
     def ask(self, peer, number):
         begun = time.monotonic()
-        peer.send(ask(number, self.names, uid=f"scheduler-{number % 64}"))  # asks again: what it expects does not pile up
+        peer.send(ask(number, self.names, uid=f"scheduler-{number % 64}"))  # repeats asks, so that expected pods do not accumulate
         while True:
             frames = peer.receive(SOON_S)
             if frames is None:
@@ -186,17 +187,17 @@ def main():
         for play, counts in reported.items():
             print(f"  {play}: {counts}", flush=True)
         check("every hostile peer ran to its end", all(reported.values()), [play for play, counts in reported.items() if not counts])
-        # How much they send in their time depends on the machine.
-        check("they sent much", sum(counts["sent"] for counts in reported.values()) > 20 * len(plays), reported)
+        # The amount that they send depends on the machine.
+        check("the hostile peers sent many messages", sum(counts["sent"] for counts in reported.values()) > 20 * len(plays), reported)
 
         control, attack = phases["control"], phases["attack"]
         check("every honest ask, probe and call of the shim was answered", not attack.failed, attack.failed[:5])
-        check("and no ask was answered neutrally for the attack", attack.neutral <= control.neutral + 0.01 * len(attack.ask_s), attack.neutral)
+        check("no ask was answered neutrally because of the attack", attack.neutral <= control.neutral + 0.01 * len(attack.ask_s), attack.neutral)
         wait_until("records of honest agents are acknowledged", lambda: cluster.swarm()["oldest_waiting_s"] < 3)
         swarm = cluster.swarm()
         check("no honest record is lost", swarm["records_dropped"] == 0, swarm)
-        check("every honest agent is connected", wait_until("all are welcome", lambda: cluster.swarm()["welcomed"] == NODES))
-        if SECONDS >= JUDGED_FROM_S:  # on a machine that runs other tests, a session may end because its agent did not run
+        check("every honest agent is connected", wait_until("all agents are connected", lambda: cluster.swarm()["welcomed"] == NODES))
+        if SECONDS >= JUDGED_FROM_S:  # on a busy machine a session may end because its agent did not run
             check("no honest agent lost its session", swarm["reconnects"] == swarm_before["reconnects"] and attack.behind == 0, (swarm, attack.behind))
         check("memory is bounded", max(attack.mib) < max(control.mib) + MOST_MIB, (max(control.mib), max(attack.mib)))
         # Unread refusals are counted too, so the count exceeds the number of received ones.
@@ -205,12 +206,12 @@ def main():
         check("every refusal is counted", counted >= heard, (counted, heard))
         # The controller drops answers that a connection has no room for: the reader was too slow on a busy machine.
         for role in ("shim", "reader", "operator"):
-            unheard = {play: counts["unanswered"] for play, counts in reported.items() if ROLES[play.split("-")[0]] == role and counts["unanswered"]}
+            unanswered = {play: counts["unanswered"] for play, counts in reported.items() if ROLES[play.split("-")[0]] == role and counts["unanswered"]}
             dropped = cluster.metrics()[f'wattle_controller_answers_unread_total{{role="{role}"}}']
-            print(f"{role}s: {dropped:.0f} answers dropped unread; without an answer though they read: {unheard}")
-            check(f"every question of a {role} that reads was answered or refused, or its answer is counted as not read", sum(unheard.values()) <= dropped, unheard)
+            print(f"{role}s: {dropped:.0f} answers dropped unread; without an answer though they read: {unanswered}")
+            check(f"every request of a reading {role} was answered or refused, or its answer counts as unread", sum(unanswered.values()) <= dropped, unanswered)
         used = {role: value for name, value in cluster.metrics().items() for role in ROLES if name == f'wattle_controller_peer_seconds_total{{role="{role}"}}'}
-        check("metrics show what peers of each role took", all(used.values()) and len(used) == len(ROLES), used)
+        check("metrics show the loop time of each role", all(used.values()) and len(used) == len(ROLES), used)
         print(f"refused {counted:.0f}, reported {heard}; seconds of the loop by role: { {role: round(value, 1) for role, value in used.items()} }")
         for what in ("ask_s", "shim_s", "probe_s", "ack_s"):
             before, after = quantile(getattr(control, what), 0.99), quantile(getattr(attack, what), 0.99)

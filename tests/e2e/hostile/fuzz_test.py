@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Sends nearly valid messages through real sockets, with a valid key of each role: fields of other types, extreme
-numbers, lists and texts of any length, and truncated, duplicated or reordered messages, also of another role. The
-controller survives with bounded memory, answers every honest ask, keeps the honest agent connected, and adds no node
-without a key.
+"""fuzz_test: sends nearly valid messages through real sockets, with a valid key of each role: fields of other types,
+extreme numbers, lists and texts of any length, and truncated, duplicated or reordered messages, also of another role.
+The controller survives with bounded memory, answers every honest ask, keeps the honest agent connected, and adds no
+node without a key.
 
-Usage: fuzz_test.py BINARY-FOLDER
-Environment: WATTLE_FUZZ_MESSAGES per role (default 3000), WATTLE_FUZZ_SEED (default: random, printed)"""
+Usage    fuzz_test.py BINARY-FOLDER
+Units    WATTLE_FUZZ_MESSAGES: messages per role (default 3000); WATTLE_FUZZ_SEED (default: random, printed)
+"""
 import copy
 import os
 import pathlib
@@ -22,11 +23,11 @@ from zmtp import Closed, Keys, Peer, Refused, server_key  # noqa: E402
 
 MESSAGES = int(os.environ.get("WATTLE_FUZZ_MESSAGES", "3000"))
 SEED = int(os.environ.get("WATTLE_FUZZ_SEED", random.randrange(1 << 32)))
-MOST_MIB = 192  # what a session of 4,096 workloads, decisions that are kept and the allocator's own may take
+MOST_MIB = 192  # bound for a session of 4,096 workloads, kept decisions and the allocator
 EDGES = [0, 1, -1, 127, 128, 255, 256, 65535, 65536, 2**31 - 1, 2**31, 2**32, 2**53, 2**63 - 1, -2**63, 2**64 - 1, 0.0, -0.0, 0.5, 1e308, -1e308, 5e-324,
          float("inf"), float("-inf"), float("nan"), None, True, False, "", "x", b"", b"x", "\0", "\u202e\u200b", "../../etc/passwd", [], {}, [[]], [None]]
 QUERIES = ["status", "nodes", "node", "pods", "decisions", "explain", "doctor", "policy", "snapshot", "latency", "energy", "models", "shim", "metrics", "none"]
-ORDERS = ["policy-set", "policy-promote", "policy-rollback", "provision-mode", "provision-report", "model-save", "model-load", "confirm"]  # an operator alone may
+ORDERS = ["policy-set", "policy-promote", "policy-rollback", "provision-mode", "provision-report", "model-save", "model-load", "confirm"]  # only an operator may
 
 
 class Fuzz:
@@ -54,7 +55,7 @@ class Fuzz:
         return nested
 
     def mutate(self, message):
-        """One place of it, however deep, is another."""
+        """Replaces one value at any depth."""
         message = copy.deepcopy(message)
         place = message
         while True:
@@ -75,7 +76,7 @@ class Fuzz:
         return message
 
     def packed(self, message):
-        """As it is, changed in structure, or changed in its bytes."""
+        """Returns the message unchanged, changed in structure, or changed in its bytes."""
         for _ in range(self.dice.choice([0, 1, 1, 1, 2, 5])):
             if message:
                 message = self.mutate(message)
@@ -98,7 +99,7 @@ def reported(data):
 
 
 class Agent:
-    """A session, and what belongs into one, in any order."""
+    """Yields the messages of a session in any order."""
     role = "agent"
 
     def __init__(self, dice):
@@ -146,7 +147,7 @@ class Asker:
 
 
 def besiege(house, server, kind, fuzz, honest):
-    """As many messages as are wanted, over as many connections as it takes."""
+    """Sends the requested number of messages, over as many connections as needed."""
     port = house.telemetry if kind.role == "agent" else house.ask
     keys = Keys.of(house.dir / f"hostile-{kind.role}.key")
     sent, peer = 0, None
@@ -203,7 +204,7 @@ def main():
             def honest():
                 nonlocal asked, unanswered
                 asked += 1
-                unanswered += 1  # until it is answered: a connection of its own that ends is none to a hostile peer
+                unanswered += 1  # until it is answered, because another peer's load may end its connection
                 shim.send(peers.ask(asked, ["this-machine"], uid="honest"))
                 while (frames := shim.receive(10)) is not None:
                     answer = reported(frames[0])
@@ -215,17 +216,17 @@ def main():
                 before = rss_mib()
                 besiege(house, server, kind, Fuzz(dice), honest)
                 lives = controller.poll() is None
-                check(f"{kind.role}: the controller lives", lives, house.log("controller")[-2000:])
+                check(f"{kind.role}: the controller runs", lives, house.log("controller")[-2000:])
                 if not lives:
                     return 1
-                check(f"{kind.role}: its memory stays", rss_mib() - before < MOST_MIB, f"{rss_mib() - before:.0f} MiB more")
+                check(f"{kind.role}: its memory is bounded", rss_mib() - before < MOST_MIB, f"{rss_mib() - before:.0f} MiB more")
         check(f"all {asked} honest asks are answered", unanswered == 0, unanswered)
         nodes = {node["node"] if "node" in node else node["name"] for node in house.query("nodes")["nodes"]}
-        check("what was right of it is taken, and no node appears that has no key", nodes == {house.node, "hostile-agent"}, nodes)
+        check("valid messages are accepted, and no node without a key appears", nodes == {house.node, "hostile-agent"}, nodes)
         page = fetch(f"{house.api()}/metrics")[1]
         check("refusals are counted", any("refused_total{" in line and not line.endswith(" 0") for line in page.splitlines()), page[:300])
         wait_until("the agent's records are acknowledged", house.connected)
-        check("the agent beside them was not cut", "controller.lost" not in house.log("agent"), house.log("agent")[-500:])
+        check("the honest agent stayed connected", "controller.lost" not in house.log("agent"), house.log("agent")[-500:])
     return 1 if failures else 0
 
 

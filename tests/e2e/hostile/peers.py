@@ -44,7 +44,7 @@ def ask(number, candidates, uid=None, deadline_ms=0.0):
 
 
 class Sink:
-    """Seals what is sent as a Peer does, and sends it where nobody answers."""
+    """Encrypts messages like a Peer, and sends them to a sink that does not answer."""
 
     def __init__(self, port):
         self.socket = socket.create_connection(("127.0.0.1", port))
@@ -114,14 +114,14 @@ class Play:
 
 
 def greet(play, incarnation):
-    """A session; a sink welcomes nobody."""
+    """A session; a sink sends no welcome."""
     play.send(hello(play.name, incarnation))
     if not play.sink and play.hear(10) == REFUSAL:
         raise Refused("not welcome")
 
 
 def agent_churn(play):
-    """Two thousand new pods in each record, and a new record as soon as the last is acknowledged."""
+    """Sends two thousand new pods in each record, and a new record as soon as the last is acknowledged."""
     incarnation = time.time_ns() >> 10
     greet(play, incarnation)
     for seq in itertools.count(1):
@@ -137,7 +137,7 @@ def agent_churn(play):
 
 
 def agent_tiny(play):
-    """Sixty-four intervals a message that say nothing of two thousand workloads, more than there is credit for."""
+    """Sends sixty-four empty intervals of two thousand workloads per message, more than its credit."""
     incarnation = time.time_ns() >> 10
     greet(play, incarnation)
     play.send(message(SAMPLES, [record(incarnation, 1, [workload(f"{play.name}-{i}") for i in range(2000)])], []))
@@ -148,7 +148,7 @@ def agent_tiny(play):
 
 
 def agent_placements(play):
-    """Pods that nobody has ever seen."""
+    """Sends asks for unknown pods."""
     greet(play, time.time_ns() >> 10)
     for number in itertools.count():
         play.send(message(PLACEMENT, f"{play.name}-{number}", play.name, number % 2 == 1))
@@ -159,7 +159,7 @@ def agent_placements(play):
 
 
 def agent_parts(play):
-    """Intervals of a thousand parts."""
+    """Sends intervals of a thousand parts."""
     incarnation = time.time_ns() >> 10
     greet(play, incarnation)
     seq = 0
@@ -172,7 +172,7 @@ def agent_parts(play):
 
 
 def agent_hellos(play):
-    """Greets, and pings, again and again."""
+    """Sends hello and ping repeatedly."""
     for incarnation in itertools.count(time.time_ns() >> 10):
         play.send(hello(play.name, incarnation))
         for nonce in range(20):
@@ -183,7 +183,7 @@ def agent_hellos(play):
 
 
 def pipeline(play, make, at_once):
-    """As many questions as that are open at a time; each gets one answer."""
+    """Keeps this many requests open at a time; each gets one answer."""
     open_ = 0
     for number in itertools.count(1):
         if play.over():
@@ -209,7 +209,7 @@ def query(what, **arguments):
     return lambda number: message(QUERY, number, what, arguments)
 
 
-NAMES = [f"nowhere-{i}" for i in range(5000)]  # what is advised to a node is in flight there: others would have less room for it
+NAMES = [f"nowhere-{i}" for i in range(5000)]  # advised pods are in flight on the node, which would reduce others' capacity
 
 
 def unread(play, make, count):

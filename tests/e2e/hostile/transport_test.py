@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Peers with an allowed key violate the protocol: endless messages, announced routing ids, unlimited subscriptions,
-unlimited connections, a revoked key. Each loses its connection and is counted by role; the controller's memory stays
-bounded, and an honest agent loses no data."""
+"""transport_test: peers with an allowed key violate the protocol: endless messages, announced routing IDs, unlimited
+subscriptions, unlimited connections, a revoked key. Each loses its connection and is counted by role; the controller's
+memory stays bounded, and an honest agent loses no data."""
 import pathlib
 import re
 import socket
@@ -24,7 +24,7 @@ def check(claim, truth, detail=""):
 
 
 class Siege:
-    """The house, with a hostile key for each role beside the honest ones."""
+    """A house with a hostile key for each role besides the honest ones."""
     # (endpoint, role of the hostile key, announced socket type)
     FRONTS = (("telemetry", "agent", b"DEALER"), ("ask", "reader", b"DEALER"), ("feed", "reader", b"SUB"))
 
@@ -50,7 +50,7 @@ class Siege:
 
     def counted(self, endpoint, reason, role, at_least=1):
         try:
-            wait_until("it is counted", lambda: self.refused(endpoint, reason, role) >= at_least)
+            wait_until("the refusal is counted", lambda: self.refused(endpoint, reason, role) >= at_least)
             return True
         except Exception:
             return False
@@ -61,7 +61,7 @@ class Siege:
 
 
 def ends(peer, deed, seconds=SOON_S):
-    """Whether the other side closes while, or soon after, the deed is done."""
+    """Returns whether the other side closes during the action or soon after."""
     try:
         deed(peer)
         return peer.closed(seconds)
@@ -76,38 +76,38 @@ def unfinished_messages(siege):
             with siege.peer(endpoint, role, kind) as peer:
                 ended = ends(peer, lambda p: p.part(b"x" * size, count))
                 grown = siege.memory_mib() - before
-            check(f"{endpoint}: a message of {count} parts of {size} bytes that does not end ends the connection", ended)
-            check(f"{endpoint}: and the memory stays", grown < 24, f"{grown:.0f} MiB more")
-        check(f"{endpoint}: they are counted", siege.counted(endpoint, "unfinished", role, 3))
+            check(f"{endpoint}: a message of {count} parts of {size} bytes without an end closes the connection", ended)
+            check(f"{endpoint}: memory is bounded", grown < 24, f"{grown:.0f} MiB more")
+        check(f"{endpoint}: endless messages are counted", siege.counted(endpoint, "unfinished", role, 3))
 
 
 def broken_frames(siege):
     for endpoint, role, kind in siege.FRONTS:
         with siege.peer(endpoint, role, kind) as peer:
-            check(f"{endpoint}: a frame that is not sealed ends the connection", ends(peer, lambda p: p.raw(zmtp.frame(b"x" * 100))))
+            check(f"{endpoint}: an unencrypted frame closes the connection", ends(peer, lambda p: p.raw(zmtp.frame(b"x" * 100))))
         with siege.peer(endpoint, role, kind) as peer:
-            check(f"{endpoint}: bytes that are no frame end it", ends(peer, lambda p: p.raw(b"\0\x09no frame!" * 100)))
+            check(f"{endpoint}: malformed bytes close the connection", ends(peer, lambda p: p.raw(b"\0\x09no frame!" * 100)))
         with siege.peer(endpoint, role, kind) as peer:
-            check(f"{endpoint}: a frame larger than any may be ends it", ends(peer, lambda p: p.half(b"x" * 100, of=1 << 40)))
+            check(f"{endpoint}: an oversized frame closes the connection", ends(peer, lambda p: p.half(b"x" * 100, of=1 << 40)))
     half = [siege.peer("telemetry", "agent", b"DEALER") for _ in range(4)]
     before = siege.memory_mib()
     for peer in half:
         peer.half(b"x" * (MIB // 2), of=MIB)
     let_a_moment_pass()
-    check("half frames hold no more than a message may have", siege.memory_mib() - before < 8, f"{siege.memory_mib() - before:.0f} MiB more")
+    check("incomplete frames use no more memory than a message", siege.memory_mib() - before < 8, f"{siege.memory_mib() - before:.0f} MiB more")
     for peer in half:
         peer.close()
     before = siege.memory_mib()
     half = [siege.peer("ask", "reader", b"DEALER") for _ in range(60)]
     ended = sum(ends(peer, lambda p: p.half(b"x" * (MIB - 1000), of=MIB), 0.1) for peer in half)
-    check("nor do many of one key hold more than it may", siege.memory_mib() - before < 40, f"{siege.memory_mib() - before:.0f} MiB more")
-    check("those beyond are ended, and counted", ended >= 60 - 32 and siege.counted("ask", "unread", "reader", 60 - 32), ended)
+    check("many connections of one key stay within its memory limit", siege.memory_mib() - before < 40, f"{siege.memory_mib() - before:.0f} MiB more")
+    check("connections beyond the limit are closed and counted", ended >= 60 - 32 and siege.counted("ask", "unread", "reader", 60 - 32), ended)
     for peer in half:
         peer.close()
 
 
 def strangers(siege):
-    """Who shows no key at all."""
+    """Tests clients without a key."""
     for endpoint in ("telemetry", "ask", "feed"):
         with socket.create_connection(("127.0.0.1", getattr(siege.house, endpoint)), timeout=SOON_S) as stranger:
             stranger.sendall(zmtp.GREETING + bytes([6]) + struct.pack(">Q", MIB) + b"\x05HELLO")
@@ -120,7 +120,7 @@ def strangers(siege):
                 ended = True
             except TimeoutError:
                 ended = False
-        check(f"{endpoint}: a stranger's frame that is larger than a handshake's ends the connection", ended, said)
+        check(f"{endpoint}: a frame without a key that exceeds a handshake closes the connection", ended, said)
 
 
 def routing_ids(siege):
@@ -131,21 +131,21 @@ def routing_ids(siege):
                 check(f"{endpoint}: a routing id of {len(identity)} bytes is refused", False)
             except zmtp.Refused:
                 check(f"{endpoint}: a routing id of {len(identity)} bytes is refused", True)
-        check(f"{endpoint}: they are counted", siege.counted(endpoint, "routing_id", role, 3))
+        check(f"{endpoint}: refused routing IDs are counted", siege.counted(endpoint, "routing_id", role, 3))
         try:
             siege.peer(endpoint, role, b"DEALER", properties=[(b"X-Much", b"x" * 100_000)]).close()
-            check(f"{endpoint}: so is a handshake that leaves much behind", False)
+            check(f"{endpoint}: a handshake with much unused data is refused", False)
         except zmtp.Refused:
-            check(f"{endpoint}: so is a handshake that leaves much behind", True)
+            check(f"{endpoint}: a handshake with much unused data is refused", True)
         siege.peer(endpoint, role, b"DEALER", identity=b"").close()
 
 
 def many_connections(siege):
     for endpoint, role, kind, most in (("telemetry", "agent", b"DEALER", 8), ("feed", "reader", b"SUB", 32)):
         peers = [siege.peer(endpoint, role, kind) for _ in range(most + 4)]
-        check(f"{endpoint}: the oldest of more connections than {most} is ended", peers[0].closed(10))
-        check(f"{endpoint}: the latest is not", not peers[-1].closed(0.5))
-        check(f"{endpoint}: it is counted", siege.counted(endpoint, "connections", role, 4))
+        check(f"{endpoint}: the oldest of more connections than {most} is closed", peers[0].closed(10))
+        check(f"{endpoint}: the latest connection stays open", not peers[-1].closed(0.5))
+        check(f"{endpoint}: the closed connection is counted", siege.counted(endpoint, "connections", role, 4))
         for peer in peers:
             peer.close()
 
@@ -153,20 +153,20 @@ def many_connections(siege):
 def subscriptions(siege):
     with siege.peer("feed", "reader", b"SUB") as peer:
         before = siege.memory_mib()
-        check("a topic of half a megabyte ends the connection", ends(peer, lambda p: p.subscribe(b"x" * (MIB // 2))))
-        check("and costs nothing that stays", siege.memory_mib() - before < 8, f"{siege.memory_mib() - before:.0f} MiB more")
+        check("a topic of half a megabyte closes the connection", ends(peer, lambda p: p.subscribe(b"x" * (MIB // 2))))
+        check("a huge topic uses no memory afterwards", siege.memory_mib() - before < 8, f"{siege.memory_mib() - before:.0f} MiB more")
     with siege.peer("feed", "reader", b"SUB") as peer:
         for topic in (b"other", b"", b"boar", b"board "):
             peer.subscribe(topic)
         peer.command(b"SUBSCRIBE", b"another")
-        check("topics that there are not are counted", siege.counted("feed", "subscription", "reader", 5))
-        check("and nothing comes of them", peer.receive(1.5) is None)
+        check("unknown topics are counted", siege.counted("feed", "subscription", "reader", 5))
+        check("unknown topics deliver no messages", peer.receive(1.5) is None)
         peer.subscribe(b"state")
         news = peer.receive(10)
-        check("one that there is comes", news is not None and news[0] == b"state", str(news)[:80])
+        check("a known topic delivers messages", news is not None and news[0] == b"state", str(news)[:80])
     for topics in ((b"%d" % at for at in range(5000)), (b"board" for _ in range(5000))):
         with siege.peer("feed", "reader", b"SUB") as peer:
-            check("whoever subscribes without end is ended", ends(peer, lambda p: [p.subscribe(topic) for topic in topics]))
+            check("endless subscriptions close the connection", ends(peer, lambda p: [p.subscribe(topic) for topic in topics]))
 
 
 def revoked_keys(siege):
@@ -175,20 +175,20 @@ def revoked_keys(siege):
     honest = {"ask": siege.peer("ask", "operator", b"DEALER", key="operator"), "feed": siege.peer("feed", "operator", b"SUB", key="operator")}
     hostile["feed"].subscribe(b"state")
     honest["feed"].subscribe(b"state")
-    check("the feed comes to both", hostile["feed"].receive(10) is not None and honest["feed"].receive(10) is not None)
+    check("both subscribers receive the feed", hostile["feed"].receive(10) is not None and honest["feed"].receive(10) is not None)
     for endpoint in ("telemetry", "ask"):
         hostile[endpoint].part(b"never to end", 10)
     for role in ("agent", "reader"):
         house.wattle("keys", "revoke", "--allow-list", str(house.dir / "allow"), f"hostile-{role}")
     for endpoint, peer in hostile.items():
-        check(f"{endpoint}: a revoked key's connection is ended, though it says nothing", ends(peer, lambda _: None, 20))
-    check("others' connections stay", not honest["ask"].closed(0.5) and not honest["feed"].closed(2))
+        check(f"{endpoint}: a revoked key's connection is closed although it is idle", ends(peer, lambda _: None, 20))
+    check("connections of other keys stay open", not honest["ask"].closed(0.5) and not honest["feed"].closed(2))
     for endpoint, role, kind in siege.FRONTS:
         try:
             siege.peer(endpoint, role, kind).close()
-            check(f"{endpoint}: and it does not come back", False)
+            check(f"{endpoint}: a revoked key cannot reconnect", False)
         except zmtp.Refused:
-            check(f"{endpoint}: and it does not come back", True)
+            check(f"{endpoint}: a revoked key cannot reconnect", True)
 
 
 def main():
@@ -199,10 +199,10 @@ def main():
         wait_until("the agent is connected", house.connected)
         for attack in (unfinished_messages, broken_frames, strangers, routing_ids, many_connections, subscriptions, revoked_keys):
             attack(siege)
-            check(f"the controller lives ({attack.__name__})", house.processes["controller"].poll() is None, house.log("controller")[-1000:])
+            check(f"the controller runs ({attack.__name__})", house.processes["controller"].poll() is None, house.log("controller")[-1000:])
         page = fetch(f"{house.api()}/metrics")[1]
-        check("the agent beside them misses nothing", bool(house.connected()) and "wattle_controller_records_missing_total 0\n" in page)
-        check("nor was it cut", page.count("wattle_controller_sessions 1\n") == 1 and "controller.lost" not in house.log("agent"))
+        check("the honest agent misses no record", bool(house.connected()) and "wattle_controller_records_missing_total 0\n" in page)
+        check("the honest agent stayed connected", page.count("wattle_controller_sessions 1\n") == 1 and "controller.lost" not in house.log("agent"))
     return 1 if failures else 0
 
 

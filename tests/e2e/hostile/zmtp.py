@@ -1,4 +1,4 @@
-"""zmtp: client of ZMTP 3.0 and CURVE that can violate the protocol. Uses neither libzmq nor our transport.
+"""zmtp: a client of ZMTP 3.0 and CURVE that can violate the protocol. Uses neither libzmq nor our transport.
 
 Source   RFC 23 (ZMTP 3.0), RFC 25 and 26 (CurveZMQ); the cryptography is libsodium's, by ctypes
 Use      peer = Peer(port, Keys.of(house.dir / "agent.key"), server_key(house.dir / "controller.key.pub"))
@@ -26,7 +26,7 @@ if _sodium.sodium_init() < 0:
 
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
 _LONG, _COMMAND, _MORE = 2, 4, 1
-_BOX = 16  # bytes that a box is longer than what is in it
+_BOX = 16  # overhead of a box in bytes
 
 
 class Refused(Exception):
@@ -48,14 +48,14 @@ def from_z85(text):
 
 
 class Keys:
-    """A key pair of 32 raw bytes each."""
+    """A key pair, each key of 32 raw bytes."""
 
     def __init__(self, public, secret):
         self.public, self.secret = public, secret
 
     @staticmethod
     def of(path):
-        """From a file of `wattle keys new`."""
+        """Reads a file of `wattle keys new`."""
         with open(path) as file:
             text = file.read()
         return Keys(*(from_z85(re.search(rf"{which}-key: (\S+)", text).group(1)) for which in ("public", "secret")))
@@ -68,7 +68,7 @@ class Keys:
 
 
 def server_key(path):
-    """From a .pub file of `wattle keys new`: its first line."""
+    """Reads the first line of a .pub file of `wattle keys new`."""
     with open(path) as file:
         return from_z85(file.readline().strip())
 
@@ -76,7 +76,7 @@ def server_key(path):
 def _shared(public, secret):
     key = ctypes.create_string_buffer(32)
     if _sodium.crypto_box_beforenm(key, public, secret) != 0:
-        raise ValueError("a public key that is none")
+        raise ValueError("an invalid public key")
     return key.raw
 
 
@@ -89,12 +89,12 @@ def _seal(text, nonce, key):
 def _open(box, nonce, key):
     text = ctypes.create_string_buffer(max(len(box) - _BOX, 0))
     if len(box) < _BOX or _sodium.crypto_box_open_easy_afternm(text, box, ctypes.c_ulonglong(len(box)), nonce, key) != 0:
-        raise Refused("a box that does not open")
+        raise Refused("a box that cannot be decrypted")
     return text.raw
 
 
 def frame(body, flags=0):
-    """A frame of ZMTP as it is on the wire."""
+    """Returns a ZMTP frame in wire format."""
     if len(body) < 256:
         return bytes([flags, len(body)]) + body
     return bytes([flags | _LONG]) + struct.pack(">Q", len(body)) + body
@@ -125,13 +125,13 @@ class Peer:
             self.close()
             raise
 
-    # Sending. All wait while the other side takes nothing, `seconds` of the constructor at most (TimeoutError).
+    # Sending. All block while the other side does not read, at most `seconds` of the constructor (TimeoutError).
     def send(self, *frames):
-        """One whole message."""
+        """Sends a complete message."""
         self.raw(b"".join(self.sealed(body, _MORE if at + 1 < len(frames) else 0) for at, body in enumerate(frames)))
 
     def part(self, body, times=1):
-        """Parts of a message that says each time that there is more to come."""
+        """Sends parts of a message, each with the flag `more`."""
         for _ in range(times):
             self.raw(self.sealed(body, _MORE))
 
@@ -145,7 +145,7 @@ class Peer:
         self.send(b"\0" + topic)
 
     def half(self, body, of):
-        """The beginning of a frame that is said to have `of` bytes."""
+        """Sends the beginning of a frame with an announced length of `of` bytes."""
         self.raw(bytes([_LONG]) + struct.pack(">Q", of) + body)
 
     def raw(self, data):
@@ -157,13 +157,13 @@ class Peer:
             raise Closed(str(error)) from error
 
     def sealed(self, body, flags=0):
-        """The bytes on the wire of one frame of a message; what is sealed must be sent in the order of sealing."""
+        """Returns the wire bytes of one frame of a message; frames must be sent in the order of their encryption."""
         nonce = self._next_nonce()
         return frame(b"\x07MESSAGE" + nonce + _seal(bytes([flags]) + body, b"CurveZMQMESSAGEC" + nonce, self._key))
 
     # Receiving.
     def receive(self, seconds=SOON_S):
-        """The frames of the next message; None when there is none in time. Pings are answered on the way."""
+        """Returns the frames of the next message, or None on timeout. Answers pings meanwhile."""
         end = time.monotonic() + seconds
         frames = []
         while True:
@@ -182,7 +182,7 @@ class Peer:
                 return frames
 
     def closed(self, seconds=SOON_S):
-        """Whether the other side has closed, or does within that time; what else it says is thrown away."""
+        """Returns whether the other side has closed, or closes within that time; discards received bytes."""
         try:
             end = time.monotonic() + seconds
             while time.monotonic() < end:
@@ -226,7 +226,7 @@ class Peer:
         return taken
 
     def _frame(self, end):
-        while True:  # what has not come whole is left for the next time
+        while True:  # incomplete frames stay for the next call
             head = 9 if self._in and self._in[0] & _LONG else 2
             if len(self._in) >= head:
                 size = struct.unpack(">Q", self._in[1:9])[0] if head == 9 else self._in[1]

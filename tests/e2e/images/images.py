@@ -25,14 +25,14 @@ TARGETS = {"shim": (("wattle-shim", "wattle"), "64460:64460"), "agent": (("wattl
 
 
 def storage():
-    """A folder of layers that were built before: only what changed is built again."""
+    """Returns a folder of cached layers, so that only changes are built again."""
     folder = debian.cache_root().parent / "images"
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
 
 def missing_tools():
-    """Why no image can be built here, or nothing."""
+    """Returns why no image can be built here, or an empty string."""
     missing = [tool for tool in ("buildah", "mmdebstrap", "strip") if shutil.which(tool) is None]
     if os.geteuid() != 0:
         return "not root"
@@ -40,7 +40,7 @@ def missing_tools():
 
 
 class Buildah:
-    """With a storage of its own in the folder: what is there already is not built again. As a context it leaves nothing
+    """Buildah with its storage in the folder, which caches existing layers. As a context manager it leaves nothing
     mounted."""
 
     def __init__(self, folder):
@@ -59,8 +59,8 @@ class Buildah:
             debian.run("umount", path)
 
     def stop(self):
-        """A build of several stages leaves the containers of the earlier ones mounted, and one that was cut off leaves
-        all."""
+        """Unmounts containers: a multi-stage build leaves those of earlier stages mounted, and an interrupted one
+        leaves all."""
         self("rm", "--all")
 
     def __call__(self, *arguments):
@@ -70,7 +70,7 @@ class Buildah:
         return image in self("images", "--format", "{{.Name}}:{{.Tag}}").splitlines()
 
     def base(self):
-        """Debian as an image, with apt set up as it is here."""
+        """Creates a Debian image with this machine's apt configuration."""
         if self.has(BASE):
             return BASE
         tree = self.folder / "base.tar"
@@ -91,7 +91,7 @@ class Buildah:
              "--file", ROOT / "k8s/images/Dockerfile", "--target", target, "--tag", f"wattle-{target}", context)
 
     def prune(self):
-        """Drops the layers of what was built before and has no name any more."""
+        """Removes layers of earlier builds that have no name."""
         self.stop()
         self("rmi", "--prune")
 
@@ -99,8 +99,8 @@ class Buildah:
         return json.loads(self("inspect", "--type", "image", f"wattle-{target}"))["OCIv1"]["config"]
 
     def commit(self, name, base, files=(), **config):
-        """An image of a few files on top of `base` (or scratch): (path here, path there); config as `buildah config`
-        calls it. The same again from the same files."""
+        """Creates an image of a few files on top of `base` (or scratch): (path here, path there); `config` has options
+        of `buildah config`. The same files give the same image."""
         container = self("from", "--pull-never", base)
         for here, there in files:
             self("copy", "--chmod", "0755", container, here, there)
@@ -108,8 +108,8 @@ class Buildah:
         self("commit", "--rm", "--timestamp", "0", container, name)
 
     def layout(self, names, folder):
-        """The images, name here -> name there, as one OCI layout, with the layers that they share once and none
-        compressed: for a machine that is slower than its disk."""
+        """Exports the images (local name -> exported name) as one OCI layout with shared layers, uncompressed, for a
+        machine that is slower than its disk."""
         shutil.rmtree(folder, ignore_errors=True)
         blobs = folder / "blobs/sha256"
         blobs.mkdir(parents=True)
@@ -131,8 +131,7 @@ class Buildah:
 
 
 def context_of(binaries, folder, compile_it):
-    """What the build sees: the tree as it is committed or changed here, or the programs and the networks that come with
-    them."""
+    """Returns the build context: the working tree, or the programs and the networks that come with them."""
     context = pathlib.Path(folder) / "context"
     if compile_it:
         context.mkdir()

@@ -37,7 +37,7 @@ def check(claim, truth, detail=""):
 
 
 def bundle_config(words, user):
-    """The container as the manifests have it."""
+    """Returns the container options of the manifests."""
     uid, _, gid = (user or "0:0").partition(":")
     return {"ociVersion": "1.0.2", "root": {"path": "rootfs", "readonly": True}, "hostname": "test",
             "process": {"user": {"uid": int(uid), "gid": int(gid)}, "args": words, "cwd": "/", "env": ["PATH=/usr/bin"], "noNewPrivileges": True,
@@ -47,8 +47,8 @@ def bundle_config(words, user):
 
 
 def run_in(rootfs, folder, words, user):
-    """(how, exit code, output) of a program in the image: by crun, or where this machine lets no container be made by
-    chroot."""
+    """Runs a program in the image with crun, or with chroot if this machine permits no containers. Returns (how, exit
+    code, output)."""
     bundle = pathlib.Path(tempfile.mkdtemp(dir=folder))
     (bundle / "config.json").write_text(json.dumps({**bundle_config(words, user), "root": {"path": str(rootfs), "readonly": True}}), encoding="utf-8")
     if shutil.which("crun"):
@@ -66,7 +66,7 @@ def check_image(buildah, target, folder):
     programs, user = TARGETS[target]
     config = buildah.config(target)
     check(f"{target}: runs as {user or 'root, whose capabilities the manifest drops'}", config.get("User", "") == user, str(config.get("User")))
-    check(f"{target}: starts {programs[0]} itself, without a shell", config.get("Entrypoint") == [f"/usr/bin/{programs[0]}"], str(config.get("Entrypoint")))
+    check(f"{target}: starts {programs[0]} directly, without a shell", config.get("Entrypoint") == [f"/usr/bin/{programs[0]}"], str(config.get("Entrypoint")))
     container = buildah("from", "--pull-never", f"wattle-{target}")
     rootfs = pathlib.Path(buildah("mount", container))
     for program in programs:
@@ -74,13 +74,13 @@ def check_image(buildah, target, folder):
         check(f"{target}: {program} --version answers by {how}", code == 0 and re.fullmatch(r"\d+\.\d+\.\d+\s*", said) is not None, f"{code}: {said[-500:]}")
     if "wattle" in programs:
         how, code, said = run_in(rootfs, folder, ["/usr/bin/wattle", "keys", "new", "/controller.key"], user)
-        check(f"{target}: nothing can be written to its root ({how})", code != 0 and "wattle:" in said, f"{code}: {said[-300:]}")
+        check(f"{target}: its root is read-only ({how})", code != 0 and "wattle:" in said, f"{code}: {said[-300:]}")
     if target == "controller":
         shipped = {path.name: path.read_bytes() for path in (ROOT / "models/pretrained").glob("*.safetensors")}
         there = {path.name: path.read_bytes() for path in (rootfs / "usr/share/wattle/models").glob("*")}
-        check(f"{target}: the networks that it begins with are those of models/pretrained", bool(shipped) and there == shipped, str(sorted(there)))
+        check(f"{target}: its initial networks are those of models/pretrained", bool(shipped) and there == shipped, str(sorted(there)))
     size_mib = sum(path.lstat().st_size for path in rootfs.rglob("*") if path.is_file() and not path.is_symlink()) / 2**20
-    check(f"{target}: no compiler, sources or tests are left in it ({size_mib:.0f} MiB)",
+    check(f"{target}: no compiler, sources or tests are in it ({size_mib:.0f} MiB)",
           not any((rootfs / name).exists() for name in ("usr/bin/g++", "usr/bin/cmake", "src", "programs")))
     buildah("rm", container)
 

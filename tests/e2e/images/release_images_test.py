@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""scripts/release-images: the same bytes twice, small, without a shell, read by a tool of others (skopeo); and what is in them runs by the user
-of the manifests, for amd64 on this processor and for arm64 on an emulated one: versions, help, refusals of a configuration, an agent's samples of a captured
-machine, a controller that gets ready. The networks' own tests hold on the libraries that libtorch is left with.
+"""release_images_test: scripts/release-images creates the same bytes twice, small images without a shell that skopeo
+reads. Their programs run as the manifests' user, for amd64 on this processor and for arm64 on an emulated one:
+versions, help, errors of a configuration, an agent's samples of a captured machine, a controller that becomes ready.
+The networks' tests pass with the libraries that the images have for libtorch.
 
-Usage    release_images_test.py BUILD-FOLDER [ARM64-BUILD-FOLDER]     the second: only where it is there
+Usage    release_images_test.py BUILD-FOLDER [ARM64-BUILD-FOLDER]     the second: only if it exists
 Needs    root; scripts/setup --release
 Exit     0 fine, 1 a claim failed, 77 skipped, with the reason
 """
@@ -39,7 +40,7 @@ PROGRAMS = {"agent": ("wattle-agent",), "controller": ("wattle-controller", "wat
 USER = {"agent": "0:0", "controller": "64460:64460", "shim": "64460:64460", "sim": "64460:64460", "load": "64460:64460", "actuator": "0:0"}
 CAPTURED = ROOT / "tests/fixtures/agent/two-socket-server"
 EMULATOR = "/usr/bin/qemu-aarch64-static"
-READY_S = LATE_S  # emulated, beside compilers
+READY_S = LATE_S  # emulated, possibly beside compilers
 claims = Claims()
 
 
@@ -52,7 +53,7 @@ def made(to, builds):
 
 
 class Layout:
-    """An archive, read by its specification."""
+    """Reads an image archive by its specification."""
 
     def __init__(self, path):
         self.tar = tarfile.open(path)
@@ -82,7 +83,7 @@ class Layout:
 
 
 class There:
-    """An unpacked image whose programs run in it, by their user."""
+    """An unpacked image in which programs run as their user."""
 
     def __init__(self, rootfs, architecture, user):
         self.rootfs, self.user = rootfs, user
@@ -92,7 +93,7 @@ class There:
             self.before = ["/emulator"]
 
     def words(self, *words):
-        # libtorch looks at processors in /proc and /sys, as a container has them
+        # libtorch reads processors from /proc and /sys, as in a container
         return ["unshare", "--mount", "sh", "-euc", 'mount --rbind /proc "$0/proc"; mount --rbind /sys "$0/sys"; exec /usr/sbin/chroot "$@"', self.rootfs,
                 "--userspec", self.user, self.rootfs, *self.before, *words]
 
@@ -111,7 +112,7 @@ def check_archive(name, path, folder):
                      and config["config"]["Entrypoint"] == [f"/usr/bin/{PROGRAMS[name][0]}"] and config["config"].get("User", "0:0") == USER[name], str(config["config"]))
     output("skopeo", "--insecure-policy", "copy", "--quiet", "--all", "--preserve-digests", f"oci-archive:{path}", f"dir:{folder}")
     there = "sha256:" + hashlib.sha256((folder / "manifest.json").read_bytes()).hexdigest()
-    claims.check(f"{name}: skopeo takes it for all architectures, with the same digest", there == layout.index_digest, there)
+    claims.check(f"{name}: skopeo reads it for all architectures, with the same digest", there == layout.index_digest, there)
     shutil.rmtree(folder)
     return layout
 
@@ -120,7 +121,7 @@ def check_programs(name, architecture, there):
     shells = [str(path) for path in there.rootfs.rglob("*") if not path.is_dir() and path.name in ("sh", "bash", "dash", "busybox", "apt-get", "dpkg", "perl", "python3")]
     claims.check(f"{name} {architecture}: no shell, no package manager, no interpreter", not shells, str(shells))
     own = {path for path in there.rootfs.rglob("*") if path.is_file() and not path.is_symlink() and path.stat().st_mode & 0o6022}
-    claims.check(f"{name} {architecture}: nothing is writable by others or of another's rights", not own, str(own))
+    claims.check(f"{name} {architecture}: no file is writable by group or others, or setuid", not own, str(own))
     packages = [path.name for path in (there.rootfs / "var/lib/dpkg/status.d").iterdir()]
     claims.check(f"{name} {architecture}: {len(packages)} packages are reported to scanners, each with its copyright",
                  "libc6" in packages and all((there.rootfs / "usr/share/doc" / package / "copyright").is_file() for package in packages))
@@ -134,7 +135,7 @@ def check_programs(name, architecture, there):
 def check_agent(architecture, there):
     (there.rootfs / "etc/wattle/agent.yaml").write_text("tick: 1s\nhttp: {prot: 9460}\n", encoding="utf-8")
     code, said = there.run("/usr/bin/wattle-agent", "run", "--config", "/etc/wattle/agent.yaml", "--check-config")
-    claims.check(f"agent {architecture}: a key that it does not know is refused by name", code != 0 and "prot" in said, said[-500:])
+    claims.check(f"agent {architecture}: an unknown configuration key is refused by name", code != 0 and "prot" in said, said[-500:])
     shutil.copytree(CAPTURED, there.rootfs / "captured", symlinks=True)
     code, said = there.run("/usr/bin/wattle-agent", "sample", "--count", "2", "--interval", "100ms", "--root", "/captured")
     samples = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
@@ -144,7 +145,7 @@ def check_agent(architecture, there):
 def check_sim(architecture, there):
     code, said = there.run("/usr/bin/wattle-sim", "eval", "--model", "/usr/share/wattle/models/weighted.safetensors", "--seeds", "1", "--nodes", "3",
                            "--placements", "20", "--policies", "planner", "-o", "json")
-    claims.check(f"sim {architecture}: `wattle-sim eval` judges a network of its own", code == 0, said[-800:])
+    claims.check(f"sim {architecture}: `wattle-sim eval` evaluates its own network", code == 0, said[-800:])
 
 
 def check_load(architecture, there):
@@ -157,7 +158,7 @@ def check_load(architecture, there):
 def check_actuator(architecture, there):
     (there.rootfs / "etc/wattle/actuator.yaml").write_text("no_such_key: 1\n", encoding="utf-8")
     code, said = there.run("/usr/bin/wattle-actuator", "run", "--config", "/etc/wattle/actuator.yaml", "--check-config")
-    claims.check(f"actuator {architecture}: it names a key that it does not know", code != 0 and "no_such_key" in said, said[-500:])
+    claims.check(f"actuator {architecture}: an unknown configuration key is named", code != 0 and "no_such_key" in said, said[-500:])
 
 
 def check_controller(architecture, there):
@@ -171,11 +172,11 @@ def check_controller(architecture, there):
         f"telemetry: {{endpoint: \"tcp://127.0.0.1:{telemetry}\"}}\nfeed: {{endpoint: \"tcp://127.0.0.1:{feed}\"}}\n"
         f"ask: {{endpoint: \"tcp://127.0.0.1:{ask}\"}}\nhttp: {{port: {http}}}\n", encoding="utf-8")
     code, said = there.run("/usr/bin/wattle", "keys", "new", "/state/controller.key")
-    claims.check(f"controller {architecture}: `wattle keys new` makes its key", code == 0, said[-500:])
+    claims.check(f"controller {architecture}: `wattle keys new` creates a key", code == 0, said[-500:])
     code, said = there.run("/usr/bin/wattle", "keys", "allow", "--allow-list", "/state/allow", "/state/controller.key.pub", "reader", "test")
-    claims.check(f"controller {architecture}: `wattle keys allow` allows one", code == 0, said[-500:])
+    claims.check(f"controller {architecture}: `wattle keys allow` adds a key", code == 0, said[-500:])
     code, said = there.run("/usr/bin/wattle-controller", "--config", "/etc/wattle/controller.yaml", "--check-config")
-    claims.check(f"controller {architecture}: its configuration is right", code == 0, said[-500:])
+    claims.check(f"controller {architecture}: its configuration is valid", code == 0, said[-500:])
     with open(there.rootfs / "log", "wb") as log:
         process = subprocess.Popen(list(map(str, there.words("/usr/bin/wattle-controller", "--config", "/etc/wattle/controller.yaml"))), stdout=log, stderr=log,
                                    env={"PATH": "/usr/bin"})
@@ -187,15 +188,15 @@ def check_controller(architecture, there):
             pace(0.2)
         log = (there.rootfs / "log").read_text(encoding="utf-8", errors="replace")
         claims.check(f"controller {architecture}: /readyz answers 200, after {time.monotonic() - begun:.0f} s", status == 200, log[-1500:])
-        claims.check(f"controller {architecture}: with a network that libtorch learns with", "learning is off" not in log and "libwattle-left-out" not in log, log[-1500:])
+        claims.check(f"controller {architecture}: a network learns with libtorch", "learning is off" not in log and "libwattle-left-out" not in log, log[-1500:])
     finally:
         process.terminate()
         code = process.wait(SOON_S)
-    claims.check(f"controller {architecture}: it ends when reported", code == 0 and (state / "store.db").exists(), f"{code}: {log[-800:]}")
+    claims.check(f"controller {architecture}: it exits on SIGTERM", code == 0 and (state / "store.db").exists(), f"{code}: {log[-800:]}")
 
 
 def check_left_out(build, rootfs):
-    """On this machine's libraries, but those that images leave out."""
+    """Runs the networks' tests on this machine's libraries, without those that the images omit."""
     tests = build / "bin/unit_models_torch"
     if not tests.exists():
         print("     not run: unit_models_torch was not built")
@@ -205,7 +206,7 @@ def check_left_out(build, rootfs):
             if path.name.startswith("libwattle-left-out") or (path.is_symlink() and os.readlink(path).startswith("libwattle-left-out")):
                 shutil.copy(path, folder, follow_symlinks=False)
         ran = subprocess.run([tests], capture_output=True, text=True, check=False, env=os.environ | {"LD_LIBRARY_PATH": folder})
-        claims.check(f"the networks' own tests hold without {len(list(pathlib.Path(folder).iterdir())) - 1} libraries", ran.returncode == 0, ran.stdout[-800:] + ran.stderr[-800:])
+        claims.check(f"the networks' tests pass without {len(list(pathlib.Path(folder).iterdir())) - 1} libraries", ran.returncode == 0, ran.stdout[-800:] + ran.stderr[-800:])
 
 
 def main():
@@ -223,7 +224,7 @@ def main():
         folder = pathlib.Path(folder)
         folder.chmod(0o755)
         first, second = made(folder / "first", builds), made(folder / "second/deeper", builds)
-        claims.check("made again they have the same bytes", all(first[name].read_bytes() == second[name].read_bytes() for name in first))
+        claims.check("a second build has the same bytes", all(first[name].read_bytes() == second[name].read_bytes() for name in first))
         for name, path in first.items():
             layout = check_archive(name, path, folder / "copied")
             for architecture in builds:

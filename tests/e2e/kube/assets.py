@@ -50,7 +50,7 @@ MODULES = {
 
 
 class Missing(Exception):
-    """What is needed is not to be had on this machine."""
+    """A requirement is not available on this machine."""
 
 
 def run_go(*arguments: str, cwd: pathlib.Path, architecture: str = "") -> subprocess.CompletedProcess:
@@ -66,7 +66,7 @@ def go(*arguments: str, cwd: pathlib.Path) -> str:
 
 
 def staging_of(version: str, cwd: pathlib.Path) -> list[str]:
-    """The modules that live inside Kubernetes' own repository; it names them without a version."""
+    """Returns the modules inside Kubernetes' own repository, which it requires without a version."""
     found = json.loads(go("mod", "download", "-json", f"k8s.io/kubernetes@v{version}", cwd=cwd))
     text = pathlib.Path(found["GoMod"]).read_text(encoding="utf-8")
     return sorted(set(re.findall(r"^\s*(k8s\.io/\S+) v0\.0\.0$", text, re.MULTILINE)))
@@ -83,7 +83,7 @@ def build_kubernetes(version: str, programs: list[str], fresh: pathlib.Path, out
 
 
 def require_kubernetes(version: str, cwd: pathlib.Path) -> None:
-    """The module at `cwd` takes its packages of Kubernetes from this version."""
+    """Sets the version of the Kubernetes packages that the module at `cwd` uses."""
     staged = "v0." + version.split(".", 1)[1]
     edits = [f"-replace={module}={module}@{staged}" for module in staging_of(version, cwd)]
     go("mod", "edit", f"-require=k8s.io/kubernetes@v{version}", *edits, cwd=cwd)
@@ -94,11 +94,11 @@ def stamp(version: str) -> str:
 
 
 class SchedulerModule:
-    """A copy of scheduler/ that takes its packages of Kubernetes from `version`."""
+    """A copy of scheduler/ that uses the Kubernetes packages of `version`."""
 
     def __init__(self, version: str):
         if shutil.which("go") is None:
-            raise Missing("there is no Go here (1.25 or later, from go.dev/dl)")
+            raise Missing("Go is not installed (1.25 or later, from go.dev/dl)")
         self.version = version
         self.tags = ["-tags", "kube134"] if version.startswith("1.34.") else []
 
@@ -106,9 +106,9 @@ class SchedulerModule:
         self.folder = tempfile.TemporaryDirectory()
         self.cwd = pathlib.Path(self.folder.name) / "scheduler"
         shutil.copytree(SCHEDULER, self.cwd)
-        shutil.copytree(SCHEDULER.parent / "tests/fixtures/plugin", self.cwd.parent / "tests/fixtures/plugin")  # of its tests
+        shutil.copytree(SCHEDULER.parent / "tests/fixtures/plugin", self.cwd.parent / "tests/fixtures/plugin")  # the folder of its tests
         require_kubernetes(self.version, self.cwd)
-        go("list", "-deps", "-test", *self.tags, "./...", cwd=self.cwd)  # without modules there is no scheduler; later errors are our own
+        go("list", "-deps", "-test", *self.tags, "./...", cwd=self.cwd)  # without modules the test skips; later errors fail it
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -128,7 +128,7 @@ class SchedulerModule:
 
 
 def scheduler(version: str = VERSION) -> pathlib.Path:
-    """kube-scheduler with our plugin, built where the cache has none of these sources."""
+    """Returns kube-scheduler with our plugin; builds it if the cache has none of these sources."""
     sources = sorted(path for path in SCHEDULER.rglob("*") if path.suffix in (".go", ".mod") and not path.name.endswith("_test.go"))
     key = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:12]
     folder = cache_folder() / version
@@ -155,7 +155,7 @@ def build_module(module: str, version: str, package: str, target: pathlib.Path) 
 
 def build(version: str, programs: list[str], folder: pathlib.Path) -> None:
     if shutil.which("go") is None:
-        raise Missing("there is no Go here (1.25 or later, from go.dev/dl)")
+        raise Missing("Go is not installed (1.25 or later, from go.dev/dl)")
     with tempfile.TemporaryDirectory(dir=folder) as name:
         fresh = pathlib.Path(name)
         of_kubernetes = [program for program in programs if program in OF_KUBERNETES]
@@ -168,8 +168,8 @@ def build(version: str, programs: list[str], folder: pathlib.Path) -> None:
 
 
 def borrowed(program: str, cache: pathlib.Path, folder: pathlib.Path) -> bool:
-    """etcd and KWOK serve every version of Kubernetes, and so does one kubectl: what stands in another version's folder
-    does here too."""
+    """etcd, KWOK and kubectl work with every version of Kubernetes, so this reuses them from the folder of another
+    version."""
     if program in OF_KUBERNETES and program != "kubectl":
         return False
     for other in sorted(cache.glob(f"*/{program}")):
@@ -183,7 +183,7 @@ def cache_folder() -> pathlib.Path:
 
 
 def helm(may_build: bool = True) -> pathlib.Path:
-    """The program on the PATH if it is a version 3, else the one in the cache, else one that is built now."""
+    """Returns helm from the PATH if its version is 3, otherwise from the cache, otherwise builds it."""
     found = shutil.which("helm")
     if found and subprocess.run([found, "version", "--short"], capture_output=True, text=True, check=False).stdout.startswith("v3."):
         return pathlib.Path(found)
@@ -195,7 +195,7 @@ def metrics_server(may_build: bool = True) -> pathlib.Path:
 
 
 def alone(name: str, version: str, module: str, package: str, may_build: bool) -> pathlib.Path:
-    """A program in a folder of the cache of its own, built where it is not there yet."""
+    """Returns a program in its own cache folder; builds it if it is missing."""
     folder = cache_folder() / f"{name}-{version}"
     program = folder / name
     if program.exists():
@@ -203,7 +203,7 @@ def alone(name: str, version: str, module: str, package: str, may_build: bool) -
     if not may_build:
         raise Missing(f"there is no {name} here (tests/e2e/kube/assets.py --only {name} builds it)")
     if shutil.which("go") is None:
-        raise Missing(f"there is no Go here to build {name} with (1.25 or later, from go.dev/dl)")
+        raise Missing(f"Go is not installed, which builds {name} with (1.25 or later, from go.dev/dl)")
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / ".lock", "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -214,16 +214,17 @@ def alone(name: str, version: str, module: str, package: str, may_build: bool) -
 
 
 def keda_definition() -> str:
-    """KEDA's definition of ScaledObjects, as its module has it."""
+    """Returns KEDA's definition of ScaledObjects from its module."""
     if shutil.which("go") is None:
-        raise Missing("there is no Go here to ask for KEDA's module with (1.25 or later, from go.dev/dl)")
+        raise Missing("Go is not installed, which fetches KEDA's module (1.25 or later, from go.dev/dl)")
     with tempfile.TemporaryDirectory() as name:
         found = json.loads(go("mod", "download", "-json", f"github.com/kedacore/keda/v2@{KEDA}", cwd=pathlib.Path(name)))
     return (pathlib.Path(found["Dir"]) / "config/crd/bases/keda.sh_scaledobjects.yaml").read_text(encoding="utf-8")
 
 
 def kubectl() -> pathlib.Path:
-    """That of VERSION if it was built, else another that was, else the one on the PATH: all render the same."""
+    """Returns kubectl of VERSION if it was built, otherwise of another version, otherwise from the PATH: all render the
+    same."""
     built = [folder / "kubectl" for folder in (cache_folder() / VERSION, *sorted(cache_folder().glob("*"), reverse=True))]
     found = next((program for program in built if program.exists()), None) or shutil.which("kubectl")
     if not found:

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """autoscaler_test: the provider for Cluster Autoscaler (autoscaler/) on a real API server, with nodes that sleep.
 
-An increase wakes a sleeper, and a repeated one wakes no more. A node that sleeps is in no group, keeps its Node object,
-and comes back without the taint that Cluster Autoscaler left on it. An order against the plan is refused with the reason.
-POST /api/v1/sleep/order needs the operator's token, and keeps to the rules.
+An increase wakes a sleeping node, and a repeated one wakes no more. A sleeping node is in no group, keeps its Node
+object, and returns without the taint that Cluster Autoscaler left on it. An order against the plan is refused with the
+reason. POST /api/v1/sleep/order requires the operator's token, and follows the rules.
 
 Real     etcd, kube-apiserver, KWOK, controller, agents (of a captured server), the exec driver, the provider with mutual TLS
-Played   Cluster Autoscaler's calls, in the wire format and by the configuration file of its client (autoscaler/internal/call);
+Fake     Cluster Autoscaler's calls, in the wire format and by the configuration file of its client (autoscaler/internal/call);
          the machines: an agent runs while its machine is on
 Usage    autoscaler_test.py FOLDER-OF-BINARIES [--version V]
 Skips    (77) where the control plane's programs, or the provider, can neither be found nor built
@@ -34,7 +34,7 @@ from resize_test import main  # noqa: E402
 AUTOSCALER = HERE.parents[2] / "autoscaler"
 NAMES = ("n1", "n2", "n3")
 LEFT = "ToBeDeletedByClusterAutoscaler"
-# The machine of a node is a file that says on or off.
+# The machine of a node is a file that contains "on" or "off".
 POWER = r"""#!/bin/sh
 request=$(cat)
 node=${request#*\"node\":\"}
@@ -49,7 +49,7 @@ esac
 
 
 class Sleepers(House):
-    """A controller whose nodes sleep by themselves, their agents, and the provider."""
+    """A controller that puts nodes to sleep, their agents, and the provider."""
 
     def __init__(self, binaries, plane):
         self.plane = plane
@@ -92,7 +92,7 @@ class Sleepers(House):
             key = self.dir / f"{name}.key"
             self.wattle("keys", "new", str(key))
             self.wattle("keys", "allow", "--allow-list", str(self.dir / "allow"), f"{key}.pub", "agent", name)
-        # Without pods: this machine may have some, of another cluster.
+        # Without pods, because this machine may run pods of another cluster.
         shutil.copytree(CAPTURED, self.dir / f"root-{name}", ignore=shutil.ignore_patterns("kubepods*"))
         self.write(f"{name}.yaml", f"""
             node: {name}
@@ -114,7 +114,7 @@ class Sleepers(House):
                     "-days", "2", "-extfile", "extensions")
 
     def machines(self):
-        """Runs the agents of the machines that are on, and no others."""
+        """Runs the agents of exactly the machines that are on."""
         for name in NAMES:
             on = (self.dir / f"machine-{name}").read_text().strip() == "on"
             if on and name not in self.processes:
@@ -143,7 +143,7 @@ class Sleepers(House):
         return self.record(name)["state"]
 
     def order(self, order, node, token="a-word-of-operators"):
-        """(status, answer) of POST /api/v1/sleep/order. A plan that is being made is no answer."""
+        """Returns (status, answer) of POST /api/v1/sleep/order. Repeats the request while a plan is in progress."""
         def asked():
             request = urllib.request.Request(f"{self.api()}/api/v1/sleep/order", json.dumps({"order": order, "node": node}).encode(),
                                              {"Content-Type": "application/json", "Authorization": f"Bearer {token}"})
@@ -154,7 +154,7 @@ class Sleepers(House):
                 return None if error.code == 503 else (error.code, json.loads(error.read()))
         return self.until(f"{order} of {node} is decided", asked)
 
-    # ---- as Cluster Autoscaler calls
+    # ---- calls of Cluster Autoscaler
 
     def call(self, method, **request):
         """(answer, error)"""
@@ -168,7 +168,7 @@ class Sleepers(House):
         return answer
 
     def group(self):
-        """(id, target size, largest size) after a Refresh."""
+        """Returns (id, target size, maximum size) after a Refresh."""
         self.answer("Refresh")
         groups = self.answer("NodeGroups")["NodeGroups"] or []
         if len(groups) != 1:
@@ -188,7 +188,7 @@ class Sleepers(House):
         return {taint["key"] for taint in self.object_of(name)["spec"].get("taints", [])}
 
     def hold(self, name):
-        """A pod that keeps its node awake: it must not be disrupted."""
+        """Creates a pod that must not be disrupted, which keeps its node awake."""
         self.plane.add_pod(f"stays-{name}", annotations={"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"},
                            owner={"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "stays", "uid": "u", "controller": True}, spec={"nodeName": name})
 
@@ -203,53 +203,53 @@ def go(*arguments, cwd=AUTOSCALER):
 def build(folder):
     missing = assets.run_go("mod", "download", cwd=AUTOSCALER) if assets.shutil.which("go") else None
     if missing is None or missing.returncode != 0:
-        raise assets.Missing(f"no Go, or no modules of autoscaler/: {missing.stderr[-500:] if missing else ''}")
+        raise assets.Missing(f"Go or the modules of autoscaler/ are missing: {missing.stderr[-500:] if missing else ''}")
     for name, package in (("wattle-autoscaler", "."), ("call", "./internal/call")):
         go("build", "-trimpath", "-o", str(folder / name), package)
 
 
 def prove(house):
-    """One round trip of each node; then pods keep the first two awake."""
+    """Runs one sleep cycle of each node; then pods keep the first two awake."""
     house.until("the nodes report", lambda: {each["name"] for each in house.query("sleep", "status")["nodes"]} == set(NAMES))
     for name in NAMES:
-        house.until(f"the test of {name} begins", lambda n=name: house.cli("sleep", "test", n, key="operator", check=False).returncode == 0)
+        house.until(f"the sleep test of {name} starts", lambda n=name: house.cli("sleep", "test", n, key="operator", check=False).returncode == 0)
         house.until(f"{name} is proven", lambda n=name: (found := house.record(n))["round_trips"] == 1 and found["state"] == "awake")
     for name in NAMES[:2]:
         house.hold(name)
 
 
 def check(house, claim):
-    """n3 sleeps by an operator's order, at whose end the controller would wake it by itself."""
+    """n3 sleeps by an operator's order, after whose end the controller would wake the node."""
     group, target, most = house.group()
-    claim("all nodes run, in one group", (target, most) == (3, 3) and house.members() == set(NAMES), (target, most, house.members()))
+    claim("all nodes run and are in one group", (target, most) == (3, 3) and house.members() == set(NAMES), (target, most, house.members()))
     template = house.answer("NodeGroupTemplateNodeInfo", ID=group)
     claim("the template has the nodes' resources", template["status"]["allocatable"]["cpu"] == "8", template)
     answer, error = house.call("NodeGroupDeleteNodes", ID=group, Nodes=[{"Name": "n3"}])
-    claim("a node that the plan keeps awake is refused, with the reason", answer is None and "FailedPrecondition" in error and "stays awake: " in error, error)
+    claim("an order for a node that the plan keeps awake is refused with the reason", answer is None and "FailedPrecondition" in error and "stays awake: " in error, error)
     before = house.object_of("n3")["metadata"]["uid"]
     house.plane.call("PATCH", "/api/v1/nodes/n3", {"spec": {"taints": [{"key": LEFT, "value": "1", "effect": "NoSchedule"}]}})
     house.cli("sleep", "test", "n3", key="operator")
-    house.until("n3 begins to sleep", lambda: house.state("n3") in ("idle", "suspending", "asleep") and LEFT in house.taints("n3") and "wattle.dev/sleep" in house.taints("n3"))
+    house.until("n3 starts to sleep", lambda: house.state("n3") in ("idle", "suspending", "asleep") and LEFT in house.taints("n3") and "wattle.dev/sleep" in house.taints("n3"))
     _, target, most = house.group()
-    claim("a sleeper does not count, and is in no group", (target, most) == (2, 3) and house.members() == {"n1", "n2"}, (target, most, house.members()))
+    claim("a sleeping node is not counted and in no group", (target, most) == (2, 3) and house.members() == {"n1", "n2"}, (target, most, house.members()))
     house.answer("NodeGroupDeleteNodes", ID=group, Nodes=[{"Name": "n3"}])
     for _ in range(2):
         house.answer("NodeGroupIncreaseSize", ID=group, Delta=1)
-        claim("an increase counts at once, and once", house.answer("NodeGroupTargetSize", ID=group)["TargetSize"] == 3)
+        claim("an increase counts immediately and once", house.answer("NodeGroupTargetSize", ID=group)["TargetSize"] == 3)
     house.until("n3 is in its group again", lambda: house.group()[1] == 3 and house.members() == set(NAMES))
-    claim("its Node has stayed, and no taint is left on it", house.object_of("n3")["metadata"]["uid"] == before and not house.taints("n3")
+    claim("n3 kept its Node object, without a taint", house.object_of("n3")["metadata"]["uid"] == before and not house.taints("n3")
           and not house.object_of("n3")["spec"].get("unschedulable"), house.object_of("n3"))
 
 
 def check_orders(house, claim):
-    """Orders of POST /api/v1/sleep/order that the rules refuse; the plan's own decision stays."""
+    """Checks orders of POST /api/v1/sleep/order that the rules refuse; the plan's decision stays."""
     house.cli("sleep", "exclude", "n3", "--why", "a test", key="operator")
     house.until("n3 is awake", lambda: house.state("n3") == "awake" and house.group()[1] == 3)
-    claim("without the operator's token there is no order", house.order("sleep-empty", "n3", "a-guess")[0] == 401)
+    claim("an order without the operator's token is refused", house.order("sleep-empty", "n3", "a-guess")[0] == 401)
     status, answer = house.order("sleep-empty", "n3")
-    claim("a node that an operator excluded is not put to sleep, with the reason", status == 409 and "a test" in answer["error"], (status, answer))
+    claim("an order for an excluded node is refused with the reason", status == 409 and "a test" in answer["error"], (status, answer))
     status, answer = house.order("sleep-empty", "n1")
-    claim("nor one with a pod that must stay", status == 409 and "stays awake: " in answer["error"] and house.state("n1") == "awake", (status, answer))
+    claim("an order for a node with an undisruptable pod is refused", status == 409 and "stays awake: " in answer["error"] and house.state("n1") == "awake", (status, answer))
 
 
 def run(binaries, version, claims):

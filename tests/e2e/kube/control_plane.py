@@ -36,7 +36,7 @@ class ControlPlane:
         self.url = f"https://127.0.0.1:{self.port}"
         self.token = secrets.token_hex(16)
         self.ca = self.dir / "certs" / "apiserver.crt"
-        self.kept = threading.local()  # each thread's connection
+        self.kept = threading.local()  # one connection per thread
 
     def __enter__(self):
         try:
@@ -95,13 +95,13 @@ class ControlPlane:
             (self.dir / "tokens.csv").write_text(f'{self.token},admin,admin,"system:masters"\n')
         self.start("kube-apiserver", str(self.assets / "kube-apiserver"),
                    "--etcd-servers", f"http://127.0.0.1:{self.etcd_port}", "--bind-address", "127.0.0.1", "--secure-port", str(self.port),
-                   # Without these it looks for a default route, and tells others of an address that is loopback.
+                   # Without these it looks for a default route, and advertises a loopback address.
                    "--advertise-address", "127.0.0.1", "--endpoint-reconciler-type", "none",
                    "--cert-dir", str(self.dir / "certs"), "--token-auth-file", str(self.dir / "tokens.csv"), "--authorization-mode", "RBAC",
                    "--service-account-issuer", "https://kubernetes.default.svc", "--service-account-key-file", str(key),
                    "--service-account-signing-key-file", str(key), "--api-audiences", "https://kubernetes.default.svc,wattle",
                    "--service-cluster-ip-range", "10.96.0.0/24", "--allow-privileged",
-                   # Nobody here makes default accounts or takes the not-ready taint off: that is the controller manager's.
+                   # No controller manager runs here that creates default accounts or removes the not-ready taint.
                    "--disable-admission-plugins", "ServiceAccount,TaintNodesByCondition")
         self.up("kube-apiserver", "the API server is ready", lambda: self.ca.exists() and self.raw("GET", "/readyz")[0] == 200)
 
@@ -119,8 +119,8 @@ class ControlPlane:
                    "--node-lease-duration-seconds", str(lease_s))
 
     def start_scheduler(self, name="kube-scheduler", profile="default-scheduler", extenders=(), plugins=None, verbosity=0, plugin_config=None, group=None, more_profiles=(), program=None, more=None):
-        """group: the number of a group that the process alone is in. more_profiles: further entries of `profiles`. program: in place of
-        upstream's. more: further members of the configuration."""
+        """group: a supplementary group for the process. more_profiles: further entries of `profiles`. program: replaces
+        upstream's program. more: further members of the configuration."""
         port, = house.free_ports(1)
         config = {
             "apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",
@@ -146,7 +146,7 @@ class ControlPlane:
         data = None if body is None else json.dumps(body).encode()
         link = getattr(self.kept, "link", None)
         if link is not None:
-            with contextlib.suppress(OSError, http.client.HTTPException):  # of an API server that has been restarted
+            with contextlib.suppress(OSError, http.client.HTTPException):  # the connection of an API server that was restarted
                 return self.exchange(link, method, path, data, headers)
             self.kept.link = None
         link = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=timeout, context=ssl.create_default_context(cafile=str(self.ca)))

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""A pod that a real kube-scheduler holds between its choice of a node and the binding keeps its reservation there until
-it is deleted, which is longer than the half minute that Wattle expects a pod of another scheduler.
+"""held_pods_test: a pod that a real kube-scheduler holds between its choice of a node and the binding keeps its
+reservation there until it is deleted, which is longer than the half minute for pods of other schedulers.
 
     PreBind   a volume on the chosen node, whose provisioner does not exist: the scheduler waits for ten minutes
     Permit    a gang with one member that fits nowhere: the others wait for five minutes. 1.35 only: later versions
               schedule a group at once, and earlier ones have no gangs
-A pod with a scheduling gate is chosen no node, so it has no reservation.
+A pod with a scheduling gate gets no node, so it has no reservation.
 
 Usage    held_pods_test.py FOLDER-OF-BINARIES [--version V]
-Exit     0 fine, 1 a claim failed, 77 skipped: the control plane's programs cannot be had
+Exit     0 fine, 1 a claim failed, 77 skipped: the control plane's programs are not available
 """
 import argparse
 import pathlib
@@ -32,7 +32,7 @@ GATES = "GenericWorkload=true"
 
 
 class Plane(ControlPlane):
-    """With the alpha API of gangs where the version has it."""
+    """A control plane with the alpha API of gangs if the version supports it."""
 
     def __init__(self, programs, gangs):
         super().__init__(programs)
@@ -69,14 +69,14 @@ class Held:
         return [p["metadata"]["name"] for p in self.plane.pods() if not p["spec"].get("nodeName")]
 
     def stay_expected(self, where, names):
-        wait_until(f"{where}: all are expected somewhere", lambda: self.expected() == len(names), PATIENCE)
+        wait_until(f"{where}: all pods have a reservation", lambda: self.expected() == len(names), PATIENCE)
         since = time.monotonic()
-        wait_until("the time is over after which other pods are expected no more", lambda: time.monotonic() - since > EXPIRY_S + 6, PATIENCE)
-        self.claims.check(f"{where}: the scheduler still holds them", set(names) <= set(self.unbound()), self.unbound())
-        self.claims.check(f"{where}: and they are still expected", self.expected() == len(names), self.expected())
+        wait_until("the reservation time of other pods has passed", lambda: time.monotonic() - since > EXPIRY_S + 6, PATIENCE)
+        self.claims.check(f"{where}: the scheduler still holds the pods", set(names) <= set(self.unbound()), self.unbound())
+        self.claims.check(f"{where}: the pods still have their reservations", self.expected() == len(names), self.expected())
         for name in self.unbound():
             self.plane.delete_pod(name)
-        wait_until(f"{where}: once they are deleted they are expected no more", lambda: self.expected() == 0, PATIENCE)
+        wait_until(f"{where}: deleted pods have no reservation", lambda: self.expected() == 0, PATIENCE)
 
     def in_prebind(self):
         self.plane.call("POST", "/apis/storage.k8s.io/v1/storageclasses", {"metadata": {"name": "slow"}, "provisioner": "example.com/nobody", "volumeBindingMode": "WaitForFirstConsumer"})
@@ -98,10 +98,10 @@ class Held:
     def gated(self):
         self.create(pod("gated", schedulingGates=[{"name": "example.com/quota"}]))
         let_a_moment_pass()
-        self.claims.check("a pod with a scheduling gate is expected nowhere", self.expected() == 0 and self.unbound() == ["gated"], self.expected())
+        self.claims.check("a pod with a scheduling gate has no reservation", self.expected() == 0 and self.unbound() == ["gated"], self.expected())
         self.plane.call("PATCH", "/api/v1/namespaces/default/pods/gated", {"spec": {"schedulingGates": []}})
-        wait_until("without the gate it is bound", lambda: not self.unbound(), PATIENCE)
-        self.claims.check("and is placed once the gate is gone", self.house.decision("default/gated") is not None)
+        wait_until("the pod is bound without the gate", lambda: not self.unbound(), PATIENCE)
+        self.claims.check("the pod is placed after its gate is removed", self.house.decision("default/gated") is not None)
 
 
 def walk(plane, house, claims):

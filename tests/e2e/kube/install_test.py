@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""install_test: a real API server accepts every object of `wattle install` with strict validation, and a second `install` changes what it may.
+"""install_test: a real API server accepts every object of `wattle install` with strict validation, and a second
+`install` changes the permitted fields.
 
 Usage    install_test.py BIN_DIR
 Exit     0 fine, 1 a claim failed, 77 skipped: no kubectl, or no programs of a control plane
@@ -39,7 +40,7 @@ def main():
         def install(*words):
             ran = subprocess.run([str(binaries / "wattle"), "install", "--registry", "registry.example/team", "--kubeconfig", config, *words],
                                  capture_output=True, text=True, check=False, timeout=LATE_S, env={"HOME": str(plane.dir), "PATH": "/usr/bin:/bin"})
-            claims.check(f"wattle install {' '.join(words)} ends well", ran.returncode == 0, ran.stderr)
+            claims.check(f"wattle install {' '.join(words)} exits with 0", ran.returncode == 0, ran.stderr)
             return ran.stdout
 
         def apply(text):
@@ -51,19 +52,19 @@ def main():
         version = plane.call("GET", "/version")["gitVersion"]
         text = install()
         objects = [each for each in yaml.safe_load_all(text) if each]
-        claims.check("the scheduler's image is of the cluster's version", f"kube-scheduler:{version.split('+')[0]}\n" in text, version)
+        claims.check("the scheduler's image has the cluster's version", f"kube-scheduler:{version.split('+')[0]}\n" in text, version)
         applied = apply(text)
-        claims.check(f"it made all of {len(objects)} objects", len(applied) == len(objects) > 30, applied)
+        claims.check(f"install creates all {len(objects)} objects", len(applied) == len(objects) > 30, applied)
         spaces = {each["metadata"].get("namespace") for each in objects} - {None, "kube-system"}
-        claims.check("in the two namespaces", spaces == {"wattle", "wattle-agent"}, spaces)
+        claims.check("the objects are in the two namespaces", spaces == {"wattle", "wattle-agent"}, spaces)
         maps = {each["metadata"]["name"] for each in plane.call("GET", "/api/v1/namespaces/wattle/configmaps")["items"]}
         used = {volume["configMap"]["name"] for each in objects if each["kind"] in ("Deployment", "DaemonSet") and each["metadata"]["namespace"] == "wattle"
                 for volume in each["spec"]["template"]["spec"]["volumes"] if "configMap" in volume} - {"wattle-public"}
         claims.check("the pods mount ConfigMaps that exist", len(used) == 3 and used <= maps, f"{used} of {maps}")
         again = apply(install("--mode", "canary:10%", "--estimate", "60,240"))
-        claims.check("another mode and an estimate are accepted over it", len(again) == len(objects), again)
+        claims.check("a second install with another mode and an estimate is accepted", len(again) == len(objects), again)
         other = apply(install("--controller-namespace", "energy"))
-        claims.check("so is another namespace", len(other) == len(objects), other)
+        claims.check("a second install with another namespace is accepted", len(other) == len(objects), other)
     return 1 if claims.failed else 0
 
 

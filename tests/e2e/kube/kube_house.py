@@ -1,7 +1,7 @@
-"""kube_house: a real control plane whose KWOK nodes have agents: a swarm that follows its bindings, our controller and our shim as the
-extender of a real kube-scheduler.
+"""kube_house: a real control plane whose KWOK nodes have agents: a swarm that follows its bindings, our controller and
+our shim as the extender of a real kube-scheduler.
 
-Schedulers  `wattle` asks the shim (prioritize, and filter for hard latency limits); `plain` asks nobody
+Schedulers  `wattle` asks the shim (prioritize, and filter for hard latency limits); `plain` has no extender
 Ends        everything when the `with` block ends
 """
 import contextlib
@@ -47,7 +47,7 @@ class KubeHouse(House):
         return ["--nodes", str(self.swarm_nodes), "--seed", str(self.seed), "--keys", str(self.dir / "swarm")]
 
     def start_swarm(self, *more):
-        """In as many processes as the limit of open files asks for; the first is "swarm"."""
+        """Starts as many swarm processes as the limit of open files requires; the first is "swarm"."""
         most = (resource.getrlimit(resource.RLIMIT_NOFILE)[1] - FDS_BESIDE) // FDS_PER_AGENT
         parts = max(1, -(-self.swarm_nodes // most))
         self.swarm_http = [self.start_part(part, parts, *more) for part in range(1, parts + 1)]
@@ -61,13 +61,13 @@ class KubeHouse(House):
         def port():
             self.alive(name)
             return [line.rsplit(":", 1)[1] for line in self.log(name).splitlines() if line.startswith("swarm: ")]
-        return f"http://127.0.0.1:{wait_until('the swarm says its port', port, PATIENCE)[-1]}"
+        return f"http://127.0.0.1:{wait_until('the swarm logs its port', port, PATIENCE)[-1]}"
 
     def servers(self):
         return [node for part in self.swarm_http for node in json.loads(fetch(f"{part}/nodes")[1])["nodes"]]
 
     def make_nodes(self, count=None):
-        """KWOK nodes as large as the swarm's."""
+        """Creates KWOK nodes of the same size as the swarm's."""
         for server in self.servers()[:count]:
             self.make_one(server)
         self.plane.nodes_ready(count or self.swarm_nodes)
@@ -80,7 +80,8 @@ class KubeHouse(House):
                 "enableHTTPS": False, "httpTimeout": "200ms", "ignorable": True} | more
 
     def plugin(self, weight=6):
-        """What start_scheduler() needs for the plugin in place of the extender; add_plugin_socket() before start_shim()."""
+        """Returns arguments of start_scheduler() for the plugin instead of the extender; add_plugin_socket() before
+        start_shim()."""
         return {"plugins": {"multiPoint": {"enabled": [{"name": "Wattle", "weight": weight}]}, "postFilter": {"enabled": [{"name": "Wattle"}]}},
                 "plugin_config": [{"name": "Wattle", "args": {"socket": f"{self.dir}/plugin.sock", "timeout": "200ms"}}]}
 
@@ -90,7 +91,7 @@ class KubeHouse(House):
         path.write_text(text.replace(f"listen: {{port: {self.shim_port}}}", f"listen: {{port: {self.shim_port}, plugin_socket: {self.dir}/plugin.sock}}"), encoding="utf-8")
 
     def set_mode(self, mode):
-        """Past the gates: what is tested is no promotion."""
+        """Forces a mode past the gates, because these tests do not cover promotion."""
         self.cli("policy", "set", "--mode", mode, "--force", "--why", "a test chooses its mode", key="operator")
 
     def start_shim(self):
@@ -98,7 +99,7 @@ class KubeHouse(House):
         wait_until("the shim is ready", lambda: self.alive("shim") and fetch(f"{self.shim()}/livez")[0] == 200, PATIENCE)
 
     def document(self, what):
-        """As `wattle WHAT -o json` gives it, without a process for each question; None: there is no such thing."""
+        """Returns the JSON of `wattle WHAT -o json` without starting a process; None if it is not found."""
         status, body = fetch(f"{self.api()}/api/v1/{what}", timeout=SOON_S)
         if status == 404:
             return None

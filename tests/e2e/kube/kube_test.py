@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Wattle on a real control plane: etcd, kube-apiserver, kube-scheduler and KWOK nodes whose agents are a swarm that follows their bindings.
+"""kube_test: Wattle on a real control plane: etcd, kube-apiserver, kube-scheduler and KWOK nodes whose agents are a
+swarm that follows their bindings.
 
-Pods are placed with Wattle off, in shadow and live; decisions are joined by UID and explained by pod name; pods that nobody asked for are
-observed; pods that are alike are asked for one by one; hard latency limits hold; an agent enrols by a
-projected token; and pods are scheduled while controller, shim or API server die.
+Places pods with Wattle off, in shadow and live; decisions are joined by UID and explained by pod name; pods without an
+ask are observed; each of several equal pods gets its own ask; hard latency limits hold; an agent enrols by a projected
+token; and pods are scheduled while controller, shim or API server is down.
 
 Usage    kube_test.py FOLDER-OF-BINARIES [--version V] [--no-kwok]
-Skips    (77) where the control plane's programs can neither be found nor built, with the reason
+Skips    (77) if the control plane's programs can neither be found nor built, with the reason
 """
 import argparse
 import json
@@ -49,35 +50,35 @@ class Scenario:
         for name in self.made:
             self.plane.delete_pod(name)
         self.made = []
-        wait_until("nothing is requested any more", lambda: self.house.requested_cores() == 0, PATIENCE)
+        wait_until("nothing is requested", lambda: self.house.requested_cores() == 0, PATIENCE)
 
     def joined(self, where):
-        """Decisions of these pods, once each is joined to the node where the API server has it."""
+        """Returns the decisions of these pods, once each is joined to the node of the pod in the API server."""
         def all_joined():
             found = {name: self.house.decision(f"default/{name}") for name in where}
             return found if all(d and d["placed_on"] == where[name] for name, d in found.items()) else None
         return wait_until("each decision is joined by UID to the pod's node", all_joined, PATIENCE)
 
-    # ---- what is claimed
+    # ---- claims
 
     def modes(self):
         check = self.claims.check
         where = self.bound(self.make("off", 6))
         wait_until("six pods are requested", lambda: abs(self.house.requested_cores() - 1.5) < 1e-9, PATIENCE)
-        check("off: pods are scheduled, and nothing is decided", self.house.document("status")["decisions"] == 0)
-        names = {p["name"] for p in wait_until("their agents show them", lambda: self.six_pods(), PATIENCE)}
+        check("off: pods are scheduled without decisions", self.house.document("status")["decisions"] == 0)
+        names = {p["name"] for p in wait_until("the agents report the pods", lambda: self.six_pods(), PATIENCE)}
         check("`wattle pods` shows them by name", names == set(where), names)
         self.clear()
         self.house.set_mode("shadow")
         decisions = self.joined(self.bound(self.make("shadow", 6)))
-        check("shadow: each pod was asked for and joined by UID", all(d["mode"] == "shadow" and d["advice"] for d in decisions.values()),
+        check("shadow: each pod has an ask and is joined by UID", all(d["mode"] == "shadow" and d["advice"] for d in decisions.values()),
               [d["mode"] for d in decisions.values()])
         self.clear()
         self.house.set_mode("live")
         where = self.bound(self.make("live", 10))
         decisions = self.joined(where)
         followed = [name for name, d in decisions.items() if d["advice"] == where[name]]
-        check("live: kube-scheduler goes by the advice", len(followed) >= 9, f"{len(followed)} of 10")
+        check("live: kube-scheduler follows the advice", len(followed) >= 9, f"{len(followed)} of 10")
         text = self.house.cli("explain", "live-3").stdout
         check("a decision is explained by the pod's name", "live-3" in text and where["live-3"] in text, text)
         wait_until("outcomes are measured", lambda: self.house.document("status")["outcomes"] >= 10, PATIENCE)
@@ -95,25 +96,25 @@ class Scenario:
         self.clear()
 
     def prioritized(self):
-        """How often the shim was asked to score, by its own page."""
+        """Returns the shim's number of scoring requests, from its page."""
         _, page = fetch(f"{self.house.shim()}/metrics")
         return sum(float(line.rpartition(" ")[2]) for line in page.splitlines()
                    if line.startswith("wattle_shim_requests_total{") and 'verb="prioritize"' in line)
 
     def one_call_each(self):
-        """Pods that are alike, which opportunistic batching (1.35 and later) would place by one result: it is off where there are extenders."""
+        """Equal pods, which opportunistic batching (1.35 and later) would place by one result; extenders disable it."""
         before, count = self.prioritized(), 50
         where = self.bound(self.make("alike", count, cpu="50m"))
         asked = self.prioritized() - before
         decisions = self.joined(where)
-        self.claims.check(f"the shim is asked once for each of {count} pods that are alike, with no feature gate set", asked == count, asked)
-        self.claims.check("and each is a decision that was asked for", all(d["mode"] == "live" for d in decisions.values()), [d["mode"] for d in decisions.values()])
+        self.claims.check(f"the shim is asked once for each of {count} equal pods, with no feature gate set", asked == count, asked)
+        self.claims.check("each equal pod has its own decision", all(d["mode"] == "live" for d in decisions.values()), [d["mode"] for d in decisions.values()])
         self.clear()
 
     def latency(self):
         p50 = {n["name"]: n["latency"][0]["p50_ms"] for n in self.house.nodes() if n["latency"]}
         ordered = sorted(p50.values())
-        # Between two that lie apart: the probes' own jitter is some percent.
+        # A limit between two distant values, because the probes' jitter is a few percent.
         gap = max(range(1, len(ordered) - 1), key=lambda i: ordered[i + 1] / ordered[i])
         limit = (ordered[gap] * ordered[gap + 1]) ** 0.5
         near = {name for name, ms in p50.items() if ms < limit}
@@ -124,15 +125,15 @@ class Scenario:
         def reported():
             conditions = next(p for p in self.plane.pods() if p["metadata"]["name"] == name)["status"].get("conditions", [])
             return next((c["message"] for c in conditions if c["type"] == "PodScheduled" and c["status"] == "False"), None)
-        self.claims.check("a limit that no node keeps is reported by kube-scheduler's own event", "above the hard limit" in wait_until("it is reported", reported, PATIENCE))
+        self.claims.check("kube-scheduler's event reports a limit that no node meets", "above the hard limit" in wait_until("the event exists", reported, PATIENCE))
         _, page = fetch(f"{self.house.shim()}/metrics")
-        self.claims.check("by the veto", 'wattle_shim_filters_total{reason="judged"}' in page and "wattle_shim_vetoed_nodes_total 0" not in page,
+        self.claims.check("the veto is counted", 'wattle_shim_filters_total{reason="judged"}' in page and "wattle_shim_vetoed_nodes_total 0" not in page,
                           [line for line in page.splitlines() if line.startswith("wattle_shim_filter")])
         self.clear()
 
     def enrolment(self):
         self.plane.call("POST", "/api/v1/namespaces", {"metadata": {"name": "wattle-agent"}})
-        node = "spare"  # that nobody plays: a new key takes the place of the old one
+        node = "spare"  # a node without an agent: a new key replaces the old one
         for account in ("wattle-agent", "other"):
             self.plane.call("POST", "/api/v1/namespaces/wattle-agent/serviceaccounts", {"metadata": {"name": account}})
         statuses = {}
@@ -151,7 +152,7 @@ class Scenario:
             self.plane.call("DELETE", f"/api/v1/namespaces/wattle-agent/pods/{name}", {"gracePeriodSeconds": 0})
         answer = statuses["wattle-agent-right"]
         self.claims.check("a projected token enrols the node that its pod is bound to", answer[0] == 200 and json.loads(answer[1])["node"] == node, answer)
-        self.claims.check("another audience and another account do not", [statuses[n][0] for n in ("wattle-agent-wrong", "other-right")] == [401, 401], statuses)
+        self.claims.check("tokens of another audience or account do not enrol", [statuses[n][0] for n in ("wattle-agent-wrong", "other-right")] == [401, 401], statuses)
 
     def enrol(self, token, public_key):
         request = urllib.request.Request(f"http://127.0.0.1:{self.house.enrol_port}/api/v1/enrol", data=json.dumps({"public_key": public_key}).encode(),
@@ -168,29 +169,29 @@ class Scenario:
         self.bound(before)
         house.kill("controller")
         self.bound(self.make("headless", 5))
-        check("pods are scheduled while the controller is dead", True)
+        check("pods are scheduled while the controller is down", True)
         house.start_controller()
         wait_until("all ten are requested again", lambda: abs(house.requested_cores() - 2.5) < 1e-9, PATIENCE)
-        check("a controller that starts again regains what was bound before and meanwhile", True)
+        check("a restarted controller knows the pods that were bound before and during its absence", True)
 
         def all_named():
             named = [p["name"] for p in house.document("pods")["pods"] if p["name"]]
             return named if len(named) == 10 else None
-        names = wait_until("all are named", all_named, PATIENCE)
-        check("and their names", set(names) == set(self.made), names)
+        names = wait_until("all pods have names", all_named, PATIENCE)
+        check("the restarted controller knows the pods' names", set(names) == set(self.made), names)
         house.kill("shim")
         self.bound(self.make("shimless", 5))
-        check("pods are scheduled while the shim is dead", True)
+        check("pods are scheduled while the shim is down", True)
         house.start_shim()
         self.plane.kill("kube-apiserver")
-        wait_until("the doctor says so", lambda: house.cli("doctor", check=False).returncode == 1 and "kubernetes" in house.cli("doctor", check=False).stdout, PATIENCE)
+        wait_until("doctor reports the API server", lambda: house.cli("doctor", check=False).returncode == 1 and "kubernetes" in house.cli("doctor", check=False).stdout, PATIENCE)
         wait_until("all agents report", lambda: house.document("status")["nodes_connected"] == house.swarm_nodes, PATIENCE)
-        check("the controller goes on without the API server, and says so", True)
+        check("the controller continues without the API server, and reports it", True)
         self.plane.start_apiserver()
         where = self.bound(self.make("again", 5), 2 * PATIENCE)
         self.joined(where)
         wait_until("all twenty are requested", lambda: abs(house.requested_cores() - 5.0) < 1e-9, PATIENCE)
-        check("what was bound after the API server came back is followed", True)
+        check("pods that are bound after the API server's return are known", True)
         self.clear()
 
     def nodes(self):
@@ -202,31 +203,31 @@ class Scenario:
         others = [name for name in everyone if name != last["name"]]
         for name in others:
             self.plane.call("PATCH", f"/api/v1/nodes/{name}", {"spec": {"unschedulable": True}})
-        wait_until("they are seen drained", lambda: all(house.node_of(n)["kubernetes"]["schedulable"] is False for n in others), PATIENCE)
+        wait_until("the controller knows the drained nodes", lambda: all(house.node_of(n)["kubernetes"]["schedulable"] is False for n in others), PATIENCE)
         where = self.bound(self.make("new", 4))
-        check("a node that comes takes pods while the others are drained", set(where.values()) == {last["name"]}, where)
+        check("a new node gets pods while the others are drained", set(where.values()) == {last["name"]}, where)
         for name in others:
             self.plane.call("PATCH", f"/api/v1/nodes/{name}", {"spec": {"unschedulable": None}})
-        wait_until("they are seen open", lambda: all(house.node_of(n)["kubernetes"]["schedulable"] for n in others), PATIENCE)
+        wait_until("the controller knows the uncordoned nodes", lambda: all(house.node_of(n)["kubernetes"]["schedulable"] for n in others), PATIENCE)
         self.plane.call("DELETE", f"/api/v1/nodes/{last['name']}")
-        wait_until("the node is seen deleted", lambda: house.node_of(last["name"])["kubernetes"].get("deleted"), PATIENCE)
+        wait_until("the controller knows the deleted node", lambda: house.node_of(last["name"])["kubernetes"].get("deleted"), PATIENCE)
         where = self.bound(self.make("after", 4))
         self.joined(where)
-        check("a node that is deleted takes none", last["name"] not in where.values(), where)
+        check("a deleted node gets no pods", last["name"] not in where.values(), where)
         self.clear()
 
     def churn(self):
-        """The two drivers as they are shipped: create thirty, delete all, again; a window of thirty that slides."""
+        """Runs the two shipped drivers: create thirty pods, delete all, repeat; a sliding window of thirty."""
         house, check = self.house, self.claims.check
         for driver, turns, created in (("test1", 2, 60), ("test2", 20, 50)):
             done = house.run(house.binary("wattle-sim"), "churn", driver, "--turns", str(turns), "--cpu", "100m", "--kube", self.plane.url,
                              "--kube-token", str(house.token), "--kube-ca", str(self.plane.ca), "-o", "json", timeout=2 * PATIENCE)
             reported = json.loads(done.stdout) if done.returncode == 0 else {}
-            check(f"wattle-sim churn {driver}: each of its pods gets a node", (reported.get("created"), reported.get("bound"), reported.get("unbound")) == (created, created, 0),
+            check(f"wattle-sim churn {driver}: each pod gets a node", (reported.get("created"), reported.get("bound"), reported.get("unbound")) == (created, created, 0),
                   done.stdout + done.stderr)
-            check(f"{driver}: they are on the nodes of this cluster", set(reported.get("nodes", ())) <= {n["metadata"]["name"] for n in self.plane.nodes()}, reported)
-            wait_until(f"{driver}: nothing is requested any more", lambda: house.requested_cores() == 0, PATIENCE)
-            check(f"{driver}: none of its pods is left", not [p for p in self.plane.pods() if p["metadata"]["name"].startswith("churn-")])
+            check(f"{driver}: the pods are on the nodes of this cluster", set(reported.get("nodes", ())) <= {n["metadata"]["name"] for n in self.plane.nodes()}, reported)
+            wait_until(f"{driver}: nothing is requested at the end", lambda: house.requested_cores() == 0, PATIENCE)
+            check(f"{driver}: no pod is left", not [p for p in self.plane.pods() if p["metadata"]["name"].startswith("churn-")])
 
 
 def run(binaries, version, kwok, claims):
@@ -240,7 +241,7 @@ def run(binaries, version, kwok, claims):
             house.start_swarm()
             if kwok:
                 plane.start_kwok()
-            # One node comes later.
+            # One node joins later.
             house.make_nodes(house.swarm_nodes - 1)
             plane.start_scheduler("scheduler", profile="wattle", extenders=[house.extender()])
             plane.start_scheduler("plain-scheduler", profile="plain")
@@ -262,7 +263,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("binaries")
     parser.add_argument("--version", default=assets.VERSION)
-    parser.add_argument("--no-kwok", action="store_true", help="nobody keeps the status of nodes and pods; kube-scheduler does not mind")
+    parser.add_argument("--no-kwok", action="store_true", help="without KWOK no program updates the status of nodes and pods; kube-scheduler works without it")
     options = parser.parse_args()
     claims = Claims()
     try:

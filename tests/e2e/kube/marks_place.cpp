@@ -37,8 +37,8 @@ class RealPlace final : public Place {
 
 std::unique_ptr<Place> make_place() { return std::make_unique<RealPlace>(); }
 
-// An order of woken_pod_test.py: MARKS_ORDER is mark or unmark.
-TEST_CASE("order: the node MARKS_NODE gets its marks, or loses them") {
+// A step of woken_pod_test.py: MARKS_ORDER is mark or unmark.
+TEST_CASE("order: marks or unmarks the node MARKS_NODE") {
   if (std::getenv("MARKS_NODE") == nullptr) return;
   placement::sleep::NodePowerRecord record;
   record.node = from_environment("MARKS_NODE");

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""node_marks_test: the laws of marks, evictions and Events (tests/integration/marks) on a real API server, with the
-rights that the chart gives the controller with sleep.mode auto, and none more.
+"""node_marks_test: the laws of marks, evictions and Events (tests/integration/marks) on a real API server, with exactly
+the rights that the chart gives the controller with sleep.mode auto.
 
 Usage    node_marks_test.py BIN_DIR [--version V]
 Exit     0 fine, 1 a claim failed, 77 skipped: the control plane's programs or helm can neither be found nor built

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""A node with a stock Debian kernel, systemd and cgroup v2 alone, which scripts/demo cluster has only on such machines: a
-QEMU machine with containerd, kube-proxy and a kubelet with the cgroup driver `systemd` joins a control plane and runs
-the objects that `kubectl kustomize k8s/base` makes. The test changes the probes' waits and the number of schedulers.
-`wattle pods` shows CPU, memory, pressure and joules of pods. The test compares CPU and memory with the machine's cgroup
-files. tests/e2e/cluster shows what does not depend on the kernel: decisions, faults and resizes.
+"""node_test: a node with a stock Debian kernel, systemd and cgroup v2 only, which scripts/demo cluster has only on such
+machines: a QEMU machine with containerd, kube-proxy and a kubelet with the cgroup driver `systemd` joins a control
+plane and runs the objects that `kubectl kustomize k8s/base` renders. The test changes the probe delays and the number
+of schedulers. `wattle pods` shows CPU, memory, pressure and joules of pods. The test compares CPU and memory with the
+machine's cgroup files. tests/e2e/cluster covers what does not depend on the kernel: decisions, faults and resizes.
 
-In place of a cluster's own: dnsmasq for CoreDNS (names of Services), one volume made by hand for a provisioner, a NodePort for `kubectl
-port-forward`. Enforced by nobody here: network policies.
+Replacements for parts of a cluster: dnsmasq for CoreDNS (names of Services), one manual volume for a provisioner, a
+NodePort for `kubectl port-forward`. No component enforces network policies.
 
 Usage    node_test.py FOLDER-OF-BINARIES [--keep]     --keep: stays up at the end until Enter is pressed
 Version  of Kubernetes: that of the kube-scheduler in k8s/base
@@ -41,31 +41,31 @@ from real_node import NAME, PAUSE, RealNode, prepared  # noqa: E402
 from registry import Registry  # noqa: E402
 from wattle_there import WattleThere  # noqa: E402
 
-PATIENCE = 2 * AGES_S  # everything starts at once on two processors, perhaps without KVM
+PATIENCE = 2 * AGES_S  # all pods start at once on two processors, possibly without KVM
 LOAD = "registry.test/load:1"
-SOURCES = ("cgroup", "psi", "bpf-sched", "bpf-tcp", "bpf-block")  # of the agent, that a container could be denied
-READINGS = 15  # in a window
-WINDOWS = 20  # one may fall on seconds in which this machine gave the emulated one nothing: then the next is looked at
-# What a container does; one that uses more than it may and has two loops wait for one another, one that holds memory and sleeps
+SOURCES = ("cgroup", "psi", "bpf-sched", "bpf-tcp", "bpf-block")  # sources of the agent that a container could be denied
+READINGS = 15  # per window
+WINDOWS = 20  # windows; one may fall on seconds in which the emulated machine got no CPU time
+# Two containers: one has two loops that exceed its CPU limit, one holds memory and sleeps.
 WORKLOADS = {"busy": (["/bin/sh", "-c", "while :; do :; done & while :; do :; done"], {"cpu": "300m", "memory": "64Mi"}),
              "idle": (["/usr/bin/perl", "-e", "my $held = 'x' x (48 << 20); sleep"], {"cpu": "300m", "memory": "192Mi"})}
 claims = Claims()
 
 
 def images_named():
-    """name here -> name in full, of all that k8s/base names."""
+    """Returns local name -> full name of all images in k8s/base."""
     templates = filter(None, map(manifests.pod_template, rendering.kustomized()))
     named = {c["image"] for t in templates for c in t["spec"]["containers"] + t["spec"].get("initContainers", [])}
     return {name.rpartition("/")[2].partition(":")[0]: name if "/" in name else f"docker.io/library/{name}" for name in named}
 
 
 def build_images(binaries, programs):
-    """All that the node runs. What is in the cache is not built again."""
+    """Returns all programs of the node. Cached ones are not built again."""
     cache = images.storage()
     with tempfile.TemporaryDirectory(prefix="wattle-node-images-") as folder, images.Buildah(cache) as buildah:
         base = buildah.base()
         context = images.context_of(binaries, folder, False)
-        for target in ("libraries", *images.TARGETS):  # the first by name too, or it would be pruned
+        for target in ("libraries", *images.TARGETS):  # tags the first image, or it would be pruned
             buildah.build(target, base, context, "prebuilt")
         buildah.commit("kube-scheduler", "scratch", [(programs / "kube-scheduler", "/usr/local/bin/kube-scheduler")], env="PATH=/usr/local/bin")
         buildah.commit("pause", base, entrypoint='["/usr/bin/sleep","infinity"]')
@@ -91,7 +91,7 @@ def install(plane, admin, node):
     for thing in sorted(objects, key=lambda o: o["kind"] != "Namespace"):
         code, said, _ = admin.apply(thing, False)
         refused += [] if code in (200, 201) else [f"{manifests.label(thing)}: {code} {said[:300]}"]
-    claims.check(f"the {len(objects)} objects that kubectl makes of k8s/base are taken", not refused, "\n".join(refused))
+    claims.check(f"the {len(objects)} objects of k8s/base are accepted", not refused, "\n".join(refused))
     plane.call("POST", "/api/v1/persistentvolumes", volume())
     plane.call("POST", "/api/v1/namespaces/wattle/services", console())
     services = plane.call("GET", "/api/v1/services")["items"]
@@ -108,7 +108,7 @@ def is_ready(pod):
 
 
 def all_ready(plane, space, name, count=1):
-    """The pods of a workload once they are ready, and no more are there."""
+    """Returns the pods of a workload, once all are ready and no other exists."""
     found = pods_of(plane, space, f"app.kubernetes.io/name={name}")
     return found if len(found) == count and all(map(is_ready, found)) else None
 
@@ -116,7 +116,7 @@ def all_ready(plane, space, name, count=1):
 def check_came_up(plane, node):
     def keys_made():
         return any(job["status"].get("succeeded") for job in plane.call("GET", "/apis/batch/v1/namespaces/wattle/jobs")["items"])
-    eventually("the Job makes the keys", keys_made, node)
+    eventually("the Job creates the keys", keys_made, node)
     pods = []
     for space, name, what in (("wattle", "wattle-controller", "the Deployment's controller, on its volume"),
                               ("wattle-agent", "wattle-agent", "the DaemonSet's agent"),
@@ -126,16 +126,16 @@ def check_came_up(plane, node):
 
 
 def check_sound(plane, uids):
-    """Ready in the end is not enough: nothing was too much for the manifests' limits, and nothing gave up. That a probe was not answered in time
-    even so, and the kubelet started a container again, is no claim of ours."""
+    """Checks that no container exceeded its memory limit or exited. A restart by the kubelet after a late probe is not
+    a failure."""
     pods = [p for space in ("wattle", "wattle-agent") for p in plane.call("GET", f"/api/v1/namespaces/{space}/pods")["items"]]
     there = {p["metadata"]["uid"] for p in pods if p["status"]["phase"] == "Running"}
-    claims.check("the same pods run as came up", uids <= there, str(uids - there))
+    claims.check("the initial pods still run", uids <= there, str(uids - there))
     for pod in pods:
         for status in pod["status"].get("containerStatuses", []):
             last = status.get("lastState", {}).get("terminated", {})
             print(f"     {pod['metadata']['name']}: {status['name']}: {status['restartCount']} restarts {last.get('reason', '')}")
-            claims.check(f"{pod['metadata']['name']}: {status['name']} kept to its memory and never ended by itself",
+            claims.check(f"{pod['metadata']['name']}: {status['name']} stayed within its memory limit and never exited",
                          last.get("reason") != "OOMKilled" and last.get("exitCode") in (None, 0, 137, 143), last)
 
 
@@ -150,7 +150,7 @@ def start_workloads(plane):
 
 
 def measured(there):
-    """name -> what `wattle pods` shows, once it shows everything of both."""
+    """Returns name -> row of `wattle pods`, once both rows are complete."""
     found = {p["name"]: p for p in there.query("pods")["pods"] if p["namespace"] == "default"}
     whole = len(found) == len(WORKLOADS) and all(
         p[key] is not None for p in found.values() for key in ("cpu_cores", "memory_bytes", "power_w", "energy_j"))
@@ -158,7 +158,7 @@ def measured(there):
 
 
 def cgroup_of(node, uid):
-    """The folder of a pod in the machine's hierarchy."""
+    """Returns the cgroup folder of a pod in the machine."""
     return node.run("find", "/sys/fs/cgroup/kubepods.slice", "-maxdepth", "2", "-name", f"*pod{uid.replace('-', '_')}.slice").strip()
 
 
@@ -171,7 +171,7 @@ def check_pods(plane, node, there):
     running = {name: eventually(f"{name} is scheduled by `wattle` and runs", lambda name=name: all_ready(plane, "default", name), node)[0] for name in WORKLOADS}
     names = {name: pod["metadata"]["name"] for name, pod in running.items()}
     shown = eventually("`wattle pods` names both, with CPU, memory, pressure and joules", lambda: measured(there), node)
-    claims.check("by the names that Kubernetes gave them, and on this node",
+    claims.check("`wattle pods` has the Kubernetes names and this node",
                  {(p["name"], p["uid"], p["node"]) for p in shown.values()} == {(p["metadata"]["name"], p["metadata"]["uid"], NAME) for p in running.values()}, shown)
     folders = {name: cgroup_of(node, pod["metadata"]["uid"]) for name, pod in running.items()}
     for _ in range(WINDOWS):
@@ -182,22 +182,23 @@ def check_pods(plane, node, there):
         claims.check(claim, truth, detail)
     check_table(there, names.values())
     for name in names.values():
-        made = eventually(f"{name} is among the decisions", lambda name=name: decision_of(there, name), node)
+        made = eventually(f"{name} has a decision", lambda name=name: decision_of(there, name), node)
         print(f"     {made['mode']}, {made['candidates']} candidates, {made['reason']}, on {made['placed_on']}")
-        claims.check("seen where its scheduler put it, which had one candidate and nothing to ask", made["mode"] == "observed" and made["placed_on"] == NAME, made)
+        claims.check("recorded on the node of its scheduler, which had one candidate and sent no ask", made["mode"] == "observed" and made["placed_on"] == NAME, made)
 
 
 def decision_of(there, name):
-    """Once it is known where the pod went."""
+    """Returns the decision once the pod's placement is known."""
     return next((d for d in there.query("decisions")["decisions"] if d["pod_name"] == name and d["placed_on"]), None)
 
 
 def readings(node, there, names, folders):
-    """[(claim, truth, detail)] of one window: what `wattle pods` shows, beside what the cgroup files say of the same seconds."""
+    """Returns [(claim, truth, detail)] of one window: compares `wattle pods` with the cgroup files of the same
+    seconds."""
     used, began, reported = usage_us(node, folders["busy"]), time.monotonic(), []
     while len(reported) < READINGS:
         pace(1)
-        pods = wait_until("`wattle pods` shows everything of both", lambda: measured(there), PATIENCE)
+        pods = wait_until("`wattle pods` shows complete rows of both", lambda: measured(there), PATIENCE)
         reported.append({name: pods[names[name]] for name in WORKLOADS})
     cores = (usage_us(node, folders["busy"]) - used) / 1e6 / (time.monotonic() - began)
     held = int(node.run("cat", f"{folders['idle']}/memory.current"))
@@ -209,26 +210,26 @@ def readings(node, there, names, folders):
     print(f"     idle: {idle['cpu_cores']:.4f} cores, {idle['memory_bytes'] / 2**20:.1f} MiB shown, {held / 2**20:.1f} by its cgroup; CPU pressure {pressures[1]:.3f}; "
           f"{idle['power_w']:.2f} W, {idle['energy_j']:.1f} J")
     return [
-        ("busy's CPU is what its cgroup used, within a fifth", abs(mean - cores) <= 0.2 * cores, f"{mean} {cores}"),
-        ("idle uses a hundredth of it, if that", idle["cpu_cores"] <= 0.01 * mean, idle["cpu_cores"]),
-        ("idle's memory is what its cgroup holds, within a tenth, and as much as it took", abs(idle["memory_bytes"] - held) <= 0.1 * held and held >= 48 << 20,
+        ("busy's CPU is within a fifth of its cgroup's usage", abs(mean - cores) <= 0.2 * cores, f"{mean} {cores}"),
+        ("idle uses at most a hundredth of that", idle["cpu_cores"] <= 0.01 * mean, idle["cpu_cores"]),
+        ("idle's memory is within a tenth of its cgroup's, and as large as allocated", abs(idle["memory_bytes"] - held) <= 0.1 * held and held >= 48 << 20,
          f"{idle['memory_bytes']} {held}"),
-        ("busy's two loops wait for one another: CPU pressure, and idle has none", pressures[0] > 0.1 > 0.01 > pressures[1], pressures),
-        ("busy's joules grow, by more than idle's", gained["busy"] > max(0, gained["idle"]), gained)]
+        ("busy has CPU pressure because of its two loops, and idle has none", pressures[0] > 0.1 > 0.01 > pressures[1], pressures),
+        ("busy's joules grow by more than idle's", gained["busy"] > max(0, gained["idle"]), gained)]
 
 
 def check_table(there, names):
-    """What its operator sees, who has no -o json."""
+    """Checks the table that an operator sees."""
     rows = {row.split()[0].rpartition("/")[2]: row for row in there("pods").splitlines()}
     for name in names:
         print(f"     {rows.get(name)}")
-        claims.check(f"the table of `wattle pods` has {name}, its watts marked as estimated: no RAPL is here", " W est " in rows.get(name, ""), list(rows))
+        claims.check(f"the table of `wattle pods` has {name}, with estimated watts, because the machine has no RAPL", " W est " in rows.get(name, ""), list(rows))
 
 
 def check_node(there, node):
     def known():
         return [(n["name"], n["connected"], (n["kubernetes"] or {}).get("ready")) for n in there.query("nodes")["nodes"]] == [(NAME, True, True)]
-    eventually("one node, enrolled by its projected token, that Kubernetes knows too", known, node)
+    eventually("one node is enrolled by its projected token under its Kubernetes name", known, node)
     findings = {f["name"]: f for f in there.query("node", NAME)["node"]["findings"]}
     for source, finding in sorted(findings.items()):
         print(f"     {source}: {finding['state']}: {finding['detail']}")
@@ -238,7 +239,7 @@ def check_node(there, node):
 
 
 def run(binaries, programs, keep):
-    """One at a time: the images, the root made of them and the registry are one set."""
+    """Locks the cache: the images, the root with them and the registry are one set."""
     begun = time.monotonic()
 
     def reported(what):
@@ -253,7 +254,7 @@ def run(binaries, programs, keep):
                 reported("the machine's root has them")
                 run_on(registry, binaries, programs, keep)
         except (HouseError, OSError, images.ImageError) as error:
-            claims.check("it ran to its end", False, str(error)[:3000])
+            claims.check("the test ran to its end", False, str(error)[:3000])
         reported("the end")
     print("node: every claim holds" if claims.failed == 0 else f"node: {claims.failed} claims failed")
     return 1 if claims.failed else 0
@@ -274,16 +275,16 @@ def run_on(registry, binaries, programs, keep):
                 check_node(there, node)
                 check_pods(plane, node, there)
                 check_sound(plane, uids)
-                claims.check("no image was asked for that the manifests do not name", not registry.asked, registry.asked)
+                claims.check("only images of the manifests were pulled", not registry.asked, registry.asked)
             finally:
                 if keep:
                     input(f"KUBECONFIG={plane.kubeconfig()}, guest agent {node.dir}/agent; Enter ends it")
             started = [node.process, *plane.processes.values()]
             folders = [node.dir, plane.dir]
-    claims.check("no process of it is left", all(process.returncode is not None for process in started))
-    claims.check("no folder of it is left", not [folder for folder in folders if folder.exists()], folders)
+    claims.check("no process of the node is left", all(process.returncode is not None for process in started))
+    claims.check("no folder of the node is left", not [folder for folder in folders if folder.exists()], folders)
     mounts = pathlib.Path("/proc/self/mounts").read_text(encoding="utf-8")
-    claims.check("nothing of the images is left mounted", f" {images.storage()}/" not in mounts, mounts)
+    claims.check("no image is left mounted", f" {images.storage()}/" not in mounts, mounts)
 
 
 def main():
@@ -291,7 +292,7 @@ def main():
     parser.add_argument("binaries", type=pathlib.Path)
     parser.add_argument("--keep", action="store_true")
     options = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended from outside"))  # by way of the `with` blocks
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended from outside"))  # runs the exits of the `with` blocks
     lacking = [tool for tool in ("qemu-system-x86_64", "mke2fs", "setpriv") if shutil.which(tool) is None]
     missing = images.missing_tools() or (f"{', '.join(lacking)} missing (scripts/setup --long installs them)" if lacking else "")
     try:

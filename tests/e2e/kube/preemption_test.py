@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Preemption with a filtering shim: kube-scheduler evicts no pod in favour of a pod that the shim refuses.
+"""preemption_test: with a filtering shim, kube-scheduler evicts no pod in favour of a pod that the shim refuses.
 
 Every node is full of low-priority pods. A high-priority pod with a hard latency limit that no node meets evicts none of
 them. With a limit that some nodes meet, it evicts a pod on one of those nodes and runs there. With a limit on a target
 that no node measures, or without a limit, it evicts one pod, as without Wattle.
 
 Usage    preemption_test.py FOLDER-OF-BINARIES [--version V]
-Skips    (77) where the control plane's programs can neither be found nor built, with the reason
+Skips    (77) if the control plane's programs can neither be found nor built, with the reason
 """
 import argparse
 import pathlib
@@ -21,7 +21,7 @@ from house import SKIPPED, fetch, wait_until  # noqa: E402
 from kube_house import PATIENCE, KubeHouse  # noqa: E402
 
 NODES = 8
-ROOM_MILLI = 400  # left on each node
+ROOM_MILLI = 400  # free on each node
 
 
 def preempt_requests(house):
@@ -36,7 +36,7 @@ class Scenario:
         self.made = 0
 
     def low(self):
-        """Node -> its pod of low priority, of those that are not being deleted."""
+        """Returns node -> its low-priority pod, without pods that are being deleted."""
         return {p["spec"]["nodeName"]: p["metadata"]["name"] for p in self.plane.pods()
                 if p["metadata"]["name"].startswith("low-") and p["spec"].get("nodeName") and "deletionTimestamp" not in p["metadata"]}
 
@@ -55,7 +55,7 @@ class Scenario:
         wait_until(f"{node} is full", lambda: node in self.low(), PATIENCE)
 
     def high(self, name, **annotations):
-        """Larger than what is left of a node, and smaller than any of its pods."""
+        """Creates a pod that is larger than a node's free capacity and smaller than any of its pods."""
         self.plane.add_pod(name, cpu="500m", scheduler="wattle", spec={"priorityClassName": "high"},
                            annotations={f"wattle.dev/{key.replace('_', '-')}": value for key, value in annotations.items()})
 
@@ -63,13 +63,13 @@ class Scenario:
         return next(p["spec"].get("nodeName") for p in self.plane.pods() if p["metadata"]["name"] == name)
 
     def refused(self):
-        """Two pods in turn: what the first one's preemption does is done when the second one is refused."""
+        """Creates two pods in turn: once the second is refused, the first one's preemption is complete."""
         for name in ("never-0", "never-1"):
             asked = preempt_requests(self.house)
             self.high(name, latency_hard_ms="0.001")
             wait_until("preemption is decided", lambda before=asked: preempt_requests(self.house) > before or len(self.low()) < NODES, PATIENCE)
         self.claims.check(f"a pod whose limit no node meets evicts none of {NODES} pods", len(self.low()) == NODES, self.low())
-        self.claims.check("and is not placed", not self.node_of("never-0") and not self.node_of("never-1"))
+        self.claims.check("a pod whose limit no node meets is not placed", not self.node_of("never-0") and not self.node_of("never-1"))
         for name in ("never-0", "never-1"):
             self.plane.delete_pod(name)
 
@@ -79,7 +79,7 @@ class Scenario:
         node = wait_until(f"{name} is placed", lambda: self.node_of(name), PATIENCE)
         gone = before.keys() - self.low().keys()
         self.claims.check(f"{name}: one pod is evicted, on the node that the pod takes", gone == {node}, (gone, node))
-        self.claims.check(f"{name}: the node is one that the limit allows", node in allowed, (node, allowed))
+        self.claims.check(f"{name}: the node meets the limit", node in allowed, (node, allowed))
         # The next pod must evict a pod again.
         self.cores[node] -= 0.5
         self.fill_node(node)

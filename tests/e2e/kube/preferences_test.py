@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Soft preferences with live advice: 20 nodes in four zones, twelve pods of a kind at a time, placed by three
-schedulers.
+"""preferences_test: soft preferences with live advice: 20 nodes in four zones, twelve pods of each kind at a time,
+placed by three schedulers.
 
     plain      no extender
     bounded    the default profile, extender weight 6, a shim with bound_scores (the default)
@@ -10,7 +10,7 @@ Pods with preferences are placed as without an extender; pods without preference
 receives more than half of one owner's replicas. Prints the table of lab/docs/programs.md.
 
 Usage    preferences_test.py FOLDER-OF-BINARIES [--version V] [--only plain,bounded,chart]
-Skips    (77) where the control plane's programs can neither be found nor built, with the reason
+Skips    (77) if the control plane's programs can neither be found nor built, with the reason
 """
 import argparse
 import collections
@@ -60,7 +60,7 @@ class Scenario:
         self.rows = collections.defaultdict(dict)
 
     def make_nodes(self):
-        """SSDs are on a third of the nodes. The Service is why kube-scheduler spreads its pods by default."""
+        """Creates nodes, a third of them with SSDs, and a Service, whose pods kube-scheduler spreads by default."""
         self.plane.call("POST", "/api/v1/namespaces/default/services", {"metadata": {"name": "web"}, "spec": {"selector": {"app": "web"}, "ports": [{"port": 80}]}})
         servers = self.house.servers()
         for i, server in enumerate(servers):
@@ -70,7 +70,7 @@ class Scenario:
         self.ssd = {server["name"] for i, server in enumerate(servers) if i % 3 == 0}
 
     def place(self, scheduler, prefix, **more):
-        """Pods one after the other; the node of each, by the pod's name."""
+        """Creates pods one after the other. Returns pod -> node."""
         where = {}
         for i in range(PODS):
             name = f"{prefix}-{i}"
@@ -130,7 +130,7 @@ class Scenario:
         print(scheduler, dict(row), flush=True)
 
     def measure_variants(self, scheduler, row, labels):
-        """Other forms of the same preferences, and those of pods that run already."""
+        """Tests other forms of the same preferences, and preferences of running pods."""
         where = self.place(scheduler, "by-keys", labels=labels, owner=owner("StatefulSet", "web"), spec=SPREAD_BY_KEYS)
         row["zones by keys"] = self.zones(where)
         self.clear(where)
@@ -144,7 +144,7 @@ class Scenario:
         where = self.place(scheduler, "set", owner=owner("StatefulSet", "db"))
         row["set"] = (max(collections.Counter(where.values()).values()), max(self.zones(where)))
         self.clear(where)
-        self.plane.kill("kwok")  # it completes the pods of Jobs at once
+        self.plane.kill("kwok")  # it completes the pods of Jobs immediately
         where = self.place(scheduler, "indexed", labels=labels, owner=owner("Job", "mpi"), spec={"subdomain": "web"})
         row["indexed job"] = (len(set(where.values())), max(collections.Counter(where.values()).values()))
         self.clear(where)
@@ -167,7 +167,7 @@ class Scenario:
         check(f"{scheduler}: preferred anti-affinity is kept", row["anti-affinity"] == PODS, row["anti-affinity"])
         check(f"{scheduler}: preferred node affinity is kept", row["node affinity"] == PODS, row["node affinity"])
         check(f"{scheduler}: PreferNoSchedule is kept", row["tainted"] == 0, row["tainted"])
-        check(f"{scheduler}: so do constraints with matchLabelKeys and nodeTaintsPolicy", max(row["zones by keys"]) - min(row["zones by keys"]) <= (2 if scheduler == "bounded" else 1), row["zones by keys"])
+        check(f"{scheduler}: constraints with matchLabelKeys and nodeTaintsPolicy keep the zones level", max(row["zones by keys"]) - min(row["zones by keys"]) <= (2 if scheduler == "bounded" else 1), row["zones by keys"])
         check(f"{scheduler}: preferred anti-affinity with a namespaceSelector is kept", row["anti-affinity by keys"] == PODS, row["anti-affinity by keys"])
         check(f"{scheduler}: the pods of a Job behind a headless Service are spread", row["indexed job"][0] >= PODS - 1 and row["indexed job"][1] <= 2, row["indexed job"])
         check(f"{scheduler}: the preferred anti-affinity of running pods is kept", row["beside quiet"] == 0, row["beside quiet"])
@@ -175,9 +175,9 @@ class Scenario:
             return
         for owned in ("set", "batch"):
             check(f"{scheduler}: no node and no zone gets more than half of the replicas ({owned})", max(row[owned]) <= PODS // 2, row[owned])
-        check(f"{scheduler}: pods that prefer nothing follow the advice", row["followed"] == PODS and row["bare"] < PODS, (row["followed"], row["bare"]))
-        check(f"{scheduler}: so do an owner's replicas that no Service selects", row["owned followed"] == PODS, row["owned followed"])
-        check(f"{scheduler}: of which no node and no zone gets more than half", row["owned"][1] <= PODS // 2 and row["owned"][2] <= PODS // 2, row["owned"])
+        check(f"{scheduler}: pods without preferences follow the advice", row["followed"] == PODS and row["bare"] < PODS, (row["followed"], row["bare"]))
+        check(f"{scheduler}: replicas that no Service selects follow the advice", row["owned followed"] == PODS, row["owned followed"])
+        check(f"{scheduler}: no node and no zone gets more than half of the unselected replicas", row["owned"][1] <= PODS // 2 and row["owned"][2] <= PODS // 2, row["owned"])
         check(f"{scheduler}: explain names the preference", "topology spread" in row["explained"], row["explained"])
 
 

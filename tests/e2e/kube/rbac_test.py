@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""rbac_test: what `kubectl kustomize` makes of k8s/base on a real API server, with RBAC and Pod Security in force; k8s/overlay and the chart, dry.
+"""rbac_test: the objects that `kubectl kustomize` renders from k8s/base, on a real API server with RBAC and Pod
+Security; k8s/overlay and the chart as dry runs.
 
-Everything is taken by the server, dry and in earnest, and Pod Security lets each pod in where it belongs and the agents' nowhere else. Who
-asks the API server can do what it does with the roles as they are; with each of their permissions taken away in turn, that fails and the
-rest goes on. The keys are made by the Job's own program; the second kube-scheduler runs with its own token and configuration, and binds a pod
-while its shim is away.
+The server accepts every object, in a dry run and for real, and Pod Security admits each pod in its namespace and the
+agents' pods in no other. Each client of the API server can do its work with its roles; without any one of their
+permissions, exactly that part fails. The Job's own program creates the keys; the second kube-scheduler runs with its
+own token and configuration, and binds a pod while its shim is down.
 
 Usage    rbac_test.py BIN_DIR [--version V]
 Exit     0 fine, 1 a claim failed, 77 skipped: the control plane's programs can neither be found nor built
@@ -44,7 +45,7 @@ def check(claim, truth, detail=""):
 
 
 def eventually(claim, condition):
-    """The authorizer sees a changed role a moment later."""
+    """Waits for the authorizer, which applies a changed role a moment later."""
     try:
         wait_until(claim, condition, PATIENCE)
         check(claim, True)
@@ -53,14 +54,14 @@ def eventually(claim, condition):
 
 
 class Plane(ControlPlane):
-    """As clusters are: the API server itself takes no token for our audience."""
+    """A control plane whose API server, as usual, does not accept tokens for our audience."""
 
     def start(self, name, *command):
         super().start(name, *[word.removesuffix(",wattle") for word in command])
 
 
 class Server:
-    """The API server as somebody sees it."""
+    """The API server with one client's credentials."""
 
     def __init__(self, plane, token=None):
         self.plane, self.token = plane, token or plane.token
@@ -80,7 +81,7 @@ class Server:
         return self("PATCH", f"{path_of(thing)}?fieldManager=wattle&force=true" + ("&dryRun=All" if dry else ""), thing, "application/apply-patch+yaml")
 
     def account(self, space, name, audience=None, pod=None):
-        """This server as a service account sees it."""
+        """Returns this server with a service account's credentials."""
         spec = {"expirationSeconds": 3600} | ({"audiences": [audience]} if audience else {})
         if pod:
             spec["boundObjectRef"] = {"apiVersion": "v1", "kind": "Pod", "name": pod["metadata"]["name"], "uid": pod["metadata"]["uid"]}
@@ -124,8 +125,8 @@ def check_applied(admin, objects):
                 code, said, warnings = admin.apply(thing, True)
                 refused += [] if code in (200, 201) else [f"{manifests.label(thing)}: {code} {said[:300]}"]
                 warned += warnings
-        check(f"{len(objects)} objects are taken, {'dry' if dry else 'in earnest'}", not refused, "\n".join(refused))
-        check("no admission plugin warns of them", not warned, "\n".join(warned))
+        check(f"{len(objects)} objects are accepted, {'in a dry run' if dry else 'for real'}", not refused, "\n".join(refused))
+        check("no admission plugin warns about the objects", not warned, "\n".join(warned))
 
 
 def check_pod_security(admin, objects):
@@ -140,13 +141,13 @@ def check_pod_security(admin, objects):
             code, said, _ = admin("POST", f"/api/v1/namespaces/{space}/pods?dryRun=All", pod)
             home = thing["metadata"]["namespace"]
             if space == home:
-                check(f"Pod Security lets a pod of {thing['metadata']['name']} into {space}", code == 201, f"{code} {said[:500]}")
+                check(f"Pod Security admits a pod of {thing['metadata']['name']} in {space}", code == 201, f"{code} {said[:500]}")
             elif home == "wattle-agent":
-                check(f"Pod Security keeps a pod of {thing['metadata']['name']} out of {space}", code == 403 and "PodSecurity" in said, f"{code} {said[:300]}")
+                check(f"Pod Security rejects a pod of {thing['metadata']['name']} in {space}", code == 403 and "PodSecurity" in said, f"{code} {said[:300]}")
 
 
 def without(role, rule, key, word):
-    """The role without one verb, resource or name of one rule."""
+    """Yields the role without one verb, resource or name of one rule."""
     left = copy.deepcopy(role)
     left["rules"][rule][key].remove(word)
     left["rules"] = [one for one in left["rules"] if all(one.get(part, ["*"]) for part in ("verbs", "resources", "resourceNames"))]
@@ -160,11 +161,11 @@ def replace(admin, role):
 
 
 def check_controller(admin, role):
-    """What the controller asks: lists, watches, the pod of an older token, and reviews."""
+    """Checks the controller's requests: lists, watches, the pod of an older token, and reviews."""
     code, said, _ = admin("POST", "/api/v1/namespaces/wattle-agent/pods",
                           {"metadata": {"name": "one"}, "spec": {"serviceAccountName": "wattle-agent", "nodeName": "node-1", "terminationGracePeriodSeconds": 0,
                                                                  "containers": [{"name": "agent", "image": "wattle-agent:0.1.0"}]}})
-    check("a pod of the agents' account is there", code == 201, f"{code} {said[:300]}")
+    check("a pod of the agents' account exists", code == 201, f"{code} {said[:300]}")
     agent = admin.account("wattle-agent", "wattle-agent", audience="wattle", pod=json.loads(said))
     me = admin.account("wattle", "wattle-controller")
 
@@ -180,7 +181,7 @@ def check_controller(admin, role):
             ("pods", "watch"): lambda: me("GET", "/api/v1/pods?watch=1&timeoutSeconds=1")[0],
             ("pods", "get"): lambda: me("GET", "/api/v1/namespaces/wattle-agent/pods/one")[0],
             ("tokenreviews", "create"): review}
-    check("each permission of the controller's role is for something", {need[1:] for need in needs} == set(asks), str(needs))
+    check("each permission of the controller's role is needed", {need[1:] for need in needs} == set(asks), str(needs))
     fine = (200, 201)
     for name, ask in asks.items():
         eventually(f"the controller may {name[1]} {name[0]}", lambda ask=ask: ask() in fine)
@@ -189,15 +190,15 @@ def check_controller(admin, role):
         left["rules"] = [{**one, "resources": [r], "verbs": [v]} for i, one in enumerate(role["rules"]) for r in one["resources"] for v in one["verbs"]
                          if (i, r, v) != (rule, resource, verb)]
         replace(admin, left)
-        eventually(f"without {verb} {resource} it may not", lambda r=resource, v=verb: asks[(r, v)]() == 403)
+        eventually(f"without {verb} {resource} the request is forbidden", lambda r=resource, v=verb: asks[(r, v)]() == 403)
         others = {name: ask() for name, ask in asks.items() if name != (resource, verb)}
-        check("and all else it may", all(code in fine for code in others.values()), str(others))
+        check("all other requests stay permitted", all(code in fine for code in others.values()), str(others))
     replace(admin, role)
     for method, path in (("GET", "/api/v1/secrets"), ("GET", "/api/v1/configmaps"), ("DELETE", "/api/v1/namespaces/wattle-agent/pods/one")):
         check(f"the controller may not {method} {path}", me(method, path)[0] == 403)
-    check("the API server does not take an agent's token", agent("GET", "/api/v1/nodes")[0] == 401)
-    nobody = admin.account("wattle-agent", "wattle-agent")
-    check("the agents' account may nothing", nobody("GET", "/api/v1/nodes")[0] == 403 and nobody("GET", "/api/v1/namespaces/wattle-agent/pods")[0] == 403)
+    check("the API server does not accept an agent's token", agent("GET", "/api/v1/nodes")[0] == 401)
+    agents = admin.account("wattle-agent", "wattle-agent")
+    check("the agents' account has no permission", agents("GET", "/api/v1/nodes")[0] == 403 and agents("GET", "/api/v1/namespaces/wattle-agent/pods")[0] == 403)
     admin("DELETE", "/api/v1/namespaces/wattle-agent/pods/one", {"gracePeriodSeconds": 0})
 
 
@@ -205,12 +206,13 @@ AUTOSCALERS = {"horizontalpodautoscalers": "/apis/autoscaling/v2/horizontalpodau
 
 
 def check_autoscalers(admin):
-    """Where the chart is asked to suggest replicas: the controller may list autoscalers. Of KEDA, which is not installed, it hears that there is none."""
+    """With replicas enabled in the chart, the controller may list autoscalers. KEDA is not installed, so its list is
+    not found."""
     try:
         theirs = [o for o in rendering.charted("--set", "replicas.suggest=true,controller.config.provisioning.prometheus.url=http://prometheus:9090,controller.config.provisioning.prometheus.rate_query=r")
                   if o["metadata"]["name"] == "wattle-autoscalers"]
     except assets.Missing as missing:
-        print(f"     not checked, who may list autoscalers: {missing}")
+        print(f"     not checked: permission to list autoscalers: {missing}")
         return
     me = admin.account("wattle", "wattle-controller")
 
@@ -219,36 +221,37 @@ def check_autoscalers(admin):
     check("by default the controller may not list autoscalers", set(codes().values()) == {403}, str(codes()))
     code, said, _ = admin("POST", "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers", {
         "metadata": {"name": "web"}, "spec": {"maxReplicas": 3, "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}}})
-    check("an autoscaler is there", code == 201, f"{code} {said[:300]}")
+    check("an autoscaler exists", code == 201, f"{code} {said[:300]}")
     for thing in theirs:
         admin.apply(thing, False)
-    eventually("where the chart is asked for it, it may, and without KEDA there is nothing to list",
+    eventually("with replicas enabled it may list them, and KEDA's list is not found",
                lambda: codes() == {"horizontalpodautoscalers": 200, "scaledobjects": 404})
     role = next(o for o in theirs if o["kind"] == "ClusterRole")
     for index, one in enumerate(role["rules"]):
         name = one["resources"][0]
         replace(admin, without(role, index, "verbs", "list"))
-        eventually(f"without list {name} it may not", lambda name=name: codes()[name] == 403)
-        check("and all else it may", 403 not in {code for other, code in codes().items() if other != name}, str(codes()))
+        eventually(f"without list {name} the request is forbidden", lambda name=name: codes()[name] == 403)
+        check("all other requests stay permitted", 403 not in {code for other, code in codes().items() if other != name}, str(codes()))
     replace(admin, role)
     path = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers/web"
     for method in ("GET", "DELETE"):
-        check(f"it may not {method} one", me(method, path)[0] == 403)
+        check(f"the controller may not {method} an autoscaler", me(method, path)[0] == 403)
     for target in (path, *map(path_of, theirs)):
         admin("DELETE", target)
 
 
 def sleep_objects(mode):
-    """The chart's role for nodes that sleep, and its binding."""
+    """Returns the chart's role for sleeping nodes, and its binding."""
     return [o for o in rendering.charted("--set", f"sleep.mode={mode},controller.config.sleep.drivers=/etc/power/drivers.yaml") if o["metadata"]["name"] == "wattle-sleep"]
 
 
 def check_sleep(admin):
-    """With sleep.mode recommend the controller reads budgets; with auto it may also mark nodes, evict pods and write Events."""
+    """With sleep.mode recommend the controller reads budgets; with auto it may also mark nodes, evict pods and write
+    Events."""
     try:
         recommended, automatic = sleep_objects("recommend"), sleep_objects("auto")
     except assets.Missing as missing:
-        print(f"     not checked: the role for nodes that sleep: {missing}")
+        print(f"     not checked: the role for sleeping nodes: {missing}")
         return
     me = admin.account("wattle", "wattle-controller")
     admin("POST", "/api/v1/nodes", {"metadata": {"name": "sleeper"}})
@@ -268,19 +271,19 @@ def check_sleep(admin):
     check("by default the controller may neither read budgets nor change nodes", not allowed(), str(allowed()))
     for thing in recommended:
         admin.apply(thing, False)
-    eventually("with sleep.mode recommend it may list budgets, and nothing more", lambda: allowed() == {("poddisruptionbudgets", "list")})
+    eventually("with sleep.mode recommend it may list budgets and nothing else", lambda: allowed() == {("poddisruptionbudgets", "list")})
     for thing in automatic:
         admin.apply(thing, False)
     eventually("with sleep.mode auto it may also mark nodes, evict pods and write Events", lambda: allowed() == set(asks))
     role = next(o for o in automatic if o["kind"] == "ClusterRole")
     needs = [(index, resource, verb) for index, one in enumerate(role["rules"]) for resource in one["resources"] for verb in one["verbs"]]
-    check("each permission of the role is for something", {need[1:] for need in needs} == set(asks), str(needs))
+    check("each permission of the role is needed", {need[1:] for need in needs} == set(asks), str(needs))
     for index, resource, verb in needs:
         replace(admin, without(role, index, "verbs", verb))
-        eventually(f"without {verb} {resource} it may not, and all else it may", lambda one=(resource, verb): allowed() == set(asks) - {one})
+        eventually(f"without {verb} {resource} exactly that request is forbidden", lambda one=(resource, verb): allowed() == set(asks) - {one})
     replace(admin, role)
     for method, path in (("DELETE", "/api/v1/nodes/sleeper"), ("PATCH", "/api/v1/namespaces/default/pods/none"), ("DELETE", "/api/v1/namespaces/default/pods/none")):
-        check(f"it may not {method} {path}", me(method, path, {}, merge)[0] == 403)
+        check(f"the role does not permit {method} {path}", me(method, path, {}, merge)[0] == 403)
     for target in ("/api/v1/nodes/sleeper", *map(path_of, automatic)):
         admin("DELETE", target)
 
@@ -290,7 +293,7 @@ KEYS = [f"/api/v1/namespaces/wattle/secrets/wattle-{name}" for name in ("control
 
 
 def check_keys(admin, roles, wattle):
-    """`wattle keys bootstrap`, as the Job runs it, twice: where nothing is there, and where all is."""
+    """Runs `wattle keys bootstrap` like the Job, twice: without any keys, and with all of them."""
     config = admin.account("wattle", "wattle-keys").kubeconfig("keys.kubeconfig")
 
     def bootstrap():
@@ -303,29 +306,29 @@ def check_keys(admin, roles, wattle):
         first = bootstrap()
         return first if first[0] != 0 else bootstrap()
 
-    eventually("the keys are made", lambda: twice()[0] == 0)
+    eventually("the keys are created", lambda: twice()[0] == 0)
     before = [admin("GET", path)[:2] for path in KEYS]
-    check("Secrets and ConfigMaps are there", all(code == 200 for code, _ in before))
+    check("Secrets and ConfigMaps exist", all(code == 200 for code, _ in before))
     bootstrap()
-    check("run again, nothing is changed", [admin("GET", path)[:2] for path in KEYS] == before)
+    check("a second run changes nothing", [admin("GET", path)[:2] for path in KEYS] == before)
     secret = json.loads(before[0][1])["data"]
-    check("the controller's Secret has all that its pod unpacks", set(secret) == {"controller.key", "controller.key.pub", "tls.crt", "tls.key", "allow"}, str(set(secret)))
+    check("the controller's Secret has all keys that its pod unpacks", set(secret) == {"controller.key", "controller.key.pub", "tls.crt", "tls.key", "allow"}, str(set(secret)))
     tokens = {json.loads(said)["data"]["token"] for path, (_, said) in zip(KEYS, before) if path.endswith("secrets/wattle-metrics")}
-    check("who reads metrics shows the same token in both namespaces", len(tokens) == 1, str(tokens))
+    check("the metrics token is the same in both namespaces", len(tokens) == 1, str(tokens))
     for role in roles:
         for rule, one in enumerate(role["rules"]):
             for key in ("verbs", "resources", "resourceNames"):
                 for word in one.get(key, []):
                     replace(admin, without(role, rule, key, word))
                     where = role["metadata"]["namespace"]
-                    eventually(f"in {where}, without {word} of {one['verbs']} {one['resources']}, they are not",
+                    eventually(f"in {where}, without {word} of {one['verbs']} {one['resources']}, the keys are not created",
                                lambda: (lambda code, said: code == 1 and "forbidden" in said)(*twice()))
                     replace(admin, role)
-                    eventually("and with it they are", lambda: twice()[0] == 0)
+                    eventually("with all permissions the keys are created", lambda: twice()[0] == 0)
 
 
 def check_scheduler(admin, objects, programs):
-    """The stock kube-scheduler with the chart's configuration and its own token."""
+    """Runs the stock kube-scheduler with the chart's configuration and its own token."""
     plane, texts = admin.plane, rendering.texts_of(objects)
     me = admin.account("wattle", "wattle-scheduler")
     config = yaml.safe_load(texts["scheduler.yaml"])
@@ -341,7 +344,7 @@ def check_scheduler(admin, objects, programs):
         if plane.processes["kube-scheduler"].poll() is not None:
             raise HouseError(f"kube-scheduler ended:\n{plane.tail('kube-scheduler')}")
         return any(p["spec"].get("nodeName") for p in plane.pods())
-    eventually("with its own roles and configuration kube-scheduler binds a pod, and its shim is away", bound)
+    eventually("with its own roles and configuration kube-scheduler binds a pod without its shim", bound)
     plane.kill("kube-scheduler")
 
     def may(verb, group, resource, sub="", space="default", name=""):
@@ -350,7 +353,7 @@ def check_scheduler(admin, objects, programs):
                                "resourceAttributes": {"verb": verb, "group": group, "resource": resource, "subresource": sub, "namespace": space, "name": name}}})
         return code == 201 and json.loads(said)["status"]["allowed"]
     for verb in ("create", "get", "update", "patch", "delete"):
-        check(f"it may not {verb} the Lease of the cluster's own scheduler", not may(verb, "coordination.k8s.io", "leases", "", "kube-system", "kube-scheduler"))
+        check(f"the scheduler may not {verb} the Lease of the cluster's own scheduler", not may(verb, "coordination.k8s.io", "leases", "", "kube-system", "kube-scheduler"))
     check_as_much(admin, next(o for o in objects if o["kind"] == "ClusterRole" and o["metadata"]["name"] == "wattle-scheduler"))
     needs = {"wattle-scheduler-lease": lambda: may("update", "coordination.k8s.io", "leases", "", "wattle", "wattle-scheduler"),
              "wattle-scheduler": lambda: may("create", "", "pods", "binding"),
@@ -358,16 +361,16 @@ def check_scheduler(admin, objects, programs):
              "wattle-scheduler-authentication-reader":
                  lambda: me("GET", "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication")[0] != 403}
     bindings = {o["metadata"]["name"]: o for o in objects if o["kind"] in ("ClusterRoleBinding", "RoleBinding") and o["metadata"]["name"] in needs}
-    check("each of the scheduler's bindings is for something", set(bindings) == set(needs))
+    check("each of the scheduler's bindings is needed", set(bindings) == set(needs))
     for name, need in needs.items():
-        eventually(f"with {name} the scheduler may what it is for", need)
+        eventually(f"with {name} the scheduler's requests are permitted", need)
         admin("DELETE", path_of(bindings[name]))
-        eventually("without it, it may not", lambda need=need: not need())
+        eventually("without {name} they are forbidden", lambda need=need: not need())
         admin.apply(bindings[name], False)
         eventually("and again", need)
 
 
-# What 1.37 gives its scheduler and earlier versions do not: one manifest serves them all.
+# Permissions that 1.37 gives its scheduler and earlier versions do not: one manifest serves all versions.
 OF_1_37 = {("resource.k8s.io", "resourceclaims", verb) for verb in ("create", "delete")} | {
     ("resource.k8s.io", "resourceclaims/binding", verb) for verb in ("patch", "update")}
 
@@ -378,25 +381,26 @@ def rights_of(role):
 
 
 def check_as_much(admin, role):
-    """A new version of Kubernetes may give its scheduler more to read: the second one must not be without it."""
+    """Compares with system:kube-scheduler, because a new version of Kubernetes may add permissions that ours needs
+    too."""
     theirs = rights_of(json.loads(admin("GET", "/apis/rbac.authorization.k8s.io/v1/clusterroles/system:kube-scheduler")[1]))
     beyond = {right for right in theirs - rights_of(role) if right[0] not in ("coordination.k8s.io", "extensions")}
-    check("but for Leases it may all that system:kube-scheduler may", not beyond, str(sorted(beyond)))
+    check("except for Leases it has all permissions of system:kube-scheduler", not beyond, str(sorted(beyond)))
     extra = {right for right in rights_of(role) - theirs - OF_1_37 if right[2] not in ("get", "list", "watch")}
-    check("and writes nothing beyond", not extra, str(sorted(extra)))
+    check("the scheduler has no further write permission", not extra, str(sorted(extra)))
 
 
 def check_others(admin):
-    """What an overlay and the chart make is taken by the same server."""
+    """Checks that the server accepts the objects of an overlay and of the chart."""
     for what, made in (("k8s/overlay", lambda: rendering.kustomized(rendering.OVERLAY)), ("the chart", rendering.charted)):
         try:
             objects = made()
             for thing in (o for o in objects if o["kind"] == "Namespace"):
                 admin.apply(thing, False)
             refused = [f"{manifests.label(thing)}: {code} {said[:300]}" for thing in objects for code, said, _ in [admin.apply(thing, True)] if code not in (200, 201)]
-            check(f"what {what} renders is taken, dry", not refused, "\n".join(refused))
+            check(f"the objects of {what} are accepted in a dry run", not refused, "\n".join(refused))
         except assets.Missing as missing:
-            print(f"     not checked, what {what} renders: {missing}")
+            print(f"     not checked: the objects of {what}: {missing}")
 
 
 def check_doctor(admin, wattle):
@@ -404,11 +408,11 @@ def check_doctor(admin, wattle):
         ran = subprocess.run([wattle, "doctor", "--pre", "--kubeconfig", server.kubeconfig(name), "-o", "json"], capture_output=True, text=True, check=False)
         return ran.returncode, ran.stdout, ran.stderr
     code, said, complaint = doctor(admin, "admin.kubeconfig")
-    check("doctor --pre has nothing to fix here", code == 0, said[-2000:] + complaint)
+    check("doctor --pre reports no problem", code == 0, said[-2000:] + complaint)
     names = {f["name"] for f in json.loads(said)["findings"]} if said else set()
-    check("it looks at version, permissions, namespaces and nodes", {"version", "scheduler.tag", "permission", "namespace.wattle", "namespace.wattle-agent"} <= names, str(names))
+    check("doctor --pre checks version, permissions, namespaces and nodes", {"version", "scheduler.tag", "permission", "namespace.wattle", "namespace.wattle-agent"} <= names, str(names))
     code, said, complaint = doctor(admin.account("wattle", "wattle-controller"), "who.kubeconfig")
-    check("it names what somebody with too little may not do", code == 1 and "permission denied: create clusterroles" in said and "namespace.wattle" in said,
+    check("doctor --pre names missing permissions of a user", code == 1 and "permission denied: create clusterroles" in said and "namespace.wattle" in said,
           f"{code} {said[-1000:]} {complaint}")
 
 

@@ -23,7 +23,7 @@ OVERLAY = ROOT / "k8s/overlay"
 
 def kustomized(folder=BASE):
     ran = subprocess.run([str(assets.kubectl()), "kustomize", str(folder)], capture_output=True, text=True, check=False)
-    if "must be a file" in ran.stderr:  # a folder among the resources
+    if "must be a file" in ran.stderr:  # the message about a folder among the resources
         raise assets.Missing("this kubectl is older than 1.21, whose kustomize knows no overlays like ours")
     if ran.returncode != 0:
         raise ValueError(f"kubectl kustomize {folder}: {ran.stderr.strip()}")
@@ -35,5 +35,5 @@ def charted(*options, kube=render.KUBE):
 
 
 def texts_of(objects):
-    """What the ConfigMaps hold: file's name -> text."""
+    """Returns the content of ConfigMaps: file name -> text."""
     return {key: text for o in objects if o["kind"] == "ConfigMap" for key, text in o.get("data", {}).items()}

@@ -6,7 +6,7 @@ The cluster has KEDA's definition of ScaledObjects (first without it), but no KE
 The agent is real, but the pods are only objects, so their usage is unknown, and workloads without an autoscaler are
 `learning`. The controller reads the lists once a minute, so the test takes five minutes.
 Usage    replicas_test.py BIN_DIR [--version V]
-Exit     0 fine, 1 a claim failed, 77 skipped: the control plane's programs, helm or KEDA's module cannot be had
+Exit     0 fine, 1 a claim failed, 77 skipped: the control plane's programs, helm or KEDA's module are not available
 """
 import argparse
 import pathlib
@@ -24,17 +24,17 @@ from house import SKIPPED, House, fetch, wait_until  # noqa: E402
 from provision_test import Api, pod  # noqa: E402
 from rbac_test import Plane, Server, check  # noqa: E402
 
-MINUTES = 300  # a list is read each minute, on a machine that may be busy
+MINUTES = 300  # lists are read once a minute, and the machine may be busy
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 SCALED = "/apis/keda.sh/v1alpha1/namespaces/shop/scaledobjects"
 HORIZONTAL = "/apis/autoscaling/v2/namespaces/shop/horizontalpodautoscalers"
 WEB, DB = "shop/Deployment/web", "shop/Deployment/db"
-NOBODY = ("learning", None)
+UNOWNED = ("learning", None)
 
 
 def made(admin, path, thing):
     code, said, _ = admin("POST", path, thing)
-    check(f"{thing['kind']} {thing['metadata']['name']} is taken", code == 201, f"{code} {said[:500]}")
+    check(f"{thing['kind']} {thing['metadata']['name']} is accepted", code == 201, f"{code} {said[:500]}")
 
 
 def scaled(name, target):
@@ -44,12 +44,12 @@ def scaled(name, target):
 
 
 def install(admin, prometheus, node):
-    """The controller's rights as the chart has them, a node, and pods of two Deployments on it."""
+    """Creates the controller's permissions of the chart, a node, and pods of two Deployments on it."""
     wanted = ("wattle-controller", "wattle-autoscalers")
     objects = rendering.charted("--set", f"replicas.suggest=true,controller.config.provisioning.prometheus.url={prometheus},controller.config.provisioning.prometheus.rate_query=r")
     rights = [o for o in objects if o["kind"] == "Namespace" or (o["metadata"]["name"] in wanted and o["kind"] in ("ServiceAccount", "ClusterRole", "ClusterRoleBinding"))]
     refused = [f"{rbac.path_of(o)}: {said[:300]}" for o in rights for code, said, _ in [admin.apply(o, False)] if code not in (200, 201)]
-    check("namespaces, account and rights are taken", not refused, "\n".join(refused))
+    check("namespaces, account and permissions are accepted", not refused, "\n".join(refused))
     made(admin, "/api/v1/namespaces", {"kind": "Namespace", "metadata": {"name": "shop"}})
     made(admin, "/api/v1/nodes", {"kind": "Node", "metadata": {"name": node}})
     for name in ("web", "db"):
@@ -67,30 +67,30 @@ def walk(admin, house, definition):
     def until(what, web, db):
         check(what, wait_until(what, lambda: owned() == {WEB: web, DB: db}, MINUTES))
 
-    until("without KEDA, and without autoscalers, nobody owns replicas", NOBODY, NOBODY)
+    until("without KEDA and autoscalers no workload's replicas have an owner", UNOWNED, UNOWNED)
     made(admin, DEFINITIONS, yaml.safe_load(definition))
-    wait_until("the API server knows ScaledObjects", lambda: admin("GET", SCALED)[0] == 200, MINUTES)
+    wait_until("the API server serves ScaledObjects", lambda: admin("GET", SCALED)[0] == 200, MINUTES)
     code, said, _ = admin("POST", SCALED, scaled("none", {"kind": "Deployment"}))
-    check("KEDA's own schema takes none that names no target", code == 422 and "scaleTargetRef.name" in said, f"{code} {said[:500]}")
+    check("KEDA's schema rejects a ScaledObject without a target", code == 422 and "scaleTargetRef.name" in said, f"{code} {said[:500]}")
     made(admin, SCALED, scaled("web-scaler", {"name": "web"}))
     # The HorizontalPodAutoscaler that KEDA would create.
     made(admin, HORIZONTAL, {"kind": "HorizontalPodAutoscaler", "metadata": {"name": "keda-hpa-web-scaler"},
                              "spec": {"maxReplicas": 5, "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}}})
-    until("a ScaledObject without a kind owns its Deployment's replicas, and is named before the autoscaler that KEDA makes of it",
-          ("owned", "ScaledObject shop/web-scaler"), NOBODY)
+    until("a ScaledObject without a kind owns its Deployment's replicas, and is named instead of KEDA's autoscaler",
+          ("owned", "ScaledObject shop/web-scaler"), UNOWNED)
     text = house.cli("provision", "replicas").stdout
-    check("the table names it", "ScaledObject shop/web-scaler" in text, text)
+    check("the table names the ScaledObject", "ScaledObject shop/web-scaler" in text, text)
     text = " ".join(house.cli("provision", "why", "web").stdout.split())
-    check("why says that nothing is suggested for it", "no suggestion, because ScaledObject shop/web-scaler sets their number" in text, text)
-    wait_until("metrics count it", lambda: 'wattle_controller_replica_workloads{state="withheld"} 1' in fetch(f"{house.api()}/metrics")[1].splitlines(), MINUTES)
+    check("why says that replicas have no suggestion", "no suggestion, because ScaledObject shop/web-scaler sets their number" in text, text)
+    wait_until("metrics count the ScaledObject", lambda: 'wattle_controller_replica_workloads{state="withheld"} 1' in fetch(f"{house.api()}/metrics")[1].splitlines(), MINUTES)
     admin("DELETE", f"{SCALED}/web-scaler")
-    until("once it is gone, who is left of both is named", ("owned", "HorizontalPodAutoscaler shop/keda-hpa-web-scaler"), NOBODY)
+    until("after its removal the remaining autoscaler is named", ("owned", "HorizontalPodAutoscaler shop/keda-hpa-web-scaler"), UNOWNED)
     admin("DELETE", f"{HORIZONTAL}/keda-hpa-web-scaler")
     made(admin, SCALED, scaled("other", {"apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout", "name": "other"}))
     all_of = ("owned", "ScaledObject shop/other, which scales Rollout other and therefore unknown pods,")
-    until("one that scales a kind whose pods nobody can tell owns its namespace", all_of, all_of)
+    until("a ScaledObject of a kind with unknown pods owns its namespace's replicas", all_of, all_of)
     admin("DELETE", f"{SCALED}/other")
-    until("and gives it back", NOBODY, NOBODY)
+    until("after its removal the namespace's replicas have no owner", UNOWNED, UNOWNED)
 
 
 def run(binaries, programs, definition):
@@ -104,7 +104,7 @@ def run(binaries, programs, definition):
             (plane.dir / "me").write_text(admin.account("wattle", "wattle-controller").token, encoding="utf-8")
             house.start_controller()
             house.start_agent()
-            wait_until("this machine is a node", house.connected)
+            wait_until("the agent has connected", house.connected)
             walk(admin, house, definition)
     print("replicas: every claim holds" if rbac.failures == 0 else f"replicas: {rbac.failures} claims failed")
     return 1 if rbac.failures else 0

@@ -6,7 +6,7 @@ leaves the order of containers and all other fields as they were. Applied again 
 then prints no further patch. Owners of autoscalers get none.
 
 Real     etcd, kube-apiserver with its validation, `wattle savings --patch`
-Played   the controller's advice (scripted_controller), because its rule needs 12 hours of telemetry
+Fake     the controller's advice (scripted_controller), because its rule needs 12 hours of telemetry
 
 Usage    savings_patch_test.py FOLDER-OF-BINARIES [--version V]
 Skips    (77) if etcd and kube-apiserver can neither be found nor built
@@ -47,7 +47,7 @@ def container(name, cpu=None, memory=None, limits=None, **more):
 
 
 def foreign(one):
-    """The container with fields of all kinds that a patch must leave alone."""
+    """Returns the container with fields of all kinds that a patch must not change."""
     one = copy.deepcopy(one)
     one["resources"]["requests"]["ephemeral-storage"] = "1Gi"
     one["resources"].setdefault("limits", {})["example.com/gpu"] = "1"
@@ -61,7 +61,7 @@ def template_of(thing):
 
 
 def without_sizes(thing):
-    """The object without all that a patch may change, and without what each write changes."""
+    """Returns the object without the fields that a patch may change, and those that each write changes."""
     thing = copy.deepcopy(thing)
     for key in ("resourceVersion", "generation", "managedFields"):
         thing["metadata"].pop(key, None)
@@ -88,7 +88,7 @@ class Patches:
     # ---- objects
 
     def make(self, kind, name, containers, initial=(), owner=None, **pod):
-        """An owner with this template."""
+        """Returns an owner with this template."""
         spec = {"containers": containers, "automountServiceAccountToken": False, "terminationGracePeriodSeconds": 0,
                 "volumes": [{"name": "data", "emptyDir": {}}]} | ({"initContainers": list(initial)} if initial else {}) | pod
         labels = {"app": "x"}
@@ -135,7 +135,7 @@ class Patches:
         self.check(f"{claim}: there is no patch, and the error names the reason", done.returncode == 1 and why in said and not done.stdout, said)
 
     def patch(self, workload):
-        """The patch and its notes."""
+        """Returns the patch and its notes."""
         done = self.command(workload)
         if done.returncode != 0:
             self.check(f"{workload}: a patch is printed", False, done.stderr)
@@ -147,7 +147,7 @@ class Patches:
         return self.admin("PATCH", f"{PATHS[kind]}/{name}?fieldManager=git&fieldValidation=Strict" + ("&dryRun=All" if dry else ""), patch, STRATEGIC)
 
     def accepted(self, workload):
-        """Applies the patch of a workload in all ways, and returns its notes."""
+        """Applies the patch of a workload in all ways. Returns its notes."""
         before = self.thing(workload)
         patch, notes = self.patch(workload)
         if patch is None:
@@ -172,12 +172,12 @@ class Patches:
             self.suggest(workload, 0.25, 200)
             self.accepted(workload)
             resources = self.sizes(workload)["main"]
-            self.check(f"{kind}: the requests are those suggested", (resources["requests"]["cpu"], resources["requests"]["memory"]) == ("250m", "200Mi"), resources)
+            self.check(f"{kind}: the requests are the suggested ones", (resources["requests"]["cpu"], resources["requests"]["memory"]) == ("250m", "200Mi"), resources)
         self.observed_s = 13.5 * 3600
         young = self.make("Deployment", "young", [container("main", "2", "1Gi")])
         self.suggest(young, 0.25, 200)
         notes = self.accepted(young)
-        self.check("a note says that less than a day is observed", "Only 13 h are observed" in notes, notes)
+        self.check("a note says that less than a day of usage is known", "Only 13 h are observed" in notes, notes)
         self.observed_s = 200_000
         job = self.make("Job", "once", [container("main", "2", "1Gi")])
         self.suggest(job, 0.25, 200)
@@ -193,7 +193,7 @@ class Patches:
             self.suggest(workload, 0.8, 512)
             notes = self.accepted(workload)
             got = self.sizes(workload) | self.sizes(workload, "initContainers")
-            self.check(f"{kind}: containers and sidecars share the need, the others keep their requests",
+            self.check(f"{kind}: containers and sidecars share the need, other containers keep their requests",
                        {name: resources.get("requests", {}).get("cpu") for name, resources in got.items()}
                        == {"web": "400m", "bare": None, "cache": "200m", "setup": "100m", "proxy": "100m", "migrate": "100m", "logs": "100m"}, got)
             self.check(f"{kind}: a note says how the need is divided", "share them in proportion" in notes and "bare requests no CPU" in notes, notes)
@@ -210,7 +210,7 @@ class Patches:
         self.suggest(equal, 0.5, 300)
         self.accepted(equal)
         self.check("limits that equal the requests change with them", self.sizes(equal)["main"]["limits"] == {"cpu": "500m", "memory": "300Mi"}, self.sizes(equal))
-        # A limit between two units of a patch: a request that is rounded up would be above it.
+        # A limit between two units of a patch: a rounded-up request would exceed it.
         odd = self.make("Deployment", "odd", [container("main", "50m", "50M", limits={"cpu": "100m", "memory": "100M"})])
         self.suggest(odd, 0.3, 300)
         notes = self.accepted(odd)
@@ -222,7 +222,7 @@ class Patches:
         two = self.make("Deployment", "two", [container("small", "100m", limits={"cpu": "150m"}), container("large", "100m")])
         self.suggest(two, 1)
         self.accepted(two)
-        self.check("a capped container's share goes to the others", {name: one["requests"]["cpu"] for name, one in self.sizes(two).items()} == {"small": "150m", "large": "850m"},
+        self.check("a capped container's surplus goes to the others", {name: one["requests"]["cpu"] for name, one in self.sizes(two).items()} == {"small": "150m", "large": "850m"},
                    self.sizes(two))
         tiny = self.make("Deployment", "tiny", [container(f"c{i}", "10m", "10Mi") for i in range(5)])
         self.suggest(tiny, 0.0031, 3.1)
@@ -253,9 +253,9 @@ class Patches:
         self.refused("an autoscaler by utilisation", workload, "HorizontalPodAutoscaler shop/auto (CPU utilisation)")
         self.plane.call("PATCH", f"{SCALERS}/auto", {"spec": {"metrics": external}})
         patch, _ = self.patch(workload)
-        self.check("an autoscaler by another metric owns the replicas alone", "replicas" not in patch["spec"] and "template" in patch["spec"], patch)
+        self.check("an autoscaler by another metric owns only the replicas", "replicas" not in patch["spec"] and "template" in patch["spec"], patch)
         self.plane.call("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", VPA_DEFINITION)
-        wait_until("the API server knows VerticalPodAutoscalers", lambda: self.plane.raw("GET", VPAS)[0] == 200, LATE_S)
+        wait_until("the API server serves VerticalPodAutoscalers", lambda: self.plane.raw("GET", VPAS)[0] == 200, LATE_S)
         vertical = {"apiVersion": "autoscaling.k8s.io/v1", "kind": "VerticalPodAutoscaler", "metadata": {"name": "auto-vpa"},
                     "spec": {"targetRef": target, "updatePolicy": {"updateMode": "Initial"}}}
         self.plane.call("POST", VPAS, vertical)
@@ -270,7 +270,7 @@ class Patches:
 
 
 class Advice:
-    """A scripted controller, and a reader of it."""
+    """A scripted controller and its reader."""
 
     def __init__(self, binaries):
         self.binaries, self.rows = binaries, {}
@@ -284,7 +284,7 @@ class Advice:
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.endpoint = self.process.stdout.readline().strip()
         if not self.endpoint:
-            raise HouseError(f"scripted_controller ended with {self.process.wait()}")
+            raise HouseError(f"scripted_controller exited with {self.process.wait()}")
         return self
 
     def __exit__(self, *_):
@@ -301,7 +301,7 @@ class Advice:
 
     def wattle(self, *words):
         if self.process.poll() is not None:
-            raise HouseError("scripted_controller has ended")
+            raise HouseError("scripted_controller has exited")
         return self.run(*words, "--server", self.endpoint, "--key", "reader", "--server-key", "server.pub", "--timeout", CLI_TIMEOUT)
 
 

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Wattle's plugin in a real kube-scheduler, on more KWOK nodes than it lets kube-scheduler examine.
+"""scheduler_plugin_test: Wattle's plugin in a real kube-scheduler, on more KWOK nodes than it lets kube-scheduler
+examine.
 
 The same pods get the same nodes through the extender and through the plugin. A pod that fits only on a node that the
 plugin did not name is bound by the next attempt, without preemption. Preemption, pods of a node, and pods that no node
 can take work as without the plugin. A hung shim costs three timeouts, and a restarted one is used again.
 
 Usage    scheduler_plugin_test.py FOLDER-OF-BINARIES [--version V]
-Skips    (77) where the control plane's programs can neither be found nor built, with the reason
+Skips    (77) if the control plane's programs can neither be found nor built, with the reason
 """
 import argparse
 import pathlib
@@ -63,10 +64,11 @@ class Scenario:
         with urllib.request.urlopen(f"{self.house.shim()}/metrics") as answer:
             return sum(float(value) for value in re.findall(pattern + r" (\S+)$", answer.read().decode(), re.MULTILINE))
 
-    # ---- what is claimed
+    # ---- claims
 
     def same_nodes(self):
-        """One pod at a time, so that both see the same cluster; by a policy without a plan, which each decision would change."""
+        """Places one pod at a time, so that both see the same cluster, by a policy without a plan, which each decision
+        would change."""
         differ = []
         for i in range(PAIRS):
             size = {"cpu": ("100m", "500m", "2")[i % 3], "memory": "64Mi"}
@@ -74,7 +76,7 @@ class Scenario:
             for scheduler in ("extender", "plugin") if i % 2 == 0 else ("plugin", "extender"):
                 name = f"{scheduler}-{i}"
                 node = self.place(name, scheduler=scheduler, **size)
-                decision = wait_until("it is decided", lambda n=name: self.house.decision(f"default/{n}"), PATIENCE)
+                decision = wait_until("the pod has a decision", lambda n=name: self.house.decision(f"default/{n}"), PATIENCE)
                 pair.append((scheduler, node, decision["advice"], len(decision["candidates"])))
                 self.plane.delete_pod(name)
                 wait_until("nothing is requested", lambda: self.house.requested_cores() == 0, PATIENCE)
@@ -82,46 +84,46 @@ class Scenario:
                 differ.append(pair)
         self.check(f"{PAIRS} pods get the same nodes through the extender and the plugin", not differ, differ)
         counts = {scheduler: candidates for scheduler, _, _, candidates in pair}
-        self.check(f"of which the plugin's had {MOST} candidates, and the extender's {NODES}", counts == {"extender": NODES, "plugin": MOST}, counts)
+        self.check(f"the plugin's decisions have {MOST} candidates, and the extender's {NODES}", counts == {"extender": NODES, "plugin": MOST}, counts)
 
     def only_outside(self):
-        """A rule of other pods, which the plugin does not check: all nodes but one refuse the pod."""
+        """Uses anti-affinity of other pods, which the plugin does not check: all nodes but one refuse the pod."""
         names = [node["metadata"]["name"] for node in self.plane.nodes()]
         free = names[::15]
         for name in names:
             self.plane.add_pod(f"blocks-{name}", cpu="10m", labels={"app": "blocks"}, spec=BLOCKS | {"nodeName": name})
-        wait_until("the blockers are known", lambda: abs(self.house.requested_cores() - 0.01 * len(names)) < 1e-6, PATIENCE)
+        wait_until("the blocking pods are known", lambda: abs(self.house.requested_cores() - 0.01 * len(names)) < 1e-6, PATIENCE)
         found, waited = {}, []
         failed = self.failed_attempts()
         for name in free:
             self.plane.delete_pod(f"blocks-{name}")
-            wait_until("its blocker is gone", lambda n=name: f"blocks-{n}" not in {pod["metadata"]["name"] for pod in self.plane.pods()}, PATIENCE)
+            wait_until("the blocking pod is deleted", lambda n=name: f"blocks-{n}" not in {pod["metadata"]["name"] for pod in self.plane.pods()}, PATIENCE)
             begun = time.monotonic()
             found[name] = self.place(f"shy-{name}", cpu="10m", labels={"app": "shy"}, spec={"priorityClassName": "high"})
             waited.append(time.monotonic() - begun)
             self.plane.delete_pod(f"shy-{name}")
             self.plane.add_pod(f"blocks-{name}", cpu="10m", labels={"app": "blocks"}, spec=BLOCKS | {"nodeName": name})
-        self.check("a pod that one node can take is bound there, whether the plugin named it or not", all(name == node for name, node in found.items()), found)
+        self.check("a pod that fits one node is bound there, even if the plugin did not name the node", all(name == node for name, node in found.items()), found)
         again = self.failed_attempts() - failed
-        self.check("some of them by a second attempt", 0 < again <= len(free), again)
+        self.check("some of these pods are bound by a second attempt", 0 < again <= len(free), again)
         print(f"seconds until the pod was bound: {', '.join(f'{one:.2f}' for one in waited)}", flush=True)
         left = sum(pod["metadata"]["name"].startswith("blocks-") for pod in self.plane.pods())
-        self.check("no pod was evicted for them", left == len(names), left)
+        self.check("no pod was evicted for these pods", left == len(names), left)
         self.clear()
 
     def own_nodes(self):
-        """A pod of a DaemonSet names its node; another one is too large for any node until a pod is evicted."""
+        """Tests a DaemonSet's pod, which names its node, and a pod that is too large until another is evicted."""
         name = self.plane.nodes()[-1]["metadata"]["name"]
         term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [name]}]}
         node = self.place("daemon", spec={"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}})
-        self.check("a pod that names its node gets it", node == name, node)
+        self.check("a pod that names its node is bound to it", node == name, node)
         self.plane.add_pod("huge", cpu="9999", scheduler="plugin")
 
         def refused():
             pod = next(one for one in self.plane.pods() if one["metadata"]["name"] == "huge")
             return next((c["message"] for c in pod["status"].get("conditions", []) if c["type"] == "PodScheduled" and c["status"] == "False"), None)
-        message = wait_until("kube-scheduler reports it", refused, PATIENCE)
-        self.check("a pod that no node can take is reported for all nodes", f"0/{NODES} nodes" in message and "Insufficient cpu" in message, message)
+        message = wait_until("kube-scheduler reports the unschedulable pod", refused, PATIENCE)
+        self.check("an unschedulable pod is reported for all nodes", f"0/{NODES} nodes" in message and "Insufficient cpu" in message, message)
         self.clear()
 
     def preempts(self):
@@ -130,7 +132,7 @@ class Scenario:
         there = {"nodeSelector": {"kubernetes.io/hostname": name}}
         self.place("victim", cpu=str(cores - 1), spec=there | {"priorityClassName": "low"})
         self.check("a pod of higher priority evicts another one", self.place("urgent", cpu=str(cores - 1), spec=there | {"priorityClassName": "high"}) == name)
-        self.check("which is gone", "victim" not in {pod["metadata"]["name"] for pod in self.plane.pods()})
+        self.check("the evicted pod is deleted", "victim" not in {pod["metadata"]["name"] for pod in self.plane.pods()})
         self.clear()
 
     def survives(self):
@@ -149,13 +151,13 @@ class Scenario:
         for name in names:
             self.plane.add_pod(name, scheduler="plugin", cpu="10m")
         self.bound(names)
-        self.check("20 pods are bound while there is no shim", True)
+        self.check("20 pods are bound without a shim", True)
         self.house.start_shim()
         before, count = self.asked("plugin_scores"), 0
         while self.asked("plugin_scores") == before and count < 200:
             count += 1
             self.place(f"back-{count}", cpu="10m")
-        self.check("a restarted shim is asked again", self.asked("plugin_scores") > before)
+        self.check("a restarted shim is used again", self.asked("plugin_scores") > before)
         self.clear()
 
 

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""The simulator's model of the default scheduler gives the scores of a real kube-scheduler: for each pod and node,
-sim/world/kube_scoring returns what the plugins NodeResourcesFit (LeastAllocated and MostAllocated),
-NodeResourcesBalancedAllocation and PodTopologySpread (its defaults, for pods of a Service) log, and the pod is bound to
-one of the best nodes.
+"""scores_test: the simulator's model of the default scheduler gives the scores of a real kube-scheduler. For each pod
+and node, sim/world/kube_scoring returns the scores that the plugins NodeResourcesFit (LeastAllocated and
+MostAllocated), NodeResourcesBalancedAllocation and PodTopologySpread (its defaults, for pods of a Service) log, and the
+pod is bound to one of the best nodes.
 
 The model is that of Kubernetes 1.36 and later. Up to 1.35, NodeResourcesBalancedAllocation had another formula; for
 these versions its scores are not compared.
 
 Usage    scores_test.py FOLDER-OF-BINARIES [--version V] [--pods 90] [--write FILE]
          --write: records the real scores as the fixture of tests/unit/sim/kube_scoring_test.cpp
-Skips    (77) where the control plane's programs can neither be found nor built, with the reason
+Skips    (77) if the control plane's programs can neither be found nor built, with the reason
 """
 import argparse
 import json
@@ -36,17 +36,17 @@ PACKED = {"schedulerName": "packed", "pluginConfig": [{"name": "NodeResourcesFit
 
 
 def logged(plane, name):
-    """node -> plugin -> score, of one pod."""
+    """Returns node -> plugin -> score of one pod."""
     found = {}
     for pod, plugin, node, score in SCORED.findall((plane.dir / "scheduler.log").read_text(errors="replace")):
         if pod == name and plugin in PLUGINS:
             found.setdefault(node, {})[PLUGINS[plugin]] = int(score)
-    # A plugin that has no score for a pod is left out of the log.
+    # The log omits a plugin without scores for a pod.
     return {node: {"fit": 0, "balanced": 0, "spread": 0} | scores for node, scores in found.items()}
 
 
 def has_model_of_balance(plane):
-    """Whether the model has the BalancedAllocation of this version."""
+    """Returns whether the model has the BalancedAllocation formula of this version."""
     version = plane.call("GET", "/version")["gitVersion"].removeprefix("v")
     return tuple(int(part) for part in version.split(".")[:2]) >= (1, 36)
 

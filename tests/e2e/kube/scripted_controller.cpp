@@ -1,5 +1,5 @@
-// scripted_controller: answers the query `provision` of a workload with a row that a test sets, over the real socket with
-// CURVE and the allow list.
+// scripted_controller: answers the query `provision` for a workload with a row that a test sets, over a real socket
+// with CURVE and the allow list.
 // Usage    scripted_controller KEY ALLOW-LIST FILE: FILE has a JSON object of rows by workload, and is read at each query
 // Output   the line with its endpoint
 // Ends     when standard input is closed

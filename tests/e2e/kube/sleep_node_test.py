@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""A node that really sleeps: a QEMU machine with a stock Debian kernel, whose own agent suspends it to S3 through logind,
-and which a magic packet wakes. Then the same with a power-off and a boot.
+"""sleep_node_test: a node that really sleeps: its own agent suspends a QEMU machine with a stock Debian kernel to S3
+through logind, and a magic packet wakes it. Then the same with a power-off and a boot.
 
-Path     a pod moves away, the empty node sleeps, a pod waits, the node wakes, is Ready, and the pod runs. An operator
-         suspends the node, and its samples are fresh once it is awake
+Path     a pod moves away, the empty node sleeps, a pod waits, the node wakes, is Ready, and the pod runs. After a
+         suspend by an operator, the node's samples are current once it is awake
 Real     etcd, kube-apiserver, kube-scheduler, kube-controller-manager, kubelet, containerd, controller, agent in its unit's
          sandbox, logind, polkit, the clock's alarm, the kernel's suspend, the magic packets and their socket
-Emulated the machine and its S3 (QEMU); what its network card and board do with a packet (sleeping_machine.WakeListener)
-Played   the node that stays awake: KWOK's, with an agent of a captured server; the machine's watts, by its configuration;
+         Emulated the machine and its S3 (QEMU); the reaction of its network card and board to a packet (sleeping_machine.WakeListener)
+Fake     the node that stays awake: KWOK's, with an agent of a captured server; the machine's watts, by its configuration;
          a time server for its clock
 Usage    sleep_node_test.py FOLDER-OF-BINARIES
 Needs    root; scripts/setup --long; Go, or KUBEBUILDER_ASSETS
@@ -33,10 +33,10 @@ from resize_test import main  # noqa: E402
 from sleeping_machine import MAC, SleepingMachine, WakeListener  # noqa: E402
 from tiny_image import layout  # noqa: E402
 
-PATIENCE = 2 * AGES_S  # an emulated processor, perhaps beside compilers
+PATIENCE = 2 * AGES_S  # an emulated processor, possibly beside compilers
 LOAD = "registry.test/load:1"
 MOVES = "/apis/apps/v1/namespaces/default/deployments/moves"
-SUSPENDED_S = 60  # by an operator
+SUSPENDED_S = 60  # of a suspend by an operator
 
 
 def seconds_of(timestamp):
@@ -44,16 +44,16 @@ def seconds_of(timestamp):
 
 
 class Plane(NodePlane):
-    grace = "2m"  # a node that sleeps is not Ready then
+    grace = "2m"  # a sleeping node is not Ready after that
 
     def start_kwok_beside(self):
-        """KWOK's own nodes alone: the machine has a kubelet."""
+        """KWOK manages only its own nodes, because the machine has a kubelet."""
         self.start("kwok", str(self.assets / "kwok"), "--kubeconfig", str(self.kubeconfig()), "--manage-all-nodes=false",
                    "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake", "--node-lease-duration-seconds", "40")
 
 
 class Sleeper:
-    """The controller, the machine, and what a test asks both."""
+    """The controller and the machine, with queries for the test."""
 
     def __init__(self, binaries, plane, listener, claims):
         self.plane, self.listener, self.claims = plane, listener, claims
@@ -68,7 +68,7 @@ class Sleeper:
         self.house.wattle("keys", "allow", "--allow-list", str(self.house.dir / "allow"), str(self.house.dir / f"{NAME}.key.pub"), "agent", NAME)
 
     def files(self):
-        """For the guest."""
+        """Writes the files for the guest."""
         agent = f"""node: {NAME}
 tick: 1s
 controller: {{endpoint: "tcp://{HOST}:{self.house.telemetry}", key: /etc/wattle/agent.key, server_key: /etc/wattle/controller.pub}}
@@ -88,7 +88,7 @@ estimate: {{idle_w: 95, max_w: 200}}
         start_captured(self.house)
 
     def use(self, depth):
-        """Drivers for that depth. The controller reads them when it starts."""
+        """Writes the drivers for this depth, which the controller reads at start."""
         (self.plane.dir / "drivers.yaml").write_text(
             f'nodes: [{{node: {NAME}, agent: {{depth: {depth}}}, sleep: agent, wake: wol, observe: exec, exec: {{command: [{self.plane.dir}/observe]}}, '
             f'wol: {{mac: "{MAC}", broadcast: 127.0.0.1, port: {self.listener.port}}}}}]\n', encoding="utf-8")
@@ -128,7 +128,7 @@ estimate: {{idle_w: 95, max_w: 200}}
         return self.record()["state"] == "awake" and self.is_ready() and not self.marks()
 
     def pod(self, name):
-        """The Running pod whose name begins so."""
+        """Returns the Running pod with this name prefix."""
         return next((each for each in self.plane.pods() if each["metadata"]["name"].startswith(name) and each["status"]["phase"] == "Running"
                      and not each["metadata"].get("deletionTimestamp")), None)
 
@@ -139,7 +139,7 @@ estimate: {{idle_w: 95, max_w: 200}}
         self.until("the node is awake", self.is_back)
 
     def deploy(self):
-        """One pod on the machine, which may run on each node."""
+        """Creates one pod on the machine, which may run on any node."""
         self.keep_awake("its pod has not started")
         labels = {"app.kubernetes.io/name": "moves"}
         prefers = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [
@@ -152,29 +152,29 @@ estimate: {{idle_w: 95, max_w: 200}}
         self.house.cli("sleep", "allow", NAME, key="operator")
 
     def prove(self, depth):
-        """The operator's test: one sleep and one wake of the empty node."""
+        """Runs the operator's test: one sleep and one wake of the empty node."""
         trips, packets = self.record()["round_trips"], self.listener.packets
-        # logind may be too slow to answer its first question on an emulated processor; the node is then awake again.
+        # On an emulated processor logind may answer too late; the node is then awake again.
         self.claim("the node sleeps by order of a test", lambda: self.record()["state"] == "asleep" or
                    self.house.cli("sleep", "test", NAME, key="operator", check=False) is None)
         self.asleep(depth)
-        self.claim("a magic packet of the driver wakes it, and it is Ready without marks", lambda: self.record()["round_trips"] == trips + 1 and self.is_back())
-        self.claims.check("by the packets alone", self.listener.packets > packets and not self.listener.others, (self.listener.packets, self.listener.others))
+        self.claim("a magic packet of the driver wakes the node, and it is Ready without marks", lambda: self.record()["round_trips"] == trips + 1 and self.is_back())
+        self.claims.check("only packets woke the node", self.listener.packets > packets and not self.listener.others, (self.listener.packets, self.listener.others))
 
     def asleep(self, depth):
         wanted = {"suspend": "suspended", "off": "off"}[depth]
-        self.claim(f"the controller sees it asleep, and QEMU reports it {wanted}", lambda: self.record()["state"] == "asleep" and self.machine.status() == wanted)
-        self.claims.check("with the cordon, the taint and the label of a sleeper", len(self.marks()) == 3, self.marks())
+        self.claim(f"the controller reports the node asleep, and QEMU reports {wanted}", lambda: self.record()["state"] == "asleep" and self.machine.status() == wanted)
+        self.claims.check("the node has the cordon, the taint and the label of a sleeping node", len(self.marks()) == 3, self.marks())
 
     def wakes_for_pod(self, number):
-        """A pod that only the sleeper may run, by its selector."""
+        """Creates a pod that may run only on the sleeping node."""
         self.claim("Kubernetes counts the node as not Ready", lambda: not self.is_ready())
         name, boots, wakeups = f"wakes-{number}", self.machine.boots, self.machine.wakeups
-        waited = self.starts("a pod that may run nowhere else wakes the node, and runs there", name)
+        waited = self.starts("a pod that may run only there wakes the node and runs", name)
         created, bound = (seconds_of(each) for each in self.bound_at(name))
         trips = [each for each in self.house.query("sleep", "history", NAME)["transitions"]]
         ready = max(each["at_wall_s"] for each in trips if each["to"] == "awake") - max(each["at_wall_s"] for each in trips if each["to"] == "waking")
-        self.claims.check("once woken, not twice", self.machine.boots + self.machine.wakeups == boots + wakeups + 1, (self.machine.boots, self.machine.wakeups))
+        self.claims.check("the node was woken once", self.machine.boots + self.machine.wakeups == boots + wakeups + 1, (self.machine.boots, self.machine.wakeups))
         self.claims.check("the node has no marks", not self.marks(), self.marks())
         floor = self.starts("the same pod runs on the node that is awake", f"floor-{number}")
         print(f"     the pod runs {waited:.1f} s after it was created; bound after {bound - created:.0f} s; its node took {ready:.1f} s to wake; "
@@ -183,32 +183,32 @@ estimate: {{idle_w: 95, max_w: 200}}
             self.plane.delete_pod(each)
 
     def starts(self, what, name):
-        """Seconds from the creation of a pod that only this machine may run, until it runs."""
+        """Returns the seconds from creation to running of a pod that may run only on this machine."""
         begun = time.monotonic()
         self.plane.add_pod(name, cpu="100m", memory="16Mi", image=LOAD, spec={"nodeSelector": {"kubernetes.io/hostname": NAME}})
         self.claim(what, lambda: (found := self.pod(name)) and found["spec"]["nodeName"] == NAME)
         return time.monotonic() - begun
 
     def bound_at(self, name):
-        """Times of the pod's creation and of its binding, to a second."""
+        """Returns the times of the pod's creation and binding, to a second."""
         pod = next(each for each in self.plane.pods() if each["metadata"]["name"] == name)
         return pod["metadata"]["creationTimestamp"], next(each["lastTransitionTime"] for each in pod["status"]["conditions"] if each["type"] == "PodScheduled")
 
     def check_unordered(self):
-        """A suspend that Wattle did not order: `systemctl suspend` of an operator."""
-        self.keep_awake("an operator suspends it")
+        """Tests a suspend that Wattle did not order: an operator's `systemctl suspend`."""
+        self.keep_awake("an operator suspends the node")
         failures = self.failures()
         self.machine.run("systemd-run", "--on-active=1", "systemctl", "suspend")
         self.claim("an operator suspends the machine", lambda: self.machine.status() == "suspended")
         pace(SUSPENDED_S)
         self.machine.woken()
         # The controller's window of clock offsets would clear an old map only after 5 minutes.
-        self.claim("once it is awake its samples are no older than another node's", self.is_fresh, 2 * SOON_S)
+        self.claim("once awake, the node's samples are as recent as another node's", self.is_fresh, 2 * SOON_S)
         self.until("the node is awake", self.is_back)
-        self.claims.check("it does not count as a failure of Wattle's sleeps", self.failures() == failures, (failures, self.failures()))
+        self.claims.check("an operator's suspend does not count as a failed sleep", self.failures() == failures, (failures, self.failures()))
 
     def failures(self):
-        """Sleeps and wakes that failed, by cause."""
+        """Returns failed sleeps and wakes by cause."""
         return [line for line in fetch(f"{self.house.api()}/metrics")[1].splitlines() if line.startswith("wattle_controller_sleep_failures_total")]
 
     def is_fresh(self):
@@ -222,7 +222,7 @@ estimate: {{idle_w: 95, max_w: 200}}
         self.claim("the node is drained: its pod runs on another node", lambda: (found := self.pod("moves")) and found["spec"]["nodeName"] == STAYS)
         self.asleep("suspend")
         self.wakes_for_pod(1)
-        self.claims.check("it has slept, not booted", self.machine.run("cat", "/proc/sys/kernel/random/boot_id") == boot)
+        self.claims.check("the node slept and did not boot", self.machine.run("cat", "/proc/sys/kernel/random/boot_id") == boot)
         said = self.machine.run("journalctl", "-b", "--no-pager", "-o", "cat", "-u", "wattle-agent", "-u", "systemd-logind", "-u", "systemd-suspend")
         count = self.machine.run("cat", "/sys/power/suspend_stats/success").strip()
         self.claims.check("the agent, logind and the kernel report both suspends", count == "2" and said.count("node_sleep.ended") == 2, (count, said[-2000:]))
@@ -230,16 +230,16 @@ estimate: {{idle_w: 95, max_w: 200}}
         self.check_unordered()
 
     def check_off(self):
-        """With the drivers' file of the other depth, which a restart of the controller reads."""
+        """Tests the other depth, whose drivers a restart of the controller reads."""
         boot = self.machine.run("cat", "/proc/sys/kernel/random/boot_id")
         self.use("off")
-        self.keep_awake("it gets other drivers")
+        self.keep_awake("the controller restarts with other drivers")
         self.house.kill("controller")
         self.house.start_controller()
         self.until("the node reports again", lambda: self.record()["state"] == "awake")
         self.house.cli("sleep", "allow", NAME, key="operator")
         self.prove("off")
-        self.claims.check("it has booted", self.machine.boots == 2 and self.machine.run("cat", "/proc/sys/kernel/random/boot_id") != boot, self.machine.boots)
+        self.claims.check("the node has booted", self.machine.boots == 2 and self.machine.run("cat", "/proc/sys/kernel/random/boot_id") != boot, self.machine.boots)
 
 
 def run(binaries, version, claims):
@@ -259,11 +259,11 @@ def run(binaries, version, claims):
             try:
                 with sleeper.house, machine:
                     sleeper.start(machine)
-                    sleeper.claim("the machine is a node, with its agent", lambda: sleeper.is_ready() and sleeper.record()["state"] == "awake")
+                    sleeper.claim("the machine is a node with an agent", lambda: sleeper.is_ready() and sleeper.record()["state"] == "awake")
                     sleeper.check_suspend()
                     sleeper.check_off()
             except HouseError as error:
-                claims.check("it ran to its end", False, error)
+                claims.check("the test ran to its end", False, error)
 
 
 if __name__ == "__main__":

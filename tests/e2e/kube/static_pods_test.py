@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""A tenant's pod on a real API server that is annotated as the mirror of another tenant's pod takes nothing over from it: name, namespace, joules
-and requested cores stay the victim's, before and after a restart of the controller, which lists the forgery first. Nor does it take over the
-joules of a pod that ended before that restart.
+"""static_pods_test: a tenant's pod on a real API server that is annotated as the mirror of another tenant's pod takes
+over nothing from it: name, namespace, joules and requested cores stay the victim's, before and after a restart of the
+controller, which lists the forgery first. It does not take over the joules of a pod that ended before that restart
+either.
 
-The tenant may create pods in its own namespace and nothing else, and knows the UIDs of victim and node. Nodes are played by a swarm that
-follows the bindings.
+The tenant may only create pods in its own namespace, and knows the UIDs of victim and node. A swarm that follows the
+bindings simulates the nodes.
 Usage    static_pods_test.py FOLDER-OF-BINARIES [--version V]
-Exit     0 fine, 1 a claim failed, 77 skipped: the control plane's programs cannot be had
+Exit     0 fine, 1 a claim failed, 77 skipped: the control plane's programs are not available
 """
 import argparse
 import http.client
@@ -31,7 +32,7 @@ RBAC = "/apis/rbac.authorization.k8s.io/v1"
 
 
 def as_tenant(plane, method, path, body):
-    """By a user who has the rights of the role below alone."""
+    """Creates a pod as a user who has only the permissions of the role below."""
     link = http.client.HTTPSConnection("127.0.0.1", plane.port, timeout=SOON_S, context=ssl.create_default_context(cafile=str(plane.ca)))
     link.request(method, path, json.dumps(body), {"Authorization": f"Bearer {plane.token}", "Content-Type": "application/json", "Impersonate-User": "mallory"})
     answer = link.getresponse()
@@ -74,37 +75,37 @@ def walk(plane, house, claims):
 
     def requested():
         return (house.node_of(name) or {}).get("cpu_requested_cores")
-    wait_until("the victim is known, and its joules", lambda: row().get("name") == "victim" and (row().get("energy_j") or 0) > 0, PATIENCE)
+    wait_until("the victim and its joules are known", lambda: row().get("name") == "victim" and (row().get("energy_j") or 0) > 0, PATIENCE)
     wait_until("its request counts", lambda: requested() == 2, PATIENCE)
 
     for owned in (False, True):
         status, said = as_tenant(plane, "POST", f"/api/v1/namespaces/{TENANT}/pods", forgery(victim, at, owned))
         claims.check(f"the API server takes the tenant's pod ({'owned by the node' if owned else 'not owned'})", status == 201, said[:300])
-    claims.check("the tenant may do nothing beyond that", as_tenant(plane, "GET", "/api/v1/nodes", None)[0] == 403)
-    for when in ("while it watches", "after a restart"):
+    claims.check("the tenant has no further permission", as_tenant(plane, "GET", "/api/v1/nodes", None)[0] == 403)
+    for when in ("while watching", "after a restart"):
         before = row().get("energy_j") or 0
         wait_until(f"both of the tenant's pods count ({when})", lambda: abs((requested() or 0) - 2.002) < 1e-6, PATIENCE)
-        wait_until("the victim is shown", lambda: row().get("name"), PATIENCE)
+        wait_until("the victim is reported", lambda: row().get("name"), PATIENCE)
         claims.check(f"the victim keeps its name and namespace ({when})", (row()["name"], row()["namespace"]) == ("victim", "default"), row())
-        wait_until("it goes on using joules", lambda start=before: (row().get("energy_j") or 0) > start, PATIENCE)
-        if when == "while it watches":
+        wait_until("the victim's joules grow", lambda start=before: (row().get("energy_j") or 0) > start, PATIENCE)
+        if when == "while watching":
             house.kill("controller")
             house.start_controller()
-            wait_until("nodes are back", lambda: house.node_of(name) and house.node_of(name)["connected"], PATIENCE)
-            wait_until("the victim is back", lambda: (row().get("energy_j") or 0) > 0, PATIENCE)
+            wait_until("nodes are connected again", lambda: house.node_of(name) and house.node_of(name)["connected"], PATIENCE)
+            wait_until("the victim is reported again", lambda: (row().get("energy_j") or 0) > 0, PATIENCE)
     for forged in ("plain", "owned"):
         as_tenant(plane, "DELETE", f"/api/v1/namespaces/{TENANT}/pods/{forged}", {"gracePeriodSeconds": 0})
-    wait_until("once the forgeries are gone the victim's request is what counts", lambda: requested() == 2, PATIENCE)
-    claims.check("and it is still named", row().get("name") == "victim", row())
+    wait_until("after the forgeries are deleted only the victim's request counts", lambda: requested() == 2, PATIENCE)
+    claims.check("the victim still has its name", row().get("name") == "victim", row())
 
-    # As a kubelet shows a static pod.
+    # As a kubelet reports a static pod.
     static = "0123456789abcdef0123456789abcdef"
     plane.call("POST", "/api/v1/namespaces/default/pods", forgery(static, at, True) | {"metadata": forgery(static, at, True)["metadata"] | {"name": f"etcd-{name}"}})
-    wait_until("a static pod goes by the UID of its cgroup", lambda: house.document(f"node?name={name}") and abs((requested() or 0) - 2.001) < 1e-6, PATIENCE)
+    wait_until("a static pod has the UID of its cgroup", lambda: house.document(f"node?name={name}") and abs((requested() or 0) - 2.001) < 1e-6, PATIENCE)
 
 
 def ended(plane, house, claims):
-    """What a pod drew stays its own, though no list of pods has it when the controller starts again."""
+    """A pod keeps its joules although no list of pods contains it when the controller restarts."""
     at = plane.nodes()[0]
     name = at["metadata"]["name"]
 
@@ -118,16 +119,16 @@ def ended(plane, house, claims):
     uid = plane.call("POST", "/api/v1/namespaces/default/pods", pod("ended", name, "1"))["metadata"]["uid"]
     wait_until("the store has its joules", lambda: drawn("Pod/ended") > 0, PATIENCE)
     plane.delete_pod("ended")
-    wait_until("it is gone", lambda: abs(requested() - others) < 1e-6, PATIENCE)
+    wait_until("the pod is deleted", lambda: abs(requested() - others) < 1e-6, PATIENCE)
     house.kill("controller")
     house.start_controller()
-    wait_until("nodes are back", lambda: (house.node_of(name) or {}).get("connected") and abs(requested() - others) < 1e-6, PATIENCE)
+    wait_until("nodes are connected again", lambda: (house.node_of(name) or {}).get("connected") and abs(requested() - others) < 1e-6, PATIENCE)
     before = drawn("Pod/ended")
     status, said = as_tenant(plane, "POST", f"/api/v1/namespaces/{TENANT}/pods", forgery(uid, at, True))
-    claims.check("the API server takes a pod that calls itself the mirror of one that ended", status == 201, said[:300])
+    claims.check("the API server accepts a pod that claims to be the mirror of an ended one", status == 201, said[:300])
     wait_until("it counts", lambda: abs(requested() - others - 0.001) < 1e-6, PATIENCE)
-    plane.call("POST", "/api/v1/namespaces/default/pods", pod("marker", name, "1"))  # described after it, so written to the store no earlier
-    wait_until("the store has what was described later", lambda: drawn("Pod/marker") > 0, PATIENCE)
+    plane.call("POST", "/api/v1/namespaces/default/pods", pod("marker", name, "1"))  # reported after it, so not written to the store earlier
+    wait_until("the store has the later pod", lambda: drawn("Pod/marker") > 0, PATIENCE)
     claims.check("the joules stay those of the pod that ended", drawn("Pod/ended") >= before, f"{before} J before, {drawn('Pod/ended')} J after")
 
 

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""woken_pod_test: a pod that waits for a node that sleeps gets it in one attempt of the scheduler, once the marks are gone.
+"""woken_pod_test: a pod that waits for a sleeping node gets it in one attempt of the scheduler, once the marks are
+removed.
 
-Why      each attempt that fails lengthens the pod's pause (backoff) on a scheduler that has other pods to place
-Real     etcd, kube-apiserver, kube-scheduler, kube-controller-manager with its node controller, and the code that marks nodes
-Played   the node's kubelet: its condition Ready
+Why      each failed attempt lengthens the pod's backoff on a scheduler that has other pods to place
+Real     etcd, kube-apiserver, kube-scheduler, kube-controller-manager with its node controller, and the code that marks
+         nodes
+Fake     the node's kubelet: its condition Ready
 Usage    woken_pod_test.py BIN_DIR [--version V]
 Exit     0 fine, 1 a claim failed, 77 skipped: the control plane's programs can neither be found nor built
 """
@@ -33,7 +35,7 @@ SILENT = "node.kubernetes.io/unreachable"
 
 class Plane(NodePlane):
     def ready(self, status):
-        """As the kubelet, or the node controller of a silent one, sets it."""
+        """Sets the condition like the kubelet, or like the node controller for a silent kubelet."""
         self.call("PATCH", f"{NODE}/status", {"status": {"conditions": [
             {"type": "Ready", "status": status, "reason": "Played", "message": "", "lastHeartbeatTime": None, "lastTransitionTime": None}]}})
 
@@ -45,7 +47,7 @@ class Plane(NodePlane):
         subprocess.run([binaries / "kube_marks_laws", "-tc=order: *"], env=env, check=True, capture_output=True)
 
     def attempts(self, port):
-        """Attempts to schedule a pod so far."""
+        """Returns the number of attempts to schedule a pod."""
         context = ssl._create_unverified_context()  # noqa: S323
         with urllib.request.urlopen(f"https://127.0.0.1:{port}/metrics", context=context) as answer:
             text = answer.read().decode()
@@ -68,7 +70,7 @@ def run(binaries, version, claims):
         plane.start_controller_manager()
         port = plane.start_scheduler()
         plane.add_node(SLEEPER)
-        wait_until("the node takes pods", lambda: not plane.taints())
+        wait_until("the node accepts pods", lambda: not plane.taints())
         plane.order(binaries, "mark")
         plane.ready("Unknown")
         wait_until("the node controller adds its taints", lambda: {(CORDON, "NoSchedule"), (SILENT, "NoSchedule"), (SILENT, "NoExecute")} < plane.taints())
@@ -76,13 +78,13 @@ def run(binaries, version, claims):
         wait_until("the pod waits", lambda: any(each["type"] == "PodScheduled" and each["status"] == "False" for each in plane.pod()["status"].get("conditions", [])))
         plane.ready("True")
         wait_until("the node controller removes its taints", lambda: not {key for key, _ in plane.taints()} & {SILENT})
-        before = wait_until("the scheduler has done with these changes", lambda: plane.settled(port))
-        claims.check("the marks keep the pod from a node that is ready again", not plane.pod()["spec"].get("nodeName"))
+        before = wait_until("the scheduler has processed these changes", lambda: plane.settled(port))
+        claims.check("the marks keep the pod from a node that is Ready again", not plane.pod()["spec"].get("nodeName"))
         plane.order(binaries, "unmark")
         wait_until("the pod has its node", lambda: plane.pod()["spec"].get("nodeName"))
         taken = wait_until("the attempt is counted", lambda: plane.attempts(port) - before)
-        claims.check("once they are gone, one attempt takes it there", taken == 1, taken)
-        claims.check("and no taint is left", not plane.taints(), plane.taints())
+        claims.check("after the marks are removed, one attempt schedules the pod there", taken == 1, taken)
+        claims.check("no taint is left", not plane.taints(), plane.taints())
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ UNIT = pathlib.Path("/lib/systemd/system/wattle-agent.service")
 NEIGHBOURS = pathlib.Path("/etc/systemd/system")
 CONFIG = "/etc/wattle/agent.yaml"
 PORT = 9460
-SAMPLES = 14  # at least; then as many as it takes to see a short-lived service go
+SAMPLES = 14  # minimum; then until a short-lived service has ended
 WATCH_S = 150
 RESULT_DISK = "/dev/nvme0n3"
 
@@ -48,12 +48,12 @@ LOADS = {
 }
 CGROUP_FILES = ("cpu.stat", "memory.current", "memory.stat", "memory.events", "io.stat", "pids.current", "cpu.pressure", "memory.pressure",
                 "io.pressure")
-PEER = "198.51.100.1"  # an address for documentation, so of no cluster's network and not of 127.0.0.0/8
-ANSWER_S = 0.005  # an acknowledgement waits for its answer: round trips are as long as that
+PEER = "198.51.100.1"  # an address for documentation, so in no cluster's network and not in 127.0.0.0/8
+ANSWER_S = 0.005  # an acknowledgement waits for the answer, which determines the round trip time
 SHOWN = "ControlGroup,CPUUsageNSec,MemoryCurrent,TasksCurrent,InvocationID,ActiveState,Result"
 
 
-def tell(text):
+def report_progress(text):
     print(f"guest: {time.monotonic():.1f} {text}", flush=True)
 
 
@@ -87,7 +87,7 @@ def text_of(path):
 
 
 def install():
-    """What the packages alone did."""
+    """Returns the state after installing the packages."""
     run("dpkg", "-i", *map(str, sorted(PAYLOAD.glob("*.deb"))))
     alone = {"unit": show("wattle-agent", "UnitFileState,ActiveState,ConditionResult,NRestarts"),
              "ping": run("sysctl", "-n", "net.ipv4.ping_group_range").stdout.split()}
@@ -95,7 +95,7 @@ def install():
     run("install", "-m", "0600", str(PAYLOAD / "agent.key"), "/etc/wattle/agent.key")
     run("install", "-m", "0644", str(PAYLOAD / "controller.key.pub"), "/etc/wattle/controller.pub")
     run("systemd-tmpfiles", "--create", "wattle.conf")
-    # Runs other commands in the unit's sandbox, to check what the kernel allows rather than the unit's text.
+    # Runs other commands in the unit's sandbox, to check what the kernel permits rather than the unit's text.
     text = UNIT.read_text(encoding="utf-8")
     for name, command in (
         ("doctor", f"/usr/bin/wattle-agent doctor --config {CONFIG} -o json"),
@@ -112,7 +112,7 @@ def install():
 
 
 def replace_and_remove():
-    """The packages' later life: upgraded while the agent runs, removed, purged."""
+    """Upgrades the packages while the agent runs, removes and purges them."""
     run("systemctl", "start", "wattle-agent")
     before = show("wattle-agent", "MainPID,ActiveState")
     run("dpkg", "-i", *map(str, sorted((PAYLOAD / "next").glob("*.deb"))))
@@ -139,15 +139,15 @@ def ticks(page):
 
 
 def add_address():
-    """On an alias of the loopback interface; Linux routes it within the machine."""
+    """Adds an alias to the loopback interface; Linux routes it within the machine."""
     name, family = b"lo:1", struct.pack("HH4s8x", socket.AF_INET, 0, socket.inet_aton(PEER))
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
         fcntl.ioctl(s, 0x8916, struct.pack("16s16s8x", name, family))  # SIOCSIFADDR
 
 
 def peers():
-    """Called as a load: two ends that ask and answer. Notes the kernel's own smoothed round trip time of both, in
-    microseconds."""
+    """Runs as a load: two ends that send requests and answers. Records the kernel's smoothed round trip time of both,
+    in microseconds."""
     listener = socket.create_server((PEER, 0))
 
     asker = socket.create_connection(listener.getsockname())
@@ -171,7 +171,7 @@ def peers():
 
 
 def schedstat(path):
-    """What its tasks, all of which live long, waited in the run queue: by /proc, in microseconds."""
+    """Returns the run queue wait of its long-lived tasks from /proc, in microseconds."""
     total = 0
     for pid in text_of(f"{CGROUPS}{path}/cgroup.procs").split():
         waited = text_of(f"/proc/{pid}/schedstat").split()
@@ -187,7 +187,7 @@ def start_loads():
 
 
 def read_all(paths):
-    """Every file of every load and of the node, between two readings of the clock that the agent's records carry."""
+    """Reads every file of every load and of the node, between two readings of the clock in the agent's records."""
     reading = {"begin_ns": time.monotonic_ns(), "loads": {}}
     for name, path in paths.items():
         reading["loads"][name] = {file: text_of(f"{CGROUPS}{path}/{file}") for file in CGROUP_FILES}
@@ -220,7 +220,7 @@ def count_samples():
 
 
 def confined():
-    """Called by the unit's own confinement: what it lets a program do. Prints errno names, "" for a success."""
+    """Runs inside the unit's sandbox and tries operations. Prints errno names, "" for a success."""
     libc = ctypes.CDLL(None, use_errno=True)
 
     def attempt(action):
@@ -283,27 +283,27 @@ def observe():
     seen = {"kernel": os.uname().release, "controllers": text_of(CGROUPS / "cgroup.controllers"),
             "systemd": run("systemctl", "--version").stdout.splitlines()[0], "pid1": text_of("/proc/1/comm").strip(),
             "cgroup_mount": [line for line in text_of("/proc/mounts").splitlines() if "cgroup" in line]}
-    tell("installing")
+    report_progress("installing")
     seen["installed"] = install()
     wait_until("the agent serves /metrics", lambda: ticks(scrape()) >= 1)
     pid = show("wattle-agent", "MainPID")["MainPID"]
     seen["status"] = text_of(f"/proc/{pid}/status")
     seen["threads"] = {task.name: text_of(task / "status") for task in pathlib.Path(f"/proc/{pid}/task").iterdir()}
-    # Debian's kernels have a level 3, at which CAP_PERFMON is not enough
+    # Debian's kernels have a level 3, for which CAP_PERFMON is not enough
     seen["perf_event_paranoid"] = run("sysctl", "-n", "kernel.perf_event_paranoid").stdout.strip()
     run("sysctl", "-q", "kernel.perf_event_paranoid=2")
     run("systemctl", "start", "wattle-confined", "wattle-doctor")
-    tell("loads")
+    report_progress("loads")
     paths = start_loads()
     seen["paths"] = paths
     seen["inodes"] = {name: (CGROUPS / path.lstrip("/")).stat().st_ino for name, path in paths.items()}
     time.sleep(3)
-    tell("sampling")
+    report_progress("sampling")
     run("systemctl", "start", "wattle-sample")
     short = {}
 
     def short_load():
-        wait_until("records before the service is born", lambda: count_samples() >= 3)
+        wait_until("records before the service starts", lambda: count_samples() >= 3)
         done = run("systemd-run", "--wait", "--unit=load-short", "--property=CPUQuota=50%",
                    "stress-ng", "--cpu", "1", "--cpu-method", "int64", "--timeout", "3", check=False)
         short["said"] = done.stdout + done.stderr
@@ -319,7 +319,7 @@ def observe():
     run("systemctl", "stop", "wattle-sample")
     seen["readings"].append(read_all(paths))
     seen["short"] = short.get("said", "")
-    tell("metrics")
+    report_progress("metrics")
     seen["metrics"] = {"before": read_all(paths), "shown_before": {name: show(f"{name}.service") for name in LOADS}}
     began = ticks(scrape())
     wait_until("two more ticks", lambda: ticks(scrape()) >= began + 2)
@@ -334,16 +334,16 @@ def observe():
         seen[f"{name}_result"] = show(f"wattle-{name}.service", "Result,ExecMainStatus")
     # The following steps run alone, because emulation on a busy machine is slow
     run("systemctl", "stop", *(f"{name}.service" for name in LOADS))
-    tell("hardening")
+    report_progress("hardening")
     seen["security"] = run("systemd-analyze", "security", "--no-pager", "wattle-agent.service", check=False).stdout
     seen["agent"] = show("wattle-agent", "ActiveState,NRestarts,MemoryCurrent,CPUUsageNSec,TasksCurrent,User")
     seen["journal"] = run("journalctl", "-b", "--no-pager", "-o", "cat", "-u", "wattle-agent").stdout[-20000:]
     began = time.monotonic()
     run("systemctl", "stop", "wattle-agent")
     seen["stopped"] = {"seconds": time.monotonic() - began, **show("wattle-agent", "Result,ExecMainStatus")}
-    tell("units")
+    report_progress("units")
     seen["units"] = units.observe(PAYLOAD, run, show, wait_until)
-    tell("packages")
+    report_progress("packages")
     seen["packages"] = replace_and_remove()
     return seen
 
@@ -355,7 +355,7 @@ def main():
         seen = {"error": traceback.format_exc(),
                 "journal": subprocess.run(["journalctl", "-b", "--no-pager", "-o", "short-monotonic", "-u", "wattle*", "-u", "load*"],
                                           capture_output=True, text=True, check=False).stdout[-20000:]}
-    tell("done")
+    report_progress("done")
     with open(RESULT_DISK, "r+b") as disk:
         disk.write((json.dumps(seen) + "\n").encode())
         disk.flush()

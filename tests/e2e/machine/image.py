@@ -27,10 +27,10 @@ BASE = ("systemd", "systemd-sysv", "dbus", "procps", "util-linux", "python3-mini
 
 @dataclasses.dataclass(frozen=True)
 class Recipe:
-    packages: tuple        # beside BASE and what a program's libraries are in
+    packages: tuple        # packages besides BASE and those of a program's libraries
     mib: int
     modules: bool = False  # whether the root has the kernel's modules, for udev to load
-    at_hand: tuple = ()    # what its apt can install without a network, and has not: with its lists, as beside a mirror
+    at_hand: tuple = ()    # packages in its apt cache that are not installed, with apt's lists
 
 
 AGENT = Recipe(("stress-ng", "curl"), 700)
@@ -76,7 +76,7 @@ def cache_root():
 
 
 def library_packages(program):
-    """The Debian packages of the shared libraries that the program is linked with."""
+    """Returns the Debian packages of the shared libraries that the program is linked with."""
     packages = set()
     for path in re.findall(r"=> (/\S+)", run("ldd", str(program))):
         for name in (os.path.realpath(path), path, path.removeprefix("/usr"), "/usr" + path):
@@ -85,7 +85,7 @@ def library_packages(program):
                 packages.add(owner.stdout.split(":")[0])
                 break
         else:
-            raise ImageError(f"{path}: of no Debian package; link {program} with packaged libraries")
+            raise ImageError(f"{path}: not in a Debian package; link {program} with packaged libraries")
     return sorted(packages)
 
 
@@ -101,7 +101,7 @@ def sources():
 
 
 def fetch_kernel(folder):
-    """Its version; `vmlinuz` and `modules/` are in the folder then."""
+    """Extracts `vmlinuz` and `modules/` into the folder. Returns the kernel's version."""
     depends = re.findall(r"Depends: (linux-image-\S+)", run("apt-cache", "depends", KERNEL))
     if not depends:
         raise ImageError(f"apt knows no {KERNEL} (apt-get update)")
@@ -141,7 +141,7 @@ def build_root(folder, packages, recipe, release):
 
 
 def ensure(program=None, rebuild=False, recipe=AGENT):
-    """The folder with `vmlinuz`, `root.ext4` and `made.json`; with the libraries of `program`, if one is given."""
+    """Returns the folder with `vmlinuz`, `root.ext4` and `made.json`, with the libraries of `program` if given."""
     needed = set(library_packages(program)) if program else set()
     made_by = [BASE, dataclasses.astuple(recipe), KERNEL, MACHINE_UNIT, inspect.getsource(build_root)]
     key = hashlib.sha256(json.dumps(made_by).encode()).hexdigest()[:16]

@@ -24,7 +24,7 @@ def shell(text, timeout=900):
 
 
 def give(seen):
-    """To whoever booted the machine, which ends."""
+    """Writes the result for the host and powers the machine off."""
     with open(RESULT_DISK, "r+b") as disk:
         disk.write(json.dumps(seen).encode() + b"\n")
         disk.flush()
@@ -34,7 +34,7 @@ def give(seen):
 
 def later(command):
     code, said = shell(command)
-    time.sleep(5)  # more than an agent takes to be welcomed
+    time.sleep(5)  # longer than an agent needs to be welcomed
     return {"command": command, "code": code, "said": said, "version": shell("dpkg-query -W -f '${Version}' wattle-agent 2>/dev/null")[1],
             "active": shell("systemctl is-active wattle-agent")[1].strip(), "kept": shell("sha256sum /etc/wattle/agent.key /etc/wattle/agent.yaml")[1],
             "main": shell("systemctl show wattle-agent -p MainPID --value")[1].strip(), "runs": shell("wattle-agent --version")[1].strip()}

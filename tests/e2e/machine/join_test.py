@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Turns an empty Debian 12 into a live node of `wattle nodes`, using only the commands of
-docs/how-to/install-debian.md and join-nodes.md: one on the controller's machine, which is this one, and two in a virtual
-machine under QEMU, with a real systemd and our .deb files. Then upgrades to the next version, downgrades, and purges.
+"""join_test: turns an empty Debian 12 into a live node of `wattle nodes`, using only the commands of
+docs/how-to/install-debian.md and join-nodes.md: one on the controller's machine, which is this one, and two in a
+virtual machine under QEMU, with a real systemd and our .deb files. Then upgrades to the next version, downgrades, and
+purges.
 
 The machine has Debian's minimal installation, kmod and iproute2 for its network, and Python for the test's script. Its
-apt cache has the Debian packages that ours need, in place of a mirror: its only network connection leads to the
+apt cache has the Debian packages that ours need, instead of a mirror: its only network connection leads to the
 controller.
 
 Usage    join_test.py BIN_DIR PACKAGES [--keep FOLDER]     FOLDER: receives the console log and all output
@@ -57,8 +58,8 @@ def enrolling(folder, port):
 
 
 def token_for(house):
-    """What the page has typed, reported which configuration is this controller's and by which address the machine sees this
-    one."""
+    """Returns the page's commands, with this controller's configuration and the address by which the machine reaches
+    this one."""
     config = ("--config", str(house.dir / "controller.yaml"))
     house.wattle("keys", "controller", *config)
     house.start_controller()
@@ -67,8 +68,8 @@ def token_for(house):
 
 
 class Looking(threading.Thread):
-    """Asks `wattle nodes` until the machine is there; `found` and `after_s` since the first command of the machine
-    could be typed."""
+    """Queries `wattle nodes` until the machine is listed. Records `found` and `after_s`, seconds since the machine's
+    first command could run."""
 
     def __init__(self, house):
         super().__init__(daemon=True)
@@ -80,26 +81,26 @@ class Looking(threading.Thread):
 
 
 def judge(claims, seen, found, commands):
-    claims.check("the machine has a way to the controller and nothing of ours", seen["network"][0] == 0 and "No such file" in seen["before"][1], str((seen["network"], seen["before"])))
+    claims.check("the machine has a route to the controller and no part of Wattle", seen["network"][0] == 0 and "No such file" in seen["before"][1], str((seen["network"], seen["before"])))
     print(f"     {seen['before'][1].splitlines()[0]} Debian packages are installed")
     for said in seen["commands"]:
         claims.check(f"exit 0 after {said['ended_s']:.1f} s: {said['command'][:90]}", said["code"] == 0, said["said"][-1500:])
     done = seen["commands"]
-    claims.check(f"{1 + len(commands)} commands are all", len(done) == len(commands) == 2)
-    claims.check("the last ends with the node's first sample", "has received the first sample of this node" in done[-1]["said"], done[-1]["said"][-500:] + seen["journal"])
+    claims.check(f"{1 + len(commands)} commands suffice", len(done) == len(commands) == 2)
+    claims.check("the last command ends with the node's first sample", "has received the first sample of this node" in done[-1]["said"], done[-1]["said"][-500:] + seen["journal"])
     claims.check("the unit is enabled, runs, and never failed", {"ActiveState=active", "NRestarts=0", "UnitFileState=enabled"} <= set(seen["unit"].split()), seen["unit"])
     claims.check("`wattle nodes` shows the machine live", found is not None, seen["journal"])
 
 
 def judge_later(claims, seen, version):
     up, down, gone = seen["later"]
-    for what, said, wanted in (("the next version is an upgrade", up, NEXT), ("the version before can be put back", down, version)):
+    for what, said, wanted in (("the next version upgrades", up, NEXT), ("the previous version can be reinstalled", down, version)):
         claims.check(f"{what}: {said['version']}", said["code"] == 0 and said["version"] == wanted, said["said"][-1000:])
-        claims.check("     its agent runs, with the key and the configuration that were there", said["active"] == "active" and said["runs"] == version
+        claims.check("     its agent runs with the previous key and configuration", said["active"] == "active" and said["runs"] == version
                      and said["kept"] == up["kept"] and len(said["kept"].splitlines()) == 2, str(said))
-    claims.check("     restarted each time", len({said["main"] for said in (up, down)}) == 2)
-    claims.check("purged, it does not run", gone["code"] == 0 and gone["active"] in ("inactive", "unknown") and gone["main"] == "0", str(gone))
-    claims.check("and no file, user, group or unit is left", seen["left"] == "", seen["left"])
+    claims.check("     the agent was restarted each time", len({said["main"] for said in (up, down)}) == 2)
+    claims.check("after a purge the agent does not run", gone["code"] == 0 and gone["active"] in ("inactive", "unknown") and gone["main"] == "0", str(gone))
+    claims.check("after a purge no file, user, group or unit is left", seen["left"] == "", seen["left"])
 
 
 def later_commands(commands):
@@ -148,7 +149,7 @@ def main():
             finally:
                 looking.over.set()
                 looking.join()
-            print(f"     {machine.kind(made)}; {time.monotonic() - begun:.0f} s with boot and {STAYS_S} s of looking on")
+            print(f"     {machine.kind(made)}; {time.monotonic() - begun:.0f} s with boot and {STAYS_S} s of observation")
             judge(claims, seen, looking.found, commands)
             judge_later(claims, seen, debs.field(packages["wattle-agent"], "Version"))
     if options.keep:

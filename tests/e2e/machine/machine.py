@@ -29,8 +29,8 @@ KERNEL = "console=ttyS0 panic=-1 quiet no_timer_check systemd.getty_auto=no syst
 
 @functools.cache
 def accelerator(kernel):
-    """KVM, if the kernel gets to its panic for want of a root with it: a device that answers may be a nested one on
-    which no guest gets on."""
+    """Returns KVM options if a kernel boots with it up to its panic about a missing root, because a nested KVM device
+    may answer although no guest runs on it."""
     try:
         subprocess.run(["qemu-system-x86_64", *KVM, "-m", "256", "-display", "none", "-nodefaults", "-no-reboot", "-kernel", str(kernel), "-append", "panic=-1"],
                        capture_output=True, timeout=PANIC_S, check=True)
@@ -40,7 +40,7 @@ def accelerator(kernel):
 
 
 def qemu(image, memory_mib, console, disks, append=""):
-    """The command of a machine with these disks (path, options), the first of them its root."""
+    """Returns the command of a machine with these disks (path, options); the first is its root."""
     namespaces = []
     for number, (path, options) in enumerate(disks):
         namespaces += ["-drive", f"file={path},if=none,id=d{number},format=raw,{options}", "-device", f"nvme-ns,drive=d{number},bus=disks"]
@@ -58,7 +58,8 @@ def kind(image):
 
 
 def boot(image, payload, seconds, keep_console=None, ports=()):
-    """With ports, the machine reaches these of this machine's loopback at HOST, once it has typed NETWORK."""
+    """Boots a machine. With ports, it reaches these ports of this machine's loopback at HOST, after the commands of
+    NETWORK."""
     if HERE:
         return namespaces.boot(image, payload, seconds, keep_console, ports)
     with tempfile.TemporaryDirectory(prefix="wattle-machine-") as folder:
@@ -81,5 +82,5 @@ def boot(image, payload, seconds, keep_console=None, ports=()):
                 keep_console.write_bytes(console.read_bytes())
         text = result.read_bytes().rstrip(b"\0").decode("utf-8", errors="replace")
         if done.returncode != 0 or not text.endswith("\n"):
-            raise MachineError(f"the machine ended without a result (qemu exit {done.returncode}: {done.stderr[-500:]}); {console_tail(console)}")
+            raise MachineError(f"the machine exited without a result (qemu exit {done.returncode}: {done.stderr[-500:]}); {console_tail(console)}")
         return json.loads(text)

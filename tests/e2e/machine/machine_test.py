@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Tests the agent on a stock Debian 12 kernel and systemd with pure cgroup v2 under QEMU. Installs, upgrades, removes
-and purges the agent's Debian packages, and runs stress-ng in services. Compares the agent's values with cgroup files,
-/proc/pressure and systemd's accounts, and the unit's sandbox with what the kernel permits. units.py tests the actuator.
+"""machine_test: the agent on a stock Debian 12 kernel and systemd with pure cgroup v2 under QEMU. Installs, upgrades,
+removes and purges the agent's Debian packages, and runs stress-ng in services. Compares the agent's values with cgroup
+files, /proc/pressure and systemd's accounts, and the unit's sandbox with what the kernel permits. units.py tests the
+actuator.
 
 Usage    machine_test.py BIN_DIR PACKAGES [--keep FOLDER]     FOLDER: receives the console log and all readings
 Needs    scripts/setup --long; apt's archives once, then the cache (image.py)
@@ -29,12 +30,12 @@ SKIPPED = 77
 MAX_EXPOSURE = 2.0
 CAPABILITIES = {2: "DAC_READ_SEARCH", 12: "NET_ADMIN", 38: "PERFMON", 39: "BPF"}
 CONFIG = """\
-# Nobody listens there: the session's threads run, and the spool fills
+# No controller listens there: the session's threads run, and the spool fills
 controller: {endpoint: "tcp://127.0.0.1:7460", key: /etc/wattle/agent.key, server_key: /etc/wattle/controller.pub}
 http: {port: 9460}
 estimate: {idle_w: 60, max_w: 240}
 """
-IDLE = {"load-tasks", "load-memory", "load-file"}  # use nothing while they are watched
+IDLE = {"load-tasks", "load-memory", "load-file"}  # loads that use no CPU while observed
 SELDOM = 5  # io.stat and memory.stat are read in every fifth tick
 failures = 0
 
@@ -46,7 +47,7 @@ def check(claim, truth, detail=""):
 
 
 def keyed(text, key):
-    """One number of a flat keyed file; None if it is not there."""
+    """Returns one number of a flat keyed file, or None."""
     found = re.search(rf"^{re.escape(key)} (\d+)$", text, re.M)
     return int(found.group(1)) if found else None
 
@@ -94,7 +95,7 @@ DELTAS = {"CPU time": (("cpu_usage_us",), lambda f: keyed(f["cpu.stat"], "usage_
 
 
 class Story:
-    """The agent's records of one workload, each between readings of its files."""
+    """Returns the agent's records of one workload, each between readings of its files."""
 
     def __init__(self, seen, records, name):
         self.name = name
@@ -114,8 +115,8 @@ class Story:
         return next((r for r in self.readings if r["begin_ns"] >= mono), None)
 
     def around(self, k, ago=0):
-        """The last readings that surely were before record k was taken and the first after it: it was taken between two
-        records, or up to `ago` records before."""
+        """Returns the last readings that were surely taken before record k and the first after it. A record is taken
+        between two records, or up to `ago` records before."""
         if k - 1 - ago < 0:
             return None
         pair = self.before(self.monos[k - 1 - ago]), self.after(self.monos[k])
@@ -179,7 +180,7 @@ def check_deltas(story, wanted):
 
 
 def check_disks(seen, records):
-    """All block requests of the machine against /proc/diskstats, whose time starts a little before a request is
+    """Compares all block requests of the machine with /proc/diskstats, whose time starts slightly before a request is
     issued."""
     def totals(reading):
         lines = [line.split() for line in reading["diskstats"].splitlines()]
@@ -203,8 +204,8 @@ def check_disks(seen, records):
 
 
 def check_round_trips(seen, records):
-    """Both ends of the connection are of the service: what the agent says of it lies about the mean of what the kernel
-    says of each."""
+    """Compares round trips of a connection whose ends are both in the service: the agent's value is near the mean of
+    the kernel's values of both ends."""
     notes = [tuple(map(int, line.split())) for line in seen["peers"].splitlines() if len(line.split()) == 3]
     reported = [(r["mono_ns"], w["kernel"]) for r in records for w in r["workloads"] if w["name"] == "load-rtt.service"]
     reported = [(at, k["tcp_srtt_us"], k["tcp_srtt_samples"]) for at, k in reported if k.get("tcp_srtt_samples", 0) > 0 and "tcp_srtt_us" in k]
@@ -216,11 +217,11 @@ def check_round_trips(seen, records):
     kernels = sum(during) / max(len(during), 1)
     check(f"load-rtt: {sum(n for _, _, n in reported)} round trips of {mean:.0f} us; by TCP_INFO of both ends {kernels:.0f} us", 0.75 * kernels <= mean <= 1.25 * kernels)
     near = [w["kernel"].get("tcp_srtt_samples") for r in records[1:] for w in r["workloads"] if w["name"] == "load-tcp.service"]
-    check("load-tcp: what it says to itself over 127.0.0.1 is no round trip", bool(near) and not any(near), str(near))
+    check("load-tcp: its traffic over 127.0.0.1 is not counted as round trips", bool(near) and not any(near), str(near))
 
 
 def check_metrics(seen):
-    """The page of the running unit, between two readings of the files and of systemd's accounts."""
+    """Compares the page of the running unit with two readings of the files and of systemd's accounts."""
     metrics = seen["metrics"]
     series = {}
     for name, labels, value in re.findall(r"^(wattle_\w+)\{(.*)\} (\S+)$", metrics["page"], re.M):
@@ -236,12 +237,12 @@ def check_metrics(seen):
         check(f"/metrics: CPU time of {load} lies between cpu.stat before and after", low <= cpu <= high, f"{low} {cpu} {high}")
         low = int(metrics["shown_before"][load]["CPUUsageNSec"]) / 1e9 - 1e-5
         high = int(metrics["shown_after"][load]["CPUUsageNSec"]) / 1e9
-        check(f"/metrics: CPU time of {load} lies between what systemd accounts before and after", low <= cpu <= high, f"{low} {cpu} {high}")
+        check(f"/metrics: CPU time of {load} lies between systemd's accounts before and after", low <= cpu <= high, f"{low} {cpu} {high}")
     tasks = series.get(("wattle_workload_pids", "load-tasks.service"))
-    check("/metrics: tasks are those that systemd counts", tasks == int(metrics["shown_after"]["load-tasks"]["TasksCurrent"]) == 41, str(tasks))
+    check("/metrics: tasks equal systemd's count", tasks == int(metrics["shown_after"]["load-tasks"]["TasksCurrent"]) == 41, str(tasks))
     memory = series.get(("wattle_workload_memory_bytes", "load-memory.service"), 0)
     shown = int(metrics["shown_after"]["load-memory"]["MemoryCurrent"])
-    check("/metrics: memory is what systemd accounts, and holds what stress-ng took", abs(memory - shown) < 0.1 * shown and memory > 64 << 20,
+    check("/metrics: memory equals systemd's account, and includes stress-ng's allocation", abs(memory - shown) < 0.1 * shown and memory > 64 << 20,
           f"{memory} {shown}")
 
 
@@ -263,8 +264,8 @@ def check_node(seen, records):
 
 
 def check_short(seen, records):
-    """A service that came and went: its end is reported, and its CPU time by what systemd counted. Its last moments are its
-    parent's time less its living siblings', which were not read at one instant: hence a tenth."""
+    """Checks an ended service: its end is reported, and its CPU time equals systemd's. Its last moments are its
+    parent's time minus its running siblings', which were not read at one instant: hence a tolerance of a tenth."""
     reported = [w for r in records for w in r["workloads"] if w["name"] == "load-short.service"]
     used = sum(w.get("cpu_usage_us", 0) for w in reported) / 1e6
     # "1min 2.345s", "3.210s" or "210ms"
@@ -285,9 +286,9 @@ def check_hardening(seen):
     level = re.search(r"Overall exposure level.*?: ([0-9.]+)", seen["security"])
     check(f"systemd-analyze security: {level.group(1) if level else '?'}, at most {MAX_EXPOSURE}", bool(level) and float(level.group(1)) <= MAX_EXPOSURE)
     allowed = sum(1 << bit for bit in CAPABILITIES)
-    for who in ("the agent", "a program in its place"):
+    for who in ("the agent", "a replacement program"):
         status = seen["status"] if who == "the agent" else json.loads(seen["confined"])["status"]
-        check(f"{who} is no root, may gain nothing and has a system call filter",
+        check(f"{who} is not root, cannot gain privileges and has a system call filter",
               "0" not in status_of(status, "Uid") and status_of(status, "NoNewPrivs") == ["1"] and status_of(status, "Seccomp") == ["2"])
         check(f"{who} cannot have more than {' '.join(CAPABILITIES.values())}", int(status_of(status, "CapBnd")[0], 16) & ~allowed == 0,
               status_of(status, "CapBnd")[0])
@@ -303,7 +304,7 @@ def check_hardening(seen):
             check(f"confined: {what}: refused ({how})", how != "")
     check("the session's own threads run within the unit's filter of system calls",
           any("ZMQ" in status.split("\n")[0] for status in seen["threads"].values()), str([s.split("\n")[0] for s in seen["threads"].values()]))
-    check("the agent never failed and stops when reported", seen["agent"]["ActiveState"] == "active" and seen["agent"]["NRestarts"] == "0"
+    check("the agent never failed and stops on request", seen["agent"]["ActiveState"] == "active" and seen["agent"]["NRestarts"] == "0"
           and seen["stopped"]["Result"] == "success", f"{seen['agent']} {seen['stopped']}")
 
 
@@ -312,10 +313,10 @@ def check_packages(seen):
     check("installed, the unit is enabled and waits for its configuration without failing",
           (alone["unit"]["UnitFileState"], alone["unit"]["ActiveState"], alone["unit"]["ConditionResult"], alone["unit"]["NRestarts"]) == ("enabled", "inactive", "no", "0"),
           str(alone))
-    check("installed, everybody may ping", alone["ping"] == ["0", "2147483647"], str(alone["ping"]))
+    check("installed, every group may use ping sockets", alone["ping"] == ["0", "2147483647"], str(alone["ping"]))
     check("an upgrade restarts the running agent", life["version"] == "0.9.0" and life["upgraded"]["ActiveState"] == "active"
           and life["upgraded"]["MainPID"] != life["before"]["MainPID"], str(life))
-    check("removed, it is stopped and what it knew stays", not life["running"] and life["removed"]["ActiveState"] == "inactive" and len(life["kept"]) == 3, str(life))
+    check("removed, the agent is stopped and its state is kept", not life["running"] and life["removed"]["ActiveState"] == "inactive" and len(life["kept"]) == 3, str(life))
     check("purged, no file, user or group is left", life["left"] == "", life["left"])
 
 
@@ -334,14 +335,14 @@ def judge(seen):
     for source in ("cpu", "memory", "psi", "cgroup", "cgroup-memory", "cgroup-io", "cgroup-pids", "cgroup-sweep", "bpf-sched", "bpf-tcp", "bpf-block",
                    "bpf-lifecycle"):
         check(f"doctor: {source} is ok", states.get(source, {}).get("state") == "ok", str(states.get(source)))
-    check("sampling ended well within the unit's confinement", seen["sample_result"]["Result"] == "success", f"{seen['sample_result']} {seen['sample_errors']}")
+    check("sampling ended with 0 within the unit's confinement", seen["sample_result"]["Result"] == "success", f"{seen['sample_result']} {seen['sample_errors']}")
     records = [json.loads(line) for line in seen["sample"].splitlines()]
     check("no collector failed", not any("errors" in r for r in records), str([r["errors"] for r in records if "errors" in r][:2]))
     check_node(seen, records)
     for load, inode in seen["inodes"].items():
         story = Story(seen, records, load)
         here = [v for v in story.values if v]
-        check(f"{load}: is a service, known by its cgroup's inode", len(here) > 3 and all(v["kind"] == "service" and v["cgroup_id"] == inode for v in here),
+        check(f"{load}: is a service with its cgroup's inode as ID", len(here) > 3 and all(v["kind"] == "service" and v["cgroup_id"] == inode for v in here),
               f"{inode} {[(v['kind'], v['cgroup_id']) for v in here][:2]}")
         check_counters(story)
         check_deltas(story, ["CPU time", "on-CPU time by BPF"])

@@ -1,5 +1,5 @@
-"""memory_guest: runs inside the machine. Runs wattle-actuator on a systemd service and on a cgroup outside of systemd,
-both holding memory, until it has limited both; then one needs more memory. memory_test.py judges the readings.
+"""memory_guest: runs inside the machine. Runs wattle-actuator on a systemd service and on a cgroup outside of systemd
+that both hold memory, until it has limited both; then one needs more memory. memory_test.py judges the readings.
 
 Source   /run/payload: wattle-actuator, guest.py (this)
 Gives    one JSON value on the third disk, then powers the machine off
@@ -15,11 +15,12 @@ import traceback
 PAYLOAD, RESULT_DISK = pathlib.Path("/run/payload"), "/dev/nvme0n3"
 CGROUPS = pathlib.Path("/sys/fs/cgroup")
 UNIT, RAW = "hoard.service", "jobs/hoard"
-HIGH = 512 << 20  # of the unit, by its own file
+HIGH = 512 << 20  # the unit's limit in its own file
 FILES = ("memory.current", "memory.high", "memory.max", "memory.min", "memory.events", "memory.stat")
 WATCH_S, STEPS_S, GROW_S = 700, 200, 60
-PASSING_S = 583  # so much before the rule has looked on for ten minutes that a look or three see it
-# Holds 64 MiB and keeps touching it. SIGUSR2: 100 MiB more for a while, so that there is something to come down from. SIGUSR1: 200 MiB more for good.
+PASSING_S = 583  # this long before the rule has observed ten minutes, so that a few readings see it
+# Holds 64 MiB and keeps touching it. SIGUSR2: 100 MiB more for a while, so that the limit can decrease. SIGUSR1: 200
+# MiB more permanently.
 HOARD = """
 import mmap, signal, time
 held, passing, over = [mmap.mmap(-1, 64 << 20)], [], []
@@ -27,7 +28,7 @@ def touch():
     for one in held + passing:
         one[::4096] = bytes(len(one) // 4096)
 def pass_by(*_):
-    # All of it at once: on a machine that is emulated and has to wait, page by page took longer than it is there.
+    # Allocates all at once: on a waiting emulated machine, page by page takes longer than the block exists.
     passing.append(mmap.mmap(-1, 100 << 20, flags=mmap.MAP_SHARED | mmap.MAP_ANONYMOUS | mmap.MAP_POPULATE))
     signal.alarm(30)
 signal.signal(signal.SIGUSR1, lambda *_: held.append(mmap.mmap(-1, 200 << 20)))
@@ -41,7 +42,7 @@ while True:
 """
 
 
-def tell(text):
+def report_progress(text):
     print(f"guest: {time.monotonic():.1f} {text}", flush=True)
 
 
@@ -95,20 +96,20 @@ def observe():
         for pid in pids:
             os.kill(pid, number)
 
-    tell("nothing is limited for ten minutes")
+    report_progress("nothing is limited for ten minutes")
     begun, passed = time.monotonic(), False
     while not limited(look()) and time.monotonic() < begun + WATCH_S:
         if not passed and time.monotonic() >= begun + PASSING_S:
             tell_both(signal.SIGUSR2)
             passed = True
         time.sleep(5)
-    tell("limited")
+    report_progress("limited")
     end = time.monotonic() + STEPS_S
     while time.monotonic() < end:
         look()
         time.sleep(2)
     seen["reported"] = run("systemctl", "show", UNIT, "-p", "MemoryHigh", "--value").strip()
-    tell("they want more")
+    report_progress("they allocate more")
     tell_both(signal.SIGUSR1)
     seen["wanted_s"] = time.monotonic()
     seen["grown"] = []
@@ -128,7 +129,7 @@ def main():
         seen = observe()
     except Exception:  # pylint: disable=broad-except; reported to the host, which fails
         seen = {"error": traceback.format_exc()}
-    tell("done")
+    report_progress("done")
     with open(RESULT_DISK, "r+b") as disk:
         disk.write((json.dumps(seen) + "\n").encode())
         disk.flush()

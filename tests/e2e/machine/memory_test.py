@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Tests how wattle-actuator sets memory.high, on Debian's kernel and systemd with pure cgroup v2 under QEMU. A service
-and a cgroup outside of systemd hold memory. Checks when and how far each is limited, the steps of the decrease, the
-immediate release when more memory is needed, and the final state.
+"""memory_test: wattle-actuator sets memory.high on Debian's kernel and systemd with pure cgroup v2 under QEMU. A
+service and a cgroup outside of systemd hold memory. Checks when and how far each is limited, the steps of the decrease,
+the immediate release when more memory is needed, and the final state.
 
 Usage    memory_test.py BIN_DIR [--keep FOLDER]     FOLDER: receives the console log and all readings
 Needs    scripts/setup --long; apt's archives once, then the cache (image.py)
@@ -26,9 +26,9 @@ from demo_run import Claims  # noqa: E402
 from house import SKIPPED  # noqa: E402
 
 SECONDS = 1800
-WARM_UP_S, MINUTE_S, LOOK_S = 600, 60, 5  # of actuator/memory_rule.cpp, and how often it looks
+WARM_UP_S, MINUTE_S, LOOK_S = 600, 60, 5  # constants of actuator/memory_rule.cpp, and its interval
 STEP = 0.05
-RELEASE_S = 15  # two looks, and systemd's
+RELEASE_S = 15  # two intervals, and systemd's delay
 HELD = 64 << 20
 
 
@@ -52,24 +52,24 @@ def judge(claims, name, seen):
     waited_s = at_s - before["at_s"]
     print(f"     {name}: {waited_s:.0f} s after the start memory.high {limit >> 20} MiB where {used >> 20} MiB were used; "
           f"then {', '.join(dict.fromkeys(format(l / (1 << 20), '.0f') for _, l, _ in steps[first:] if l))} MiB")
-    claims.check(f"{name}: not before ten minutes were seen", waited_s > WARM_UP_S - 2 * LOOK_S, waited_s)
-    claims.check(f"{name}: not below what is used and worked on", limit >= used * 0.98 and limit > HELD, (limit, used))
-    claims.check(f"{name}: not above what was there", was is None or all(l and l <= was for _, l, _ in steps[first:]), steps[first:])
+    claims.check(f"{name}: not before ten minutes of observation", waited_s > WARM_UP_S - 2 * LOOK_S, waited_s)
+    claims.check(f"{name}: not below the used and active memory", limit >= used * 0.98 and limit > HELD, (limit, used))
+    claims.check(f"{name}: not above the original limit", was is None or all(l and l <= was for _, l, _ in steps[first:]), steps[first:])
     limited = steps[first:]
     drops = [(b[0], b[1] / a[1]) for a, b in zip(limited, limited[1:]) if a[1] and b[1] and b[1] < a[1]]
-    claims.check(f"{name}: it comes down by at most a twentieth a time, a minute apart", all(ratio >= 1 - STEP - 0.001 for _, ratio in drops) and
+    claims.check(f"{name}: the limit decreases by at most a twentieth per minute", all(ratio >= 1 - STEP - 0.001 for _, ratio in drops) and
                  all(b[0] - a[0] >= MINUTE_S - 2 * LOOK_S for a, b in zip(drops, drops[1:])), drops)
-    claims.check(f"{name}: and does come down", len(drops) >= 1, limited)
+    claims.check(f"{name}: the limit decreases", len(drops) >= 1, limited)
     # systemd records a limit before it writes the kernel's file.
     let_go = next((step[name]["at_s"] for step in seen["grown"] if high(step[name]) == was), None)
     hurt = next((step[name]["at_s"] for step in seen["grown"] if event(step[name], "high") > event(seen["steps"][-1][name], "high")), None)
-    print(f"     {name}: more wanted: an allocation is held up after {hurt and hurt - seen['wanted_s']} s, let go after {let_go and let_go - seen['wanted_s']} s")
-    claims.check(f"{name}: it is let go at once when more is wanted", let_go is not None and let_go - seen["wanted_s"] <= RELEASE_S, (let_go, seen["wanted_s"], seen["log"]))
-    claims.check(f"{name}: then it has what it wanted", int(seen["grown"][-1][name]["memory.current"]) > HELD + (190 << 20), seen["grown"][-1][name]["memory.current"])
+    print(f"     {name}: more needed: an allocation is throttled after {hurt and hurt - seen['wanted_s']} s, released after {let_go and let_go - seen['wanted_s']} s")
+    claims.check(f"{name}: the limit is released immediately when more is needed", let_go is not None and let_go - seen["wanted_s"] <= RELEASE_S, (let_go, seen["wanted_s"], seen["log"]))
+    claims.check(f"{name}: then it gets the memory", int(seen["grown"][-1][name]["memory.current"]) > HELD + (190 << 20), seen["grown"][-1][name]["memory.current"])
     claims.check(f"{name}: memory.max and memory.min are never touched", all(step[name][file] == before[file] for step in seen["steps"] + seen["grown"]
                                                                               for file in ("memory.max", "memory.min")))
-    claims.check(f"{name}: nobody was killed for want of memory", event(after, "oom_kill") == 0, after["memory.events"])
-    claims.check(f"{name}: at the end what was there is there", after["memory.high"] == before["memory.high"], (before["memory.high"], after["memory.high"]))
+    claims.check(f"{name}: no process was killed because of memory", event(after, "oom_kill") == 0, after["memory.events"])
+    claims.check(f"{name}: at the end the original limit is restored", after["memory.high"] == before["memory.high"], (before["memory.high"], after["memory.high"]))
 
 
 def main():
@@ -100,7 +100,7 @@ def main():
         print(f"     kernel {seen['kernel']}")
         for name in ("unit", "raw"):
             judge(claims, name, seen)
-        claims.check("the actuator ended well", seen["exit"] == 0, seen["log"])
+        claims.check("the actuator exited with 0", seen["exit"] == 0, seen["log"])
     return 1 if claims.failed else 0
 
 

@@ -17,7 +17,7 @@ import tempfile
 import threading
 import time
 
-HOST = "10.0.2.2"  # as QEMU's user network has it
+HOST = "10.0.2.2"  # as in QEMU's user network
 
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 # Arguments: folder, image, payload. All mounts are in a namespace that ends with its last process.
@@ -59,13 +59,13 @@ else
     esac
   done < /proc/self/cgroup
 fi
-# What the image has mounted by its devices is there.
+# The mounts of the image's devices already exist.
 mkdir -p $root/run/systemd/system/machine.service.d
 printf '[Service]\nExecStartPre=\n' > $root/run/systemd/system/machine.service.d/there.conf
 ip link set lo up
 ip address add 10.0.2.2/32 dev lo
 hostname machine
-# No chroot: the kernel makes no user namespaces in one, which units ask for.
+# No chroot: units need user namespaces, which the kernel does not create in a chroot.
 mkdir $root/run/before
 cd $root
 pivot_root . run/before
@@ -88,7 +88,7 @@ def console_tail(console):
 
 
 def cgroups_of_this():
-    """The folders of this process in each hierarchy."""
+    """Returns the folders of this process in each hierarchy."""
     mounts = {}
     for line in pathlib.Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines():
         left, right = line.split(" - ")
@@ -126,11 +126,11 @@ def remove(folders):
                 except FileNotFoundError:
                     break
                 except OSError:
-                    time.sleep(0.1)  # the last of its processes is about to end
+                    time.sleep(0.1)  # its last process is exiting
 
 
 def in_network_of(pid, do):
-    """In its network, once it has one of its own. Of this thread alone."""
+    """Enters the machine's network once it exists. Affects only this thread."""
     mine = os.stat("/proc/self/ns/net").st_ino
     while os.stat(f"/proc/{pid}/ns/net").st_ino == mine:
         time.sleep(0.01)
@@ -143,7 +143,7 @@ def in_network_of(pid, do):
 
 
 def relay(one, other):
-    """Bytes of one to the other, until it ends."""
+    """Copies bytes from one socket to the other, until the end."""
     with contextlib.suppress(OSError):
         while some := one.recv(65536):
             other.sendall(some)
@@ -152,7 +152,7 @@ def relay(one, other):
 
 
 def serve(listener, port):
-    with contextlib.suppress(OSError):  # closed at the end
+    with contextlib.suppress(OSError):  # closed at exit
         while True:
             one, _ = listener.accept()
             try:
@@ -165,13 +165,13 @@ def serve(listener, port):
 
 
 def listeners_in(pid, ports):
-    """HOST's ports, seen from within, are this machine's loopback's."""
+    """Forwards HOST's ports inside the machine to this machine's loopback."""
     listeners = []
 
     def listen():
         for port in ports:
             listener = socket.socket()
-            listener.setsockopt(socket.IPPROTO_IP, getattr(socket, "IP_FREEBIND", 15), 1)  # the address is about to be there
+            listener.setsockopt(socket.IPPROTO_IP, getattr(socket, "IP_FREEBIND", 15), 1)  # the address is not assigned yet
             listener.bind((HOST, port))
             listener.listen(64)
             listeners.append(listener)
@@ -200,7 +200,7 @@ def boot(image, payload, seconds, keep_console=None, ports=()):
         except subprocess.TimeoutExpired:
             raise MachineError(f"the machine was not done within {seconds} s; {console_tail(console)}") from None
         except OSError as error:
-            raise MachineError(f"no namespaces can be made: {error}") from None
+            raise MachineError(f"namespaces cannot be created: {error}") from None
         finally:
             for listener in listeners:
                 listener.close()
@@ -212,5 +212,5 @@ def boot(image, payload, seconds, keep_console=None, ports=()):
                 keep_console.write_bytes(console.read_bytes())
         text = result.read_text(encoding="utf-8", errors="replace")
         if not text.endswith("\n"):
-            raise MachineError(f"the machine ended without a result (exit {running.returncode}); {console_tail(console)}")
+            raise MachineError(f"the machine exited without a result (exit {running.returncode}); {console_tail(console)}")
         return json.loads(text)

@@ -18,14 +18,14 @@ import traceback
 PAYLOAD, RESULT_DISK = pathlib.Path("/run/payload"), "/dev/nvme0n3"
 CGROUPS = pathlib.Path("/sys/fs/cgroup")
 MIB = 1 << 20
-# A batch job that fits into what is left is no pressure, and pages that it does not read again soon are no rivals.
+# A batch job that fits into the free memory causes no pressure, and pages that it rarely rereads do not compete.
 DATABASE, BATCH, MOST = 64 * MIB, 128 * MIB, 160 * MIB
 ARMS = {"guarded": "guarded.shop/db", "open": "open.shop/db", "barred": "barred.shop/tier/db"}
 UNIT, UNIT_LOW = "ledger.service", 8 * MIB
 FILES = ("memory.current", "memory.low", "memory.high", "memory.min", "memory.max", "memory.events", "memory.stat", "cpu.max")
 RISE_S, RUNS, PASSES, PASSES_S, READ_EVERY_S = 600, 5, 10, 120, 10
-# Reads its file (sparse: the page cache fills, and no disk is needed) again and again, as a database does that is asked
-# for the same pages. Twice at first, because the kernel counts a page as active from the second read on.
+# Reads its file (sparse: fills the page cache without a disk) repeatedly, like a database with a constant working set.
+# Reads twice at first, because the kernel counts a page as active from the second read on.
 DATABASE_CODE = """
 import os, sys, time
 file, size = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT), int(sys.argv[2])
@@ -48,7 +48,7 @@ for number in range(1 << 30):
 """
 
 
-def tell(text):
+def report_progress(text):
     print(f"guest: {time.monotonic():.1f} {text}", flush=True)
 
 
@@ -109,7 +109,7 @@ def passes(kind):
 
 
 def until_passes(kind, count, look=lambda: None):
-    """Waits until each process of the kind has read its file so many times more."""
+    """Waits until each process of the kind has read its file `times` more times."""
     begun, end = passes(kind), time.monotonic() + PASSES_S
     while time.monotonic() < end and any(now < begun[name] + count for name, now in passes(kind).items()):
         look()
@@ -134,7 +134,7 @@ def observe():
     seen = {"kernel": os.uname().release, "before": readings(), "unit_before": unit_low(), "rise": [], "runs": []}
     seen["doctor"] = subprocess.run([program, "doctor", "--config", config], capture_output=True, text=True, check=False).stdout
     actuator = subprocess.Popen([program, "run", "--config", config], stdout=open("/run/actuator.log", "wb"), stderr=subprocess.STDOUT)
-    tell("the protection rises")
+    report_progress("the protection rises")
     end = time.monotonic() + RISE_S
     while time.monotonic() < end:
         seen["rise"].append(readings())
@@ -144,7 +144,7 @@ def observe():
     seen["status"] = run(program, "status", "--config", str(config))
     seen["unit_protected"] = unit_low()
     for number in range(RUNS):
-        tell(f"pressure {number}")
+        report_progress(f"pressure {number}")
         before, during = readings(), []
         for name in ARMS:
             pathlib.Path(f"/var/tmp/batch-{name}.passes").write_text("0", encoding="utf-8")
@@ -155,7 +155,7 @@ def observe():
             job.kill()
             job.wait()
         until_passes("db", 2)
-    tell("killed")
+    report_progress("killed")
     actuator.send_signal(signal.SIGKILL)
     actuator.wait(60)
     seen["left"] = {name: reading(path)["memory.low"] for name, path in ARMS.items()}
@@ -172,7 +172,7 @@ def main():
         seen = observe()
     except Exception:  # pylint: disable=broad-except; reported to the host, which fails
         seen = {"error": traceback.format_exc()}
-    tell("done")
+    report_progress("done")
     with open(RESULT_DISK, "r+b") as disk:
         disk.write((json.dumps(seen) + "\n").encode())
         disk.flush()

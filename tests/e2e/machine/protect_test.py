@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Tests how wattle-actuator protects working sets with memory.low, on Debian's kernel and systemd with pure cgroup v2
-under QEMU. Checks the steps of the rise, what the protection is worth under memory pressure (five runs), the report of
-an ancestor that lets nothing through, and that SIGKILL and `restore` leave what was there.
+"""protect_test: wattle-actuator protects working sets with memory.low on Debian's kernel and systemd with pure cgroup
+v2 under QEMU. Checks the steps of the increase, the effect of the protection under memory pressure (five runs), the
+report of an ancestor that passes no protection, and that SIGKILL and `restore` leave the original values.
 
 Usage    protect_test.py BIN_DIR [--keep FOLDER]     FOLDER: receives the console log and all readings
 Needs    scripts/setup --long; apt's archives once, then the cache (image.py)
@@ -27,7 +27,7 @@ from house import SKIPPED  # noqa: E402
 
 SECONDS = 2400
 MIB = 1 << 20
-STEP = 0.2  # of actuator/protection_rule.cpp, each minute
+STEP = 0.2  # constants of actuator/protection_rule.cpp, per minute
 MINUTE_S, LOOK_S = 60, 5
 ARMS = ("guarded", "open", "barred")
 
@@ -42,11 +42,11 @@ def judge_rise(claims, seen):
     print(f"     guarded: memory.low {', '.join(dict.fromkeys(format(l / MIB, '.0f') for _, l in steps))} MiB")
     claims.check("the protection is the working set", 64 * MIB <= low <= 90 * MIB, low)
     ups = [(b[0], b[1] - a[1]) for a, b in zip(steps, steps[1:]) if b[1] > a[1]]
-    claims.check("it rises by a fifth at most, a minute apart", all(step <= STEP * low * 1.05 for _, step in ups) and
+    claims.check("the protection increases by at most a fifth per minute", all(step <= STEP * low * 1.05 for _, step in ups) and
                  all(b[0] - a[0] >= MINUTE_S - 2 * LOOK_S for a, b in zip(ups, ups[1:])), ups)
-    claims.check("at level suggest it is reported and not written", all(one["open"]["memory.low"] == "0" for one in seen["rise"]) and
+    claims.check("at level suggest the protection is reported and not written", all(one["open"]["memory.low"] == "0" for one in seen["rise"]) and
                  re.search(r"/open.shop/db: suggest, .*memory.low [1-9]", seen["status"]), seen["status"])
-    claims.check("the status reports what the ancestor lets through", re.search(r"/barred.shop/tier/db: protect, set, .*memory.low \d+ \(ancestors let 0 through\)", seen["status"]), seen["status"])
+    claims.check("the status reports the ancestor's limit", re.search(r"/barred.shop/tier/db: protect, set, .*memory.low \d+ \(ancestors let 0 through\)", seen["status"]), seen["status"])
     claims.check("the doctor and the log name that ancestor", "/barred.shop/tier lets 0 through" in seen["doctor"] and
                  "/barred.shop/tier/memory.low" in seen["log"], seen["doctor"] + seen["log"])
     claims.check("a unit's protection goes through systemd", seen["unit_protected"] >= 60 * MIB, seen["unit_protected"])
@@ -64,20 +64,20 @@ def judge_pressure(claims, seen):
               f"refaults {', '.join(str(refaults) for _, refaults in worth[arm])}")
     claims.check("each batch job read its file in each run", all(count > 0 for one in seen["runs"] for count in one["passes"].values()), [one["passes"] for one in seen["runs"]])
     claims.check("there are five runs", len(seen["runs"]) == 5, len(seen["runs"]))
-    claims.check("with protection the working set stays", all(kept > 0.95 for kept, _ in worth["guarded"]), worth["guarded"])
-    # In some runs the kernel's own lists of active pages are protection enough, so the five are judged together.
+    claims.check("with protection the working set stays in memory", all(kept > 0.95 for kept, _ in worth["guarded"]), worth["guarded"])
+    # In some runs the kernel's lists of active pages protect enough, so the five are judged together.
     again = {arm: sum(refaults for _, refaults in worth[arm]) for arm in ARMS}
-    claims.check("without it, pages are reclaimed and read again", min(kept for kept, _ in worth["open"]) < 0.95 and again["open"] > 10 * again["guarded"], worth)
-    claims.check("below an ancestor that lets nothing through they are, too", again["barred"] > 10 * again["guarded"], worth)
+    claims.check("without protection, pages are reclaimed and read again", min(kept for kept, _ in worth["open"]) < 0.95 and again["open"] > 10 * again["guarded"], worth)
+    claims.check("below an ancestor that passes no protection, pages are reclaimed too", again["barred"] > 10 * again["guarded"], worth)
 
 
 def judge_end(claims, seen):
-    claims.check("SIGKILL leaves the protection", all(int(seen["left"][arm]) > 0 for arm in ("guarded", "barred")), seen["left"])
-    claims.check("restore puts back what was there", all(seen["after"][arm]["memory.low"] == seen["before"][arm]["memory.low"] == "0" for arm in ARMS) and
+    claims.check("SIGKILL keeps the protection", all(int(seen["left"][arm]) > 0 for arm in ("guarded", "barred")), seen["left"])
+    claims.check("restore restores the original values", all(seen["after"][arm]["memory.low"] == seen["before"][arm]["memory.low"] == "0" for arm in ARMS) and
                  seen["unit_after"] == seen["unit_before"], (seen["restore"], seen["after"], seen["unit_after"]))
     untouched = ("memory.high", "memory.min", "memory.max", "cpu.max")
-    claims.check("nothing else is written", all(one[arm][file] == seen["before"][arm][file] for one in seen["rise"] + [seen["after"]] for arm in ARMS for file in untouched))
-    claims.check("no process was killed for want of memory", all(number(seen["after"][arm], "memory.events", "oom_kill") == 0 for arm in ARMS))
+    claims.check("no other file is written", all(one[arm][file] == seen["before"][arm][file] for one in seen["rise"] + [seen["after"]] for arm in ARMS for file in untouched))
+    claims.check("no process was killed because of memory", all(number(seen["after"][arm], "memory.events", "oom_kill") == 0 for arm in ARMS))
 
 
 def main():

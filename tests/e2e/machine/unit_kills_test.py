@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Kills the working wattle-actuator on a real systemd with cgroup v2, with services and cgroups outside of systemd,
-while other processes use set-property, write to the kernel's files and reload systemd
+"""unit_kills_test: kills the working wattle-actuator on a real systemd with cgroup v2, with services and cgroups
+outside of systemd, while other processes use set-property, write to the kernel's files and reload systemd
 (tests/integration/actuator/kills_test.py, in a machine under QEMU).
 
 Usage    unit_kills_test.py BIN_DIR [--kills 40] [--rigs 2] [--keep FOLDER]     FOLDER: gets the console
@@ -59,8 +59,8 @@ def main():
     if "error" not in seen:
         print(f"     kernel {seen['kernel']}: {seen['said'].strip()}")
         reported = json.loads(seen["said"].splitlines()[-1]) if seen["exit"] == 0 else {}
-        claims.check("all limits are put back after each kill", seen["exit"] == 0, seen["errors"])
-        claims.check("while others wrote and systemd was reloaded", reported.get("foreign", 0) > 0 and reported.get("reloads", 0) > 0, reported)
+        claims.check("all limits are restored after each kill", seen["exit"] == 0, seen["errors"])
+        claims.check("foreign writes and reloads of systemd occurred meanwhile", reported.get("foreign", 0) > 0 and reported.get("reloads", 0) > 0, reported)
     return 1 if claims.failed else 0
 
 

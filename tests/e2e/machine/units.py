@@ -13,7 +13,7 @@ ACTUATOR = "wattle-actuator"
 FOLDER = pathlib.Path("/etc/systemd/system")
 NO_RESTART = pathlib.Path("/run/systemd/system/wattle-actuator.service.d/once.conf")
 DROP_INS = pathlib.Path(f"/run/systemd/system.control/{UNIT}.d")
-LOOKS_S = 7  # more than it leaves between two looks at systemd
+LOOKS_S = 7  # longer than its interval for reading systemd
 
 
 def pack(packages, payload):
@@ -53,7 +53,7 @@ def observe(payload, run, show, wait_until):
     seen["stopped_reloaded"] = reading()
     set_by_us()
     run("systemctl", "kill", "--signal=KILL", "--kill-who=main", ACTUATOR)
-    wait_until("it has ended", lambda: show(ACTUATOR, "ActiveState")["ActiveState"] == "failed")
+    wait_until("the actuator has exited", lambda: show(ACTUATOR, "ActiveState")["ActiveState"] == "failed")
     seen["killed"] = reading()
     run("systemctl", "reset-failed", ACTUATOR)
     set_by_us()
@@ -79,12 +79,12 @@ def judge(seen, check):
         check(what, found == wanted, f"{found}, and not {wanted}; {seen['journal'][-2000:]}")
 
     claim("units: a service has the limit of its own file", "before", was)
-    check("units: doctor says that systemd is reported of limits", "limits through systemd" in seen["doctor"], seen["doctor"])
-    claim("units: the limit is systemd's and the kernel's", "set", ours)
+    check("units: doctor reports that limits go through systemd", "limits through systemd" in seen["doctor"], seen["doctor"])
+    claim("units: systemd and the kernel have the limit", "set", ours)
     check("units: systemd keeps it in a drop-in", "CPUQuota=5%" in seen["set"]["drop_ins"].get("50-CPUQuota.conf", ""), seen["set"])
-    claim("units: it stays over a daemon-reload", "reloaded", ours)
-    claim("units: after a stop all is as before", "stopped", was)
-    claim("units: and after a daemon-reload", "stopped_reloaded", was)
-    claim("units: after a SIGKILL all is as before", "killed", was)
-    claim("units: it works on after a daemon-reexec", "reexecuted", {**ours, "ActiveState": "active"})
-    claim("units: what somebody else set stays", "foreign", {"reported": "700ms", "kernel": "70000 100000", "burst": "0"})
+    claim("units: the limit survives a daemon-reload", "reloaded", ours)
+    claim("units: after a stop the original state is restored", "stopped", was)
+    claim("units: after a stop and a daemon-reload the original state stays", "stopped_reloaded", was)
+    claim("units: after a SIGKILL the original state is restored", "killed", was)
+    claim("units: the actuator continues after a daemon-reexec", "reexecuted", {**ours, "ActiveState": "active"})
+    claim("units: a foreign value stays", "foreign", {"reported": "700ms", "kernel": "70000 100000", "burst": "0"})

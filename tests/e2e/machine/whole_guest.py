@@ -14,14 +14,14 @@ import time
 
 from join_guest import LEFT, PAYLOAD, give, shell
 
-PATIENCE_S = 180  # emulated, until a controller that has libtorch to load answers
+PATIENCE_S = 180  # until a controller that loads libtorch answers under emulation
 UNITS = ("wattle-controller", "wattle-agent", "wattle-shim")
 DATA = "/var/lib/wattle-controller"
 KEPT = ("/etc/wattle/controller.key", "/etc/wattle/operator.key", "/etc/wattle/enrol.pem", "/etc/wattle/agent.key", "/etc/wattle/agent.yaml", f"{DATA}/allow")
 
 
 def live():
-    """What `wattle nodes` says of the machine, once it is connected and reported what it uses."""
+    """Returns the machine's row of `wattle nodes`, once it is connected and has reported its usage."""
     end = time.monotonic() + PATIENCE_S
     said = ""
     while time.monotonic() < end:
@@ -35,7 +35,7 @@ def live():
 
 
 def store():
-    """What the store has, of a backup of the controller that runs."""
+    """Returns the content of the store, from a backup of the running controller."""
     with tempfile.TemporaryDirectory() as folder:
         code, said = shell(f"wattle backup {folder}/look")
         if code != 0:
@@ -57,7 +57,7 @@ def look():
 
 
 def newer_schema():
-    """As a version would leave it that comes after this one; gives what its start says."""
+    """Gives the store a newer schema version. Returns the log of the controller's start."""
     shell("systemctl stop wattle-controller")
     with contextlib.closing(sqlite3.connect(f"{DATA}/store.db")) as database:
         was = database.execute("PRAGMA user_version").fetchone()[0]
@@ -72,7 +72,7 @@ def main():
     seen = {"before": shell("ls /usr/bin/wattle* 2>&1")[1], "stages": {}}
     for name, commands in settings["stages"]:
         stage = {"commands": []}
-        if name == "gone back":
+        if name == "downgraded":
             stage["refused"] = newer_schema()
         for command in commands:
             code, said = shell(command)

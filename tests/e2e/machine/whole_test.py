@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Tests controller, agent and shim on one Debian 12 under QEMU, with a real systemd and our .deb files, using the
-commands of docs/how-to/install-debian.md, join-nodes.md and upgrade.md: join, upgrade, downgrade, purge. No data is lost: keys, the
-allow list, operator settings, records of the store. A store of a newer schema is refused, and a backup restores the old
-one. A purge leaves no files.
+"""whole_test: controller, agent and shim on one Debian 12 under QEMU, with a real systemd and our .deb files, using the
+commands of docs/how-to/install-debian.md, join-nodes.md and upgrade.md: join, upgrade, downgrade, purge. No data is
+lost: keys, the allow list, operator settings, records of the store. A store of a newer schema is refused, and a backup
+restores the old one. A purge leaves no files.
 
 The machine has the Debian packages that ours need, including libtorch, and no network.
 
@@ -41,8 +41,8 @@ ROOT_MIB = 2600
 
 
 def typed(page, heading):
-    """The lines below a heading. All parts of one machine are of one version, so where the page names the controller
-    the others go along, as it says."""
+    """Returns the lines below a heading. All parts of one machine have the same version, so where the page names the
+    controller, the others are upgraded too, as the page says."""
     (block,) = blocks_below(f"docs/how-to/{page}.md", heading)
     others = " ".join(f"./{name}_*.deb" for name in PARTS[2:])
     together = page == "upgrade"
@@ -55,28 +55,28 @@ def stages():
     # The machine has only its own address
     joining = [join.replace("TOKEN", f'"$({token} --address 127.0.0.1)"'), "wattle policy set --mode off --why kept"]
     upgrade = [line.replace("./", "./next/") for line in typed("upgrade", "Upgrade packages")]
-    return [("installed", install), ("joined", joining), ("upgraded", upgrade), ("gone back", typed("upgrade", "Go back to older packages")), ("purged", typed("upgrade", "Remove packages"))]
+    return [("installed", install), ("joined", joining), ("upgraded", upgrade), ("downgraded", typed("upgrade", "Go back to older packages")), ("purged", typed("upgrade", "Remove packages"))]
 
 
 def judge_look(claims, name, seen, version):
-    claims.check(f"{name}: all parts are of {version}", seen["versions"] == {part: version for part in PARTS}, str(seen["versions"]))
+    claims.check(f"{name}: all parts have version {version}", seen["versions"] == {part: version for part in PARTS}, str(seen["versions"]))
     # The downgraded controller refuses the newer files until the backup is restored; systemd may still count failed
     # starts
-    tried = {"wattle-controller"} if name == "gone back" else set()
+    tried = {"wattle-controller"} if name == "downgraded" else set()
     claims.check("     controller and agent run, never failed, and start with the machine",
                  all(sorted(word for word in seen["units"][unit] if unit not in tried or not word.isdigit()) == [*(["0"] if unit not in tried else []), "active", "enabled"]
                      for unit in ("wattle-controller", "wattle-agent")), str(seen["units"]))
     claims.check("     the shim waits for its key, without failing", sorted(seen["units"]["wattle-shim"]) == ["0", "enabled", "inactive"], str(seen["units"]))
     claims.check("     `wattle nodes` shows the machine live", seen["live"] == NAME, seen["live"])
     # Records acknowledged after the backup are missing after the restore
-    missing = 0 if name != "gone back" else seen["store"]["node"][2]
-    claims.check(f"     the store is whole, refused nothing, and misses {missing}", seen["store"].get("whole") == "ok" and seen["store"]["node"][1:3] == [0, missing], f"{seen['store']} {seen['refused']}")
+    missing = 0 if name != "downgraded" else seen["store"]["node"][2]
+    claims.check(f"     the store is intact, refused no record, and misses {missing}", seen["store"].get("whole") == "ok" and seen["store"]["node"][1:3] == [0, missing], f"{seen['store']} {seen['refused']}")
     records, first, last = seen["store"]["raw"]
-    claims.check(f"     its {records} records are one after another", records > 0 and last - first + 1 == records, str(seen["store"]))
+    claims.check(f"     its {records} records are consecutive", records > 0 and last - first + 1 == records, str(seen["store"]))
 
 
 def packed(packages, payload):
-    """The version that is installed and the one after it, with the Debian packages that they need."""
+    """Returns the installed version and the next one, with the Debian packages that they need."""
     before = os.environ.get("WATTLE_BEFORE")
     first, second = debs.here(pathlib.Path(before)) if before else packages, packages
     (payload / "next").mkdir()
@@ -92,24 +92,24 @@ def packed(packages, payload):
 
 
 def judge(claims, seen, version, following):
-    claims.check("the machine had nothing of ours", "No such file" in seen["before"], seen["before"])
+    claims.check("the machine had no part of Wattle", "No such file" in seen["before"], seen["before"])
     reported = seen["stages"]
     for name, stage in reported.items():
         for said in stage["commands"]:
             claims.check(f"{name}: exit 0: {said['command'][:100]}", said["code"] == 0, said["said"] + seen["journal"])
-    joined, upgraded, back = (reported[name]["seen"] for name in ("joined", "upgraded", "gone back"))
-    for name, look, wanted in (("joined", joined, version), ("upgraded", upgraded, following), ("gone back", back, version)):
+    joined, upgraded, back = (reported[name]["seen"] for name in ("joined", "upgraded", "downgraded"))
+    for name, look, wanted in (("joined", joined, version), ("upgraded", upgraded, following), ("downgraded", back, version)):
         judge_look(claims, name, look, wanted)
-    for name, look in (("upgraded", upgraded), ("gone back", back)):
-        claims.check(f"{name}: keys, configuration and who may speak are as they were", look["kept"] == joined["kept"] and len(look["kept"].splitlines()) == 6, look["kept"])
-        claims.check("     what the operator set is in force, with the reason", all(word in look["policy"] for word in ('"off"', '"kept"')), look["policy"][:600])
+    for name, look in (("upgraded", upgraded), ("downgraded", back)):
+        claims.check(f"{name}: keys, configuration and allow list are unchanged", look["kept"] == joined["kept"] and len(look["kept"].splitlines()) == 6, look["kept"])
+        claims.check("     the operator's setting is in force, with the reason", all(word in look["policy"] for word in ('"off"', '"kept"')), look["policy"][:600])
         claims.check("     the units were restarted", all(look["main"][unit] != joined["main"][unit] for unit in look["main"]), str(look["main"]))
-    claims.check("upgraded: each record of before is there, and more", upgraded["store"]["raw"][1] == joined["store"]["raw"][1]
+    claims.check("upgraded: all earlier records are in the store, and new ones", upgraded["store"]["raw"][1] == joined["store"]["raw"][1]
                  and upgraded["store"]["raw"][0] > joined["store"]["raw"][0], f"{joined['store']} {upgraded['store']}")
-    claims.check("     and energy is added up further", upgraded["store"]["node"][3] > joined["store"]["node"][3] > 0, f"{joined['store']} {upgraded['store']}")
-    refused = reported["gone back"]["refused"]
-    claims.check("a store of a newer schema is refused, and named", refused["code"] != 0 and "has schema version 99" in refused["said"] and "store.db" in refused["said"], str(refused))
-    claims.check("gone back: what was backed up is there, and more", back["store"]["raw"][1] == joined["store"]["raw"][1]
+    claims.check("     and energy increases", upgraded["store"]["node"][3] > joined["store"]["node"][3] > 0, f"{joined['store']} {upgraded['store']}")
+    refused = reported["downgraded"]["refused"]
+    claims.check("a store of a newer schema is refused with its name", refused["code"] != 0 and "has schema version 99" in refused["said"] and "store.db" in refused["said"], str(refused))
+    claims.check("downgraded: all records of the backup are in the store, and new ones", back["store"]["raw"][1] == joined["store"]["raw"][1]
                  and back["store"]["raw"][0] > joined["store"]["raw"][0], f"{joined['store']} {back['store']}")
     claims.check("purged: no file, user, group or unit is left", reported["purged"]["left"] == "", reported["purged"]["left"])
 

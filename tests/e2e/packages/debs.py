@@ -20,16 +20,16 @@ def output(*command, **options):
 
 
 def make(build, to):
-    """Those of this build, made in the folder `to`."""
+    """Builds the packages of this build in the folder `to`."""
     output(ROOT / "scripts/package", "--no-build", env=os.environ | {"WATTLE_BUILD": str(build), "WATTLE_PACKAGES": str(to)})
     return here(to)
 
 
 def here(folder):
-    """name -> the package in the folder."""
+    """Returns name -> the package in the folder."""
     found = {path.name.split("_")[0]: path for path in sorted(folder.glob("*.deb"))}
     if not found:
-        raise RuntimeError(f"{folder}: no packages are there; scripts/package makes them")
+        raise RuntimeError(f"{folder}: no packages; scripts/package builds them")
     return found
 
 
@@ -38,7 +38,7 @@ def field(package, name):
 
 
 def newer(package, version, folder):
-    """The same package, as a later version of it, whose default configuration is another."""
+    """Returns a later version of the same package, with another default configuration."""
     tree = folder / f"{package.name}.tree"
     output("dpkg-deb", "-R", package, tree)
     control = tree / "DEBIAN/control"

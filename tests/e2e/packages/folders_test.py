@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Builds are identical in different folders: compiles and links a small program of common/stats in two folders with the
-options of this build, including debug symbols and paths in asserts. Without path mapping the results differ, which
-shows that the comparison works.
+"""folders_test: builds are identical in different folders. Compiles and links a small program of common/stats in two
+folders with the options of this build, including debug symbols and paths in asserts. Without path mapping the results
+differ, which shows that the comparison works.
 
 Usage    folders_test.py FOLDER-OF-THE-BUILD
 Exit     0 fine, 1 a claim failed
@@ -25,7 +25,7 @@ MAIN = '#include <cassert>\nint main(int count, char**) {\n  assert(count > 0);\
 
 
 def commands(build):
-    """(words, file) of each part of common/stats."""
+    """Yields (command, file) of each part of common/stats."""
     for entry in json.loads((build / "compile_commands.json").read_text(encoding="utf-8")):
         words = shlex.split(entry["command"])
         if "wattle_stats.dir" in entry["command"]:
@@ -34,7 +34,7 @@ def commands(build):
 
 
 def program(build, folder, mapped):
-    """Its bytes, made in a folder that stands for the tree."""
+    """Returns the program's bytes, built in a folder that replaces the tree."""
     folder.mkdir(parents=True)
     shutil.copytree(ROOT / "common", folder / "common")
     (folder / "main.cpp").write_text(MAIN, encoding="utf-8")
@@ -68,9 +68,9 @@ def main():
     with tempfile.TemporaryDirectory(prefix="wattle-folders-") as folder:
         folder = pathlib.Path(folder)
         first, second = program(build, folder / "one", True), program(build, folder / "another/deeper", True)
-        claims.check(f"from two folders come the same {len(first)} bytes", first == second)
-        claims.check("no folder is named in them", str(folder).encode() not in first)
-        claims.check("unmapped they differ", program(build, folder / "third", False) != program(build, folder / "fourth/deeper", False))
+        claims.check(f"builds in two folders have the same {len(first)} bytes", first == second)
+        claims.check("no folder name is in the program", str(folder).encode() not in first)
+        claims.check("without path mapping the builds differ", program(build, folder / "third", False) != program(build, folder / "fourth/deeper", False))
     return 1 if claims.failed else 0
 
 

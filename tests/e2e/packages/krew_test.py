@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""krew installs the archive of scripts/release by its manifest, and `kubectl wattle` is the program.
+"""krew_test: krew installs the archive of scripts/release by its manifest, and `kubectl wattle` runs the program.
 
 Needs    krew of its Go module, built once into the cache; kubectl
 Usage    krew_test.py FOLDER-OF-THE-BUILD
@@ -25,12 +25,12 @@ from demo_run import Claims  # noqa: E402
 from house import SKIPPED  # noqa: E402
 
 KREW = "v0.4.4"
-BASE = {"libc6", "libgcc-s1", "libstdc++6", "libtinfo6"}  # Debian's own base has these
+BASE = {"libc6", "libgcc-s1", "libstdc++6", "libtinfo6"}  # Debian's base has these packages
 EPOCH = "1700000000"
 
 
 def krew():
-    """The program, from the cache if it was built before."""
+    """Returns the krew program, from the cache if it was built before."""
     folder = assets.cache_folder() / f"krew-{KREW}"
     if not (folder / "krew").exists():
         folder.mkdir(parents=True, exist_ok=True)
@@ -39,7 +39,7 @@ def krew():
 
 
 def packages_of(program):
-    """The Debian packages of the libraries that the program loads itself."""
+    """Returns the Debian packages of the libraries that the program loads."""
     loaded = dict(re.findall(r"(\S+) => (\S+)", output("ldd", program)))
     needed = re.findall(r"NEEDED.*\[(.+)\]", output("readelf", "-d", program))
     # dpkg knows a file of the merged /usr by the path that its package has, with or without /usr.
@@ -66,7 +66,7 @@ def main():
         manifest = yaml.safe_load(path.read_text(encoding="utf-8"))
         platform, = manifest["spec"]["platforms"]
         archive = folder / "out" / platform["uri"].rpartition("/")[2]
-        claims.check("with the archive's address and checksum", platform["uri"].startswith("https://mirror.example/w/wattle-krew-") and
+        claims.check("the manifest has the archive's address and checksum", platform["uri"].startswith("https://mirror.example/w/wattle-krew-") and
                      platform["sha256"] == hashlib.sha256(archive.read_bytes()).hexdigest(), platform)
         lacking = {each for each in packages_of(build / "bin/wattle") - BASE if each not in manifest["spec"]["caveats"]}
         claims.check("the caveats name every package that the program needs", not lacking, lacking)
@@ -76,9 +76,9 @@ def main():
             ran = subprocess.run(list(map(str, words)), capture_output=True, text=True, check=False, env=env)
             return ran.returncode, ran.stdout + ran.stderr
         code, said = run(program, "install", f"--manifest={path}", f"--archive={archive}")
-        claims.check("krew accepts and installs it", code == 0 and "Installed plugin: wattle" in said, said)
+        claims.check("krew installs the plugin", code == 0 and "Installed plugin: wattle" in said, said)
         code, said = run("kubectl", "wattle", "--help")
-        claims.check("kubectl finds it", code == 0 and "Usage: kubectl wattle " in said, said)
+        claims.check("kubectl finds the plugin", code == 0 and "Usage: kubectl wattle " in said, said)
         archive.write_bytes(archive.read_bytes() + b" ")
         env["KREW_ROOT"] = str(folder / "other")
         code, said = run(program, "install", f"--manifest={path}", f"--archive={archive}")

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks the Debian packages of scripts/package: names, sizes, contents, modes, dependencies, lintian, identical bytes
+"""packages_test: the Debian packages of scripts/package: names, sizes, contents, modes, dependencies, lintian, same
+bytes
 on a second run. Then dpkg installs, upgrades, downgrades, removes and purges them in an overlay of this machine's root,
 and the test compares the remaining files.
 
@@ -31,10 +32,10 @@ MIB = 1 << 20
 LARGEST = {"wattle": 4 * MIB, "wattle-agent": 5 * MIB, "wattle-shim": 4 * MIB}
 CONFFILES = {"wattle-controller": ["/etc/wattle/controller.yaml"], "wattle-shim": ["/etc/wattle/shim.yaml"]}
 MANUALS = {name: 1 if name in ("wattle", "wattle-sim") else 8 for name in PROGRAMS}
-BESIDE = {"wattle-sim": ["wattle-load"]}  # programs in a package beside the one it is named for
+BESIDE = {"wattle-sim": ["wattle-load"]}  # programs in a package besides the eponymous one
 UNITS = {"wattle-agent": ["wattle-agent", "wattle-pcm"], "wattle-actuator": ["wattle-actuator"], "wattle-controller": ["wattle-controller"], "wattle-shim": ["wattle-shim"],
          "wattle-sim": ["wattle-improve"]}
-RUN_BY_UNITS = {"wattle-sim": ["/usr/lib/wattle/wattle-improve"]}  # programs that nobody types
+RUN_BY_UNITS = {"wattle-sim": ["/usr/lib/wattle/wattle-improve"]}  # programs that no user runs directly
 # Files of dpkg and systemd that remain after a package was installed
 OWN_OF_SYSTEM = re.compile(r"^/(var/(lib/(dpkg|systemd/deb-systemd-helper-(enabled|masked)|ucf|apt)|log|cache)(/.*)?|etc/(passwd|group|shadow|gshadow|sub[ug]id)-?"
                            r"|etc/\.pwd\.lock|etc/ld\.so\.cache|etc/hosts|var|var/lib|var/lib/systemd|etc|etc/systemd|etc/systemd/system"
@@ -42,7 +43,7 @@ OWN_OF_SYSTEM = re.compile(r"^/(var/(lib/(dpkg|systemd/deb-systemd-helper-(enabl
 
 
 def contents(package):
-    """{path: (mode, owner, size)}"""
+    """Returns {path: (mode, owner, size)} of a package."""
     found = {}
     for line in output("dpkg-deb", "-c", package).splitlines():
         mode, owner, size, _, _, path = line.split(None, 5)
@@ -52,45 +53,45 @@ def contents(package):
 
 def read_back(claims, packages):
     names = {*PROGRAMS, *(f"{name}-dbgsym" for name in PROGRAMS)}
-    claims.check("one package a program, and one with its symbols", set(packages) == names, str(sorted(packages)))
+    claims.check("each program has a package, and one with its symbols", set(packages) == names, str(sorted(packages)))
     docs = contents(packages["wattle"])
     for name in PROGRAMS:
         package, files = packages[name], contents(packages[name])
         size = files[f"/usr/bin/{name}"][2]
         claims.check(f"{name}: the program has {size} bytes without symbols", size <= LARGEST.get(name, 8 * MIB), str(LARGEST.get(name)))
-        claims.check(f"{name}: everything is root's, and nobody else writes it",
+        claims.check(f"{name}: all files belong to root, and only root may write them",
                      all(owner == "root/root" and (mode[0] == "l" or (mode[5] != "w" and mode[8] != "w" and "s" not in mode)) for mode, owner, _ in files.values()), str(files))
         programs = [path for path, (mode, _, _) in files.items() if mode[0] == "-" and "x" in mode]
         own = sorted([f"/usr/bin/{each}" for each in [name, *BESIDE.get(name, [])]] + RUN_BY_UNITS.get(name, []))
-        claims.check(f"{name}: its programs alone may be run", sorted(programs) == own, str(programs))
+        claims.check(f"{name}: only its programs are executable", sorted(programs) == own, str(programs))
         control = output("dpkg-deb", "--ctrl-tarfile", package, errors="replace")
         listed = output("dpkg-deb", "-I", package, "conffiles").split() if "conffiles" in control else []
-        claims.check(f"{name}: configuration is kept: {listed}", listed == CONFFILES.get(name, []) == [p for p in files if re.match(r"/etc/.*[^/]$", p)])
+        claims.check(f"{name}: configuration files are conffiles: {listed}", listed == CONFFILES.get(name, []) == [p for p in files if re.match(r"/etc/.*[^/]$", p)])
         units = {f"/lib/systemd/system/{unit}.service" for unit in UNITS.get(name, [])}
-        claims.check(f"{name}: its units are there", units == {path for path in files if path.endswith(".service")})
+        claims.check(f"{name}: its units are in the package", units == {path for path in files if path.endswith(".service")})
         for unit in units:
             text = (ROOT / "systemd" / pathlib.Path(unit).name).read_text(encoding="utf-8")
             page = re.search(r"^Documentation=file://(\S+)$", text, re.M).group(1)
-            claims.check(f"{unit}: its page comes with the packages", page in docs, page)
+            claims.check(f"{unit}: its manual page is in the packages", page in docs, page)
         depends = field(package, "Depends")
         claims.check(f"{name}: depends on its libraries by version: {depends}", "libc6 (>=" in depends and "libzmq" not in depends)
-        claims.check(f"{name}: the parts of one version belong together", name in ("wattle", "wattle-sim") or f"wattle (= {field(package, 'Version')})" in depends)
+        claims.check(f"{name}: depends on the same version of the other parts", name in ("wattle", "wattle-sim") or f"wattle (= {field(package, 'Version')})" in depends)
         pages = {f"/usr/share/man/man{MANUALS[name]}/{each}.{MANUALS[name]}.gz" for each in [name, *BESIDE.get(name, [])]}
-        claims.check(f"{name}: its manual pages are there", pages <= set(files), str([path for path in files if "/man/" in path]))
+        claims.check(f"{name}: its manual pages are in the package", pages <= set(files), str([path for path in files if "/man/" in path]))
         symbols = contents(packages[f"{name}-dbgsym"])
         with tempfile.TemporaryDirectory() as tree:
             output("dpkg-deb", "-x", package, tree)
             build_id = re.search(r"Build ID: (\w+)", output("readelf", "-n", f"{tree}/usr/bin/{name}")).group(1)
-        claims.check(f"{name}: its symbols are found by its build's id", f"/usr/lib/debug/.build-id/{build_id[:2]}/{build_id[2:]}.debug" in symbols)
+        claims.check(f"{name}: its symbols are found by its build ID", f"/usr/lib/debug/.build-id/{build_id[:2]}/{build_id[2:]}.debug" in symbols)
     for package, name in (("wattle", "wattle"), ("wattle-sim", "wattle-load")):
-        claims.check(f"shells find what they complete of {name}", {f"/usr/share/bash-completion/completions/{name}", f"/usr/share/zsh/vendor-completions/_{name}",
+        claims.check(f"shells find the completion of {name}", {f"/usr/share/bash-completion/completions/{name}", f"/usr/share/zsh/vendor-completions/_{name}",
                                                                    f"/usr/share/fish/vendor_completions.d/{name}.fish"} <= set(contents(packages[package])))
     links = re.findall(r"(\S+) -> (\S+)$", output("dpkg-deb", "-c", packages["wattle"]), re.M)
     claims.check("kubectl finds its plugin", ("./usr/bin/kubectl-wattle", "wattle") in links, str(links))
 
 
 def lintian(packages):
-    """As it runs, since it takes as long as making them."""
+    """Starts lintian in the background, because it takes as long as the build of the packages."""
     return subprocess.Popen(["lintian", "--allow-root", "--tag-display-limit", "0", *(str(packages[name]) for name in (*PROGRAMS, "wattle-shim-dbgsym"))],
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
@@ -100,7 +101,7 @@ def judge_lintian(claims, running):
     errors = [line for line in said.splitlines() if line.startswith("E:")]
     claims.check("lintian finds no error", running.returncode in (0, 1) and not errors, "\n".join(errors) + wrong[-500:])
     manuals = [line for line in said.splitlines() if re.search(r"manual-page|groff|man-page|whatis", line)]
-    claims.check("lintian finds nothing wrong with manual pages", not manuals, "\n".join(manuals))
+    claims.check("lintian reports no problem with manual pages", not manuals, "\n".join(manuals))
     print("\n".join(f"     {line}" for line in said.splitlines() if line.startswith("W:")))
 
 
@@ -109,7 +110,7 @@ def digests(packages):
 
 
 def left(upper):
-    """What the overlay has that the machine had not; a removed file is a character device there."""
+    """Returns the changes of the overlay; a removed file is a character device in it."""
     found = []
     for path in sorted(upper.rglob("*")):
         name = "/" + str(path.relative_to(upper))
@@ -141,32 +142,32 @@ def install(claims, packages, folder):
         return run(f"dpkg-query -W -f '${{Status}} ${{Version}}' {name}", check=False)
 
     run("dpkg -i /packages/now/*.deb")
-    claims.check("dpkg installs them", all(state(name).startswith("install ok installed") for name in PROGRAMS))
-    claims.check("users, one a program, and their group", all("(wattle)" in run(f"id {name}") for name in ("wattle-agent", "wattle-controller", "wattle-shim")))
-    claims.check("/etc/wattle is root's and its readers'", stat("/etc/wattle") == "750 root:wattle", stat("/etc/wattle"))
-    claims.check("so are the configurations", all(stat(f"/etc/wattle/{name}.yaml") == "640 root:wattle" for name in ("controller", "shim")))
+    claims.check("dpkg installs the packages", all(state(name).startswith("install ok installed") for name in PROGRAMS))
+    claims.check("each program has a user, and all have a group", all("(wattle)" in run(f"id {name}") for name in ("wattle-agent", "wattle-controller", "wattle-shim")))
+    claims.check("/etc/wattle belongs to root, with group access", stat("/etc/wattle") == "750 root:wattle", stat("/etc/wattle"))
+    claims.check("configurations belong to root, with group access", all(stat(f"/etc/wattle/{name}.yaml") == "640 root:wattle" for name in ("controller", "shim")))
     enabled = run("ls /etc/systemd/system/multi-user.target.wants")
-    claims.check("the units are enabled, but for PCM's", all(f"wattle-{name}.service" in enabled for name in ("agent", "controller", "shim")) and "pcm" not in enabled, enabled)
+    claims.check("the units except PCM's are enabled", all(f"wattle-{name}.service" in enabled for name in ("agent", "controller", "shim")) and "pcm" not in enabled, enabled)
     for name in PROGRAMS:
         claims.check(f"{name} runs", field(packages[name], "Version") in run(f"{name} --version"))
-    claims.check("kubectl-wattle is wattle, by the name that is typed", "Usage: kubectl wattle " in run("kubectl-wattle --help"))
+    claims.check("kubectl-wattle is wattle with the typed name in its help", "Usage: kubectl wattle " in run("kubectl-wattle --help"))
     run("echo '# mine' >>/etc/wattle/shim.yaml; echo x >/etc/wattle/shim.key; mkdir -p /var/lib/wattle /var/lib/wattle-controller; echo x >/var/lib/wattle-controller/kept")
     run("dpkg -i --force-confold /packages/next/*.deb")
-    claims.check("the next version is an upgrade", state("wattle-agent").endswith(" 0.9.0"), state("wattle-agent"))
-    claims.check("what the administrator wrote stays, with its mode", "# mine" in run("cat /etc/wattle/shim.yaml") and stat("/etc/wattle/shim.yaml") == "640 root:wattle")
-    claims.check("an unchanged file is the next version's", "next version" in run("cat /etc/wattle/controller.yaml") and stat("/etc/wattle/controller.yaml") == "640 root:wattle",
+    claims.check("the next version upgrades", state("wattle-agent").endswith(" 0.9.0"), state("wattle-agent"))
+    claims.check("a changed configuration is kept with its mode", "# mine" in run("cat /etc/wattle/shim.yaml") and stat("/etc/wattle/shim.yaml") == "640 root:wattle")
+    claims.check("an unchanged configuration is replaced by the next version's", "next version" in run("cat /etc/wattle/controller.yaml") and stat("/etc/wattle/controller.yaml") == "640 root:wattle",
                  stat("/etc/wattle/controller.yaml"))
     run("dpkg -i --force-confold /packages/now/*.deb")
-    claims.check("the version before can be put back", state("wattle-agent").endswith(field(packages["wattle-agent"], "Version")), state("wattle-agent"))
+    claims.check("the previous version can be reinstalled", state("wattle-agent").endswith(field(packages["wattle-agent"], "Version")), state("wattle-agent"))
     run("dpkg -r " + " ".join(PROGRAMS))
-    claims.check("removed, the programs are gone and what was learned and written stays",
+    claims.check("a removal removes the programs, and keeps data and configuration",
                  run("ls /usr/bin/wattle* 2>/dev/null || true") == "" and run("cat /var/lib/wattle-controller/kept") == "x\n" and "# mine" in run("cat /etc/wattle/shim.yaml"))
     run("dpkg -P " + " ".join(PROGRAMS))
-    claims.check("purged, no file is left", left(upper) == [], str(left(upper)))
+    claims.check("a purge leaves no file", left(upper) == [], str(left(upper)))
     there = run("ls -d /usr/bin/wattle* /usr/share/wattle /usr/share/doc/wattle* /usr/lib/*.d/*wattle* /lib/systemd/system/wattle* "
                 "/etc/systemd/system/*/wattle* /var/lib/systemd/deb-systemd-helper-*/*wattle* 2>/dev/null || true")
-    claims.check("nor one of dpkg's or systemd's own about them", there == "", there)
-    claims.check("and no user or group", run("getent passwd wattle-agent wattle-controller wattle-shim; getent group wattle wattle-agent; true", check=False) == "")
+    claims.check("a purge leaves no file of dpkg or systemd about the packages", there == "", there)
+    claims.check("a purge leaves no user or group", run("getent passwd wattle-agent wattle-controller wattle-shim; getent group wattle wattle-agent; true", check=False) == "")
 
 
 def main():
@@ -184,7 +185,7 @@ def main():
         private = enter()
     except Impossible as reason:
         private = None
-        print(f"     nothing is installed: {reason}")
+        print(f"     no package is installed: {reason}")
     packages = here(made)
     if "--joining" in words:
         if private is None:
@@ -194,7 +195,7 @@ def main():
     checked = lintian(packages)
     with tempfile.TemporaryDirectory(prefix="wattle-packages-") as folder:
         again = make(build, pathlib.Path(folder))
-        claims.check("made again they have the same bytes", digests(packages) == digests(again))
+        claims.check("a second build has the same bytes", digests(packages) == digests(again))
     judge_lintian(claims, checked)
     read_back(claims, packages)
     if private:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Checks scripts/release except its packages (packages_test.py): identical bytes from another folder, valid checksums,
-a complete chart, a bill of materials with every library that the programs load, one version everywhere, and a correct
-report on whether the tree matches the version's tag.
+"""release_test: scripts/release except its packages (packages_test.py): identical bytes from another folder, valid
+checksums, a complete chart, a bill of materials with every library that the programs load, one version everywhere, and
+a correct report on whether the tree matches the version's tag.
 
 Usage    release_test.py FOLDER-OF-THE-BUILD
 Exit     0 fine, 1 a claim failed, 77 skipped: this is no Debian
@@ -40,13 +40,13 @@ def chart(claims, archive, version):
     with tarfile.open(archive) as tar:
         members = {member.name: member for member in tar}
         here = {f"wattle/{path.relative_to(ROOT / 'k8s/chart')}" for path in (ROOT / "k8s/chart").rglob("*") if path.is_file()}
-        claims.check("the chart has its files and no others", {name for name, member in members.items() if member.isfile()} == here, str(sorted(members)))
-        claims.check("no person's name, date or rights are in it", all((m.uid, m.gid, m.uname, m.mtime) == (0, 0, "", int(EPOCH)) and not m.mode & 0o022 for m in members.values()))
-        claims.check("it is of this version", f"version: {version}\n" in tar.extractfile("wattle/Chart.yaml").read().decode())
+        claims.check("the chart has exactly its files", {name for name, member in members.items() if member.isfile()} == here, str(sorted(members)))
+        claims.check("the archive has no personal names, dates or modes", all((m.uid, m.gid, m.uname, m.mtime) == (0, 0, "", int(EPOCH)) and not m.mode & 0o022 for m in members.values()))
+        claims.check("the chart has this version", f"version: {version}\n" in tar.extractfile("wattle/Chart.yaml").read().decode())
 
 
 def pinned(claims, build, folder, version):
-    """With images there the chart has their digests, and is the same otherwise."""
+    """Checks that with images the chart has their digests and is otherwise unchanged."""
     sys.path.insert(0, str(ROOT / "k8s/images"))
     from oci import Archive, layer  # pylint: disable=import-outside-toplevel
     folder.mkdir()
@@ -61,7 +61,7 @@ def pinned(claims, build, folder, version):
     here = (ROOT / "k8s/chart/values.yaml").read_text(encoding="utf-8").splitlines()
     changed = [line for line in values.splitlines() if line not in here]
     reported = json.loads(re.search(r"digests: (\{.*?\})", changed[0]).group(1)) if len(changed) == 1 else None
-    claims.check("beside images the chart names them by digest, and changes nothing else", code == 0 and reported == digests, f"{changed} {digests} {said}")
+    claims.check("with images the chart names them by digest and changes nothing else", code == 0 and reported == digests, f"{changed} {digests} {said}")
 
 
 def materials(claims, path, build):
@@ -69,9 +69,9 @@ def materials(claims, path, build):
     ids = [package["SPDXID"] for package in reported["packages"]]
     claims.check(f"{len(ids)} materials, each once", len(ids) == len(set(ids)))
     ends = {end for relation in reported["relationships"] for end in (relation["spdxElementId"], relation["relatedSpdxElement"])}
-    claims.check("each has its relation, and no relation leads nowhere", ends == {*ids, "SPDXRef-DOCUMENT"}, str(ends ^ {*ids, "SPDXRef-DOCUMENT"}))
+    claims.check("each has a relation, and no relation is dangling", ends == {*ids, "SPDXRef-DOCUMENT"}, str(ends ^ {*ids, "SPDXRef-DOCUMENT"}))
     names = {package["name"] for package in reported["packages"]}
-    claims.check("what is in the programs and not Debian's is named", {"libzmq", "uplot"} <= names)
+    claims.check("third-party code in the programs is listed", {"libzmq", "uplot"} <= names)
     needed = set()
     for name in PROGRAMS:
         for soname in re.findall(r"NEEDED.*\[(.+)\]", output("readelf", "-d", build / "bin" / name)):
@@ -79,7 +79,7 @@ def materials(claims, path, build):
             needed.add(os.path.realpath(found.group(1)) if found else f"none for {soname}")
     missing = {path for path in needed if not any(owner.split(":")[0] in names for owner in
                re.findall(r"^(\S+?): ", subprocess.run(["dpkg-query", "-S", path, path.removeprefix("/usr")], capture_output=True, text=True, check=False).stdout, re.M))}
-    claims.check(f"so is each of {len(needed)} libraries that the programs ask for", not missing, str(missing))
+    claims.check(f"each of {len(needed)} libraries that the programs load is listed", not missing, str(missing))
 
 
 def one_version(claims, version):
@@ -87,11 +87,11 @@ def one_version(claims, version):
     for path in sorted(path for pattern in NAMING for path in ROOT.glob(pattern)):
         for groups in re.findall(NAMED, path.read_text(encoding="utf-8"), re.M):
             found.setdefault("".join(groups), set()).add(str(path.relative_to(ROOT)))
-    claims.check(f"{len(found.get(version, ()))} files beside CMakeLists.txt name {version}, and none another", set(found) == {version} and len(found[version]) > 8, str(found))
+    claims.check(f"{len(found.get(version, ()))} files beside CMakeLists.txt name {version}, and no other version", set(found) == {version} and len(found[version]) > 8, str(found))
 
 
 def tree(claims, folder, version):
-    """In a tree of its own, since the one that is tested may be of the tag or not."""
+    """Uses a separate tree, because the tested one may or may not match the tag."""
     (folder / "scripts").mkdir(parents=True)
     for name in ("scripts/release", "CMakeLists.txt", "CHANGELOG.md"):
         shutil.copy(ROOT / name, folder / name)
@@ -104,24 +104,24 @@ def tree(claims, folder, version):
         done = subprocess.run([folder / "scripts/release", "--no-build", "notes"], capture_output=True, text=True, check=False, env=env)
         return done.returncode, (done.stdout + done.stderr).strip().splitlines()[-1]
 
-    def is_told(what, code, words):
+    def reports(what, code, words):
         got = said()
         claims.check(f"{what}: {words}", got == (code, f"release: {words}"), str(got))
 
-    is_told("sources without git", 0, "the tree is not that of a tag: there is no git here")
+    reports("sources without git", 0, "the tree is not that of a tag: there is no git here")
     git("init", "--quiet")
     git("add", "--all")
     git("commit", "--quiet", "--message=first")
-    is_told("a clone without tags", 0, f"the tree is not that of a tag: v{version} is no tag here")
+    reports("a clone without tags", 0, f"the tree is not that of a tag: v{version} is no tag here")
     git("tag", "--annotate", "--message=a version", f"v{version}")
-    is_told("the tag", 0, f"the tree is that of v{version}")
+    reports("the tag", 0, f"the tree is that of v{version}")
     (folder / "new").touch()
-    is_told("a file that is new", 0, f"the tree is not that of v{version}: files were changed or added (git status)")
+    reports("a file that is new", 0, f"the tree is not that of v{version}: files were changed or added (git status)")
     (folder / "new").unlink()
     git("commit", "--quiet", "--allow-empty", "--message=second")
-    is_told("a commit after it", 0, f"the tree is not that of a tag: v{version} is another commit")
+    reports("a commit after it", 0, f"the tree is not that of a tag: v{version} is another commit")
     git("tag", "v99.0.0")
-    is_told("the tag of another version", 1, f"this commit is tagged v99.0.0, CMakeLists.txt says {version}: make them one")
+    reports("the tag of another version", 1, f"this commit is tagged v99.0.0, CMakeLists.txt says {version}: make them one")
 
 
 def main():
@@ -135,11 +135,11 @@ def main():
         first, second = pathlib.Path(folder) / "first", pathlib.Path(folder) / "second/deeper"
         for to in (first, second):
             code, said = release(build, to, "chart", "sbom", "notes")
-            claims.check("it is made", code == 0, said)
+            claims.check("the release is built", code == 0, said)
         names = sorted(path.name for path in first.iterdir())
         claims.check(f"{names}", names == ["SHA256SUMS", *sorted(f"wattle-{version}.{end}" for end in ("md", "spdx.json", "tgz"))])
-        claims.check("made again they have the same bytes", all((first / name).read_bytes() == (second / name).read_bytes() for name in names))
-        claims.check("the sums hold", subprocess.run(["sha256sum", "--check", "--quiet", "SHA256SUMS"], cwd=first, check=False).returncode == 0)
+        claims.check("a second build has the same bytes", all((first / name).read_bytes() == (second / name).read_bytes() for name in names))
+        claims.check("the checksums are valid", subprocess.run(["sha256sum", "--check", "--quiet", "SHA256SUMS"], cwd=first, check=False).returncode == 0)
         chart(claims, first / f"wattle-{version}.tgz", version)
         pinned(claims, build, pathlib.Path(folder) / "pinned", version)
         materials(claims, first / f"wattle-{version}.spdx.json", build)
@@ -149,7 +149,7 @@ def main():
         one_version(claims, version)
         tree(claims, pathlib.Path(folder) / "tagged/tree", version)
         code, said = release(build, first, "tarball")
-        claims.check("a part that is none is named", code == 1 and "tarball" in said, said)
+        claims.check("the error names an unknown part", code == 1 and "tarball" in said, said)
     return 1 if claims.failed else 0
 
 

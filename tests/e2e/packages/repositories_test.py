@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Checks the apt and Helm repositories of scripts/release with real clients: apt-get, set up by the commands of
-docs/how-to/install-debian.md, reads the signed index and fetches a package, refuses a changed index and a changed package; minisign verifies SHA256SUMS; --tag signs the version's tag.
+"""repositories_test: the apt and Helm repositories of scripts/release with real clients. apt-get, set up by the
+commands of docs/how-to/install-debian.md, reads the signed index and fetches a package, refuses a changed index and a
+changed package; minisign verifies SHA256SUMS; --tag signs the version's tag.
 
 Usage    repositories_test.py FOLDER-OF-THE-BUILD
 Exit     0 fine, 1 a claim failed, 77 skipped: a tool is missing
@@ -35,7 +36,7 @@ def run(*words, env=None, cwd=None):
 
 
 class Keys:
-    """A signing key of each kind, in a folder of its own."""
+    """Creates a signing key of each kind in a private folder."""
 
     def __init__(self, folder):
         self.home = folder / "gnupg"
@@ -58,7 +59,7 @@ def package(folder, to, name):
 
 
 class Apt:
-    """apt-get with folders of its own. The documented commands add the repository, its only source."""
+    """Runs apt-get with private folders. The documented commands add the repository, its only source."""
 
     def __init__(self, folder, made):
         self.folder = folder
@@ -87,7 +88,7 @@ def repository(claims, folder, made, keys):
     claims.check("the documented commands add the repository, and apt-get accepts its index", code == 0, said)
     code, said = apt.get("download", "wattle-agent")
     got = list((apt.folder / "out").glob("*.deb"))
-    claims.check("and fetches a package", code == 0 and [path.read_bytes() for path in got] == [(made / f"wattle-agent_{VERSION}_amd64.deb").read_bytes()], said)
+    claims.check("apt-get fetches a package", code == 0 and [path.read_bytes() for path in got] == [(made / f"wattle-agent_{VERSION}_amd64.deb").read_bytes()], said)
     index = (made / "apt/InRelease").read_text(encoding="utf-8")
     (made / "apt/InRelease").write_text(index.replace("Label: Wattle", "Label: Others"), encoding="utf-8")
     code, said = Apt(folder / "changed-index", made).added
@@ -130,7 +131,7 @@ def tag(claims, folder, keys):
     code, said = run(folder / "scripts/release", "--no-build", "--tag", "notes", env=env)
     claims.check("--tag creates the version's tag", code == 0 and said.strip().endswith(f"the tree is that of v{VERSION}"), said)
     code, said = run(*git, "verify-tag", f"v{VERSION}", env=env)
-    claims.check("and signs it", code == 0 and "Good signature" in said, said)
+    claims.check("--tag signs the tag", code == 0 and "Good signature" in said, said)
 
 
 def main():
@@ -149,12 +150,12 @@ def main():
                 package(folder / "debs", made, each)
             env = keys.env | {"WATTLE_BUILD": str(pathlib.Path(sys.argv[1]).resolve()), "WATTLE_RELEASE": str(made)}
             code, said = run(ROOT / "scripts/release", "--no-build", "chart", "apt", "helm", env=env)
-            claims.check("both repositories are made", code == 0, said)
+            claims.check("both repositories are built", code == 0, said)
             first = {path.name: path.read_bytes() for path in (made / "apt").iterdir() if path.suffix not in (".gpg",) and path.name != "InRelease"}
             helm(claims, made)
             repository(claims, folder, made, keys)
             run(ROOT / "scripts/release", "--no-build", "chart", "apt", "helm", env=env)
-            claims.check("made again they have the same bytes", all((made / "apt" / each).read_bytes() == content for each, content in first.items()), str(sorted(first)))
+            claims.check("a second build has the same bytes", all((made / "apt" / each).read_bytes() == content for each, content in first.items()), str(sorted(first)))
             code, said = run(ROOT / "scripts/release", "--no-build", "apt", env=os.environ | {"WATTLE_RELEASE": str(folder / "empty")})
             claims.check("without packages the error names the fix", code == 1 and "scripts/release packages apt" in said, said)
             tag(claims, folder / "tree/wattle", keys)

@@ -1,4 +1,4 @@
-// Every view of the page in Chromium: what is asked for, what is refused, what it looks like to axe, to a keyboard and on a phone.
+// Tests every view of the page in Chromium: requests, refusals, axe, keyboard and phone.
 // Usage: node browser.mjs URL TOKEN CHROMIUM FOLDER-OF-scripts/web [FOLDER-FOR-SCREENSHOTS]
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -18,7 +18,7 @@ const check = (claim, truth, reported = '') => {
 
 const browser = await chromium.launch({ executablePath: chromiumPath, args: ['--no-sandbox', '--disable-gpu'] });
 
-// A browser of its own, which notes what must not be.
+// A separate browser that records violations.
 async function visitor(options = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, colorScheme: 'light', ...options });
   const seen = { elsewhere: [], violations: [], errors: [], bytes: 0 };
@@ -55,7 +55,7 @@ const shot = async (page, name) => { if (shots) await page.screenshot({ path: `$
   const { context, page, seen } = await visitor();
   await page.goto(`${url}/`);
   await page.waitForSelector('#token');
-  check('without the token nothing of the cluster is shown', (await page.locator('.tiles').count()) === 0);
+  check('without the token the page shows no data of the cluster', (await page.locator('.tiles').count()) === 0);
   await page.fill('#token', 'not the token at all');
   await page.keyboard.press('Enter');
   await page.waitForFunction(() => document.querySelector('[role=alert]').textContent.includes('wrong token'));
@@ -63,10 +63,10 @@ const shot = async (page, name) => { if (shots) await page.screenshot({ path: `$
   await page.keyboard.press('Enter');
   await page.waitForSelector('main .tiles');
   const cookie = (await context.cookies()).find((each) => each.name === 'wattle_pass');
-  check('the token becomes a cookie that no script reads and no other site sends', cookie && cookie.httpOnly && cookie.sameSite === 'Strict' && !cookie.value.includes(token), cookie);
-  check('no script sees the cookie', (await page.evaluate(() => document.cookie)) === '');
+  check('the token becomes an HttpOnly cookie with SameSite', cookie && cookie.httpOnly && cookie.sameSite === 'Strict' && !cookie.value.includes(token), cookie);
+  check('scripts cannot read the cookie', (await page.evaluate(() => document.cookie)) === '');
   await page.waitForFunction(() => document.getElementById('link').dataset.state === 'live');
-  check('what happens is pushed', true);
+  check('events are pushed', true);
   await page.waitForSelector('.grid .row a');
   await page.waitForTimeout(1500);
   for (const end = Date.now() + PATIENCE; seen.bytes <= 20_000 && Date.now() < end;) await page.waitForTimeout(100);
@@ -78,23 +78,23 @@ const shot = async (page, name) => { if (shots) await page.screenshot({ path: `$
   check('nodes are sorted by watts', powers.length > 5 && powers.every((w, i) => i === 0 || w <= powers[i - 1]), powers);
   await page.click('.grid .top button:has-text("Node")');
   const byName = () => [...document.querySelectorAll('.grid .row')].map((row) => row.children[0].textContent).every((name, i, all) => all.length > 5 && (i === 0 || name >= all[i - 1]));
-  check('and by name when that is wanted', await page.waitForFunction(byName).then(() => true, () => false), first);
+  check('nodes are sorted by name on request', await page.waitForFunction(byName).then(() => true, () => false), first);
   await page.fill('input.filter', 'sim-07');
   await page.waitForFunction(() => document.querySelectorAll('.grid .row').length === 1);
-  check('a filter leaves what it names', (await page.locator('.grid .row').first().textContent()).includes('sim-07'));
+  check('a filter shows only matching nodes', (await page.locator('.grid .row').first().textContent()).includes('sim-07'));
   await page.fill('input.filter', '');
   await page.waitForFunction(() => document.querySelectorAll('.grid .row').length > 5);
-  check('rows beyond what is seen are not drawn', (await page.locator('.grid .row').count()) < 45);
+  check('rows outside of the view are not drawn', (await page.locator('.grid .row').count()) < 45);
   await page.evaluate(() => { const grid = document.querySelector('.grid'); grid.scrollTop = grid.scrollHeight; });
   await page.waitForFunction(() => [...document.querySelectorAll('.grid .row')].some((row) => row.getAttribute('aria-rowindex') === '62' && !row.textContent.includes('…')));
-  check('scrolling brings the last row', true);
+  check('scrolling shows the last row', true);
 
-  // By keys alone.
+  // With the keyboard only.
   await page.locator('.grid').focus();
   await page.keyboard.press('2');
   await page.waitForFunction(() => document.querySelector('h1')?.textContent === 'Pods' && document.querySelector('.grid .row a'));
   await page.keyboard.press('/');
-  check('"/" goes to the filter', await page.evaluate(() => document.activeElement.classList.contains('filter')));
+  check('"/" focuses the filter', await page.evaluate(() => document.activeElement.classList.contains('filter')));
   await page.keyboard.press('Tab');
   while (!(await page.evaluate(() => document.activeElement.getAttribute('role') === 'grid'))) await page.keyboard.press('Tab');
   await page.keyboard.press('ArrowDown');
@@ -103,7 +103,7 @@ const shot = async (page, name) => { if (shots) await page.screenshot({ path: `$
   check('arrows and Enter open a row', true);
   await page.keyboard.press('Escape');
   await page.waitForFunction(() => location.hash === '#/pods');
-  check('Escape goes back up', true);
+  check('Escape returns to the parent view', true);
 
   for (const view of VIEWS) {
     await open(page, view);
@@ -116,13 +116,13 @@ const shot = async (page, name) => { if (shots) await page.screenshot({ path: `$
   check('a hostile name is shown as text', (await page.locator('main img').count()) === 0);
   await page.fill('input.filter', 'exe');
   await page.waitForFunction(() => [...document.querySelectorAll('.grid .row')].some((row) => row.textContent.includes('a\\u202egpj.exe')));
-  check('what turns the direction of text is shown as what it is', true);
+  check('characters that change text direction are shown escaped', true);
   await open(page, 'decisions');
   await page.waitForFunction(() => document.querySelectorAll('main tbody tr').length >= 20);
   const decision = await page.locator('main tbody tr td a').first().textContent();
   await page.evaluate(() => { document.querySelectorAll('main tbody tr').forEach((each) => { each.kept = true; }); });
   await page.waitForTimeout(11_000);
-  check('a row without news is not built again', await page.evaluate(() => [...document.querySelectorAll('main tbody tr')].filter((each) => each.kept).length >= 15));
+  check('a row without changes is not rebuilt', await page.evaluate(() => [...document.querySelectorAll('main tbody tr')].filter((each) => each.kept).length >= 15));
   await open(page, 'decision', decision);
   await page.waitForFunction(() => / was best for /.test(document.querySelector('.sentence').textContent));
   check('a decision is a sentence', true);
@@ -133,26 +133,26 @@ const shot = async (page, name) => { if (shots) await page.screenshot({ path: `$
   const made = async () => (await page.evaluate(() => fetch('/api/v1/status').then((answer) => answer.json()))).decisions;
   const before = await made();
   await then(`^Wattle would then advise (?!${winner}[:,;.]|no node)`);
-  check('without its winner another one would be advised', true);
-  check('both answers stand side by side', (await page.locator('section[aria-label="What if"] tbody tr').count()) > 3);
+  check('a what-if without the winner advises another node', true);
+  check('both answers are shown side by side', (await page.locator('section[aria-label="What if"] tbody tr').count()) > 3);
   await page.locator('tr.chosen input[type=checkbox]:checked').first().uncheck();
   await then('^$');
   await page.fill('form.whatif input[name=cpu]', '100000');
   await page.keyboard.press('Enter');
   await then('^Wattle would then advise no node: no candidate is feasible');
-  check('a pod larger than any node would go nowhere', true);
+  check('a pod larger than any node fits nowhere', true);
   await page.fill('form.whatif input[name=cpu]', '');
   await page.fill('form.whatif input[name=energy]', '5');
   await page.keyboard.press('Enter');
   await then('^Wattle would then advise \\S+');
-  check('other weights are asked for', true);
+  check('other weights are used in the request', true);
   await shot(page, 'what-if-light');
   await page.fill('form.whatif input[name=cpu]', 'many');
   await page.keyboard.press('Enter');
   await page.waitForFunction(() => document.querySelector('section[aria-label="What if"] .error')?.textContent.includes("'many' is not a quantity"));
-  check('a size that is none is reported', true);
+  check('an invalid size is reported', true);
   seen.errors = seen.errors.filter((text) => !/status of 400/.test(text));
-  check('nothing was decided by asking', (await made()) === before);
+  check('a what-if makes no decision', (await made()) === before);
   await open(page, 'node', winner);
   await page.waitForFunction(() => document.querySelectorAll('main tbody tr').length > 3);
   check('a node has its tiles and workloads', (await page.locator('.error').count()) === 0, await page.locator('main').innerText());
@@ -163,17 +163,17 @@ const shot = async (page, name) => { if (shots) await page.screenshot({ path: `$
   await shot(page, 'pod-light');
   await open(page, 'node', 'no such <b>node</b>');
   await page.waitForSelector('.error');
-  check('a node that is not there is reported', (await page.locator('.error').textContent()).includes('no such <b>node</b>'));
-  check('and nothing but the error is shown', (await page.locator('main section:visible, main .tile:visible').count()) === 0, await page.locator('main').innerText());
+  check('an unknown node is reported', (await page.locator('.error').textContent()).includes('no such <b>node</b>'));
+  check('only the error of an unknown node is shown', (await page.locator('main section:visible, main .tile:visible').count()) === 0, await page.locator('main').innerText());
   seen.errors = seen.errors.filter((text) => !/status of 404/.test(text));
-  check('nothing of a hostile name ran', (await page.evaluate(() => window.hostile)) === undefined);
-  check('nothing is asked for elsewhere', seen.elsewhere.length === 0, seen.elsewhere);
-  check('nothing breaks the Content-Security-Policy', seen.violations.length === 0, seen.violations);
+  check('no script in a hostile name ran', (await page.evaluate(() => window.hostile)) === undefined);
+  check('no request goes to another origin', seen.elsewhere.length === 0, seen.elsewhere);
+  check('the page does not violate the Content-Security-Policy', seen.violations.length === 0, seen.violations);
   check('no error in the console', seen.errors.length === 0, seen.errors);
   await context.close();
 }
 
-// As axe sees it, and on a phone.
+// With axe, and on a phone.
 for (const [name, options] of [['light', {}], ['dark', { colorScheme: 'dark' }], ['phone', { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true, deviceScaleFactor: 2 }]]) {
   const { context, page } = await visitor({ ...options, bypassCSP: true });
   await enter(page);
@@ -183,21 +183,21 @@ for (const [name, options] of [['light', {}], ['dark', { colorScheme: 'dark' }],
     await page.evaluate(axe);
     const found = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
     const serious = found.violations.filter((each) => ['serious', 'critical'].includes(each.impact)).map((each) => `${each.id}: ${each.nodes.slice(0, 3).map((node) => `${node.target} ${node.failureSummary}`).join(' | ')}`);
-    check(`${view}, ${name}: axe finds nothing serious`, serious.length === 0, serious);
+    check(`${view}, ${name}: axe finds no serious problem`, serious.length === 0, serious);
     const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
-    check(`${view}, ${name}: nothing is wider than the screen`, wide <= 0, String(wide));
+    check(`${view}, ${name}: no element is wider than the screen`, wide <= 0, String(wide));
     if (view !== 'fleet') continue;
-    // As on a machine where pods wait for CPU much longer than the budget allows, in whichever tile ends a line.
+    // Simulates a machine where pods exceed the waiting budget by far, with the tile at any end of a line.
     const full = await page.evaluate(() => {
       for (const reported of document.querySelectorAll('.tile dd')) reported.insertAdjacentHTML('beforeend', '<small>of pods\' time <span class="tag bad">123.4 times the budget</span></small>');
       return document.documentElement.scrollWidth - document.documentElement.clientWidth;
     });
-    check(`${view}, ${name}: nor is a budget that is exceeded`, full <= 0, String(full));
+    check(`${view}, ${name}: an exceeded budget is not wider than the screen`, full <= 0, String(full));
   }
   await context.close();
 }
 
-// How soon the first view is there, and how long one piece of work holds up the page while it is scrolled: reported, not judged.
+// Reports the time to the first view, and the longest task while scrolling; no assertions.
 {
   const { context, page } = await visitor();
   await enter(page);

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Tests the controller's page in real Chromium, with simulated nodes and names that a hostile cluster would choose.
+"""page_test: the controller's page in real Chromium, with simulated nodes and hostile names.
 
-Usage: page_test.py FOLDER-OF-BINARIES FOLDER-OF-scripts/web [FOLDER-FOR-SCREENSHOTS]
-Needs    node, chromium (scripts/setup); skips (77) with the reason without them"""
+Usage    page_test.py FOLDER-OF-BINARIES FOLDER-OF-scripts/web [FOLDER-FOR-SCREENSHOTS]
+Needs    node, chromium (scripts/setup); skips (77) with the reason without them
+"""
 import pathlib
 import shutil
 import subprocess

@@ -24,12 +24,12 @@ class Text(NamedTuple):
     line: int
     text: str
     pattern: re.Pattern
-    whole: bool  # a word alone, which stands for itself where it is shown
+    whole: bool  # a single word, which is shown as it is
 
 
 def tokens(source):
-    """(kind, text, where it begins and ends); a template is one token whose text is a list of its fixed parts, what it
-    puts in comes as tokens of its own."""
+    """Yields (kind, text, start and end). A template is one token whose text is a list of its fixed parts; its
+    expressions are separate tokens."""
     out, at = [], 0
 
     def template(at):
@@ -75,18 +75,18 @@ def tokens(source):
 
 
 def is_text(all_tokens, i):
-    """Whether what stands there may be shown, by what stands around it."""
+    """Returns whether the literal at this place may be shown, by its context."""
     def at(j):
         return all_tokens[j][1] if 0 <= j < len(all_tokens) and all_tokens[j][0] in ("name", "mark") else ""
     if at(i - 1) in ("from", "import", "===", "!==", "case", "typeof", "in") or at(i + 1) in ("===", "!==", "in"):
         return False
     if at(i - 1) == "(" and at(i - 2) in CALLS:
         return False
-    if at(i - 1) == "[" and all_tokens[i - 2][0] == "name":  # of an object
+    if at(i - 1) == "[" and all_tokens[i - 2][0] == "name":  # the key of an object
         return False
-    if at(i + 1) == ":" and at(i - 1) in ("{", ","):  # a key
+    if at(i + 1) == ":" and at(i - 1) in ("{", ","):  # the value of a key
         return False
-    if at(i - 1) == "[" and at(i - 2) in ("[", ",") and re.fullmatch(r"[a-z0-9]\w*", "".join(all_tokens[i][1])):  # of a pair: a name, then how it is shown
+    if at(i - 1) == "[" and at(i - 2) in ("[", ",") and re.fullmatch(r"[a-z0-9]\w*", "".join(all_tokens[i][1])):  # a pair: a name, then its shown text
         return False
     if at(i - 1) == ":":
         key = all_tokens[i - 2]
@@ -95,7 +95,7 @@ def is_text(all_tokens, i):
 
 
 def depth_of(all_tokens, i):
-    """Whether it is put into a template: what stands in one follows it, at a later place."""
+    """Returns whether the literal is inside a template expression, whose token precedes it."""
     return next((1 for kind, parts, at, end in reversed(all_tokens[:i]) if kind == "template" and at < all_tokens[i][2] < end), 0)
 
 
@@ -134,7 +134,7 @@ def page_texts(web):
 
 
 def unseen(texts, seen):
-    """Those of them that no line of `seen` has."""
+    """Returns the texts that no line of `seen` matches."""
     lines = {line.strip() for line in seen}
     whole = "\n".join(lines)
 

@@ -17,14 +17,14 @@ OPERATOR_TOKEN = "another-word-for-who-may-change"
 
 
 def missing(web):
-    """What a browser test lacks here, as a sentence; empty: nothing."""
+    """Returns what a browser test lacks here, as a sentence; empty if nothing."""
     if shutil.which("chromium") is None or shutil.which("node") is None or not (pathlib.Path(web) / "node_modules/playwright-core").exists():
         return "chromium, node or playwright-core is missing (scripts/setup installs them)"
     return ""
 
 
 class PageWorld(House):
-    """Beside House: `nodes` simulated nodes and this machine, a token for the page, a store."""
+    """A House with `nodes` simulated nodes and this machine, a token for the page, a store."""
 
     def __init__(self, binaries, nodes, mode="live"):
         super().__init__(binaries, mode=mode)
@@ -59,11 +59,11 @@ class PageWorld(House):
         self.start_shim()
         wait_until("all nodes report", lambda: self.query("status")["nodes_connected"] == self.count + 1)
         # Pods in a node's first record may have run for long, so they do not count as placements.
-        wait_until("all nodes have reported of some seconds", lambda: self.query("status")["samples"] >= 4 * (self.count + 1))
+        wait_until("all nodes have reported several seconds", lambda: self.query("status")["samples"] >= 4 * (self.count + 1))
         return [node["name"] for node in self.query("nodes")["nodes"]]
 
     def place(self, uid, name, node, candidates, demand_cores=0.2):
-        """Asked for as kube-scheduler asks, and run there whatever is advised."""
+        """Sends an ask like kube-scheduler, and runs the pod on the given node regardless of the advice."""
         status, reported = self.decided(uid, candidates, name=name)
         if status != 200:
             raise HouseError(f"prioritize: HTTP {status}: {reported}")
@@ -73,7 +73,7 @@ class PageWorld(House):
             raise HouseError(f"the swarm does not run {uid}: HTTP {status}: {reported}")
 
     def settled(self):
-        wait_until("a decision has its outcome", lambda: any(d["outcome"] for d in self.query("decisions")["decisions"]))
+        wait_until("a decision has an outcome", lambda: any(d["outcome"] for d in self.query("decisions")["decisions"]))
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-// The seven questions of questions_test.py on the page: each begins at its first view, and every click counts.
+// Answers the seven questions of questions_test.py on the page: each starts at its first view, and every click counts.
 // Usage: node questions.mjs URL TOKEN CHROMIUM FOLDER-OF-scripts/web '{"node": ..., "pod": ..., "name": ..., "clicks": 2}'
 import { createRequire } from 'node:module';
 

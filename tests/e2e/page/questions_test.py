@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Seven questions of a new user, each answered on the page's first view or by one click, in real Chromium.
+"""questions_test: seven questions of a new user, each answered on the page's first view or by one click, in Chromium.
 
 1. What does it save?  2. What does it cost?  3. Is anything wrong?  4. Which node draws most, and why?  5. What did
 namespace X cost?  6. Why is this pod there?  7. Does learning help?
 
 See also  terminal_questions_test.py: the same, by one command each
-Usage: questions_test.py FOLDER-OF-BINARIES FOLDER-OF-scripts/web
-Needs    node, chromium (scripts/setup); skips (77) with the reason without them"""
+Usage    questions_test.py FOLDER-OF-BINARIES FOLDER-OF-scripts/web
+Needs    node, chromium (scripts/setup); skips (77) with the reason without them
+"""
 import contextlib
 import json
 import pathlib
@@ -20,7 +21,7 @@ from patience import AGES_S  # noqa: E402
 from page_world import TOKEN, missing, page_world  # noqa: E402
 
 NODES = 12
-BUSY = 6  # pods on the node that is to draw most
+BUSY = 6  # pods on the node with the highest power
 MOST_CLICKS = 1
 
 
@@ -31,15 +32,15 @@ def joules_of_default(house):
 
 @contextlib.contextmanager
 def questioned_world(binaries):
-    """A fleet with an answer to each question: (house, name of the node that draws most)."""
+    """Creates a fleet with an answer to each question. Yields (house, name of the node with the highest power)."""
     with page_world(binaries, NODES, mode="shadow") as (house, nodes):
         simulated = [name for name in nodes if name != house.node]
         busy = max((n for n in house.query("nodes")["nodes"] if n["name"] in simulated), key=lambda n: n["power_w"] or 0)["name"]
         for number in range(BUSY):
             house.place(f"q-{number}", f"shop-{number}", busy, simulated, demand_cores=2)
         house.settled()
-        most = wait_until("a node draws most for certain", lambda: max(house.query("nodes")["nodes"], key=lambda n: n["power_w"] or 0)["name"])
-        wait_until("what the namespace used is in the store", lambda: joules_of_default(house))
+        most = wait_until("one node clearly has the highest power", lambda: max(house.query("nodes")["nodes"], key=lambda n: n["power_w"] or 0)["name"])
+        wait_until("the namespace's usage is in the store", lambda: joules_of_default(house))
         yield house, most
 
 

@@ -1,17 +1,18 @@
-// The page before a controller that has nothing yet: no node, no store, no learning; and what goes wrong between the two.
+// Tests the page of a controller without data: no node, no store, no learning; and failures between page and
+// controller.
 import { check, clean, enter, finish, open, reads, readsNot, token, url, visitor, world } from './visitor.mjs';
 
 const AWAY = 'The controller does not answer.';
 const { context, page } = await visitor();
 const link = '#link';
 
-// Nothing yet, and no token
+// No data and no token
 await page.goto(`${url}/`);
 await reads('fleet, empty: says so', page, /Nodes 0 0 silent.*No nodes yet\. No agent has registered\./);
 await reads('fleet, mode off: no saving', page, /Saving – not modelled: mode is off Energy per day – Idle power – Sleep would save – no node is without pods Measured/);
 await reads('fleet: the mode', page, /Mode off /);
-await reads('what happens is pushed', page, /^live$/, link);
-check('where no token is asked for nobody can sign out', (await page.locator('#out').count()) === 0);
+await reads('events are pushed', page, /^live$/, link);
+check('without a required token there is no sign-out', (await page.locator('#out').count()) === 0);
 check('the map says that it is empty', (await page.locator('canvas.heat').getAttribute('aria-label')) === 'No nodes yet');
 await open(page, 'pods');
 await reads('pods, none: says so', page, 'No pods. No agent reports one.');
@@ -31,96 +32,96 @@ await open(page, 'health');
 await reads('health without agents: says so', page, /No agent has registered yet\./);
 await reads('health: what the controller lacks, and the fix', page, /lost store .*store\.path/);
 
-// What is not there
+// Missing parts
 await open(page, 'node/nobody%20%3Cb%3E');
 await reads('an unknown node is named', page, /^node nobody <b>: no agent has registered under that name/, '.error');
 await open(page, 'node/');
 await reads('no node at all', page, /^argument name: is missing/, '.error');
 await open(page, 'pod/nobody');
 await reads('an unknown pod is reported', page, /No agent reports this pod now\. It has ended, or its node is silent\./, '.error');
-await reads('and that nobody decided about it', page, /pod nobody: no recent decision is about it/);
+await reads('an unknown pod has no decision', page, /pod nobody: no recent decision is about it/);
 await open(page, 'decision/999');
 await reads('an unknown decision is named', page, /999: no recent decision is about it/, '.error');
 for (const name of ['nonsense', 'constructor', '%E0%A4%A']) {
   await open(page, name);
-  await reads(`the view ${name} is none`, page, `View not found Unknown view: ${name}. Back to the fleet`);
+  await reads(`the unknown view ${name}`, page, `View not found Unknown view: ${name}. Back to the fleet`);
 }
 await page.click('main a');
-await reads('and there is a way back', page, /^Fleet/);
+await reads('an unknown view links to the fleet', page, /^Fleet/);
 
-// Away, and back
+// Lost and restored connection
 await open(page, 'health');
 await reads('health again', page, /^Health/);
 await world('kill');
-await reads('a controller that is gone: the connection is lost', page, /^connection lost$/, link);
+await reads('a stopped controller: the connection is lost', page, /^connection lost$/, link);
 for (const view of ['fleet', 'pods', 'cost', 'decisions', 'learning', 'saving', 'health', 'node/nobody', 'pod/nobody', 'decision/1']) {
   await open(page, view);
-  await reads(`${view}: a controller that is gone is reported`, page, AWAY, '.error');
+  await reads(`${view}: a stopped controller is reported`, page, AWAY, '.error');
 }
 await world('start');
-await reads('a controller that is back: live again', page, /^live$/, link);
-await reads('and the view asked again by itself', page, /1: no recent decision is about it/, '.error');
+await reads('a restarted controller: live again', page, /^live$/, link);
+await reads('a view reloads by itself after a restart', page, /1: no recent decision is about it/, '.error');
 await open(page, 'fleet');
-await reads('and the fleet is there', page, /No nodes yet/);
+await reads('the fleet loads after a restart', page, /No nodes yet/);
 await readsNot('without an error', page, /does not answer/);
 
-// It hangs: nobody closes the connection
+// The controller hangs: the connection stays open
 await world('hang');
 await reads('a controller that hangs: the connection is lost', page, /^connection lost$/, link);
 await world('wake');
-await reads('and live again', page, /^live$/, link);
+await reads('a resumed controller: live again', page, /^live$/, link);
 
-// Too many look
+// Too many viewers
 await world('kill');
 await world('start');
 await reads('live after a restart', page, /^live$/, link);
 await page.goto('about:blank');
 await world('listen', 64);
 await page.goto(`${url}/`);
-await reads('who is beyond the last is not live', page, /^not live$/, link);
-await reads('and sees the fleet all the same', page, /No nodes yet/);
+await reads('a viewer beyond the limit is not live', page, /^not live$/, link);
+await reads('a viewer beyond the limit sees the fleet', page, /No nodes yet/);
 await world('leave');
-await reads('when there is room it is live', page, /^live$/, link);
+await reads('a viewer is live below the limit', page, /^live$/, link);
 
-// A token is asked for from now on
+// A token is required from now on
 await open(page, 'node/nobody');
 await reads('a view that is pushed', page, 'no agent has registered under that name', '.error');
 await world('guard');
-await reads('where a token is asked for since, it is', page, 'This controller requires a token');
-check('the title says so', (await page.title()) === 'Token required · Wattle');
+await reads('a newly required token is asked for', page, 'This controller requires a token');
+check('the title says that a token is required', (await page.title()) === 'Token required · Wattle');
 await enter(page, 'not the token at all');
 await reads('a wrong token is reported', page, 'wrong token (use the token of http.token_file)', '[role=alert]');
 await world('kill');
 await enter(page);
-await reads('a controller that is gone is reported there too', page, AWAY, '[role=alert]');
+await reads('a stopped controller is reported in the token dialogue', page, AWAY, '[role=alert]');
 await world('start');
 await enter(page);
-await reads('with the token the same view is there', page, /Node nobody.*no agent has registered under that name/);
-await reads('and live', page, /^live$/, link);
+await reads('with the token the same view is shown', page, /Node nobody.*no agent has registered under that name/);
+await reads('with the token the view is live', page, /^live$/, link);
 
-// Out, and a pass that has ended
+// Sign-out, and an expired session
 await page.click('#out');
-await reads('out: the token is asked for', page, 'This controller requires a token');
+await reads('signed out: the token is asked for', page, 'This controller requires a token');
 await readsNot('and nothing says that it is live', page, /live/, link);
-check('nobody can sign out who is out', (await page.locator('#out').count()) === 0);
+check('signed out: no further sign-out', (await page.locator('#out').count()) === 0);
 await enter(page);
 await open(page, 'decisions');
-await reads('in again', page, 'No decisions yet');
+await reads('signed in again', page, 'No decisions yet');
 await context.clearCookies();
-await reads('a pass that has ended: the token is asked for', page, 'This controller requires a token');
+await reads('an expired session: the token is asked for', page, 'This controller requires a token');
 await enter(page);
-await reads('and in again, in the same view', page, 'No decisions yet');
+await reads('signed in again, in the same view', page, 'No decisions yet');
 await world('kill');
 await page.click('#out');
-await reads('out of a controller that is gone: reported', page, `Sign-out failed. ${AWAY}`, '[role=alert]');
+await reads('sign-out from a stopped controller is reported', page, `Sign-out failed. ${AWAY}`, '[role=alert]');
 await world('start');
-await reads('and still in', page, /^live$/, link);
+await reads('still signed in after a failed sign-out', page, /^live$/, link);
 
-// Another site's script has no header of ours, and may not
+// A script of another site has no header of ours, and must be refused
 const refused = await page.evaluate(async () => { const answer = await fetch('/page/pass', { method: 'DELETE' }); return [answer.status, (await answer.json()).error]; });
-check('without the page\'s own header nobody signs anybody out', refused[0] === 403 && refused[1].includes('X-Wattle'), refused);
+check('without the page\'s own header no request signs a viewer out', refused[0] === 403 && refused[1].includes('X-Wattle'), refused);
 
-// What stands between: the controller itself never answers so.
+// Answers of proxies, which the controller never sends
 const between = (status, contentType, body) => (route) => route.fulfill({ status, contentType, body });
 await open(page, 'fleet');
 await page.route('**/api/v1/decisions*', between(502, 'text/html', '<h1>Bad gateway</h1>'));
@@ -130,24 +131,24 @@ await page.unroute('**/api/v1/decisions*');
 await open(page, 'fleet');
 await page.route('**/api/v1/decisions*', between(200, 'text/html', '<h1>Please log in</h1>'));
 await open(page, 'decisions');
-await reads('and one that says that all is well neither', page, 'The answer did not come from the controller (status 200)', '.error');
+await reads('a proxy with status 200 is no answer of the controller', page, 'The answer did not come from the controller (status 200)', '.error');
 await page.unroute('**/api/v1/decisions*');
-await reads('and the view asks again by itself', page, 'No decisions yet');
-// The page came, and what it asks first does not: a real controller would have to end in between.
+await reads('a view reloads by itself after a proxy error', page, 'No decisions yet');
+// The page loads, but its first request fails: a real controller would have to end in between.
 await page.route('**/page/pass', (route) => route.abort());
 await page.reload();
-await reads('a controller that goes away while the page comes', page, `${AWAY} Retrying every 5 s.`, '[role=alert]');
+await reads('a controller that stops while the page loads', page, `${AWAY} Retrying every 5 s.`, '[role=alert]');
 await page.unroute('**/page/pass');
-await reads('and the page comes by itself', page, 'No decisions yet');
+await reads('the page loads by itself afterwards', page, 'No decisions yet');
 
-// Nobody looks: the tab is hidden (what a browser says of it is put in place, since none hides without a screen)
+// A hidden tab (simulated, because no tab is hidden without a screen)
 const hidden = (value) => page.evaluate((is) => { Object.defineProperty(document, 'hidden', { configurable: true, get: () => is }); document.dispatchEvent(new Event('visibilitychange')); }, value);
 await hidden(true);
-check('a page that nobody sees is paused', (await page.textContent(link)) === 'paused', await page.textContent(link));
+check('a hidden page is paused', (await page.textContent(link)) === 'paused', await page.textContent(link));
 await hidden(false);
-await reads('and live when it is seen', page, /^live$/, link);
+await reads('a visible page is live again', page, /^live$/, link);
 
-// With a store and learning, and an allow list that cannot be read
+// With a store and learning, and an unreadable allow list
 await world('grow');
 await reads('live with a store', page, /^live$/, link);
 await open(page, 'cost');
@@ -156,12 +157,12 @@ await reads('cost without a tariff: no money', page, /Energy of nodes .* rows in
 await open(page, 'learning');
 await reads('learning on', page, /Decided by .*Gates/);
 await world('keep');
-await reads('a network that is kept, and serves', page, /kept 0 .* in use/);
+await reads('a saved network that is in use', page, /kept 0 .* in use/);
 await world('spoil');
 await open(page, 'health');
 await reads('the controller itself has failed, and the fix', page, /Controller failed.*failed allow list an older list is in force/);
 
-// By axe, wide and on a phone
+// With axe, wide and on a phone
 for (const [name, options] of [['wide', {}], ['phone', { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true, colorScheme: 'dark' }]]) {
   const other = await visitor({ ...options, bypassCSP: true });
   await other.page.goto(`${url}/`);
@@ -171,7 +172,7 @@ for (const [name, options] of [['wide', {}], ['phone', { viewport: { width: 390,
   await reads(`${name}: wrong`, other.page, 'wrong token', '[role=alert]');
   await clean(`${name}, wrong token`, other.page);
   await enter(other.page, token);
-  await reads(`${name}: in`, other.page, 'No nodes yet');
+  await reads(`${name}: signed in`, other.page, 'No nodes yet');
   await clean(`${name}, empty fleet`, other.page);
   for (const view of ['pods', 'decisions', 'cost', 'learning', 'saving', 'health', 'node/nobody', 'pod/nobody', 'decision/999', 'nonsense']) {
     await open(other.page, view);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Shows every state of the page in real Chromium: empty, unknown, refused, away, hung, silent, each mode, each saving.
-Each text of web/ must appear in a state or be listed below with a reason, so a new text fails the test until a state
-shows it.
+"""states_test: every state of the page in real Chromium: empty, unknown, refused, disconnected, hung, silent, each
+mode, each saving. Each text of web/ must appear in a state or be listed below with a reason, so a new text fails the
+test until a state shows it.
 
 Usage    states_test.py FOLDER-OF-BINARIES FOLDER-OF-scripts/web [FOLDER-FOR-SCREENSHOTS]
 Needs    node, chromium (scripts/setup); skips (77) with the reason without them
@@ -28,20 +28,20 @@ NO_TEXT = {"page", "application/json", "refused", "lost", "heat", "decisions", "
            "asc", "desc", "ascending", "descending", "2-digit", "rgb(${})", "${}px", "#/node/${}", "#/pod/${}", "measured_w", "estimated_w", "1h", "7d", "io", "dark", "light", "TiB",
            "GiB", "MiB", "default", "Bearer ${}", "_per_day", "#/fleet", "#/glossary/${}", "${}s", "12px system-ui", "DT", "H2", "SMALL", "TH", "term", "center", "en-GB", "x", "short",
            "modelled", "waiting", "reward", "loss", "dim", "default_w", "topology.kubernetes.io/zone", "by", "span", "until", "sort", "order", "state", "group", "filter", "sentence", "i", "prose", "dot", "dot dashed", "borderColor", "background",
-           # shown once a canary has calibrated the model, which the fleet of this test may or may not reach
+           # shown once a canary has calibrated the model, which may not happen with the fleet of this test
            "all, with the default scheduler (modelled)"}
 # text -> why no state of this test shows it
 NOT_SEEN = {
-    "${} asleep, ": "nodes that sleep, which none does here: cluster/sleeping.py has one",
-    " or sleep": "nodes that sleep, too",
-    "no value": "the map draws it, as the head of a group",
+    "${} asleep, ": "sleeping nodes, which this test does not have: cluster/sleeping.py has one",
+    " or sleep": "sleeping nodes",
+    "no value": "the map shows it as the heading of a group",
     "Measured: ${}.": "requests that a controller lowered, or a canary that measured enough",
-    "; workloads have used no energy.": "nodes of which records came, and no process of them",
+    "; workloads have used no energy.": "nodes with records but without processes",
 }
 
 
 def drive(script, house, actions, web, texts, shots):
-    """Runs a script of the browser and does to the world what it asks for."""
+    """Runs a browser script and applies the changes that it requests to the world."""
     command = ["node", str(HERE / script), house.api(), TOKEN, shutil.which("chromium"), str(web), str(texts), *shots]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     patience = threading.Timer(PATIENCE, process.kill)
@@ -61,15 +61,15 @@ def drive(script, house, actions, web, texts, shots):
 
 
 def judge(seen):
-    """Which texts of web/ nobody has read, and which are listed above though somebody has."""
+    """Reports texts of web/ that no state showed, and listed texts that a state showed."""
     texts = [text for text in page_texts(HERE.parents[2] / "web") if text.text not in NO_TEXT]
     new = [text for text in unseen(texts, seen) if text.text not in NOT_SEEN]
     for text in new:
-        print(f"FAIL web/{text.file}:{text.line} can show {text.text!r}, and no state of this test does")
+        print(f"FAIL web/{text.file}:{text.line} can show {text.text!r}, but no state of this test shows it")
     stale = sorted(NOT_SEEN.keys() - {text.text for text in unseen(texts, seen)})
     for text in stale:
-        print(f"FAIL {text!r} is listed as not seen and was, or is no text of web/ any more")
-    print(f"{len(texts) - len(NOT_SEEN) - len(new)} of {len(texts)} texts of web/ were seen, {len(NOT_SEEN)} are listed with why not")
+        print(f"FAIL {text!r} is listed as not shown but was shown, or is no longer a text of web/")
+    print(f"{len(texts) - len(NOT_SEEN) - len(new)} of {len(texts)} texts of web/ were shown, {len(NOT_SEEN)} are listed with a reason")
     return len(new) + len(stale)
 
 
@@ -87,7 +87,7 @@ def main():
                 texts = house.dir / "texts.json"
                 failed += drive(script, house, house.actions(), web, texts, shots) != 0
                 seen.update(json.loads(texts.read_text(encoding="utf-8")))
-            except Exception as error:  # of a thread nobody else would hear
+            except Exception as error:  # an exception in a thread would be lost
                 print(f"FAIL {script}: {error!r}\n{house.log('controller')[-1500:]}", flush=True)
                 failed += 1
 
@@ -100,5 +100,5 @@ def main():
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that what was started ends
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that started processes end
     sys.exit(main())

@@ -21,7 +21,7 @@ from provision_test import Answer, Api  # noqa: E402
 
 
 class Bare(House):
-    """A controller alone: off, without a store, without learning, and at first without a token."""
+    """A single controller in mode off, without a store, without learning, and at first without a token."""
 
     def __init__(self, binaries):
         super().__init__(binaries, mode="off", controller_extra="learn: {enabled: false}")
@@ -31,7 +31,7 @@ class Bare(House):
         self.start_controller()
 
     def grow(self):
-        """From now on there is a store, and learning."""
+        """Enables the store and learning."""
         config = self.dir / "controller.yaml"
         config.write_text(config.read_text().replace("learn: {enabled: false}", f"store: {{path: {self.dir}/store.db}}"))
         self.kill("controller")
@@ -41,13 +41,13 @@ class Bare(House):
         return {"kill": lambda: self.kill("controller"), "start": self.start_controller, "hang": lambda: self.send(signal.SIGSTOP),
                 "wake": lambda: self.send(signal.SIGCONT), "listen": self.listen, "leave": self.leave, "guard": self.guard, "grow": self.grow,
                 "keep": lambda: self.cli("model", "save", "kept", key="operator").returncode,
-                "spoil": lambda: self.write("allow", "no key at all") and None}
+                "spoil": lambda: self.write("allow", "not a key") and None}
 
     def send(self, what):
         self.processes["controller"].send_signal(what)
 
     def listen(self, count):
-        """So many others look at the page: all that may, once who looked before is known to be gone."""
+        """Opens the maximum number of other viewers, once earlier viewers are disconnected."""
         def heard():
             stream = socket.create_connection(("127.0.0.1", self.http), timeout=SOON_S)
             stream.sendall(b"GET /api/v1/live HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -64,7 +64,7 @@ class Bare(House):
             self.listeners.pop().close()
 
     def guard(self):
-        """From now on a token is asked for."""
+        """Requires a token from now on."""
         token = self.write("token", TOKEN)
         token.chmod(0o400)
         config = self.dir / "controller.yaml"
@@ -74,7 +74,7 @@ class Bare(House):
 
 
 class Events(Answer):
-    """The stub of an API server, which tells of what is put into `events` too."""
+    """A fake API server that also reports `events`."""
     def do_GET(self):
         if "watch=1" not in self.path or "/nodes" not in self.path:
             return super().do_GET()
@@ -94,8 +94,8 @@ class Events(Answer):
 
 
 class Fleet(PageWorld):
-    """Simulated nodes and this machine, a store, a token, in mode shadow; pods come and go. Blocks are short, so that
-    figures come within the test."""
+    """Simulated nodes and this machine, a store, a token, in mode shadow; pods start and end. Blocks are short, so that
+    figures are available within the test."""
 
     def __init__(self, binaries):
         super().__init__(binaries, 8, mode="shadow")
@@ -113,7 +113,7 @@ class Fleet(PageWorld):
         self.start_metered()
 
     def start_metered(self):
-        """A captured server, whose meters go on as at 50 W each."""
+        """A captured server, whose meters advance by 50 W each."""
         start_captured(self)
 
         def draw():
@@ -133,18 +133,20 @@ class Fleet(PageWorld):
                 "changes": lambda: self.query("policy", "get")["changes"]}
 
     def drive(self):
-        """Pods that come and go, half of them without advice where the canary says so."""
+        """Starts and ends pods, half of them without advice in control blocks of the canary."""
         self.start("drive", self.binary("wattle-sim-live"), "drive", "--shim", self.shim(), "--swarm", f"http://127.0.0.1:{self.swarm_port}", "--controller", self.api(),
                    "--pods", "12", "--period", "1", "--seconds", "600")
 
     def rest(self):
-        """No pods come, and the settings were changed and changed back: no decisions count for the gate to canary, so it is closed."""
+        """Closes the gate to canary: no pods start, and a changed and reverted setting restarts the count of
+        decisions."""
         self.processes["drive"].send_signal(signal.SIGSTOP)
         for limit in ("50%", "default"):
-            self.policy("set", "--cpu-wait", limit, "--why", "decisions are counted anew")
+            self.policy("set", "--cpu-wait", limit, "--why", "the count of decisions restarts")
 
     def ask_for(self, uid, candidates=None, cpu="250m", run_on=None, annotations=None):
-        """Asked for as kube-scheduler asks; `run_on` "advised" or a node: it runs there then. Gives the decision."""
+        """Sends an ask like kube-scheduler. `run_on`: "advised" or a node, on which the pod then runs. Returns the
+        decision."""
         nodes = self.names[:candidates] if isinstance(candidates, int) else candidates or self.names
         status, reported = self.decided(uid, nodes, cpu=cpu, name=f"shop-{uid}", annotations={f"wattle.dev/{k}": v for k, v in (annotations or {}).items()})
         if status != 200:
@@ -163,7 +165,7 @@ class Fleet(PageWorld):
 
     def speak(self):
         self.start_agent()
-        wait_until("this machine reports again", self.connected)
+        wait_until("this machine sends reports again", self.connected)
 
     def crowd(self, node, count):
         for number in range(count):
@@ -176,7 +178,7 @@ class Fleet(PageWorld):
         self.cli("policy", *words, key="operator")
 
     def delete(self, name):
-        """The API server says that it is gone."""
+        """The API server reports the pod's deletion."""
         node = next(each for each in self.api_server.objects["nodes"] if each["metadata"]["name"] == name)
         node["metadata"]["resourceVersion"] = "8"
         with self.api_server.reported:
@@ -185,8 +187,7 @@ class Fleet(PageWorld):
             self.api_server.reported.notify_all()
 
     def follow(self):
-        """From now on an API server says what becomes of nodes: one is not ready, one is cordoned, the others it does
-        not know."""
+        """From now on an API server reports nodes: one is not ready, one is cordoned, the others are unknown."""
         self.api_server = Api()
         self.api_server.RequestHandlerClass, self.api_server.events, self.api_server.reported = Events, [], threading.Condition()
         ready = [{"type": "Ready", "status": "True"}]

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""The seven questions of questions_test.py, each answered by one command of at most three words on a terminal.
+"""terminal_questions_test: the seven questions of questions_test.py, each answered by one command of at most three
+words.
 
-Usage: terminal_questions_test.py FOLDER-OF-BINARIES"""
+Usage    terminal_questions_test.py FOLDER-OF-BINARIES
+"""
 import pathlib
 import re
 import sys
@@ -14,7 +16,7 @@ MOST_WORDS = 3
 
 
 def asked(most, pod, name):
-    """(question, command, patterns that its output must match)"""
+    """Returns (question, command, patterns that its output must match)."""
     return [
         ("what does it save", ("status",), [r"(?m)^saving .*(would save|would use|not known yet: needs)"]),
         ("what does it cost", ("status",), [r"(?m)^power .* W", r"(?m)^waiting .*%"]),

@@ -1,6 +1,6 @@
-// visitor: real Chromium for states_test.py: who looks at the page, what they read, and the world around it, which the test's other half changes.
+// visitor: a real Chromium for states_test.py: viewers, the texts that they see, and changes of the world in Python.
 // Usage    node SCRIPT URL TOKEN CHROMIUM FOLDER-OF-scripts/web FILE-FOR-TEXTS [FOLDER-FOR-SCREENSHOTS]
-// World    world('kill', ...) asks Python by a line on standard output, whose answer is a line on standard input
+// World    world('kill', ...) asks Python by a line on standard output; the answer is a line on standard input
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { createInterface } from 'node:readline';
@@ -25,7 +25,7 @@ export async function world(...words) {
   return JSON.parse((await answers.next()).value);
 }
 
-// A browser of its own. All that is ever shown in it is kept, and what must not be.
+// A separate browser. Records all shown texts, and violations.
 export async function visitor(options = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, colorScheme: 'light', ...options });
   const seen = { elsewhere: [], violations: [], errors: [] };
@@ -42,7 +42,7 @@ export async function visitor(options = {}) {
     const look = (node) => {
       if (node.nodeType === 3) read(node.data);
       if (node.nodeType !== 1) return;
-      if (node.matches('a.term')) read(node.parentElement?.textContent);  // a text in parts, for its terms are links
+      if (node.matches('a.term')) read(node.parentElement?.textContent);  // a text in parts, because its terms are links
       if (node.querySelector(':scope > a.term')) read(node.textContent);
       NAMES.forEach((name) => read(node.getAttribute(name)));
       node.childNodes.forEach(look);
@@ -55,7 +55,7 @@ export async function visitor(options = {}) {
   });
   const page = await context.newPage();
   page.on('pageerror', (error) => seen.errors.push(error.stack || String(error)));
-  // That the controller was away or refused is what is looked at here.
+  // A lost or refusing controller is expected here.
   page.on('console', (message) => { if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) seen.errors.push(message.text()); });
   page.setDefaultTimeout(PATIENCE);
   all.push({ context, seen });
@@ -78,13 +78,13 @@ const shown = () => {
   return found;
 };
 
-// Waits until the text is on the page; reports what is there instead.
+// Waits until the text is on the page; otherwise reports the current text.
 export async function reads(claim, page, wanted, where = 'main') {
   const source = wanted instanceof RegExp ? wanted.source : wanted.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
   try {
     await page.waitForFunction(([selector, pattern]) => new RegExp(pattern, 's').test([...document.querySelectorAll(selector)].map((each) => each.innerText).join('\n').replace(/\s+/g, ' ').trim()), [where, source]);
     check(claim, true);
-    // A page that is left at once would take with it what noteText has not delivered yet.
+    // Waits for noteText's pending texts, which leaving the page would discard.
     for (const text of await page.evaluate(shown)) note(text);
   } catch (error) {
     check(claim, false, `no /${source}/ in ${where}: ${(await read(page, where).catch(() => String(error))).slice(0, 1500)}`);
@@ -92,18 +92,18 @@ export async function reads(claim, page, wanted, where = 'main') {
 }
 export const readsNot = async (claim, page, pattern, where = 'main') => check(claim, !pattern.test(await read(page, where)), (await read(page, where)).slice(0, 1500));
 
-// As axe sees it, which needs a visitor with bypassCSP; and nothing is wider than the screen.
+// With axe, which needs a visitor with bypassCSP; also checks that no element is wider than the screen.
 export async function clean(name, page) {
   await page.evaluate(axe);
   const found = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
   const serious = found.violations.filter((each) => ['serious', 'critical'].includes(each.impact)).map((each) => `${each.id}: ${each.nodes.slice(0, 3).map((node) => `${node.target} ${node.failureSummary}`).join(' | ')}`);
-  check(`${name}: axe finds nothing serious`, serious.length === 0, serious);
+  check(`${name}: axe finds no serious problem`, serious.length === 0, serious);
   const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
-  check(`${name}: nothing is wider than the screen`, wide <= 0, String(wide));
+  check(`${name}: no element is wider than the screen`, wide <= 0, String(wide));
   if (shots) await page.screenshot({ path: `${shots}/state-${name.replace(/\W+/g, '-')}.png` });
 }
 
-// The controller's own answer with something in it changed: for states that no world here has.
+// Modifies the controller's answer, for states that no world here has.
 export async function altered(page, document, change) {
   await page.route(`**/api/v1/${document}?*`, handle);
   await page.route(`**/api/v1/${document}`, handle);
@@ -115,7 +115,7 @@ export async function altered(page, document, change) {
   }
 }
 
-// As it is again, once the answers on their way have come: a request that is let go on its way cannot be answered as well.
+// Restores the answers, once pending ones have arrived, because a released request cannot be answered too.
 export const unaltered = (page) => page.unrouteAll({ behavior: 'wait' });
 
 export async function enter(page, word = token) {
@@ -125,8 +125,8 @@ export async function enter(page, word = token) {
 
 export async function finish() {
   for (const { context, seen } of all) {
-    check('nothing was asked for elsewhere', seen.elsewhere.length === 0, seen.elsewhere);
-    check('nothing broke the Content-Security-Policy', seen.violations.length === 0, seen.violations);
+    check('no request went to another origin', seen.elsewhere.length === 0, seen.elsewhere);
+    check('the page did not violate the Content-Security-Policy', seen.violations.length === 0, seen.violations);
     check('no script failed', seen.errors.length === 0, seen.errors);
     await context.close();
   }

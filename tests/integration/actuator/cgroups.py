@@ -26,19 +26,19 @@ def mounts(kind, controller=None):
 
 
 def cpu_of_v2():
-    """Where v2 has the CPU controller, else None."""
+    """Returns the v2 mount that has the CPU controller, or None."""
     return next((base for base in mounts("cgroup2") if "cpu" in (base / "cgroup.subtree_control").read_text(encoding="utf-8").split()), None)
 
 
 def quota_files(version_2):
-    """Names of quota and burst, and how a quota of so many us in 100 ms is written."""
+    """Returns the file names of quota and burst, and a function that formats a quota in us per 100 ms."""
     if version_2:
         return "cpu.max", "cpu.max.burst", lambda quota: f"{'max' if quota < 0 else quota} 100000"
     return "cpu.cfs_quota_us", "cpu.cfs_burst_us", str
 
 
 class Cgroup:
-    """A cgroup with a CPU quota, of v2 or v1, and what accounts for it."""
+    """A cgroup with a CPU quota on v2 or v1, and the file that accounts its CPU time."""
 
     def __init__(self, name):
         self.folders = []
@@ -53,7 +53,7 @@ class Cgroup:
                 raise OSError(f"no hierarchy with {controller}")
             if base / name not in self.folders:
                 self.make(base / name)
-        for base in mounts("cgroup2"):  # without controllers, and yet the agent's view of it
+        for base in mounts("cgroup2"):  # the agent sees this cgroup even without controllers
             self.make(base / name)
 
     def make(self, folder):

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""disk_test: after the actuator was killed, `wattle-actuator restore` restores a limit although the disk with its record
-is full, or has become read-only, and reports what it could not write.
+"""disk_test: `wattle-actuator restore` restores a limit after the actuator was killed and the disk with its record is
+full or read-only, and reports what it could not write.
 
 Usage    disk_test.py FOLDER-OF-BINARIES
 Needs    root and unshare: the disk is a small tmpfs in a private mount namespace
-Exit     0 fine, 1 a claim failed, 77 skipped: no such namespace, or no cgroup with a CPU quota can be made
+Exit     0 fine, 1 a claim failed, 77 skipped: the namespace or a cgroup with a CPU quota cannot be created
 """
 import os
 import pathlib
@@ -55,13 +55,13 @@ def walk(binaries, folder, how, spoil, claims):
         claims.check(f"{how}: a limit was set", changed, (folder / "log").read_text(errors="replace")[-2000:])
         spoil(disk)
         done = subprocess.run([*command, "restore", "--config", str(config)], capture_output=True, text=True, timeout=LATE_S, check=False)
-        claims.check(f"{how}: restore restores it", workload.read() == original, f"{workload.read()}, not {original}: {done.stdout}{done.stderr}")
+        claims.check(f"{how}: restore restores the limit", workload.read() == original, f"{workload.read()}, not {original}: {done.stdout}{done.stderr}")
         if how == "read-only":
-            claims.check("read-only: it reports what it could not write", done.returncode == 1 and "originals" in done.stderr and "Read-only" in done.stderr, done.stdout + done.stderr)
+            claims.check("read-only: restore reports the file that it could not write", done.returncode == 1 and "originals" in done.stderr and "Read-only" in done.stderr, done.stdout + done.stderr)
             subprocess.run(["mount", "-o", "remount,rw", str(disk)], check=True)
         (disk / "filler").unlink(missing_ok=True)
         again = subprocess.run([*command, "restore", "--config", str(config)], capture_output=True, text=True, timeout=LATE_S, check=False)
-        claims.check(f"{how}: on a good disk it has no complaint", again.returncode == 0 and workload.read() == original, again.stdout + again.stderr)
+        claims.check(f"{how}: on a writable disk restore succeeds", again.returncode == 0 and workload.read() == original, again.stdout + again.stderr)
     finally:
         workload.end()
         subprocess.run(["umount", str(disk)], check=False)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """kernel_test: wattle-actuator on this machine's kernel, with a process that burns CPU in its own cgroup.
 
-Checks the limits that it sets and restores after SIGTERM, SIGKILL, silence of the agent and foreign writes, the clients
+Checks the limits that it sets, the restore after SIGTERM, SIGKILL, silence of the agent and foreign writes, the clients
 that it refuses, the privileges that it drops, and that it can still reload a student.
 Usage    kernel_test.py FOLDER-OF-BINARIES
-Exit     0 fine, 1 a claim failed, 77 skipped: no right to make a cgroup, or none with a CPU quota
+Exit     0 fine, 1 a claim failed, 77 skipped: a cgroup with a CPU quota cannot be created
 """
 import hashlib
 import json
@@ -41,7 +41,7 @@ def claim(what, holds, seen=""):
 
 
 def connected(path):
-    """A socket whose file is there, but which nobody listens on yet, refuses."""
+    """Connects to the socket. The connection is refused while the file exists but the program does not listen yet."""
     peer = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 
     def listens():
@@ -51,7 +51,7 @@ def connected(path):
         except (FileNotFoundError, ConnectionRefusedError):
             return False
 
-    claim("it listens", until(listens), path)
+    claim("the actuator listens", until(listens), path)
     peer.settimeout(PATIENCE_S)
     return peer
 
@@ -60,7 +60,7 @@ BURN = "import time\nwhile True:\n  end = time.monotonic() + 0.02\n  while time.
 
 
 def student(whose="student"):
-    """As `wattle-sim teach --student-out` writes one, of which nothing was learned."""
+    """Returns an untrained student in the format of `wattle-sim teach --student-out`."""
     shapes = {"node.0.weight": [36, 64], "node.0.bias": [64], "node.1.weight": [64, 64], "node.1.bias": [64], "ask.weight": [26, 64], "ask.bias": [64],
               "advantage.node.weight": [64, 64], "advantage.shared.weight": [192, 64], "advantage.bias": [64], "advantage.out.weight": [64],
               "value.weight": [192, 64], "value.bias": [64], "value.out.weight": [64], "value.out.bias": [1]}
@@ -116,7 +116,7 @@ class Rig:
 
 
 def walk_page(rig, cgroup, name):
-    """docs/how-to/provision.md as its reader types it; PID 1 may be no systemd, so that a shell starts and stops the
+    """Follows docs/how-to/provision.md as a reader would. PID 1 may not be systemd, so a shell starts and stops the
     program."""
     there = cgroup.state()
     bin_dir, pid = rig.folder / "bin", rig.folder / "pid"
@@ -137,40 +137,40 @@ def walk_page(rig, cgroup, name):
             config = rig.folder / path
             config.write_text(text.replace("/etc/wattle", str(rig.folder)), encoding="utf-8")
             reported = rig.checked(config)
-            claim(f"{PAGE}: the actuator takes what it is reported of a student", reported.returncode == 0, reported)
+            claim(f"{PAGE}: the actuator accepts the student configuration", reported.returncode == 0, reported)
             return
         if path == "controller.yaml":
             config = rig.folder / path
             config.write_text(text + f"data_dir: {rig.folder}/data\nkey: {rig.folder}/key\nallow_list: {rig.folder}/allow\n", encoding="utf-8")
             reported = subprocess.run([os.path.join(os.path.dirname(rig.binary), "wattle-controller"), "--config", config, "--check-config"], capture_output=True, text=True, check=False, timeout=PATIENCE_S)
-            claim(f"{PAGE}: the controller takes what it is reported of a Prometheus", reported.returncode == 0, reported.stdout + reported.stderr)
+            claim(f"{PAGE}: the controller accepts the Prometheus configuration", reported.returncode == 0, reported.stdout + reported.stderr)
             return
         if path == "agent.yaml":
             config = rig.folder / path
             config.write_text(text, encoding="utf-8")
             reported = subprocess.run([os.path.join(os.path.dirname(rig.binary), "wattle-agent"), "run", "--config", config, "--check-config"], capture_output=True, text=True, check=False, timeout=PATIENCE_S)
-            claim(f"{PAGE}: the agent takes what it is reported of latency", reported.returncode == 0, reported.stdout + reported.stderr)
+            claim(f"{PAGE}: the agent accepts the latency configuration", reported.returncode == 0, reported.stdout + reported.stderr)
             return
         rig.config.write_text(f"state_dir: {rig.folder}/state\nsocket: {rig.socket}\n{text.replace('unit: reports.service', f'cgroup: /{name}')}", encoding="utf-8")
 
     start = f"wattle-actuator run --config {rig.config} >>{rig.folder}/log 2>&1 & echo $! >{pid}; until wattle-actuator status >/dev/null 2>&1; do sleep 0.1; done"
-    stop = f"kill $(cat {pid}); flock {rig.folder}/state/lock true"  # it has the lock until its end
-    why = "a shell does it, where PID 1 is no systemd"
+    stop = f"kill $(cat {pid}); flock {rig.folder}/state/lock true"  # the program holds the lock until it exits
+    why = "a shell starts and stops it, because PID 1 may not be systemd"
     page = Walk(PAGE, run, write, files={"student:": "student.yaml", "workloads:": "actuator.yaml", "latency:": "agent.yaml", "connections:": "agent.yaml", "prometheus:": "controller.yaml"},
-                without={"wattle provision margins": "no controller runs here", "helm upgrade": "no cluster is here",
-                         "systemctl set-property": "PID 1 may be no systemd"},
+                without={"wattle provision margins": "this test runs no controller", "helm upgrade": "this test has no cluster",
+                         "systemctl set-property": "PID 1 may not be systemd"},
                 instead={"systemctl enable": (start, why), "systemctl restart": (f"{stop}; {start}", why), "systemctl disable": (stop, why)})
     try:
         said = page("Set limits of services")
         claim(f"{PAGE}: every command was run and succeeded ({page.finish()} blocks)", any("suggest" in text for text in said), said)
-        claim("and what was there is there again", cgroup.state() == there, (cgroup.state(), there))
+        claim(f"{PAGE}: the original limits are restored", cgroup.state() == there, (cgroup.state(), there))
     except (Failed, Undocumented, subprocess.TimeoutExpired) as error:
         run(stop)
         claim(f"{PAGE} can be followed", False, error)
 
 
 def walk_student(rig, name):
-    """A file that is right at the start, and another in its place while it runs behind its filter."""
+    """Starts with a valid student file, then replaces it while the actuator runs behind its seccomp filter."""
     file, beside = rig.folder / "student.safetensors", rig.folder / "beside"
 
     def put(content):
@@ -179,53 +179,54 @@ def walk_student(rig, name):
 
     rig.configure(f"[{{cgroup: /{name}, level: limits}}]", f"{{student: {file}}}")
     missing = rig.checked()
-    claim("a student's file that is missing is named", missing.returncode == 2 and str(file) in missing.stderr, missing)
+    claim("the error names a student file that is missing", missing.returncode == 2 and str(file) in missing.stderr, missing)
     put(student("teacher"))
     wrong = rig.checked()
-    claim("and so is one that is no student's", wrong.returncode == 2 and str(file) in wrong.stderr and "teacher" in wrong.stderr, wrong)
+    claim("the error names a file that is not a student", wrong.returncode == 2 and str(file) in wrong.stderr and "teacher" in wrong.stderr, wrong)
     rig.start()
-    claim("it does not start with that", rig.running.wait(PATIENCE_S) == 1)
+    claim("the actuator does not start with an invalid student file", rig.running.wait(PATIENCE_S) == 1)
     put(student())
     right = rig.checked()
-    claim("one that is right is taken", right.returncode == 0, right)
+    claim("doctor accepts a valid student file", right.returncode == 0, right)
     rig.start()
     claim("a student serves", until(lambda: rig.said("student.serves") == 1))
-    connected(rig.socket).close()  # it has given up its rights
+    connected(rig.socket).close()  # the actuator has dropped its privileges by now
     put(student()[:-4])
-    claim("a file that is cut is reported, and it goes on", until(lambda: rig.said("student.lost") == 1) and rig.running.poll() is None)
+    claim("a truncated student file is reported, and the actuator keeps running", until(lambda: rig.said("student.lost") == 1) and rig.running.poll() is None)
     put(student())
-    claim("one that is right is read behind the filter", until(lambda: rig.said("student.serves") == 2))
-    claim("it ends well", rig.end(signal.SIGTERM) == 0)
+    claim("the actuator loads a valid student file behind its seccomp filter", until(lambda: rig.said("student.serves") == 2))
+    claim("the actuator exits with 0 after SIGTERM", rig.end(signal.SIGTERM) == 0)
 
 
 def walk_agent(rig, cgroup, name):
-    """With the real agent, which names this one service."""
+    """Runs the real agent, configured with this one service."""
     there = cgroup.state()
     rig.configure("[]")
     rig.start()
     until(lambda: os.path.exists(rig.socket))
     agent = rig.start_agent(name)
     try:
-        claim("wattle-agent has limits set on the service that it names", until(lambda: cgroup.state() != there), (rig.folder / "agent.log").read_text(encoding="utf-8"))
+        claim("wattle-agent makes the actuator set limits on the configured service", until(lambda: cgroup.state() != there), (rig.folder / "agent.log").read_text(encoding="utf-8"))
         port = re.search(r'"http_port":(\d+)', (rig.folder / "agent.log").read_text(encoding="utf-8"))
 
         def page():
             with urllib.request.urlopen(f"http://127.0.0.1:{port.group(1)}/metrics", timeout=PATIENCE_S) as answer:
                 return dict(line.rsplit(" ", 1) for line in answer.read().decode().splitlines() if line.startswith("wattle_agent_actuator_"))
 
-        claim("and shows what was granted", until(lambda: page().get("wattle_agent_actuator_limits") == "1" and float(page()['wattle_agent_actuator_cores{kind="granted"}']) > 0), page())
+        claim("the agent's metrics show the granted cores", until(lambda: page().get("wattle_agent_actuator_limits") == "1" and float(page()['wattle_agent_actuator_cores{kind="granted"}']) > 0), page())
     finally:
         agent.kill()
         agent.wait()
-    claim("when it is killed, what was there is there again", until(lambda: cgroup.state() == there), cgroup.state())
+    claim("the original limits are restored after the agent is killed", until(lambda: cgroup.state() == there), cgroup.state())
     rig.end(signal.SIGTERM)
 
 
 def walk_damage(rig, cgroup, there):
-    """Killed at work, then the record is damaged: it is reported until it is removed, and no limit of ours becomes an
-    original."""
+    """Damages the record after the actuator was killed. The damage is reported until the record is removed, and no
+    limit
+    that the actuator set counts as an original."""
     record, note = (rig.folder / "state" / name for name in ("originals", "lock"))
-    for what, damage in (("its take", lambda text: text.replace(b" take ", b" tbke ")), ("its first line", lambda text: text.replace(b" boot ", b" bpot ")),
+    for what, damage in (("its take line", lambda text: text.replace(b" take ", b" tbke ")), ("its first line", lambda text: text.replace(b" boot ", b" bpot ")),
                          ("all of it", lambda text: b""), ("its end", lambda text: text[:text.index(b" write ")])):
         rig.start()
         until(lambda: cgroup.state() != there)
@@ -233,21 +234,21 @@ def walk_damage(rig, cgroup, there):
         ours, whole = cgroup.state(), record.read_bytes()
         record.write_bytes(damage(whole))
         done = rig.restore()
-        claim(f"damage of {what} is reported", done.returncode == 1 and str(record) in done.stderr and "remove" in done.stderr, done)
-        claim(f"{what}: what it says is put back, or what is there is left", cgroup.state() in (ours, there), (cgroup.state(), ours))
-        if what in ("its take", "its first line"):
-            claim(f"{what}: the other lines suffice", cgroup.state() == there, (cgroup.state(), there))
+        claim(f"damage to {what} is reported", done.returncode == 1 and str(record) in done.stderr and "remove" in done.stderr, done)
+        claim(f"{what}: restore restores the recorded value or leaves the current one", cgroup.state() in (ours, there), (cgroup.state(), ours))
+        if what in ("its take line", "its first line"):
+            claim(f"{what}: the undamaged lines are enough to restore the limits", cgroup.state() == there, (cgroup.state(), there))
         left = cgroup.state()
         rig.start()
-        claim(f"{what}: no start takes a limit of ours for the original", rig.running.wait(LATE_S) != 0 and cgroup.state() == left, cgroup.state())
+        claim(f"{what}: no start records the actuator's own limit as the original", rig.running.wait(LATE_S) != 0 and cgroup.state() == left, cgroup.state())
         doctor = subprocess.run([rig.binary, "doctor", "--config", rig.config], capture_output=True, text=True, check=False)
         claim(f"{what}: doctor reports it", doctor.returncode == 1 and "record: lost" in doctor.stdout, doctor)
         record.write_bytes(whole)
-        claim(f"{what}: the whole record is whole again", rig.restore().returncode == 0 and cgroup.state() == there, cgroup.state())
+        claim(f"{what}: restore works again with the undamaged record", rig.restore().returncode == 0 and cgroup.state() == there, cgroup.state())
     record.unlink()
-    claim("a record that is gone is reported", rig.restore().returncode == 1)
+    claim("a missing record is reported", rig.restore().returncode == 1)
     note.unlink()
-    claim("and no more once its note is removed too", rig.restore().returncode == 0)
+    claim("a missing record is not reported after its marker is removed", rig.restore().returncode == 0)
 
 
 def walk(rig, cgroup):
@@ -265,37 +266,37 @@ def walk(rig, cgroup):
         peer.send(orders)
         return peer.recv(65536).decode()
 
-    claim("suggest tells what would be set", until(lambda: re.search(rf"^suggest suggested \d+ \d+ \d+ - 0 /{name}$", ask(), re.M)), ask())
-    claim("and sets nothing", cgroup.state() == there, cgroup.state())
+    claim("level suggest reports the limits that it would set", until(lambda: re.search(rf"^suggest suggested \d+ \d+ \d+ - 0 /{name}$", ask(), re.M)), ask())
+    claim("level suggest sets no limit", cgroup.state() == there, cgroup.state())
     status = pathlib.Path(f"/proc/{rig.running.pid}/status").read_text(encoding="utf-8")
     held = re.findall(r"^(Cap(?:Inh|Prm|Eff|Amb)|NoNewPrivs|Seccomp):\s+(\S+)$", status, re.M)
-    claim("it holds no capability, takes no new ones, and is behind a seccomp filter",
+    claim("the actuator holds no capability, cannot gain any, and runs behind a seccomp filter",
           dict(held) == {"CapInh": "0" * 16, "CapPrm": "0" * 16, "CapEff": "0" * 16, "CapAmb": "0" * 16, "NoNewPrivs": "1", "Seccomp": "2"}, held)
     kinds = [os.readlink(f"/proc/{rig.running.pid}/fd/{fd}") for fd in os.listdir(f"/proc/{rig.running.pid}/fd")]
-    claim("its only sockets are its own listener and the agent's", sum(kind.startswith("socket:") for kind in kinds) == 2, kinds)
-    claim("restore does not pull the rug from under it", rig.restore().returncode == 1 and "another" in rig.restore().stderr, rig.restore())
+    claim("the actuator's only sockets are its own listener and the agent's", sum(kind.startswith("socket:") for kind in kinds) == 2, kinds)
+    claim("restore refuses to run beside a running actuator", rig.restore().returncode == 1 and "another" in rig.restore().stderr, rig.restore())
 
-    claim("the agent's word does not go before the configuration", "suggest suggested" in ask(f"orders 1 -\nlimits /{name}\n".encode()) and cgroup.state() == there)
-    claim("it ends well with nothing to put back", rig.end(signal.SIGTERM) == 0)
+    claim("an agent's order does not override the configured level", "suggest suggested" in ask(f"orders 1 -\nlimits /{name}\n".encode()) and cgroup.state() == there)
+    claim("the actuator exits with 0 when there is nothing to restore", rig.end(signal.SIGTERM) == 0)
     rig.configure("[]")
     rig.start()
     peer.close()
     peer = connected(rig.socket)
     claim("an agent's order sets limits", until(lambda: ask(f"orders 1 -\nlimits /{name}\n".encode()) and cgroup.state() != there))
-    claim("which are put back when it falls silent", until(lambda: cgroup.state() == there), cgroup.state())
+    claim("limits are restored when the agent falls silent", until(lambda: cgroup.state() == there), cgroup.state())
     peer.send(b"orders 7\n")
-    claim("what is no message ends its connection", peer.recv(65536) == b"")
+    claim("a malformed message ends its connection", peer.recv(65536) == b"")
     stranger = subprocess.run([sys.executable, "-c", "import os,socket,sys\nos.setuid(65534)\ns = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)\n"
                                "try:\n  s.connect(sys.argv[1]); s.settimeout(30); s.send(b'orders 1 -\\n'); sys.exit(s.recv(9) != b'')\n"
                                "except (PermissionError, ConnectionResetError, BrokenPipeError): sys.exit(0)\n", rig.socket], check=False)
-    claim("a stranger is not listened to", stranger.returncode == 0)
-    claim("it ends well", rig.end(signal.SIGTERM) == 0)
-    claim("and leaves no socket", not os.path.exists(rig.socket))
+    claim("a client of another user is refused", stranger.returncode == 0)
+    claim("the actuator exits with 0", rig.end(signal.SIGTERM) == 0)
+    claim("the actuator removes its socket at exit", not os.path.exists(rig.socket))
 
     rig.configure(f"[{{cgroup: /{name}, level: limits}}]")
     rig.start()
     claim("limits are set on the kernel", until(lambda: cgroup.state() != there), cgroup.state())
-    claim("SIGTERM puts back what was there", rig.end(signal.SIGTERM) == 0 and cgroup.state() == there, cgroup.state())
+    claim("SIGTERM restores the original limits", rig.end(signal.SIGTERM) == 0 and cgroup.state() == there, cgroup.state())
 
     left = 0
     for kill in range(KILLS):
@@ -304,34 +305,34 @@ def walk(rig, cgroup):
         pace(0.013 * kill)
         rig.end(signal.SIGKILL)
         left += cgroup.state() != there
-        if kill % 3 == 0:  # as a daemon-reload would, while nobody watches
+        if kill % 3 == 0:  # as a daemon-reload would, while no actuator runs
             quota = 120_000 + kill * 1_000
             cgroup.put(cgroup.quota, cgroup.plain(quota))
             there = (cgroup.plain(quota), there[1])
         if kill % 2 == 0:
             done = rig.restore()
-            claim(f"kill {kill}: restore puts back what was there", done.returncode == 0 and cgroup.state() == there, (done, cgroup.state(), there))
+            claim(f"kill {kill}: restore restores the original limits", done.returncode == 0 and cgroup.state() == there, (done, cgroup.state(), there))
         else:
             before = rig.said("restore.left_behind")
             rig.start()
-            claim(f"kill {kill}: so does the next start", until(lambda: rig.said("restore.left_behind") > before) and
+            claim(f"kill {kill}: the next start restores the original limits", until(lambda: rig.said("restore.left_behind") > before) and
                   rig.end(signal.SIGTERM) == 0 and cgroup.state() == there, (cgroup.state(), there))
-    claim("the kills left limits behind, until they were put back", left > KILLS / 2, left)
+    claim("at least half of the kills left limits to restore", left > KILLS / 2, left)
 
     walk_damage(rig, cgroup, there)
 
     rig.start()
     # Writes all files: a foreign write between the actuator's read and last write is lost
     # (docs/concepts/provisioning.md).
-    claim("limits are set once more", until(lambda: ", set," in subprocess.run([rig.binary, "status", "--config", rig.config], capture_output=True, text=True, check=False).stdout))
+    claim("the limits are set again", until(lambda: ", set," in subprocess.run([rig.binary, "status", "--config", rig.config], capture_output=True, text=True, check=False).stdout))
     cgroup.put(cgroup.quota, cgroup.plain(140_000))
-    claim("a foreign write is seen, and the rest put back", until(lambda: cgroup.state() == (cgroup.plain(140_000), there[1])), cgroup.state())
-    claim("and stays", rig.end(signal.SIGTERM) == 0 and cgroup.state() == (cgroup.plain(140_000), there[1]), cgroup.state())
+    claim("a foreign write is kept, and the other limits are restored", until(lambda: cgroup.state() == (cgroup.plain(140_000), there[1])), cgroup.state())
+    claim("SIGTERM keeps a foreign write", rig.end(signal.SIGTERM) == 0 and cgroup.state() == (cgroup.plain(140_000), there[1]), cgroup.state())
     walk_student(rig, name)
     walk_agent(rig, cgroup, name)
     walk_page(rig, cgroup, name)
     reported = subprocess.run([rig.binary, "doctor", "--config", rig.config], capture_output=True, text=True, check=False)
-    claim("doctor says what there is", reported.returncode == 0 and "quota 140000 us" in reported.stdout, reported)
+    claim("doctor reports the current quota", reported.returncode == 0 and "quota 140000 us" in reported.stdout, reported)
 
 
 def main():
@@ -345,10 +346,10 @@ def main():
         try:
             cgroup = Cgroup(name)
         except OSError as error:
-            print(f"skipped: no cgroup with a CPU quota can be made: {error}")
+            print(f"skipped: no cgroup with a CPU quota can be created: {error}")
             return 77
         if not cgroup.path(cgroup.quota).exists():
-            print(f"skipped: {cgroup.path(cgroup.quota)} is not there")
+            print(f"skipped: {cgroup.path(cgroup.quota)} does not exist")
             return 77
         burner = subprocess.Popen([sys.executable, "-c", BURN])
         cgroup.take(burner.pid)

@@ -11,7 +11,7 @@ Gives    one JSON line: kills, values changed at death, left behind, foreign wri
          actuator's read and write, because the kernel has no compare-and-swap; refused by the kernel: a quota below the
          current burst), daemon-reloads, exits that left the work to `restore` because systemd did not answer in time,
          seconds of restoring, OOM kills
-Exit     0 fine, 1 something was left behind or a claim failed, 77 skipped: no cgroup with a CPU quota can be made
+Exit     0 fine, 1 a value was left behind or a claim failed, 77 skipped: no cgroup with a CPU quota can be created
 """
 import argparse
 import json
@@ -45,7 +45,7 @@ def vmstat(name):
 
 
 class Workload:
-    """A cgroup of nobody's. `theirs`: what others wrote, last of all what is to be there."""
+    """A cgroup that no service manager owns. `theirs`: foreign values; the last one is the expected value."""
 
     def __init__(self, name, dice):
         self.group = Cgroup(name)
@@ -83,7 +83,7 @@ class Workload:
 
 
 class Unit:
-    """A service of systemd that rests; others write by systemctl set-property."""
+    """An idle systemd service. Foreign writes use `systemctl set-property`."""
 
     def __init__(self, name, dice):
         self.name = f"{name}.service"
@@ -124,7 +124,7 @@ class Unit:
 
 
 def run(*command):
-    """Once more where systemd was too busy to answer: what is asked of it here may be done twice."""
+    """Repeats a command that systemd was too busy to answer. All commands used here are idempotent."""
     for patience in (3, 2, 1, 0):
         done = subprocess.run(command, capture_output=True, text=True, timeout=LATE_S, check=False)
         if done.returncode == 0:
@@ -162,7 +162,7 @@ class Rig(threading.Thread):
         return subprocess.run([self.binary, "restore", "--config", self.folder / "config"], capture_output=True, text=True, timeout=SOON_S, check=False)
 
     def others(self, dice):
-        """Somebody else's hand, once."""
+        """Performs one foreign write."""
         if self.options.units and dice.random() < 0.3:
             self.seen["reloads"] += 1
             systemctl("daemon-reload")
@@ -226,9 +226,9 @@ class Rig(threading.Thread):
         self.seen["kills"] += 1
         self.seen["changed_at_death"] += self.changed()
         if dice.random() < 0.3:
-            self.others(dice)  # while nobody watches
+            self.others(dice)  # while no actuator runs
         if dice.random() < 0.2:
-            return  # the next one finds it
+            return  # the next restart restores it
         if dice.random() < 0.2:
             command = [self.binary, "restore", "--config", self.folder / "config"]
             restoring = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -274,7 +274,7 @@ def main():
     try:
         Cgroup(f"wattle-kills-{os.getpid()}-probe").remove()
     except OSError as error:
-        print(f"skipped: no cgroup with a CPU quota can be made: {error}")
+        print(f"skipped: no cgroup with a CPU quota can be created: {error}")
         return 77
     ooms = vmstat("oom_kill")
     rigs = [Rig(options, number) for number in range(options.rigs)]

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""margins_test: minutes of a service under a CPU limit, from the kernel through actuator and agent to the controller's
-teacher and the command line.
+"""margins_test: reports minutes of a service under a CPU limit from the kernel through actuator and agent to the
+controller's teacher and the command line.
 
 All parts are real, except for a metrics page that counts fake requests. The node does not know the latency of a second
 service; a real Prometheus provides it, if its package is installed. Takes two minutes, because minutes are real time.
 Usage    margins_test.py FOLDER-OF-BINARIES
-Exit     0 fine, 1 a claim failed, 77 skipped: no right to make a cgroup, or none with a CPU quota
+Exit     0 fine, 1 a claim failed, 77 skipped: a cgroup with a CPU quota cannot be created
 """
 import http.server
 import os
@@ -28,7 +28,7 @@ PER_S = 50
 
 
 class Page(http.server.BaseHTTPRequestHandler):
-    """A histogram of requests of which one in a hundred is late."""
+    """A latency histogram in which one request in a hundred is late."""
     began = time.monotonic()
 
     def do_GET(self):
@@ -46,7 +46,7 @@ class Page(http.server.BaseHTTPRequestHandler):
 
 
 def start_prometheus(house, page, port):
-    """Scrapes the page each second. False: its package is not installed."""
+    """Starts a Prometheus that scrapes the page each second. Returns False if its package is not installed."""
     if shutil.which("prometheus") is None:
         print("[skipped in part] no prometheus: apt-get install prometheus")
         return False
@@ -60,15 +60,15 @@ def walk_prometheus(house):
     def other():
         return next((row for row in house.query("provision", "margins")["services"] if row["service"] == OTHER and row["requests_by"] == "prometheus"), None)
 
-    row = wait_until("Prometheus tells of the other service", other)
-    claim("its rate, and how many are late", PER_S < row["requests_per_s"] < 4 * PER_S and 0 < row["over_ratio"] < 0.1 and row["latency_by"] == "prometheus", row)
+    row = wait_until("Prometheus reports the other service", other)
+    claim("Prometheus provides the request rate and the share of requests that are late", PER_S < row["requests_per_s"] < 4 * PER_S and 0 < row["over_ratio"] < 0.1 and row["latency_by"] == "prometheus", row)
     reported = house.query("provision", "margins")["prometheus"]["queries"]
     claim("two queries are answered", [query["series"] for query in reported[:2]] == [1, 1], reported)
-    claim("the third names what is wrong with it", "latency_query" in reported[2]["problem"] and "parse error" in reported[2]["problem"], reported)
+    claim("the failing query reports its error", "latency_query" in reported[2]["problem"] and "parse error" in reported[2]["problem"], reported)
     text = house.cli("provision", "margins").stdout
-    claim("so does the command line", "rate_query: 1 workloads" in text and "parse error" in text and "prometheus" in text, text)
+    claim("the command line reports the same query states", "rate_query: 1 workloads" in text and "parse error" in text and "prometheus" in text, text)
     _, metrics = fetch(f"{house.api()}/metrics")
-    claim("and metrics", "wattle_controller_prometheus_series 2" in metrics, metrics)
+    claim("the metrics count the Prometheus series", "wattle_controller_prometheus_series 2" in metrics, metrics)
 
 
 def walk(house, page, port):
@@ -82,30 +82,30 @@ def walk(house, page, port):
     asked = start_prometheus(house, page, port)
     house.start_controller()
     house.start_agent()
-    wait_until("this machine is a node", house.connected)
+    wait_until("the agent has connected", house.connected)
     reported = house.cli("provision", "margins").stdout
-    claim("before a minute has ended it says so, and what to configure", "no agent reports a service" in reported and "provisioning.limits" in reported, reported)
-    claim("without an API server it does not choose replicas, and says so", "not replicas: no API server is followed (kubernetes.watch)" in reported, reported)
+    claim("before the first minute ends, the report says so and names the setting", "no agent reports a service" in reported and "provisioning.limits" in reported, reported)
+    claim("without an API server it chooses no replicas and says why", "not replicas: no API server is followed (kubernetes.watch)" in reported, reported)
     services = wait_until("a minute has ended", lambda: house.query("provision", "margins")["services"])
 
     def known():
         found = house.query("provision", "margins")
         return next(((found, row) for row in found["services"] if row["service"] == NAME and row["requests_per_s"] is not None), None)
 
-    document, row = wait_until("and one whose requests are known", known)
-    claim("it is that service's, of this node", len(services) <= 2 and row["node"] == house.node and row["requests_by"] == "node", document)
-    claim("with what it used and was granted", 0 < row["used_cores"] <= row["granted_cores"] * 1.2, row)
-    claim("and its requests, of which some were late", 0 < row["requests_per_s"] < 4 * PER_S and 0 < row["over_ratio"] < 0.05, row)
+    document, row = wait_until("a minute with known requests is reported", known)
+    claim("the minute belongs to the service on this node", len(services) <= 2 and row["node"] == house.node and row["requests_by"] == "node", document)
+    claim("the minute has used and granted cores", 0 < row["used_cores"] <= row["granted_cores"] * 1.2, row)
+    claim("the minute has a request rate and some late requests", 0 < row["requests_per_s"] < 4 * PER_S and 0 < row["over_ratio"] < 0.05, row)
     claim("rule and teacher each have a margin", all(-0.3 <= row[who]["margin_ratio"] <= 4 for who in ("rule", "teacher")), row)
     memory = row["memory"]
-    claim("memory is reported where there is a controller of it, and is not limited in the first ten minutes",
+    claim("memory is reported if it has a controller, and is not limited in the first ten minutes",
           memory is None or (memory["used_bytes"] > 0 and memory["granted_bytes"] > 0 and (memory["margin_ratio"] is None or row["minute"] >= 9)), row)
-    claim("nobody is out", document["out"] == [] and not row["student_out"] and not row["guarded"], document)
-    claim("in mode shadow the rule goes on", document["mode"] == "shadow" and row["next"] == "rule" and not row["steered"], document)
+    claim("no service is excluded", document["out"] == [] and not row["student_out"] and not row["guarded"], document)
+    claim("in mode shadow the rule stays in use", document["mode"] == "shadow" and row["next"] == "rule" and not row["steered"], document)
     text = house.cli("provision", "margins").stdout
-    claim("the table has it, and the verdict", NAME in text and "Mode shadow: " in text and "the rule is in use" in text, text)
+    claim("the table lists the service and the verdict", NAME in text and "Mode shadow: " in text and "the rule is in use" in text, text)
     _, metrics = fetch(f"{house.api()}/metrics")
-    claim("so have metrics", "wattle_controller_margin_services " in metrics)
+    claim("the metrics have the service count", "wattle_controller_margin_services " in metrics)
     if asked:
         walk_prometheus(house)
 
@@ -113,12 +113,12 @@ def walk(house, page, port):
 def main():
     binaries = binaries_from(sys.argv)
     if os.geteuid() != 0:
-        print("[skipped] only root may make cgroups")
+        print("[skipped] only root may create cgroups")
         return 77
     try:
         cgroups = [Cgroup(NAME), Cgroup(OTHER)]
     except (OSError, StopIteration) as error:
-        print(f"[skipped] no cgroup with a CPU quota of our own here: {error}")
+        print(f"[skipped] a cgroup with a CPU quota cannot be created: {error}")
         return 77
     page = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Page)
     threading.Thread(target=page.serve_forever, daemon=True).start()

@@ -4,7 +4,7 @@ and actuator to the CPU quota of its cgroup.
 
 The API server is a fake that supports list and watch; all other parts are real, including the kernel's cgroups.
 Usage    pod_levels_test.py FOLDER-OF-BINARIES
-Exit     0 fine, 1 a claim failed, 77 skipped: no right to make a cgroup, or none with a CPU quota
+Exit     0 fine, 1 a claim failed, 77 skipped: a cgroup with a CPU quota cannot be created
 """
 import http.server
 import json
@@ -29,7 +29,7 @@ SETTER = {"manager": "wattle-requests", "subresource": "resize"}
 
 
 class Api(http.server.ThreadingHTTPServer):
-    """Lists what there is; a watch tells what changes from then on."""
+    """Serves lists of the current objects; a watch reports later changes."""
     daemon_threads = True
 
     def __init__(self):
@@ -68,7 +68,7 @@ class Answer(http.server.BaseHTTPRequestHandler):
 
 
 class Pod:
-    """A pod's cgroup as a kubelet makes it, with a container's below it in which something runs."""
+    """A pod's cgroup as a kubelet creates it, with a container cgroup below it that runs a process."""
 
     def __init__(self, name, node):
         self.name, self.node, self.uid = name, node, str(uuid.uuid4())
@@ -95,7 +95,7 @@ class Pod:
 
 
 class Kubepods:
-    """The cgroup above pods, on each hierarchy that has not got it."""
+    """Creates the parent cgroup of pods on each hierarchy that lacks it."""
 
     def __init__(self):
         self.made = Cgroup("kubepods")
@@ -128,40 +128,40 @@ def walk(binaries, house, api, web, plain):
     wait_until("the actuator listens", socket.exists)
     house.start_controller()
     house.start_agent()
-    wait_until("this machine is a node", house.connected)
+    wait_until("the agent has connected", house.connected)
 
     def why(pod):
         return " ".join(house.cli("provision", "why", pod.name).stdout.split())
 
-    claim("a pod that says limits has its CPU quota set, where the node allows it", until(web.limited), house.log("agent") + house.log("actuator"))
-    claim("one that says requests has not", not plain.limited(), plain.cgroup.state())
+    claim("a pod at level limits gets a CPU quota if the node allows it", until(web.limited), house.log("agent") + house.log("actuator"))
+    claim("a pod at level requests gets no CPU quota", not plain.limited(), plain.cgroup.state())
     wait_until("both are listed", lambda: len(house.query("provision", "list")["workloads"]) == 2)
-    claim("the list has its level as state", said_of(house, "web")["state"] == "limits" and said_of(house, "plain")["state"] == "learning", house.query("provision", "list"))
+    claim("the list shows each pod's level as its state", said_of(house, "web")["state"] == "limits" and said_of(house, "plain")["state"] == "learning", house.query("provision", "list"))
     claim("why says that Kubernetes does not support it", "1 with limits instead of requests" in why(web) and "which Kubernetes does not support" in why(web), why(web))
     for program, words in (("wattle-agent", "Kubernetes supports only limits that the kubelet sets"),
                            ("wattle-actuator", "level `limits` on its pods is unsupported, because only the kubelet may manage them")):
         config = house.dir / f"{program.removeprefix('wattle-')}.yaml"
         reported = house.run(house.binary(program), "doctor", "--config", str(config)).stdout
-        claim(f"so does {program} doctor", "pod_limits" in reported and words in reported, reported)
+        claim(f"{program} doctor says that Kubernetes does not support it", "pod_limits" in reported and words in reported, reported)
 
     api.put("pods", web.thing("requests"))
-    claim("when it says requests instead, what was there is put back", until(lambda: not web.limited()), web.cgroup.state())
+    claim("a change to level requests restores the original quota", until(lambda: not web.limited()), web.cgroup.state())
     api.put("pods", web.thing("limits"))
-    claim("and limits are set again when it says so again", until(web.limited), web.cgroup.state())
+    claim("a change back to level limits sets the quota again", until(web.limited), web.cgroup.state())
     api.put("pods", web.thing("limits", [SETTER]))
-    claim("a pod whose requests were set is given no limits", until(lambda: not web.limited()), web.cgroup.state())
-    claim("and why says so", until(lambda: "limits but with requests set by Wattle; Wattle does not set both" in why(web)), why(web))
+    claim("a pod whose requests were set gets no limits", until(lambda: not web.limited()), web.cgroup.state())
+    claim("why says that Wattle set the requests and so sets no limits", until(lambda: "limits but with requests set by Wattle; Wattle does not set both" in why(web)), why(web))
     api.put("pods", web.thing("off"))
-    claim("one that says off is in that state", until(lambda: said_of(house, "web")["state"] == "off"), said_of(house, "web"))
+    claim("a pod at level off has state off", until(lambda: said_of(house, "web")["state"] == "off"), said_of(house, "web"))
     api.put("pods", web.thing("limits"))
-    claim("set once more", until(web.limited), web.cgroup.state())
+    claim("the quota is set again", until(web.limited), web.cgroup.state())
     house.kill("controller")
-    claim("an agent whose controller is away for a minute has limits of pods put back", until(lambda: not web.limited()), web.cgroup.state())
+    claim("the pod's quota is restored after the controller was away for a minute", until(lambda: not web.limited()), web.cgroup.state())
     house.start_controller()
-    claim("and set when it is back", until(web.limited), web.cgroup.state())
+    claim("the quota is set again when the controller is back", until(web.limited), web.cgroup.state())
 
     house.kill("agent", signal.SIGTERM)
-    claim("and put back without an agent", until(lambda: not web.limited()), web.cgroup.state())
+    claim("the quota is restored when the agent is gone", until(lambda: not web.limited()), web.cgroup.state())
     (house.dir / "agent.yaml").write_text(plain_config + provisioning.replace(", pod_limits: true", ""), encoding="utf-8")
     house.start_agent()
     wait_until("the agent is back", house.connected)
@@ -171,19 +171,19 @@ def walk(binaries, house, api, web, plain):
         reported = house.run(suggested, "status", "--config", str(house.dir / "actuator.yaml")).stdout
         return next((line for line in reported.splitlines() if web.uid in line), "")
 
-    claim("a node that does not allow it suggests", until(lambda: "suggested" in row()), row())
-    claim("and sets nothing", not web.limited(), web.cgroup.state())
+    claim("a node that does not allow limits suggests them", until(lambda: "suggested" in row()), row())
+    claim("a node that does not allow limits sets none", not web.limited(), web.cgroup.state())
 
 
 def main():
     binaries = binaries_from(sys.argv)
     if os.geteuid() != 0:
-        print("[skipped] only root may make cgroups")
+        print("[skipped] only root may create cgroups")
         return 77
     try:
         above = Kubepods()
     except (OSError, StopIteration) as error:
-        print(f"[skipped] no cgroup with a CPU quota of our own here: {error}")
+        print(f"[skipped] a cgroup with a CPU quota cannot be created: {error}")
         return 77
     with above, House(binaries, mode="off") as house:
         pods = [Pod(name, house.node) for name in ("web", "plain")]

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""pod_margins_test: minutes of pods under CPU limits, from the kernel through actuator and agent to the controller's
-teacher, which knows their replicas and autoscalers from an API server and their requests from a Prometheus.
+"""pod_margins_test: reports minutes of pods under CPU limits from the kernel through actuator and agent to the
+controller's teacher, which gets replicas and autoscalers from an API server and request rates from a Prometheus.
 
 API server and Prometheus are a fake that supports list, watch and instant queries; all other parts are real, including
 the kernel's cgroups. Takes two minutes, because minutes are real time.
 Usage    pod_margins_test.py FOLDER-OF-BINARIES
-Exit     0 fine, 1 a claim failed, 77 skipped: no right to make a cgroup, or none with a CPU quota
+Exit     0 fine, 1 a claim failed, 77 skipped: a cgroup with a CPU quota cannot be created
 """
 import json
 import os
@@ -28,7 +28,7 @@ SCALER = "HorizontalPodAutoscaler shop/web"
 
 
 class Server(Answer):
-    """Has lists of what there is, and is a Prometheus, by which each workload has RATE requests a second."""
+    """Serves lists of the objects, and acts as a Prometheus that reports RATE requests per second for each workload."""
 
     def do_GET(self):
         if self.path.partition("?")[0].rsplit("/", 1)[1] not in self.server.objects:
@@ -72,18 +72,18 @@ def walk(house, api, pods):
     wait_until("the actuator listens", socket.exists)
     house.start_controller()
     house.start_agent()
-    wait_until("this machine is a node", house.connected)
+    wait_until("the agent has connected", house.connected)
 
     def rows():
         found = {row["workload"]: row for row in house.query("provision", "margins")["services"] if row["cost"] is not None}
         # The list of autoscalers is read once a minute.
         return found if set(found) == {OWNED, FREE} and SCALER in (found[OWNED]["replicas_withheld"] or "") else None
 
-    reported = wait_until("a minute of both pods has ended, with its requests", rows, AGES_S)
-    claim("they are this node's pods, by UID", {(row["node"], row["service"]) for row in reported.values()} == {(house.node, pod.uid) for pod in pods}, reported)
-    claim("their requests are their workload's", all(row["requests_per_s"] == RATE and row["requests_by"] == row["latency_by"] == "prometheus" for row in reported.values()), reported)
+    reported = wait_until("a minute of both pods is reported with its requests", rows, AGES_S)
+    claim("the rows name this node's pods by UID", {(row["node"], row["service"]) for row in reported.values()} == {(house.node, pod.uid) for pod in pods}, reported)
+    claim("each pod's requests are those of its workload", all(row["requests_per_s"] == RATE and row["requests_by"] == row["latency_by"] == "prometheus" for row in reported.values()), reported)
     claim("the autoscaler of one is named, and its replicas are left alone", reported[OWNED]["replicas"] is None and reported[OWNED]["replicas_withheld"] == f"{SCALER} owns the number", reported)
-    claim("of the other the number is not known in the first ten minutes", "not known yet" in (reported[FREE]["replicas_withheld"] or "") or reported[FREE]["replicas"], reported)
+    claim("the replicas of the other workload are not known in the first ten minutes", "not known yet" in (reported[FREE]["replicas_withheld"] or "") or reported[FREE]["replicas"], reported)
     claim("rule and teacher have a margin and an action for each", all(row[who]["action"] and -0.3 <= row[who]["margin_ratio"] <= 4 for row in reported.values() for who in ("rule", "teacher")), reported)
     claim("no reason against replicas holds for all workloads", house.query("provision", "margins")["replicas_withheld"] is None)
     text = house.cli("provision", "margins").stdout
@@ -93,12 +93,12 @@ def walk(house, api, pods):
 def main():
     binaries = binaries_from(sys.argv)
     if os.geteuid() != 0:
-        print("[skipped] only root may make cgroups")
+        print("[skipped] only root may create cgroups")
         return 77
     try:
         above = Kubepods()
     except (OSError, StopIteration) as error:
-        print(f"[skipped] no cgroup with a CPU quota of our own here: {error}")
+        print(f"[skipped] a cgroup with a CPU quota cannot be created: {error}")
         return 77
     api = Api()
     api.objects["horizontalpodautoscalers"], api.watchers["horizontalpodautoscalers"] = {}, []

@@ -1,4 +1,4 @@
-// The built agent on the real machine, while stress-ng makes load in a cgroup named as a kubelet would name a pod's.
+// The built agent on the real machine, while stress-ng loads a cgroup that is named like a kubelet's pod cgroup.
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -18,7 +18,7 @@ using agent::test::Child;
 using json = wattle::SortedJson;
 
 namespace {
-// A pod of this process alone, so that two runs on one machine do not meet in one cgroup.
+// A pod of this process alone, so that two runs on one machine do not share a cgroup.
 const std::string kUid = "5eed0000-1111-4222-8333-" + std::to_string(100'000'000'000 + ::getpid());
 const std::string kUid_ = "5eed0000_1111_4222_8333_" + std::to_string(100'000'000'000 + ::getpid());
 
@@ -45,7 +45,7 @@ std::string cgroup2_mount() {
   return "";
 }
 
-// Directories of one pod below the cgroup2 mount; removes what it made, with the processes in it.
+// Directories of one pod below the cgroup2 mount; the destructor removes them and kills their processes.
 class PodCgroup {
  public:
   explicit PodCgroup(const std::string& mount) {
@@ -57,7 +57,7 @@ class PodCgroup {
       if (::mkdir(path.c_str(), 0755) == 0)
         made_.push_back(path);
       else if (errno == EEXIST && part.size() > 40)
-        made_.push_back(path);  // ours alone, left by a run that was killed and had our number
+        made_.push_back(path);  // left by a killed run that had the same PID
       else if (errno != EEXIST) {
         problem_ = path + ": " + std::strerror(errno);
         return;
@@ -73,7 +73,7 @@ class PodCgroup {
   void remove() {
     if (!container_.empty()) {
       std::ofstream(container_ + "/cgroup.kill") << "1";
-      // The kernel tells by POLLPRI that the file has changed since this descriptor last read it.
+      // The kernel signals by POLLPRI that the file has changed since this descriptor last read it.
       const File events(Fd(::open((container_ + "/cgroup.events").c_str(), O_RDONLY | O_CLOEXEC)), container_);
       for (int i = 0; i < 100; ++i) {
         const auto text = events.read_all();
@@ -110,7 +110,7 @@ std::function<bool()> into(const std::string& cgroup) {
   };
 }
 
-// What the kernel says, read without any of the agent's code.
+// Counters that are read from the kernel without the agent's code.
 struct Independent {
   std::uint64_t busy_us = 0, memory_used_bytes = 0, pod_us = 0;
   std::optional<std::uint64_t> pod_cpu_some_us, node_cpu_some_us;
@@ -147,14 +147,14 @@ bool cannot(const std::string& mount) {
   if (mount.empty()) return skipped("no cgroup2 file system is mounted");
   if (std::system("command -v stress-ng >/dev/null 2>&1") != 0) return skipped("stress-ng is not installed");
   const PodCgroup probe(mount);
-  if (!probe.problem().empty()) return skipped("cannot make cgroups: " + probe.problem());
+  if (!probe.problem().empty()) return skipped("cannot create cgroups: " + probe.problem());
   Child child({"true"}, into(probe.container()));
   if (child.wait() != 0) return skipped("cannot move a process into " + probe.container());
   return false;
 }
 }  // namespace
 
-TEST_CASE("what the agent samples under load lies between independent readings before and after") {
+TEST_CASE("the agent's samples under load lie between independent readings before and after") {
   const std::string mount = cgroup2_mount();
   if (cannot(mount)) return;
   const PodCgroup cgroup(mount);
@@ -182,7 +182,7 @@ TEST_CASE("what the agent samples under load lies between independent readings b
   CHECK(second["node"]["cpu_used_cores"].get<double>() * interval_s * 1e6 <=
         static_cast<double>(after.busy_us - before.busy_us) * 1.05 + 50'000);
   const std::uint64_t memory_slack =
-      second["node"]["memory_total_bytes"].get<std::uint64_t>() / 10;  // others come and go meanwhile
+      second["node"]["memory_total_bytes"].get<std::uint64_t>() / 10;  // other processes start and end meanwhile
   const auto [least, most] = std::minmax(before.memory_used_bytes, after.memory_used_bytes);
   within(least - std::min(memory_slack, least), number(second["node"]["memory_used_bytes"]), most + memory_slack);
   if (before.node_cpu_some_us)
@@ -207,7 +207,7 @@ TEST_CASE("what the agent samples under load lies between independent readings b
   CHECK(two->contains("memory_bytes") == has_memory);
   if (has_memory) CHECK((*two)["memory_bytes"].get<std::uint64_t>() > 0);
 
-  // Energy: measured or marked as estimated, and all of it somewhere.
+  // Energy: measured or marked as estimated, and completely attributed.
   std::uint64_t reported = second["node"]["idle_energy_uj"].get<std::uint64_t>() +
                            second["node"]["unattributed_energy_uj"].get<std::uint64_t>();
   for (const auto& workload : second["workloads"]) reported += workload.value("energy_uj", std::uint64_t{0});
@@ -216,7 +216,7 @@ TEST_CASE("what the agent samples under load lies between independent readings b
   CHECK(second["node"]["energy_source"] != "none");
 }
 
-TEST_CASE("a pod that goes is reported as ended, and one that comes back under its path is another") {
+TEST_CASE("a removed pod is reported as ended, and a new pod at the same path is a new workload") {
   const std::string mount = cgroup2_mount();
   if (cannot(mount)) return;
   std::optional<PodCgroup> cgroup(std::in_place, mount);
@@ -224,7 +224,7 @@ TEST_CASE("a pod that goes is reported as ended, and one that comes back under i
   const std::uint64_t old_id = cgroup->id();
 
   Child agent({agent_binary(), "sample", "--count", "1000", "--interval", "100ms", "-o", "json"});
-  // The first sample in which `wanted` holds; absent if none does.
+  // The first sample for which `wanted` holds; absent if there is none.
   const auto until = [&](const std::function<bool(const json&)>& wanted) -> std::optional<json> {
     for (int i = 0; i < 300; ++i) {
       const auto line = agent.line();

@@ -1,4 +1,4 @@
-// The built agent as its users meet it: its command line, and the other end of its session.
+// The built agent as a process: its command line, and its session with a scripted controller.
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 
@@ -56,7 +56,7 @@ TEST_CASE("one sample of this machine has its counters") {
   CHECK(sample["node"]["memory_total_bytes"].get<std::uint64_t>() > 0);
 }
 
-TEST_CASE("a captured tree with powercap gives watts of rapl, and its counters raw") {
+TEST_CASE("a captured tree with powercap gives RAPL watts and raw counters") {
   const TempDir dir;
   std::filesystem::copy(tests::source_dir() + "/tests/fixtures/agent/two-socket-server", dir.path,
                         std::filesystem::copy_options::recursive);
@@ -70,7 +70,7 @@ TEST_CASE("a captured tree with powercap gives watts of rapl, and its counters r
   REQUIRE(line);
   auto sample = wattle::SortedJson::parse(*line);
   CHECK(sample["node"]["energy_source"] == "rapl");
-  CHECK_FALSE(sample["node"].contains("power_w"));  // one reading is no power
+  CHECK_FALSE(sample["node"].contains("power_w"));  // power needs two readings
   const std::uint64_t before_uj = counter(sample);
   REQUIRE(before_uj > 0);
 
@@ -83,7 +83,7 @@ TEST_CASE("a captured tree with powercap gives watts of rapl, and its counters r
     sample = wattle::SortedJson::parse(*line);
     energy_uj = sample["node"]["energy_uj"].get<std::uint64_t>();
   } while (energy_uj == 0);
-  CHECK(energy_uj == 5'000'000);  // psys stands still: it is not to be believed
+  CHECK(energy_uj == 5'000'000);  // psys does not advance, so it is ignored
   CHECK(sample["node"]["energy_source"] == "rapl");
   const double expected_w = 5e9 / sample["interval_ns"].get<double>();
   CHECK(sample["node"]["power_w"].get<double>() == doctest::Approx(expected_w));
@@ -91,7 +91,7 @@ TEST_CASE("a captured tree with powercap gives watts of rapl, and its counters r
 }
 
 TEST_CASE("a captured server is accepted or rejected by its own meters, in a report without names") {
-  const TempDir right, wrong;  // in the second the whole platform takes half of what its packages take
+  const TempDir right, wrong;  // in `wrong`, the platform draws half of its packages' power
   for (const TempDir* dir : {&right, &wrong})
     std::filesystem::copy(tests::source_dir() + "/tests/fixtures/agent/two-socket-server", dir->path,
                           std::filesystem::copy_options::recursive);
@@ -143,7 +143,7 @@ TEST_CASE("a captured server is accepted or rejected by its own meters, in a rep
   CHECK(complained.find("BAD: rapl platform is more than its packages") != std::string::npos);
 }
 
-TEST_CASE("wrong usage, a wrong interval and a missing tree are refused with what is wrong") {
+TEST_CASE("wrong usage, an invalid interval and a missing tree are refused with the reason") {
   CHECK(run({"sample", "--count", "0"}).status == 2);
   CHECK(run({"frobnicate"}).status == 2);
   const auto interval = run({"sample", "--interval", "1ms"});
@@ -154,7 +154,7 @@ TEST_CASE("wrong usage, a wrong interval and a missing tree are refused with wha
   CHECK(tree.text.find("/nowhere-at-all/proc") != std::string::npos);
 }
 
-TEST_CASE("a configuration is checked without being run") {
+TEST_CASE("--check-config checks a configuration without starting the agent") {
   const TempDir dir;
   const std::string good = dir.path + "/good.yaml", bad = dir.path + "/bad.yaml";
   std::ofstream(good) << "node: n1\n";
@@ -169,7 +169,7 @@ TEST_CASE("a configuration is checked without being run") {
   CHECK(idle.text.find("controller.endpoint") != std::string::npos);
 }
 
-TEST_CASE("a running agent greets, sends samples in order, repeats none that was acknowledged, and stops on request") {
+TEST_CASE("a running agent greets, sends samples in order, repeats no acknowledged one, and stops on request") {
   const TempDir dir;
   const auto server_key = transport::KeyPair::generate(), agent_key = transport::KeyPair::generate();
   REQUIRE(agent_key.save(dir.path + "/agent.key").has_value());
@@ -231,7 +231,7 @@ TEST_CASE("a running agent greets, sends samples in order, repeats none that was
   CHECK(agent.end(SIGTERM) == 0);
 }
 
-TEST_CASE("over TLS the page asks for its token, and answers no request in the clear") {
+TEST_CASE("over TLS the page requires its token, and plain HTTP gets no answer") {
   using namespace http::test;
   const TempDir dir;
   const Signed authority = make_certificate("authority", nullptr);
@@ -264,7 +264,7 @@ TEST_CASE("over TLS the page asks for its token, and answers no request in the c
   CHECK(agent.end(SIGTERM) == 0);
 }
 
-TEST_CASE("an agent without a controller serves its metrics and, on another port, its echo, and stops on request") {
+TEST_CASE("an agent without a controller serves its metrics and its echo on two ports, and stops on request") {
   const TempDir dir;
   std::ofstream(dir.path + "/agent.yaml") << "node: n1\ntick: 100ms\nstate_dir: " << dir.path
                                           << "/state\nhttp: {port: 0}\necho: {address: 127.0.0.1, port: 0}\n";

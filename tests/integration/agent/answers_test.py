@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""answers_test: compares the latency of accepted TCP connections by the agent's BPF program with wattle-load and the
-server.
+"""answers_test: compares the latency of accepted TCP connections as the agent's BPF program measures it with that of
+wattle-load and the server.
 
 Uses the real kernel and agent, a server with a known delay in a cgroup below the workload's, and servers that must not
 count.
 Usage    answers_test.py FOLDER-OF-BINARIES
-Exit     0 fine, 1 a claim failed, 77 skipped: no right to make a cgroup or to load BPF
+Exit     0 fine, 1 a claim failed, 77 skipped: a cgroup cannot be created or BPF cannot be loaded
 """
 import json
 import os
@@ -28,7 +28,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "e2e"))
 from patience import pace, SOON_S  # noqa: E402
 
 SHORT_S, LONG_S, EVERY, TARGET_S = 0.02, 0.2, 20, 0.1
-BUCKET = 1.07  # a bucket's middle is within 6% of what is in it; wattle-load's own are within 1%
+BUCKET = 1.07  # a bucket's middle is within 6% of its values; wattle-load's own buckets are within 1%
 # Every twentieth request is slow. The socket is IPv6 and accepts IPv4 too. Prints a line per listening port.
 SERVER = f"""
 import itertools, socket, threading, time
@@ -57,7 +57,7 @@ class Server:
         self.port = int(self.process.stdout.readline())
 
     def ask(self, *said, address="127.0.0.1"):
-        """Each on the same connection, one after the other."""
+        """Sends the requests one after the other on the same connection."""
         with socket.create_connection((address, self.port)) as peer:
             for text in said:
                 peer.sendall(text)
@@ -94,7 +94,7 @@ class Agent:
         return [int(page.get(name, -1)) for name in names]
 
     def quantile(self, share):
-        """(low, high) of the histogram's bucket that has the quantile, in seconds."""
+        """Returns (low, high) in seconds of the histogram bucket that contains the quantile."""
         port = re.search(r'"http_port":(\d+)', self.said()).group(1)
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=SOON_S) as answer:
             found = re.findall(r'^wattle_agent_answer_seconds_bucket\{.*le="([^"]+)"\} (\S+)$', answer.read().decode(), re.M)
@@ -113,40 +113,40 @@ class Agent:
 
 def walk(binaries, agent, followed, other):
     claim("the programs are loaded", agent.page().get('wattle_agent_source_ok{source="bpf-answers"}') == 1, agent.page())
-    claim("nothing is known before the first answer", agent.page()["wattle_agent_latency_known"] == 0, agent.page())
+    claim("the latency is unknown before the first answer", agent.page()["wattle_agent_latency_known"] == 0, agent.page())
     other.ask(b"GET / HTTP/1.1\r\n\r\n")
     load = subprocess.run([os.path.join(binaries, "wattle-load"), "http", f"http://127.0.0.1:{followed.port}/", "--rate", "60", "--for", "15s", "-o", "json"],
                           capture_output=True, text=True, check=True)
     reported = json.loads(load.stdout)
     answered = reported["answered"]
-    claim("each answer is counted, and none of a server of somebody else", until(lambda: agent.answers()[0] == answered), (agent.answers(), reported))
+    claim("each answer of the workload is counted, and none of another workload's server", until(lambda: agent.answers()[0] == answered), (agent.answers(), reported))
     count, over, guessed = agent.answers()
     page = agent.page()
-    claim("those over the target are those that the server made late, or the load saw late", count // EVERY <= over <= count // EVERY + count // 10, (count, over))
-    claim("plain HTTP is no guess", guessed == 0, guessed)
+    claim("the answers over the target are the delayed ones, plus those that the load measured as late", count // EVERY <= over <= count // EVERY + count // 10, (count, over))
+    claim("plain HTTP answers are not marked as guesses", guessed == 0, guessed)
     for name, share, least_s in (("p50", 0.5, SHORT_S), ("p99", 0.99, LONG_S)):
         (low, high), load_s = agent.quantile(share), reported["latency_ms"][name] / 1e3
         print(f"     {name}: connections {low * 1e3:.1f} to {high * 1e3:.1f} ms, wattle-load {load_s * 1e3:.1f} ms, the server's delay {least_s * 1e3:.0f} ms", flush=True)
         claim(f"{name} is between the server's delay and what wattle-load saw", high >= least_s / BUCKET and low <= load_s * BUCKET, (low, high, load_s))
-    claim("it is known now", page["wattle_agent_latency_known"] == 1, page)
+    claim("the latency is known after the first answer", page["wattle_agent_latency_known"] == 1, page)
 
     followed.ask(*[b"GET / HTTP/1.1\r\n\r\n"] * 3, address="::1")
-    claim("over IPv6 too, each request of a connection", until(lambda: agent.answers()[0] == count + 3), agent.answers())
+    claim("each request of a connection over IPv6 is counted", until(lambda: agent.answers()[0] == count + 3), agent.answers())
     followed.ask(b"\x16\x03\x01\x00\x05hello", b"GET / HTTP/1.1\r\n\r\n")
     followed.ask(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
-    claim("TLS and HTTP/2 are counted as a guess", until(lambda: agent.answers()[0] == count + 6 and agent.answers()[2] == 3), agent.answers())
-    with socket.create_connection(("127.0.0.1", followed.port)) as peer:  # in two parts: from the first byte on
+    claim("TLS and HTTP/2 answers are counted as guesses", until(lambda: agent.answers()[0] == count + 6 and agent.answers()[2] == 3), agent.answers())
+    with socket.create_connection(("127.0.0.1", followed.port)) as peer:  # a request in two parts counts from its first byte
         peer.sendall(b"GE")
         pace(0.3)
         peer.sendall(b"T / HTTP/1.1\r\n\r\n")
-    claim("who is never answered is not counted", agent.answers()[0] == count + 6, agent.answers())
+    claim("a request without an answer is not counted", agent.answers()[0] == count + 6, agent.answers())
 
 
 def main():
     binaries = sys.argv[1]
     base = next(mounts("cgroup2"), None)
     if base is None or os.geteuid() != 0:
-        print("[skipped] only root may make cgroups, and there must be a v2 tree")
+        print("[skipped] only root may create cgroups, and a v2 tree is required")
         return 77
     workload = base / f"wattle-answers-{os.getpid()}.service"
     folders, servers, agent = [workload, workload / "worker"], [], None
@@ -165,7 +165,7 @@ def main():
             agent.end()
             agent = Agent(binaries, folder, f"{{{socket_at}}}")
             page = agent.page()
-            claim("nothing of it is loaded or shown where nobody asks for it", not any("answer" in name for name in page), page)
+            claim("without configured connections no answer program is loaded or shown", not any("answer" in name for name in page), page)
         except OSError as error:
             print(f"[skipped] {error}")
             return 77

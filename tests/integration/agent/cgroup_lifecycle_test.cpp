@@ -1,4 +1,4 @@
-// Cgroups that come and go between two ticks, on the real kernel: each is told once, with its own CPU time.
+// Cgroups that start and end between two ticks on the real kernel: each is reported once, with its own CPU time.
 #include "agent/bpf/cgroup_lifecycle.hpp"
 
 #include <doctest/doctest.h>
@@ -24,8 +24,8 @@ using namespace wattle;
 using namespace wattle::agent;
 
 namespace {
-// Runs to its end are counted at the last switch, a little after the kernel has settled what wait4 tells; a guest's clock of
-// the scheduler and of the process may differ by a part of a tick of the kernel (10 ms at most) when it is interrupted.
+// BPF counts a run at the last context switch, slightly after the kernel settles the time that wait4 reports. In a
+// guest, the clocks of scheduler and process may differ by part of a kernel tick (at most 10 ms) per interrupt.
 constexpr std::uint64_t kTolerance_us = 10'000;
 
 bool remove_cgroup(const std::string& path) {
@@ -34,7 +34,7 @@ bool remove_cgroup(const std::string& path) {
   return removed;
 }
 
-// True once the process waits: a run that is in progress while it is moved counts for the cgroup in which it began.
+// True once the process waits. A run that is in progress during a move counts for the cgroup in which it began.
 bool sleeps(pid_t pid) {
   std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
   std::string line;
@@ -48,7 +48,7 @@ struct Used {
   std::uint64_t whole_us = 0;  // by wait4, from fork to exit
 };
 
-// A process that is moved while it waits, as container runtimes do it.
+// A process that is moved while it waits, as container runtimes do.
 Used spin_in(const std::string& path, std::uint64_t us) {
   std::array<int, 2> go{}, reported{};
   REQUIRE(::pipe(go.data()) == 0);
@@ -86,7 +86,7 @@ Used spin_in(const std::string& path, std::uint64_t us) {
   return used;
 }
 
-// A slice of our own, or none with the reason printed.
+// A slice for the test, or no value; the reason is printed.
 class Slice {
  public:
   Slice() {
@@ -97,7 +97,7 @@ class Slice {
     }
     const std::string path = top->path() + "/wattle-short-" + std::to_string(::getpid()) + ".slice";
     if (::mkdir(path.c_str(), 0755) != 0) {
-      MESSAGE("[skipped] no cgroup can be made below ", top->path());
+      MESSAGE("[skipped] no cgroup can be created below ", top->path());
       return;
     }
     path_ = path;
@@ -129,7 +129,7 @@ bool has(const std::vector<Finding>& findings, const std::string& source) {
 }
 }  // namespace
 
-TEST_CASE("services and a pod that live between two ticks are reported once, each with its own CPU time") {
+TEST_CASE("services and a pod that live between two ticks are reported once with their own CPU time") {
   const Slice slice;
   if (!slice.made()) return;
   AgentConfig config;
@@ -185,7 +185,7 @@ TEST_CASE("services and a pod that live between two ticks are reported once, eac
   for (const auto& workload : sampler->tick().record.workloads) CHECK_FALSE(used.contains(workload.name));
 }
 
-TEST_CASE("removals beyond the ring are counted, and the next reading has its room again") {
+TEST_CASE("removals that overflow the ring buffer are counted, and the next reading has its full capacity") {
   const Slice slice;
   if (!slice.made()) return;
   auto lifecycle = CgroupLifecycle::open_(4096);

@@ -1,4 +1,4 @@
-// The BPF sweep against the files that it stands for, on the real machine and under load.
+// The BPF sweep compared with the cgroup files that it replaces, on the real machine and under load.
 #include "agent/bpf/cgroup_sweep.hpp"
 
 #include <doctest/doctest.h>
@@ -24,7 +24,7 @@ using namespace wattle;
 using namespace wattle::agent;
 
 namespace {
-// A cgroup of our own, and processes in it that never rest; all go with it.
+// A cgroup for the test with busy processes; the destructor removes both.
 class Busy {
  public:
   explicit Busy(std::string path) : path_(std::move(path)) { made_ = ::mkdir(path_.c_str(), 0755) == 0; }
@@ -34,7 +34,7 @@ class Busy {
     stop();
     if (made_) ::rmdir(path_.c_str());
   }
-  // All on one CPU, so that they wait for each other.
+  // All processes run on one CPU, so that they wait for each other.
   void spin() {
     const pid_t pid = ::fork();
     REQUIRE(pid >= 0);
@@ -83,7 +83,7 @@ Readings files_of(const Busy& busy) {
   return {parse_cpu_stat(*cpu).usage_us.value(), PsiFiles::of_cgroup().read_from(*dir, scratch)};
 }
 
-// None: what is missing was printed.
+// No value if something is missing; the reason is printed.
 std::optional<Dir> mount_with_sweep() {
   auto top = open_cgroup_root(Roots{});
   if (!top) {
@@ -100,12 +100,12 @@ std::optional<Dir> mount_with_sweep() {
 std::string own_name(const char* suffix) { return "wattle-sweep-" + std::to_string(::getpid()) + suffix; }
 }  // namespace
 
-TEST_CASE("every value of the sweep lies between the files' before and after it, under load") {
+TEST_CASE("under load every value of the sweep lies between file readings before and after it") {
   const auto top = mount_with_sweep();
   if (!top) return;
   Busy outer(top->path() + "/" + own_name(".slice"));
   if (!outer.made()) {
-    MESSAGE("[skipped] no cgroup can be made below ", top->path());
+    MESSAGE("[skipped] no cgroup can be created below ", top->path());
     return;
   }
   Busy inner(outer.path() + "/inner");
@@ -153,7 +153,7 @@ TEST_CASE("every value of the sweep lies between the files' before and after it,
   CHECK(last_us > 0);
 }
 
-TEST_CASE("a sweeping collector tells what one of files tells; a workload born and one gone between ticks included") {
+TEST_CASE("a collector with the sweep reports the same as one with files, also for short-lived workloads") {
   auto top = mount_with_sweep();
   if (!top) return;
   const auto service = [&](const char* suffix) {
@@ -161,7 +161,7 @@ TEST_CASE("a sweeping collector tells what one of files tells; a workload born a
   };
   Busy slice(top->path() + "/" + own_name(".slice"));
   if (!slice.made()) {
-    MESSAGE("[skipped] no cgroup can be made below ", top->path());
+    MESSAGE("[skipped] no cgroup can be created below ", top->path());
     return;
   }
   auto going = std::make_unique<Busy>(service("-going.service"));
@@ -220,15 +220,14 @@ TEST_CASE("a sweeping collector tells what one of files tells; a workload born a
   CHECK_FALSE(at(by_sweep, gone_id, true).has_value());
 }
 
-TEST_CASE(
-    "by sweep and by files a pod and the pod within it have together what the kernel counts for the outer cgroup") {
+TEST_CASE("by sweep and by files, a pod and its nested pod sum to the kernel's count for the outer cgroup") {
   auto top = mount_with_sweep();
   if (!top) return;
   const std::string outer_uid = "11111111-2222-3333-4444-555555555555",
                     inner_uid = "99999999-2222-3333-4444-555555555555";
   Busy slice(top->path() + "/" + own_name(".slice"));
   if (!slice.made()) {
-    MESSAGE("[skipped] no cgroup can be made below ", top->path());
+    MESSAGE("[skipped] no cgroup can be created below ", top->path());
     return;
   }
   Busy kubepods(slice.path() + "/kubepods"), outer(kubepods.path() + "/pod" + outer_uid);
@@ -282,13 +281,13 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "without descriptors a sweep ends only workloads that are gone, once, and it works again when descriptors are "
+    "without descriptors a sweep ends only removed workloads, once each, and works again when descriptors are "
     "free") {
   auto top = mount_with_sweep();
   if (!top) return;
   Busy slice(top->path() + "/" + own_name(".slice"));
   if (!slice.made()) {
-    MESSAGE("[skipped] no cgroup can be made below ", top->path());
+    MESSAGE("[skipped] no cgroup can be created below ", top->path());
     return;
   }
   Busy service(slice.path() + "/" + own_name("-full.service"));
@@ -345,12 +344,12 @@ TEST_CASE(
   CHECK(*read_us <= files_of(service).usage_us);
 }
 
-TEST_CASE("a sweep that has become too small is opened again with more room") {
+TEST_CASE("a sweep that has become too small is reopened with more capacity") {
   const auto top = mount_with_sweep();
   if (!top) return;
   Busy slice(top->path() + "/" + own_name("-grows.slice"));
   if (!slice.made()) {
-    MESSAGE("[skipped] no cgroup can be made below ", top->path());
+    MESSAGE("[skipped] no cgroup can be created below ", top->path());
     return;
   }
   auto sweep = CgroupSweep::open_(*top, 1);
@@ -374,19 +373,19 @@ TEST_CASE("a sweep that has become too small is opened again with more room") {
   CHECK(collector.tree().size() > more.size());
 }
 
-TEST_CASE("a sweeping collector does not wait for the kernel to add pressure up") {
+TEST_CASE("a collector with the sweep does not wait until the kernel sums pressure") {
   auto top = mount_with_sweep();
   if (!top) return;
   Busy busy(top->path() + "/" + own_name("-waits.service"));
   if (!busy.made()) {
-    MESSAGE("[skipped] no cgroup can be made below ", top->path());
+    MESSAGE("[skipped] no cgroup can be created below ", top->path());
     return;
   }
   if (!files_of(busy).pressure.cpu.some_us) {
     MESSAGE("[skipped] this kernel has no pressure totals of cgroups");
     return;
   }
-  // One more than there are processors: somebody always waits.
+  // One process more than there are processors, so that one always waits.
   for (long i = 0; i <= ::sysconf(_SC_NPROCESSORS_ONLN); ++i) busy.spin();
   auto sweep = CgroupSweep::open_(*top);
   REQUIRE(sweep.has_value());
@@ -397,7 +396,7 @@ TEST_CASE("a sweeping collector does not wait for the kernel to add pressure up"
   int grew = 0;
   std::optional<std::uint64_t> last_us;
   for (int round = 0; round < 11; ++round) {
-    tests::pace(std::chrono::milliseconds(100));  // the kernel adds up every two seconds
+    tests::pace(std::chrono::milliseconds(100));  // the kernel sums every two seconds
     collector.read(readings, clock, 1024, scratch);
     for (std::size_t i = 0; i < readings.workloads.size(); ++i) {
       if (readings.workloads[i].cgroup_id != busy.id()) continue;

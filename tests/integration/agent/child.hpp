@@ -1,4 +1,4 @@
-// child: a process that a test starts, reads and surely ends.
+// child: starts a process for a test, reads its output, and kills it at the end of the test.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -46,7 +46,7 @@ class Child {
   ~Child() { end(SIGKILL); }
 
   pid_t pid() const { return pid_; }
-  // The next line of stdout or stderr; absent at the end, or when nothing came for half a minute.
+  // The next line of stdout or stderr; absent at the end, or if none arrives within half a minute.
   std::optional<std::string> line() {
     for (;;) {
       if (const auto at = buffer_.find('\n'); at != std::string::npos) {
@@ -67,7 +67,7 @@ class Child {
     while (auto one = line()) all += *one + "\n";
     return all + buffer_;
   }
-  // Its exit status; 128 + the signal that ended it.
+  // Returns the exit status, or 128 + the signal that ended the process.
   int wait() {
     if (pid_ <= 0) return status_;
     int status = 0;
@@ -76,7 +76,7 @@ class Child {
     status_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     return status_;
   }
-  // What it still says is kept for line(): a child that waits for room in the pipe does not end.
+  // Keeps remaining output for line(), because a child that waits for room in the pipe does not exit.
   int end(int signal_number) {
     if (pid_ > 0) ::kill(pid_, signal_number);
     while (pid_ > 0) {

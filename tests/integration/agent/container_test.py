@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Runs the agent as in k8s/base/agent.yaml, without a cluster: uid 0 with only the manifest's capabilities, no new
-privileges, a read-only root, and the host's /sys, cgroups and /proc mounted read-only elsewhere. It must find the same
-as root finds on the host.
+"""container_test: runs the agent as in k8s/base/agent.yaml, without a cluster: uid 0 with only the manifest's
+capabilities, no new privileges, a read-only root, and the host's /sys, cgroups and /proc mounted read-only elsewhere.
+The agent must find the same sources as root does on the host.
 
 Usage    container_test.py BIN_DIR
-Needs    root that may make mount namespaces, setpriv and unshare (Debian package util-linux)
+Needs    root that may create mount namespaces, setpriv and unshare (Debian package util-linux)
 Exit     0 fine, 1 a claim failed, 77 skipped, with the reason
 """
 import json
@@ -92,7 +92,7 @@ def status_of(pid):
 
 
 def run_agent(agent, folder, capabilities, config):
-    """The process runs, tells, and holds nothing of what the manifest gives it once it has started."""
+    """The process runs, serves metrics, and has dropped the manifest's capabilities once it has started."""
     allowed = sum(1 << NUMBERS[name] for name in capabilities)
     port = int(re.search(r"port: (\d+)", config).group(1))
     with open(f"{folder}.log", "wb") as log:
@@ -104,19 +104,19 @@ def run_agent(agent, folder, capabilities, config):
         if process.poll() is not None:
             return
         status = status_of(process.pid)
-        check("it is uid 0", status["Uid"].split() == ["0"] * 4, status["Uid"])
-        check("it may gain nothing", status["NoNewPrivs"] == "1")
-        check("its bounding set holds nothing but the manifest's", int(status["CapBnd"], 16) & ~allowed == 0, status["CapBnd"])
+        check("the agent runs as uid 0", status["Uid"].split() == ["0"] * 4, status["Uid"])
+        check("the agent cannot gain privileges", status["NoNewPrivs"] == "1")
+        check("the agent's bounding set holds only the manifest's capabilities", int(status["CapBnd"], 16) & ~allowed == 0, status["CapBnd"])
         threads = {thread.name: status_of(f"{process.pid}/task/{thread.name}") for thread in pathlib.Path(f"/proc/{process.pid}/task").iterdir()}
         held = {(name, key): each[key].strip() for name, each in threads.items() for key in ("CapEff", "CapPrm", "CapInh", "CapAmb")}
         check(f"none of its {len(threads)} threads holds a capability", len(threads) > 1 and all(int(caps, 16) == 0 for caps in held.values()), str(held))
         # For mounts on the same path, the last one counts.
         mounts = {m.split()[4]: m.split()[5].split(",") for m in pathlib.Path(f"/proc/{process.pid}/mountinfo").read_text(encoding="utf-8").splitlines()}
         writable = [at for at, how in mounts.items() if (at == "/" or at.startswith((f"{folder}/sys", f"{folder}/proc"))) and "ro" not in how]
-        check("root, /sys, cgroups and /proc of the host are read-only for it", not writable, str(writable))
+        check("root, /sys, cgroups and /proc of the host are read-only for the agent", not writable, str(writable))
     finally:
         process.terminate()
-        check("it stops when reported", process.wait(timeout=SOON_S) == 0, str(process.returncode))
+        check("the agent exits with 0 after SIGTERM", process.wait(timeout=SOON_S) == 0, str(process.returncode))
 
 
 def main():
@@ -133,7 +133,7 @@ def main():
         pathlib.Path(f"{folder}.yaml").write_text(config, encoding="utf-8")
         tried = subprocess.run(**confined(folder, capabilities, "true"), capture_output=True, text=True, check=False)
         if tried.returncode != 0:
-            print(f"skipped: no mount namespace, or capabilities that are not ours to give: {tried.stderr.strip()[-300:]}")
+            print(f"skipped: no mount namespace, or capabilities that this process cannot grant: {tried.stderr.strip()[-300:]}")
             return SKIPPED
         within = subprocess.run(**confined(folder, capabilities, str(agent), "doctor", "--config", f"{folder}/agent.yaml", "-o", "json"),
                                 capture_output=True, text=True, check=False, timeout=SOON_S)
@@ -141,7 +141,7 @@ def main():
         check("doctor answers in the container", within.stdout.startswith("{"), within.stderr)
         seen, known = states(within.stdout), states(outside.stdout)
         for source, state in known.items():
-            check(f"{source}: {state} for root on the host, the same in the container", seen.get(source) == state,
+            check(f"{source}: {state} for root on the host and in the container", seen.get(source) == state,
                   next((f"{f['why']} {f['fix']}" for f in json.loads(within.stdout)["findings"] if f["source"] == source), "not reported"))
         run_agent(agent, folder, capabilities, config)
     print("container: every claim holds" if failures == 0 else f"container: {failures} claims failed")

@@ -1,4 +1,4 @@
-// Our BPF programs against the running kernel: what they say beside what its own files and tools say.
+// The agent's BPF programs on the running kernel, compared with the kernel's own files and tools.
 #include "agent/bpf/kernel_signals.hpp"
 
 #include <arpa/inet.h>
@@ -27,7 +27,7 @@ std::string file_text(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// A cgroup of our own below the v2 mount, and the agent's view of it as a workload root.
+// A cgroup for the test below the v2 mount, and the agent's view of it as a workload root.
 class Workload {
  public:
   explicit Workload(const std::string& name) {
@@ -97,7 +97,7 @@ class Workload {
   std::vector<WorkloadValues> values_;
 };
 
-// Why the program of that name cannot be tried here; empty: it can.
+// Returns why the program of that name cannot be tested here; empty if it can.
 std::string lost_reason(const std::vector<Finding>& findings, const std::string& source) {
   for (const auto& finding : findings)
     if (finding.source == source || finding.source == "bpf")
@@ -109,7 +109,7 @@ struct Rig {
   explicit Rig(const std::string& source, std::vector<IpNetwork> near = {})
       : workload("wattle-test-signals-" + std::to_string(::getpid())) {
     if (!workload.made()) {
-      skipped = "no cgroup can be made";
+      skipped = "no cgroup can be created";
       return;
     }
     AgentConfig config;
@@ -129,7 +129,7 @@ struct Rig {
     return;                               \
   }
 
-// Of all processors since start: interrupts and what the host took. cpu.stat leaves it out, a program on a switch cannot.
+// Interrupt and steal time of all processors since boot. cpu.stat excludes it; a program on a context switch cannot.
 std::uint64_t not_ours_us() {
   std::istringstream line(file_text("/proc/stat"));
   std::string cpu;
@@ -141,7 +141,7 @@ std::uint64_t not_ours_us() {
 void wait_s(const char* how_long) { CHECK(std::system((std::string("sleep ") + how_long).c_str()) == 0); }
 }  // namespace
 
-TEST_CASE("sched: time on CPU of a cgroup lies between two readings of its cpu.stat") {
+TEST_CASE("sched: a cgroup's time on CPU lies between two readings of its cpu.stat") {
   Rig rig("bpf-sched");
   SKIP_IF(rig);
   auto& [workload, signals, skipped] = rig;
@@ -157,13 +157,13 @@ TEST_CASE("sched: time on CPU of a cgroup lies between two readings of its cpu.s
     const auto values = workload.read(*signals);
     const auto last_outer = workload.usage_us();
     REQUIRE(values.on_cpu_us.has_value());
-    if (round == 0) continue;  // the reading after the first one's own
-    // The file lags by up to a tick of the kernel per CPU; a run that is not over may hold interrupts and stolen time.
+    if (round == 0) continue;  // the first round only sets the baseline
+    // The file lags by up to a kernel tick per CPU, and an unfinished run may contain interrupt and steal time.
     const std::uint64_t slack_us = 20'000 + (last_outer - first_outer) / 20 + not_ours_us() - not_ours;
     CHECK(*values.on_cpu_us + slack_us >= last_inner - first_inner);
     CHECK(*values.on_cpu_us <= last_outer - first_outer + slack_us);
     REQUIRE(workload.node().kernel.on_cpu_us.has_value());
-    // Each total is cut to whole microseconds from its own nanoseconds, so two totals of the same time may differ by one.
+    // Each total is truncated to whole microseconds, so two totals of the same time may differ by one.
     CHECK(*workload.node().kernel.on_cpu_us + 1 >= *values.on_cpu_us);
     std::uint64_t by_package = 0;
     for (const auto us : signals->package_use()[0].on_cpu_us) by_package += us;
@@ -185,11 +185,11 @@ TEST_CASE("sched: a task that never leaves its CPU is counted while it runs") {
   CHECK(*values.on_cpu_us > (workload.usage_us() - before) / 2);
 }
 
-TEST_CASE("sched: waiting for a CPU is what the tasks' own schedstat says") {
+TEST_CASE("sched: waiting time for a CPU agrees with the tasks' schedstat") {
   Rig rig("bpf-sched");
   SKIP_IF(rig);
   auto& [workload, signals, skipped] = rig;
-  // Four that want the same CPU.
+  // Four processes that compete for one CPU.
   Child load({"taskset", "-c", "0", "stress-ng", "--cpu", "4", "--timeout", "30"}, workload.enter());
   wait_s("1");
   const auto first_outer = workload.run_delay_us();
@@ -202,20 +202,20 @@ TEST_CASE("sched: waiting for a CPU is what the tasks' own schedstat says") {
   REQUIRE(values.run_queue_us.has_value());
   REQUIRE(values.run_queue_waits.has_value());
   CHECK(*values.run_queue_waits > 0);
-  // A wait is told when the run after it ends: one wait and one run of each task may be on the other side of a reading.
+  // A wait is counted when the following run ends, so each task may have one wait and one run beyond a reading.
   const std::uint64_t slack_us = (last_outer - first_outer) / 5 + 200'000;
   CHECK(*values.run_queue_us + slack_us >= last_inner - first_inner);
   CHECK(*values.run_queue_us <= last_outer - first_outer + slack_us);
   CHECK(*values.run_queue_us > 1'000'000);
 }
 
-TEST_CASE("sched: what a cgroup did before it went is in its last values") {
+TEST_CASE("sched: the last values of a removed cgroup include all of its work") {
   Rig rig("bpf-sched");
   SKIP_IF(rig);
   auto& [workload, signals, skipped] = rig;
   workload.read(*signals);
   {
-    // So much work, however long it takes.
+    // A fixed amount of work, regardless of its duration.
     Child load({"sh", "-c", "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done"}, workload.enter());
     load.wait();
   }
@@ -227,13 +227,13 @@ TEST_CASE("sched: what a cgroup did before it went is in its last values") {
   CHECK(*values.on_cpu_us + used_us / 10 + 20'000 >= used_us);
 }
 
-TEST_CASE("block: direct writes are counted with the time they took") {
+TEST_CASE("block: direct writes are counted with their duration") {
   Rig rig("bpf-block");
   SKIP_IF(rig);
   auto& [workload, signals, skipped] = rig;
   const std::string file = tests::bin_dir() + "/kernel_signals_test.direct";
   auto values = workload.read(*signals);
-  // A busy kernel issues some by a thread of its own, and those count for the node alone: then they are written again.
+  // A busy kernel issues some writes from its own thread, which count for the node only; the test then repeats them.
   for (int attempt = 0; attempt < 10; ++attempt) {
     Child dd({"dd", "if=/dev/zero", "of=" + file, "bs=4096", "count=64", "oflag=direct"}, workload.enter());
     const std::string said = dd.rest();
@@ -241,7 +241,7 @@ TEST_CASE("block: direct writes are counted with the time they took") {
     values = workload.read(*signals);
     std::filesystem::remove(file);
     if (status != 0) {
-      MESSAGE("[skipped] no direct writes here: ", said);
+      MESSAGE("[skipped] direct writes do not work here: ", said);
       return;
     }
     REQUIRE(values.block_ios.has_value());
@@ -259,7 +259,7 @@ constexpr std::uint16_t kPort = 7474;
 
 bool run(const std::string& command) { return std::system((command + " >/dev/null 2>&1").c_str()) == 0; }
 
-// A network namespace behind a veth, with a peer in it that echoes.
+// A network namespace behind a veth pair, with an echo server in it.
 class Peer {
  public:
   Peer() {
@@ -294,7 +294,7 @@ while True:
   std::optional<Child> echo_;
 };
 
-// Sends and waits for the echo a hundred times.
+// Sends a message and waits for its echo, a hundred times.
 int talk(const Workload& workload, const std::string& address, const std::string& port = std::to_string(kPort)) {
   Child client({"python3", "-c",
                 "import socket\n"
@@ -310,7 +310,7 @@ int talk(const Workload& workload, const std::string& address, const std::string
 }
 }  // namespace
 
-TEST_CASE("tcp: round trips to a peer outside the cluster networks are the workload's; those within are not counted") {
+TEST_CASE("tcp: round trips to peers outside the cluster networks count for the workload, those within do not") {
   const Peer peer;
   if (!peer.made()) {
     MESSAGE("[skipped] no network namespaces here");
@@ -342,7 +342,7 @@ TEST_CASE("tcp: round trips to a peer outside the cluster networks are the workl
   }
 }
 
-TEST_CASE("tcp: loopback is never a user's distance") {
+TEST_CASE("tcp: loopback round trips are not counted") {
   Rig rig("bpf-tcp");
   SKIP_IF(rig);
   auto& [workload, signals, skipped] = rig;

@@ -1,5 +1,5 @@
-// Connections in network namespaces of the kernel, read by root, by another user, and where processes are hidden.
-// Skipped, with the reason printed, where namespaces cannot be made.
+// Connections in network namespaces of the kernel, read by root, by another user, and with hidden processes. Skipped,
+// with the reason printed, if namespaces cannot be created.
 #include "agent/collect/net_namespaces.hpp"
 
 #include <doctest/doctest.h>
@@ -35,7 +35,7 @@ bool loopback_up() {
   return ::ioctl(socket.get(), SIOCSIFFLAGS, &request) == 0;
 }
 
-// Both ends of each are in this process's namespace.
+// Both ends of each connection are in this process's namespace.
 bool connect_all(std::vector<Fd>& kept) {
   Fd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{};
@@ -58,7 +58,7 @@ bool connect_all(std::vector<Fd>& kept) {
   return true;
 }
 
-// A process with a network of its own and connections in it, and a second one beside it; gone with this object.
+// A process with its own network and connections, and a second process in the same network; ends both.
 class Pod {
  public:
   Pod() {
@@ -80,7 +80,7 @@ class Pod {
       }
       static_cast<void>(::write(up[1], &reported, 1));
       static_cast<void>(::write(up[1], &beside, sizeof beside));
-      static_cast<void>(::read(down[0], &reported, 1));  // until the other end is closed
+      static_cast<void>(::read(down[0], &reported, 1));  // blocks until the other end is closed
       ::_exit(0);
     }
     ::close(up[1]);
@@ -107,10 +107,10 @@ class Pod {
   char reported_ = 0;
 };
 
-// A user that no other process has: services and pods run as 65534, and a user sees its own processes in any /proc.
+// A user that no other process has. Services and pods run as 65534, and a user sees its own processes in any /proc.
 uid_t unused_user() { return 1'900'000'000U + static_cast<uid_t>(::getpid()); }
 
-// Runs `what` in a process of its own, as a user without rights. Returns its result, or -1 if it could not run.
+// Runs `what` in a child process as an unprivileged user. Returns its result, or -1 if it could not run.
 long as_other_user(const std::function<bool()>& before, const std::function<std::uint64_t()>& what) {
   std::array<int, 2> ends{};
   REQUIRE(::pipe(ends.data()) == 0);
@@ -139,7 +139,7 @@ std::uint64_t established(const std::string& proc_path) {
   return NetNamespaces().read(*proc, "self/net/snmp", mono_from_ns(0), scratch);
 }
 
-// A /proc of these processes alone, as the kernel shows them: other tests have namespaces too.
+// A private /proc with only the processes of this test, because other tests have namespaces too.
 class Shown {
  public:
   explicit Shown(std::initializer_list<pid_t> pids) {
@@ -156,17 +156,17 @@ class Shown {
 };
 }  // namespace
 
-TEST_CASE("connections in a pod's network are counted once, by whoever may see its processes, and gone with it") {
+TEST_CASE("connections in a pod's network count once, for readers that see its processes, until it ends") {
   auto pod = std::make_unique<Pod>();
   if (!pod->made()) {
-    std::printf("[skipped] network namespaces cannot be made here\n");
+    std::printf("[skipped] network namespaces cannot be created here\n");
     return;
   }
   REQUIRE(pod->connected());
   const auto both = static_cast<std::uint64_t>(2 * kConnections);
   const Shown shown{::getpid(), pod->pid(), pod->beside()};
   CHECK(established(shown.path()) == both);
-  // The whole of /proc, where others may have some: each read looks at a limited number of processes.
+  // The host's /proc may have other namespaces, and each read looks at a limited number of processes.
   const auto all = Dir::open_("/proc");
   REQUIRE(all);
   NetNamespaces host;
@@ -178,7 +178,7 @@ TEST_CASE("connections in a pod's network are counted once, by whoever may see i
   const auto nothing = [] { return true; };
   CHECK(as_other_user(nothing, [&] { return established(shown.path()); }) == static_cast<long>(both));
 
-  // The first process ends; the second still holds the network, with no connection of its own.
+  // The first process ends; the second keeps the network alive and has no connections.
   const auto proc = Dir::open_(shown.path());
   REQUIRE(proc);
   NetNamespaces kept;
@@ -190,10 +190,10 @@ TEST_CASE("connections in a pod's network are counted once, by whoever may see i
   CHECK(kept.read(*proc, "self/net/snmp", mono_from_ns(1'000'000'000), scratch) < both);
 }
 
-TEST_CASE("where processes of others are hidden nothing is counted, and that is known") {
+TEST_CASE("hidden processes are not counted, and the reader reports that it is incomplete") {
   Pod pod;
   if (!pod.made()) {
-    std::printf("[skipped] network namespaces cannot be made here\n");
+    std::printf("[skipped] network namespaces cannot be created here\n");
     return;
   }
   REQUIRE(pod.connected());

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The agent drops every capability once its BPF programs are loaded, and still reports their data: as root, as an
-ordinary user with ambient capabilities (like under systemd), and as uid 0 with few capabilities (like in a container).
+"""privileges_test: the agent drops every capability once its BPF programs are loaded, and still reports their data: as
+root, as a user with ambient capabilities (like under systemd), and as uid 0 with few capabilities (like a container).
 
 Usage    privileges_test.py BIN_DIR
 Needs    root, setpriv (Debian package util-linux), a kernel that loads our BPF programs
@@ -95,7 +95,7 @@ def try_way(way, command, binary, folder):
         check(f"{way}: {name} is reported", value(page(), name) is not None)
     finally:
         agent.send_signal(signal.SIGTERM)
-        check(f"{way}: ends when reported", agent.wait(SOON_S) == 0)
+        check(f"{way}: exits with 0 after SIGTERM", agent.wait(SOON_S) == 0)
 
 
 def main():

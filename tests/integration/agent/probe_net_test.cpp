@@ -1,5 +1,5 @@
-// Probes in a network of their own: two namespaces, a link between them, and a name server that answers as it is told.
-// Skipped, with the reason printed, where namespaces cannot be made.
+// Probes in a private network: two namespaces, a link between them, and a scripted name server. Skipped, with the
+// reason printed, if namespaces cannot be created.
 #include <doctest/doctest.h>
 #include <netinet/ip_icmp.h>
 #include <sched.h>
@@ -24,8 +24,8 @@ using namespace std::chrono_literals;
 namespace {
 bool sh(const std::string& command) { return std::system(command.c_str()) == 0; }
 
-// The other end of the link: 10.77.0.2, which answers pings itself (its kernel does not), after 20 ms and only those with
-// an odd sequence number; a router that drops what is for 192.0.2.0/24 and refuses what is for 198.51.100.0/24.
+// The other end of the link at 10.77.0.2. It answers pings with an odd sequence number after 20 ms (its kernel does
+// not answer), drops packets for 192.0.2.0/24 and refuses packets for 198.51.100.0/24.
 class ProbePeer {
  public:
   ProbePeer() {
@@ -63,7 +63,7 @@ class ProbePeer {
       const unsigned sum = (unsigned{reply[2]} << 8 | reply[3]) + 0x0800U, folded = (sum & 0xffff) + (sum >> 16);
       reply[2] = static_cast<std::uint8_t>(folded >> 8);
       reply[3] = static_cast<std::uint8_t>(folded);
-      // A stranger's reply at once: the payload in another order, which has the same checksum.
+      // An immediate reply of another sender: a reordered payload, which has the same checksum.
       auto forged = std::vector<std::uint8_t>(reply, reply + kEchoBytes);
       std::swap_ranges(forged.begin() + 8, forged.begin() + 10, forged.begin() + 10);
       ::sendto(socket.get(), forged.data(), forged.size(), 0, reinterpret_cast<sockaddr*>(&from), length);
@@ -79,7 +79,7 @@ class ProbePeer {
   Worker worker_;
 };
 
-// A name server on 127.0.0.1: web.test is 127.0.0.1, hang.test never gets an answer, nothing else exists.
+// A name server on 127.0.0.1: web.test is 127.0.0.1, hang.test never gets an answer, other names do not exist.
 class NameServer {
  public:
   NameServer() : socket_(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {
@@ -117,7 +117,7 @@ class NameServer {
   Worker worker_;
 };
 
-// This program's own network, mounts and resolv.conf, made once; false when it may not.
+// Enters a private network and mounts with an own resolv.conf, once. Returns false without the privileges.
 bool world() {
   static const bool made = [] {
     if (::unshare(CLONE_NEWNET | CLONE_NEWNS) != 0) return false;
@@ -134,7 +134,7 @@ bool world() {
 }
 }  // namespace
 
-TEST_CASE("a name that hangs or does not exist is a dns failure of its own target alone") {
+TEST_CASE("a name that hangs or does not exist is a DNS failure of its own target only") {
   if (!world()) return;
   const NameServer names;
   const Listener web("HTTP/1.1 200 OK\r\n\r\n");
@@ -151,7 +151,7 @@ TEST_CASE("a name that hangs or does not exist is a dns failure of its own targe
   CHECK(values[2].loss_ratio == 0);
 }
 
-TEST_CASE("more names that hang than there are askers do not keep another from its answer") {
+TEST_CASE("more hanging names than resolver threads do not block another name") {
   if (!world()) return;
   const NameServer names;
   const Listener web("HTTP/1.1 200 OK\r\n\r\n");
@@ -165,7 +165,7 @@ TEST_CASE("more names that hang than there are askers do not keep another from i
   for (std::size_t i = 0; i < 12; ++i) CHECK(count(prober, i, ProbeEnd::dns) == 1);
 }
 
-TEST_CASE("loopback answers pings, through raw sockets and, where the group may, through ping sockets") {
+TEST_CASE("loopback answers pings through raw sockets and, if the group is allowed, through ping sockets") {
   if (!world()) return;
   for (const bool raw : {true, false}) {
     CAPTURE(raw);
@@ -186,7 +186,7 @@ TEST_CASE("loopback answers pings, through raw sockets and, where the group may,
   }
 }
 
-TEST_CASE("a peer's delay is in the median, its silence in the loss, and a stranger's reply in neither") {
+TEST_CASE("a peer's delay is in the median, a missing reply in the loss, and a forged reply in neither") {
   if (!world()) return;
   const ProbePeer peer;
   REQUIRE(peer.linked());

@@ -1,4 +1,4 @@
-// probe_peers: what probes are pointed at in tests: listeners that answer as they are told, and waiting for counts.
+// probe_peers: scripted listeners that probes connect to in tests, and helpers that wait for counts.
 #pragma once
 
 #include <arpa/inet.h>
@@ -24,7 +24,7 @@
 
 namespace wattle::agent::test {
 
-// A thread with an event that tells it to end.
+// A thread with an event that asks it to end.
 class Worker {
  public:
   Worker() : stop_(::eventfd(0, EFD_CLOEXEC)) {}
@@ -37,7 +37,7 @@ class Worker {
     ::eventfd_write(stop_.get(), 1);
     thread_.join();
   }
-  // Whether `fd` became readable before the end (-1: waits for the end) or `span`.
+  // Returns whether `fd` became readable before the end event (-1: waits for the end event) or `span`.
   bool wait(int fd, std::chrono::milliseconds span = std::chrono::milliseconds(-1)) const {
     std::array<pollfd, 2> fds{{{stop_.get(), POLLIN, 0}, {fd, POLLIN, 0}}};
     ::poll(fds.data(), fds.size(), static_cast<int>(span.count()));
@@ -49,8 +49,8 @@ class Worker {
   std::thread thread_;
 };
 
-// A TCP listener on loopback. Each connection's first bytes are read, then after `delay` it sends `answer` and closes;
-// without an answer it keeps the connection and is silent.
+// A TCP listener on loopback. Reads the first bytes of each connection, waits for `delay`, sends `answer` and closes.
+// Without an answer it keeps the connection open and silent.
 class Listener {
  public:
   explicit Listener(std::string answer, std::chrono::milliseconds delay = {})
@@ -91,7 +91,7 @@ class Listener {
   Worker worker_;
 };
 
-// A loopback port that nobody listens on while this lives.
+// A loopback port without a listener for the lifetime of the object.
 struct ClosedPort {
   ClosedPort() : socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     sockaddr_in address{};

@@ -1,4 +1,4 @@
-// Probes against real listeners: each way to fail is told apart and counted once.
+// Probes against real listeners: each kind of failure is distinguished and counted once.
 #include <doctest/doctest.h>
 
 #include "probe_peers.hpp"
@@ -8,7 +8,7 @@ using namespace wattle::agent;
 using namespace wattle::agent::test;
 using namespace std::chrono_literals;
 
-TEST_CASE("each way not to answer is counted as what it is, every probe of it") {
+TEST_CASE("each kind of failure is counted as its own kind, once per probe") {
   const Listener good("HTTP/1.1 204 No Content\r\n\r\n"), silent(""), garbage("SSH-2.0-x\r\n");
   const Listener broken("HTTP/1.1 500 Oops\r\n\r\n"), missing("HTTP/1.1 404 Not Found\r\n\r\n");
   const Listener cut("HTTP/1.1 20"), long_one("HTTP/1.1 200 OK\r\n\r\n" + std::string(1 << 20, 'x'));
@@ -55,7 +55,7 @@ TEST_CASE("each way not to answer is counted as what it is, every probe of it") 
   }
 }
 
-TEST_CASE("the median of an HTTP target that takes its time is at least that time") {
+TEST_CASE("the median of a slow HTTP target is at least its delay") {
   const Listener slow("HTTP/1.1 200 OK\r\n\r\n", 40ms);
   Prober prober = prober_of({target("slow", ProbeKind::http, "127.0.0.1", slow.port)});
   for (int i = 0; i < 5; ++i) prober.round();
@@ -66,17 +66,17 @@ TEST_CASE("the median of an HTTP target that takes its time is at least that tim
   CHECK(values[0].loss_ratio == 0);
 }
 
-TEST_CASE("a target that hangs holds one probe, and the others go on") {
+TEST_CASE("a hanging target holds one probe, and the others continue") {
   const Listener hanging(""), quick("HTTP/1.1 200 OK\r\n\r\n");
   Prober prober = prober_of({target("hanging", ProbeKind::http, "127.0.0.1", hanging.port, 30s),
                              target("quick", ProbeKind::http, "127.0.0.1", quick.port, 250ms)});
   prober.start();
   CHECK(eventually([&] { return count(prober, 1, ProbeEnd::answered) >= 4; }));
   const auto hung = prober.counts()[0].by_end;
-  CHECK(hung == ProbeEnds{});  // still under way: neither answered nor lost
+  CHECK(hung == ProbeEnds{});  // in flight: neither answered nor lost
 }
 
-TEST_CASE("64 targets are probed in one round, each once") {
+TEST_CASE("one round probes each of 64 targets once") {
   const Listener listener("HTTP/1.1 200 OK\r\n\r\n");
   std::vector<ProbeTarget> targets;
   for (std::size_t i = 0; i < kMaxProbeTargets + 1; ++i)

@@ -1,5 +1,6 @@
-// One process under a quota of the kernel's: what PSI calls waiting, and what is left of it. By cgroup v2, or by v1's CPU controller beside
-// a hierarchy of v2 for pressure. Prints what it measured; skipped, with the reason printed, where neither can be made.
+// One process under a CPU quota: PSI pressure of the cgroup, and the part of it that is not throttling. Uses cgroup v2,
+// or v1's CPU controller beside a v2 hierarchy for pressure. Prints the measurements; skipped, with the reason printed,
+// if neither can be created.
 #include <doctest/doctest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -44,7 +45,7 @@ struct Reading {
   double stalled_us = 0, throttled_us = 0, used_us = 0;
 };
 
-// 0.3 cores, of which it gets what it wants before others do.
+// The weight gives the process its 0.3 cores before other processes.
 class Limited {
  public:
   static std::optional<Limited> make() {
@@ -80,7 +81,7 @@ class Limited {
       ::kill(pid_, SIGKILL);
       ::waitpid(pid_, nullptr, 0);
     }
-    // The kernel lets go of the dead a moment later.
+    // The kernel releases dead processes a moment later.
     tests::wait_until([&] { return gone(pressure_) && gone(limit_); });
   }
 
@@ -115,17 +116,17 @@ class Limited {
 
 }  // namespace
 
-TEST_CASE("the kernel calls it pressure that a limit keeps a task from running; it is no waiting") {
+TEST_CASE("time that a CPU limit throttles counts as kernel pressure, but not as waiting") {
   auto limited = Limited::make();
   if (!limited) {
-    std::printf("[skipped] no cgroup with a CPU quota and pressure can be made here\n");
+    std::printf("[skipped] no cgroup with a CPU quota and pressure can be created here\n");
     return;
   }
   REQUIRE(limited->spin());
   const SystemClock clock;
   const Reading before = limited->read(clock);
   Reading after = before;
-  // Until it was kept for a second: on a busy machine it runs less, and is kept later.
+  // Runs until the process was throttled for a second. On a busy machine it runs less and is throttled later.
   tests::wait_until(
       [&] {
         after = limited->read(clock);
@@ -138,7 +139,7 @@ TEST_CASE("the kernel calls it pressure that a limit keeps a task from running; 
                used = share(&Reading::used_us), waits = waiting_share(some, throttled, used);
   std::printf("PSI cpu some %.3f, throttled %.3f cores, used %.3f cores: waiting %.3f\n", some, throttled, used, waits);
   if (after.throttled_us - before.throttled_us < 1e6) {
-    std::printf("[skipped] the machine is so busy that the limit never came to bear\n");
+    std::printf("[skipped] the machine is too busy for the limit to throttle the process\n");
     return;
   }
   CHECK(some > 0.8 * throttled);

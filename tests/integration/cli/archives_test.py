@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """archives_test: `wattle restore` refuses archives that `wattle backup` never writes, before it changes a file. The
-test builds them byte by byte, with valid digests and sums.
+test builds the archives byte by byte, with valid digests and checksums.
 
 Usage    archives_test.py FOLDER-OF-BINARIES
 Exit     0 fine, 1 a claim failed
@@ -31,7 +31,7 @@ def member(name, content, kind=b"0", link=b"", size=None, mode=0o600):
 
 
 def archive(files, listed=None, **odd):
-    """`files`: (name, content), each written as it is; `listed`: those of the list, where they are others."""
+    """Builds an archive. `files`: (name, content), written unchanged; `listed`: the files of the list, if different."""
     entries = [{"bytes": len(content), "name": name, "sha256": hashlib.sha256(content).hexdigest()} for name, content in (listed or files)]
     text = (json.dumps({"files": entries, "format": 1, "made_s": 1_700_000_000, "wattle": "0.1.0"}, indent=1) + "\n").encode()
     out = member("manifest.json", text)
@@ -41,16 +41,16 @@ def archive(files, listed=None, **odd):
 
 
 CASES = {
-    "two members of one name": archive([("allow", b"a"), ("allow", b"b")]),
-    "two checkpoints of one name": archive([("checkpoints/1.json", b"a"), ("checkpoints/1.json", b"b")]),
-    "a name with a dot as a part": archive([("checkpoints/1.json", b"a"), ("checkpoints/./1.json", b"b")]),
-    "a name that begins with a dot as a part": archive([("allow", b"a"), ("./allow", b"b")]),
-    "a name with an empty part": archive([("checkpoints//1.json", b"a")]),
-    "a name with two dots": archive([("checkpoints/../../x", b"a")]),
+    "two members with the same name": archive([("allow", b"a"), ("allow", b"b")]),
+    "two checkpoints with the same name": archive([("checkpoints/1.json", b"a"), ("checkpoints/1.json", b"b")]),
+    "a name with a dot component": archive([("checkpoints/1.json", b"a"), ("checkpoints/./1.json", b"b")]),
+    "a name with a leading dot component": archive([("allow", b"a"), ("./allow", b"b")]),
+    "a name with an empty component": archive([("checkpoints//1.json", b"a")]),
+    "a name with a dot-dot component": archive([("checkpoints/../../x", b"a")]),
     "an absolute name": archive([("/tmp/x", b"a")]),
     "a name that ends in a slash": archive([("allow/", b"a")]),
-    "checkpoints of one name in two folders": archive([("checkpoints/a/1.json", b"a"), ("checkpoints/b/1.json", b"b")]),
-    "a file that is a folder too": archive([("checkpoints", b"a"), ("checkpoints/1.json", b"b")]),
+    "checkpoints with the same name in two folders": archive([("checkpoints/a/1.json", b"a"), ("checkpoints/b/1.json", b"b")]),
+    "a name that is both a file and a folder": archive([("checkpoints", b"a"), ("checkpoints/1.json", b"b")]),
     "a second list": archive([("manifest.json", b"{}")]),
     "a name that no controller has": archive([("etc/passwd", b"a")]),
     "a symbolic link": archive([("allow", b"")], kind=b"2", link=b"/etc/passwd"),
@@ -108,10 +108,10 @@ def main():
             claim(f"{what} changes no file", files_below(folder) == there, set(files_below(folder)) ^ set(there))
         os.mkfifo(folder / "backup")
         code, said = restore(folder, None)
-        claim("a FIFO in place of an archive is refused, and is not waited for", code == 1, said)
+        claim("a FIFO in place of an archive is refused without blocking", code == 1, said)
         (folder / "backup").unlink()
         code, said = restore(folder, archive([("allow", b"# new\n"), ("checkpoints/1.json", b"new")]))
-        claim("one as `wattle backup` writes it is taken", code == 0 and (folder / "allow").read_bytes() == b"# new\n"
+        claim("an archive in the format of `wattle backup` is accepted", code == 0 and (folder / "allow").read_bytes() == b"# new\n"
               and (state / "checkpoints" / "1.json").read_bytes() == b"new", said)
     return 1 if FAILED else 0
 

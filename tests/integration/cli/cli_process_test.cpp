@@ -1,4 +1,4 @@
-// The built program against a scripted controller: CURVE, the allow list and the ask socket are the real ones.
+// The built CLI against a scripted controller, with real CURVE, allow list and query socket.
 #include <doctest/doctest.h>
 #include <sys/wait.h>
 
@@ -118,9 +118,9 @@ class World {
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 }  // namespace
 
-TEST_CASE("wattle against a controller that answers") {
+TEST_CASE("the wattle command against a scripted controller") {
   const World world;
-  SUBCASE("nodes is a table without colours when the output is no terminal") {
+  SUBCASE("nodes prints a table without colours when the output is not a terminal") {
     const Ran ran = world.ask("nodes");
     CHECK(ran.exit_code == 0);
     CHECK(ran.err == "");
@@ -128,7 +128,7 @@ TEST_CASE("wattle against a controller that answers") {
     CHECK(has(ran.out, "12.3 W est"));
     CHECK_FALSE(has(ran.out, "\x1b"));
   }
-  SUBCASE("json is the controller's document, and yaml says the same") {
+  SUBCASE("json prints the controller's document, and yaml has the same content") {
     const Ran json = world.ask("nodes -o json");
     CHECK(json.exit_code == 0);
     CHECK(wattle::OrderedJson::parse(json.out) == wattle::OrderedJson::parse(kNodes));
@@ -141,12 +141,12 @@ TEST_CASE("wattle against a controller that answers") {
     CHECK(ran.out == "");
     CHECK(has(ran.err, "wattle: node: " + world.endpoint() + " node: no node 'nemo' (see wattle nodes)\n"));
   }
-  SUBCASE("an answer that is no JSON names the endpoint and the document") {
+  SUBCASE("the error about an answer that is not JSON names the endpoint and the document") {
     const Ran ran = world.ask("status");
     CHECK(ran.exit_code == 1);
     CHECK(has(ran.err, world.endpoint() + " status: the answer is not a JSON object"));
   }
-  SUBCASE("gaps are asked of the controller, and may be those of one node") {
+  SUBCASE("gaps are queried from the controller, for all nodes or for one") {
     const Ran all = world.ask("gaps -o json");
     CHECK(all.exit_code == 0);
     CHECK(wattle::OrderedJson::parse(all.out) == wattle::OrderedJson::parse(kGaps));
@@ -155,38 +155,38 @@ TEST_CASE("wattle against a controller that answers") {
     CHECK_FALSE(has(one.out, "worker-1"));
     CHECK(has(world.ask("gaps").out, "worker-1  1970-01-01 00:00:00Z"));
   }
-  SUBCASE("doctor exits 1 when a node is away, and still shows it") {
+  SUBCASE("doctor exits 1 when a node is disconnected, and still shows the node") {
     const Ran ran = world.ask("doctor");
     CHECK(ran.exit_code == 1);
     CHECK(has(ran.out, "0 of 1 nodes connected"));
     CHECK(world.ask("doctor -o json").exit_code == 1);
   }
-  SUBCASE("a key that is not on the allow list is named as such") {
+  SUBCASE("a key that is not on the allow list gets its own error") {
     const Ran ran = world.ask("nodes", "stranger");
     CHECK(ran.exit_code == 1);
     CHECK(has(ran.err, world.endpoint() + " does not allow your key"));
     CHECK(has(ran.err, "stranger"));
   }
-  SUBCASE("a server key that is another's is named as such") {
+  SUBCASE("a wrong server key gets its own error") {
     const Ran ran = world.ask("nodes", "reader", "other");
     CHECK(ran.exit_code == 1);
     CHECK(has(ran.err, world.endpoint() + " rejected the handshake"));
     CHECK(has(ran.err, "other.pub"));
   }
-  SUBCASE("an endpoint at which no process listens is reported with its fix") {
+  SUBCASE("an endpoint without a listener is reported with a fix") {
     const Ran ran = world.run("nodes --timeout 300ms --server tcp://127.0.0.1:1 --key reader --server-key server.pub");
     CHECK(ran.exit_code == 1);
     CHECK(has(ran.err, "tcp://127.0.0.1:1"));
     CHECK(has(ran.err, "the controller is running"));
   }
-  SUBCASE("a user without a configuration gets an error that says where one comes from") {
+  SUBCASE("a user without a configuration gets an error that says how to create one") {
     const Ran ran = world.run("nodes");
     CHECK(ran.exit_code == 2);
     CHECK(has(ran.err, "wattle: nodes: no configuration: none of WATTLE_CONFIG, "));
     CHECK(has(ran.err, "scripts/demo print one"));
     CHECK(has(world.run("nodes --key nowhere").err, "wattle: nodes: nowhere: No such file or directory"));
   }
-  SUBCASE("a controller that is away, or a file that is taken, ends a backup at once") {
+  SUBCASE("an unreachable controller or an existing file ends a backup immediately") {
     const std::string away = " --timeout 300ms --server tcp://127.0.0.1:1 --key reader --server-key server.pub";
     world.write("controller.yaml", "key: server\nallow_list: allow\ndata_dir: data\nstore: {path: data/store.db}\n");
     const Ran taken = world.run("backup allow --config controller.yaml" + away);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Completion in real bash, zsh and fish offers, at each command of a program, exactly the words that its --help lists.
-
+"""completion_test: completion in real bash, zsh and fish offers at each command of a program exactly the words that its
+--help lists.
 Usage    completion_test.py PROGRAM FOLDER-OF-WHAT-IS-SHOWN     the latter has NAME.bash, NAME.zsh, NAME.fish of the
          build
 Exit     0 fine, 1 a claim failed, 77 skipped: none of zsh and fish is installed. bash always is
@@ -33,14 +33,14 @@ def run(*words, **options):
 
 
 class Help:
-    """One command as its --help tells it: subcommands, options by name with what they take, operands."""
+    """One command as its --help describes it: subcommands, options with their values, operands."""
 
     def __init__(self, program, path):
         self.path = path
         text = run(program, *path, "--help").stdout
         part = re.search(r"^Subcommands:\n((?:^ .*\n?)+)", text, re.M)
-        self.commands = re.findall(r"^  ([a-z]+)(?:, [a-z]+)?(?: |$)", part.group(1), re.M) if part else []  # without aliases
-        self.options = {}  # of all groups
+        self.commands = re.findall(r"^  ([a-z]+)(?:, [a-z]+)?(?: |$)", part.group(1), re.M) if part else []  # excludes aliases
+        self.options = {}  # options of all groups
         for names, takes in re.findall(r"^  (-[-a-zA-Z,]+)(.*)$", text, re.M):
             self.options |= {name: takes.split("  ")[0].strip() for name in names.split(",")}
         part = re.search(r"^Positionals:\n((?:^ .*\n?)+)", text, re.M)
@@ -82,7 +82,7 @@ class Fish:
 
 
 class Zsh:
-    """An interactive zsh, as only its line editor completes: what it adds is written to a file as well."""
+    """An interactive zsh, because only its line editor completes. Copies what compadd adds to a file."""
     SETUP = """
 unset zle_bracketed_paste
 fpath=({vendor} $fpath)
@@ -120,7 +120,7 @@ print -r -- .READY. >>{out}
         os.write(self.terminal, text.encode())
 
     def until(self, mark):
-        """What stands in the file before the mark; the terminal is read meanwhile, so that it never is full."""
+        """Returns the file's text before the mark. Reads the terminal meanwhile, so that its buffer never fills."""
         os.set_blocking(self.terminal, False)
         end = time.monotonic() + PATIENCE_S
         while time.monotonic() < end:
@@ -132,7 +132,7 @@ print -r -- .READY. >>{out}
             if mark in text:
                 self.out.write_text("")
                 return text.split(mark)[0]
-        raise RuntimeError(f"zsh does not say {mark}")
+        raise RuntimeError(f"zsh did not print {mark}")
 
     def offers(self, line):
         self.type(f"\x15{line}\t")
@@ -144,7 +144,7 @@ print -r -- .READY. >>{out}
 
 
 def judge(claims, program, name, shell, reported, root):
-    """At one command."""
+    """Checks the completions of one command."""
     line = " ".join((program, *reported.path)) + " "
     everywhere = root.options if reported.path else {}
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""up_test: `wattle up` and `wattle down` in folders that other users own, and with a program that ends.
+"""up_test: `wattle up` and `wattle down` in folders that other users own, and with a program that exits early.
 
 Usage    up_test.py FOLDER-OF-BINARIES     as root for folders of other users
 Exit     0 fine, 1 a claim failed
@@ -52,7 +52,7 @@ def folders(root):
     (root / "sticky").chmod(0o1777)
     (root / "link").symlink_to(root / "mine")
     refused("a symbolic link", root / "mine", root / "link", "symbolic link")
-    refused("a folder in one that every user can write to", root / "open", root / "open" / "x", "every user")
+    refused("a folder in a world-writable folder", root / "open", root / "open" / "x", "every user")
     (root / "file").write_text("", encoding="utf-8")
     code, said = run("up", "--folder", str(root / "file"))
     claim("a file is refused", code == 1 and "is not a folder" in said, said)
@@ -64,17 +64,17 @@ def folders(root):
     refused("a new folder below one of another user", root / "theirs", root / "theirs" / "a" / "b", "belongs to nobody")
     before = state(root / "theirs")
     code, said = run("up", HOME=str(root / "theirs"))
-    claim("so is another user's HOME", code == 1 and "run it as nobody" in said and state(root / "theirs") == before, said)
+    claim("another user's HOME is refused", code == 1 and "run it as nobody" in said and state(root / "theirs") == before, said)
     (root / "sticky" / "way").symlink_to(root / "mine")
     os.chown(root / "sticky" / "way", NOBODY, NOBODY, follow_symlinks=False)
-    refused("a way through another user's symbolic link", root / "mine", root / "sticky" / "way" / "x", "belongs to nobody")
+    refused("a path through another user's symbolic link", root / "mine", root / "sticky" / "way" / "x", "belongs to nobody")
     (root / "theirs" / "processes").write_text("agent 2 1\n", encoding="utf-8")
     code, said = run("down", "--folder", str(root / "theirs"))
     claim("down leaves a folder of another user", code == 1 and (root / "theirs" / "processes").exists(), said)
 
 
 def ended(root):
-    """The agent is a program that ends: at once, and once all is up."""
+    """The agent is a program that exits: immediately, and after everything is up."""
     programs, folder = root / "programs", root / "mine" / "up"
     programs.mkdir()
     shutil.copy(BINARIES / "wattle", programs / "wattle")
@@ -84,15 +84,15 @@ def ended(root):
     agent.write_text("#!/bin/sh\necho a reason of its own >&2\nexit 3\n", encoding="utf-8")
     agent.chmod(0o755)
     code, said = run("up", "--folder", str(folder), programs=programs)
-    claim("an agent that ends is reported with its log, and nothing is left", code == 1 and "wattle-agent: the process ended" in said and "a reason of its own" in said
+    claim("an agent that exits is reported with its log, and up removes everything", code == 1 and "wattle-agent: the process ended" in said and "a reason of its own" in said
           and not folder.exists(), (code, said))
     agent.unlink()
     agent.symlink_to(BINARIES / "wattle-agent")
     code, said = run("up", "--folder", str(folder), programs=programs)
-    claim("with a whole agent it comes up", code == 0 and "is live" in said, said)
+    claim("with a working agent up succeeds", code == 0 and "is live" in said, said)
     if code != 0:
         return
-    claim("its folder is the user's alone", stat.S_IMODE(folder.stat().st_mode) == 0o700)
+    claim("only the user can access the folder", stat.S_IMODE(folder.stat().st_mode) == 0o700)
     pid = next(int(line.split()[1]) for line in (folder / "processes").read_text(encoding="utf-8").splitlines() if line.startswith("agent "))
     os.kill(pid, 9)
     code, said = run("up", "--folder", str(folder), programs=programs)

@@ -1,4 +1,4 @@
-// Running pods and confirmed workloads over a restart without an API server: what the store has of them is what the controller tells.
+// After a restart without an API server, the controller reports running pods and confirmed workloads from the store.
 #include <doctest/doctest.h>
 
 #include "tests/integration/controller/world.hpp"
@@ -22,7 +22,7 @@ double requested(transport::AskClient& reader, const std::string& node) {
   return answer(reader, "node", {{"name", node}})["node"]["cpu_requested_cores"].get<double>();
 }
 
-// What each record tells besides: a service that uses half a core.
+// Additional content of each record: a service that uses half a core.
 void run_service(ScriptedAgent& agent, const std::string& unit) {
   agent.with([unit](Record& record) {
     WorkloadValues values = pod_values(unit, 10'000);
@@ -67,8 +67,7 @@ TEST_CASE("after a restart without an API server running pods have name, namespa
   }
 }
 
-TEST_CASE(
-    "a confirmed workload is requested until its unit ends, over a restart, and answers come when they are on disk") {
+TEST_CASE("a confirmed workload has requests until its unit ends, across a restart, and answers follow the write") {
   World world(1);
   world.config.store.path = world.dir / "store.db";
   world.config.learn.enabled = false;

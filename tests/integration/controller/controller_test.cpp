@@ -18,7 +18,7 @@ using json = wattle::SortedJson;
 
 namespace {
 
-// Asks for a pod and runs it where the scores say; of nodes that are worth the same, on the first.
+// Asks for a pod and runs it where the scores say; among nodes of equal value, on the first.
 std::string place_one(Agents& agents, transport::AskClient& shim, const std::string& uid) {
   std::vector<std::string> candidates;
   for (const auto& agent : agents) candidates.push_back(agent->node());
@@ -35,7 +35,7 @@ std::string place_one(Agents& agents, transport::AskClient& shim, const std::str
 
 }  // namespace
 
-TEST_CASE("records in, scores out, outcomes joined: the whole loop over real sockets") {
+TEST_CASE("the whole loop over real sockets takes records, returns scores and joins outcomes") {
   World world(3);
   world.start();
   auto agents = connect_agents(world, 3);
@@ -103,7 +103,7 @@ TEST_CASE("a restart resumes gradient steps, replay and decision ids from the ch
   CHECK(answer(reader, "decisions")["decisions"][0]["id"] == 9);
 }
 
-TEST_CASE("garbage on each socket is refused and the loop goes on") {
+TEST_CASE("malformed messages on each socket are refused and the loop continues") {
   World world(1);
   world.start();
   auto agents = connect_agents(world, 1);
@@ -129,7 +129,7 @@ TEST_CASE("garbage on each socket is refused and the loop goes on") {
   CHECK(run_until(world, agents, [&] { return answer(reader, "status")["samples"].get<std::uint64_t>() > before; }));
 }
 
-TEST_CASE("roles hold: who may ask, query and confirm") {
+TEST_CASE("roles limit which peers may ask, query and confirm") {
   World world(1);
   world.start();
   auto agents = connect_agents(world, 1);
@@ -148,7 +148,7 @@ TEST_CASE("roles hold: who may ask, query and confirm") {
         std::string::npos);
 }
 
-TEST_CASE("of two agents with one key the later incarnation wins") {
+TEST_CASE("the later incarnation of two agents with the same key wins") {
   World world(1);
   world.start();
   auto agents = connect_agents(world, 1);
@@ -188,7 +188,7 @@ TEST_CASE("subscribers get boards, states and decisions") {
     return board && state && decision && !board->classes.empty();
   }));
   CHECK(!board->neutral);
-  // It is made a class at a time, and told when it is whole.
+  // The snapshot is built one class at a time, and complete only at the end.
   REQUIRE(board->classes.size() == placement::kBoardClassCores.size());
   for (std::size_t i = 0; i < board->classes.size(); ++i)
     CHECK(board->classes[i].cpu_request_cores == placement::kBoardClassCores[i]);
@@ -196,7 +196,7 @@ TEST_CASE("subscribers get boards, states and decisions") {
   CHECK(decision->pod_uid == "p0");
 }
 
-TEST_CASE("the snapshot query states where the feed begins") {
+TEST_CASE("the snapshot query returns the position at which the feed begins") {
   World world(2);
   world.start();
   auto agents = connect_agents(world, 2);
@@ -217,7 +217,7 @@ TEST_CASE("the snapshot query states where the feed begins") {
   CHECK(!snapshot->board.classes.empty());
 }
 
-TEST_CASE("a key that is allowed later is let in without a restart") {
+TEST_CASE("a key that is added to the allow list is accepted without a restart") {
   World world(1);
   world.start();
   const KeyPair late = KeyPair::generate();

@@ -1,4 +1,4 @@
-// Decisions over a restart, and over a kill: what was told as kept is there, and no number is given twice.
+// Decisions across a restart and a kill: decisions that were reported as kept exist, and no ID is issued twice.
 #include <doctest/doctest.h>
 
 #include <random>
@@ -33,12 +33,12 @@ std::set<std::uint64_t> ids_of(const json& document) {
 
 }  // namespace
 
-TEST_CASE("a restart reads decisions and outcomes back, and serves those of a week by socket and by HTTP") {
+TEST_CASE("a restart reads decisions and outcomes back and serves those of a week by socket and HTTP") {
   World world(2);
   world.config.store.path = world.dir / "store.db";
-  world.config.learn.enabled = false;  // the store alone knows the numbers
+  world.config.learn.enabled = false;  // only the store has the decision IDs
   world.config.decision_ring = 10;
-  world.config.policy = "round-robin";  // of two nodes that are alike another one would say nothing
+  world.config.policy = "round-robin";  // other policies give no advice between two equal nodes
   world.start();
   std::uint64_t last = 0;
   {
@@ -47,7 +47,7 @@ TEST_CASE("a restart reads decisions and outcomes back, and serves those of a we
     auto reader = world.ask_client(world.reader);
     for (int i = 0; i < 12; ++i) {
       last = decided(shim, "p" + std::to_string(i));
-      answer(reader, "status");  // each in a turn of its own: the ring is smaller than what one turn may decide
+      answer(reader, "status");  // one ask per turn: one turn can overflow the ring
     }
     agents[0]->place("p11");
     CHECK(run_until(world, agents, [&] { return !answer(reader, "decisions")["decisions"][0]["outcome"].is_null(); }));
@@ -82,7 +82,7 @@ TEST_CASE("a restart reads decisions and outcomes back, and serves those of a we
   CHECK(decided(shim, "later") == last + 1);
 }
 
-TEST_CASE("a controller that is killed again and again has every decision that it reported as kept") {
+TEST_CASE("a repeatedly killed controller has every decision that it reported as kept") {
   World world(2);
   const std::uint16_t port = free_port();
   world.config.ask_endpoint = "tcp://127.0.0.1:" + std::to_string(port);
@@ -108,7 +108,7 @@ TEST_CASE("a controller that is killed again and again has every decision that i
     REQUIRE(shim.snapshot(wattle::tests::late()));  // an ask does not wait for the link
     const json found = answer(reader, "decisions", {{"since", "1h"}, {"limit", "1000"}});
     for (const std::uint64_t id : kept) CHECK(ids_of(found).contains(id));
-    // Somewhere within the transactions of what comes now.
+    // A random moment within the following transactions.
     for (std::uint64_t left = 3 + random() % 20; left > 0; --left) {
       const std::uint64_t id = decided(shim, "p" + std::to_string(pod++));
       if (!kept.empty()) CHECK(id > *kept.rbegin());

@@ -1,4 +1,4 @@
-// The demo's world in simulated time (demo_world.hpp): a network decides there, and learning goes on.
+// The demo's world in simulated time (demo_world.hpp): a network makes the decisions, and learning continues.
 #include <doctest/doctest.h>
 
 #include <stdlib.h>
@@ -16,7 +16,7 @@ namespace {
 constexpr double kRun_s = 150, kMinute_s = 60;
 
 struct Lived {
-  stats::Moments received, first_loss, last_loss;  // after the first minute; of the first and last fifth
+  stats::Moments received, first_loss, last_loss;  // rewards after the first minute; losses of the first and last fifth
 };
 
 Lived live(std::uint64_t seed) {
@@ -47,7 +47,7 @@ Lived live(std::uint64_t seed) {
   return lived;
 }
 
-TEST_CASE("in the demo's world a network decides after the first minute, and the loss falls") {
+TEST_CASE("in the demo's world a network decides after the first minute and the loss falls") {
   if (cannot_learn()) return;
   for (const std::uint64_t seed : {1U, 2U, 3U}) {
     CAPTURE(seed);

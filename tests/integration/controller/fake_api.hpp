@@ -1,6 +1,6 @@
-// fake_api: an API server's lists, watches, bookmarks and forgetting over plain HTTP, for one process's tests.
-// Rules    a watch answers as soon as there is something to tell, with all of it, and ends; after half a second it tells a bookmark.
-//          `tokens` are let in; with none, everybody is
+// fake_api: a fake API server with lists, watches, bookmarks and expired versions over plain HTTP, for tests.
+// Rules    a watch answers with all available events and ends; after half a second without events it sends a bookmark.
+//          Only `tokens` are accepted; if there are none, every client is
 // Threads  any
 #pragma once
 
@@ -28,7 +28,7 @@ class FakeApi {
   ~FakeApi() { close(); }
   std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
 
-  // As a crash and a restart of the API server on the same address; what it keeps stays.
+  // Simulates a crash and restart of the API server at the same address; it keeps its objects.
   void close() {
     {
       const std::lock_guard lock(mutex_);
@@ -43,7 +43,7 @@ class FakeApi {
     const std::lock_guard lock(mutex_);
     tokens_ = std::move(tokens);
   }
-  // What was told before is not told again: watches from there are answered 410.
+  // Forgets all earlier events: watches from earlier versions get 410.
   void forget_past() {
     const std::lock_guard lock(mutex_);
     log_of_changes_.clear();
@@ -88,12 +88,12 @@ class FakeApi {
          {"status", std::move(status)}});
   }
   void erase_pod(const std::string& uid) { erase("/api/v1/pods", uid); }
-  // What a token is worth: the status of its TokenReview.
+  // The status of the TokenReview for a token.
   void know_token(const std::string& token, json status) {
     const std::lock_guard lock(mutex_);
     reviews_[token] = std::move(status);
   }
-  // The last body that asked for one.
+  // The body of the last TokenReview request.
   json last_review() const {
     const std::lock_guard lock(mutex_);
     return last_review_;

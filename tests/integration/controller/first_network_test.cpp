@@ -1,4 +1,4 @@
-// What a controller begins with, in a whole controller: the network that comes with the programs, its own checkpoint, or none.
+// The network that a controller starts with: the shipped one, its own checkpoint, or none.
 #include <doctest/doctest.h>
 
 #include <fstream>
@@ -17,7 +17,7 @@ using json = wattle::SortedJson;
 
 namespace {
 
-// Of the newest change that a start brought; empty: none did.
+// The newest change that a start caused; empty if there is none.
 std::string audited_at_start(transport::AskClient& client) {
   const json policy = answer(client, "policy");
   for (const json& change : policy["changes"])
@@ -32,12 +32,12 @@ std::string shipped_digest(const std::string& preset) {
   return read->network_sha256;
 }
 
-// A network that says nothing, of any controller that learned nothing and was given nothing.
+// A network with zero residuals, as of a controller without learning or a shipped network.
 std::string untrained_digest() { return models::network_digest(make_network(LearnConfig{}).value()->weights()); }
 
 }  // namespace
 
-TEST_CASE("a controller without a checkpoint begins with the shipped network of its reward preset, in mode shadow") {
+TEST_CASE("a controller without a checkpoint starts with the shipped network of its reward preset, in mode shadow") {
   if (cannot_learn()) return;
   for (const char* preset : {"weighted", "ee"}) {
     CAPTURE(preset);
@@ -58,7 +58,7 @@ TEST_CASE("a controller without a checkpoint begins with the shipped network of 
   }
 }
 
-TEST_CASE("a checkpoint of one's own serves after a restart, whatever is shipped") {
+TEST_CASE("a controller's own checkpoint serves after a restart instead of the shipped network") {
   if (cannot_learn()) return;
   World world(1);
   world.start();
@@ -67,7 +67,7 @@ TEST_CASE("a checkpoint of one's own serves after a restart, whatever is shipped
     CHECK(answer(client, "models")["serving"]["network_sha256"] == untrained_digest());
     CHECK(audited_at_start(client).empty());
     answer(client, "model-save", {{"name", "mine"}});
-    answer(client, "model-load", {{"name", "mine"}});  // so that there is something to save at the end
+    answer(client, "model-load", {{"name", "mine"}});  // so that the checkpoint has content to save
   }
   world.controller.reset();
   world.config.models_dir = kShipped;
@@ -79,7 +79,7 @@ TEST_CASE("a checkpoint of one's own serves after a restart, whatever is shipped
   CHECK(audited_at_start(client).empty());
 }
 
-TEST_CASE("a network that is damaged, of other features or missing is said and not loaded; none is no fault") {
+TEST_CASE("a damaged, incompatible or missing network is reported and not loaded; having none is no error") {
   if (cannot_learn()) return;
   std::ifstream in(kShipped + "/ee.safetensors", std::ios::binary);
   const std::string bytes((std::istreambuf_iterator<char>(in)), {});
@@ -118,8 +118,7 @@ TEST_CASE("a network that is damaged, of other features or missing is said and n
   }
 }
 
-TEST_CASE(
-    "a file that is named serves in place of the shipped one, and a preset that none is shipped for is no fault") {
+TEST_CASE("a configured file replaces the shipped network, and a preset without a shipped network is no error") {
   if (cannot_learn()) return;
   World world(1);
   world.config.models_dir = "/nowhere";

@@ -1,4 +1,4 @@
-// free_port: for a process whose port others must know before it has one.
+// free_port: reserves a port for a process whose port other processes need before it starts.
 // Source   a port below the range of outgoing connections, reserved until this process ends by the abstract name that
 //          free_ports() of tests/e2e/house.py also uses: no test that runs beside this one draws the same port
 #pragma once

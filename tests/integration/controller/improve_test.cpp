@@ -1,5 +1,6 @@
-// Improvement from a cluster's own days, from end to end: a controller's record, labels in shares by the built programs, one of which is killed, what
-// comes of them, and a network that is handed back and loaded.
+// Improvement from a cluster's own days, end to end: a controller exports a record, the built programs compute labels
+// in
+// shares (one process is killed), and the trained network is added and loaded.
 #include <doctest/doctest.h>
 #include <sys/wait.h>
 
@@ -51,7 +52,7 @@ ShellRan cli(const World& world, const std::string& words) {
                           world.controller->endpoints().ask);
 }
 
-// Six hours, up to the last whole one, in which pods came and went, as a controller of before left them in its store.
+// Six hours that end at the last whole hour, in which pods started and ended, as an earlier controller stored them.
 void live_for_hours(const std::string& path, std::int64_t now_s) {
   StoreFileOptions options;
   options.path = path;
@@ -106,22 +107,21 @@ json record_rows(const std::string& path, const std::string& kind) {
 
 }  // namespace
 
-TEST_CASE(
-    "days that a controller lived through are learned from in shares, and a network comes back through its gates") {
+TEST_CASE("a network learns in shares from a controller's recorded days and is loaded through the gates") {
   if (cannot_learn()) return;
   World world(2);
   world.config.store.path = world.dir / "store.db";
   world.config.learn.steps_per_s = 0.01;
   live_for_hours(world.config.store.path, to_ns(world.clock.wall()) / 1'000'000'000);
   world.start();
-  Agents agents;  // of a later start than what is in the store
+  Agents agents;  // started later than the stored incarnations
   for (std::size_t i = 0; i < 2; ++i) agents.push_back(std::make_unique<ScriptedAgent>(world, i, 2));
   REQUIRE(
       run_until(world, agents, [&] { return agents[0]->status().acked_seq > 2 && agents[1]->status().acked_seq > 2; }));
   REQUIRE(world.operator_key.save(world.dir / "operator"));
   std::ofstream(world.dir / "server.pub") << world.server.public_key << "\n";
 
-  // The record: the same by socket, by HTTP and in the file.
+  // The record has the same content by socket, by HTTP and in the file.
   const ShellRan written = cli(world, "model record record.jsonl --since 2d");
   CAPTURE(written.err);
   REQUIRE(written.exit_code == 0);
@@ -136,7 +136,7 @@ TEST_CASE(
   http::Client web("127.0.0.1", world.controller->endpoints().http_port);
   CHECK(json::parse(web.request("GET", "/api/v1/record?of=pods", "", wattle::tests::soon())->body)["rows"] == pods);
   CHECK(web.request("GET", "/api/v1/record?of=wishes", "", wattle::tests::soon())->status == 400);
-  CHECK(cli(world, "model record record.jsonl").exit_code == 1);  // it is there
+  CHECK(cli(world, "model record record.jsonl").exit_code == 1);  // the file exists
   REQUIRE(cli(world, "model record hidden.jsonl --hash-names").exit_code == 0);
   const json hidden = record_rows(world.dir / "hidden.jsonl", "pods");
   REQUIRE(hidden.size() == 96);
@@ -145,7 +145,7 @@ TEST_CASE(
   const std::string reported = content_of(world.dir / "hidden.jsonl");
   for (const char* name : {"ReplicaSet", "image:", "\"n0\""}) CHECK(reported.find(name) == std::string::npos);
 
-  // Labels: one process, and four of which one is killed once it has written something.
+  // Computes labels with one process, and with four of which one is killed after its first output.
   REQUIRE(cli(world, "model save base").exit_code == 0);
   const std::string ask =
       "wattle-sim improve record.jsonl --model data/checkpoints/base.safetensors --day-hours 1 --per-day 6 "
@@ -153,7 +153,7 @@ TEST_CASE(
   const ShellRan alone = shell(world, ask + "--work alone --out kept --json alone.json");
   CAPTURE(alone.err);
   REQUIRE(alone.exit_code == 0);
-  CHECK(shell(world, ask + "--work four --merge --out kept").exit_code == 1);  // nothing is there
+  CHECK(shell(world, ask + "--work four --merge --out kept").exit_code == 1);  // there are no shares to merge
   for (const char* shard : {"0/4", "1/4", "3/4"})
     REQUIRE(shell(world, ask + "--work four --shard " + shard).exit_code == 0);
   const ShellRan missing = shell(world, ask + "--work four --merge --out kept");
@@ -173,7 +173,7 @@ TEST_CASE(
   CHECK(verdict["measured_node_hours"].get<int>() >= 8);
   CHECK(verdict["kept"] == std::filesystem::exists(world.dir / "kept"));
 
-  // A network that is handed back.
+  // Adds the trained network.
   models::Safetensors grown{models::initial_weights(3), {}};
   grown.metadata = {{"network_sha256", models::network_digest(grown.tensors)},
                     {"reward", "weighted"},

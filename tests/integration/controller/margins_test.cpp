@@ -1,5 +1,5 @@
-// The teacher of provisioning in a whole controller: the minutes of services that agents report, what it learns, and the steps that it
-// sends to the node of a service alone.
+// The teacher of provisioning in a controller: minutes that agents report for services, what it learns, and the steps
+// that it sends only to a service's node.
 #include <doctest/doctest.h>
 
 #include <functional>
@@ -15,11 +15,11 @@ using json = wattle::SortedJson;
 
 namespace {
 
-// Services under limits whose rule goes down to its least margin. Their minutes end once the record with the minutes before has been
-// acknowledged, so that each has had its chance of a step.
+// Services under limits whose rule decreases to its least margin. A minute ends only after the record with the previous
+// minutes is acknowledged, so that each service can get its step.
 class Services {
  public:
-  // A record tells of so many services, and of so many minutes of each.
+  // Bounds of a record: services, and minutes of each.
   Services(ScriptedAgent& agent, std::size_t count, std::size_t minutes_at_once)
       : agent_(agent), at_once_(minutes_at_once) {
     for (std::size_t i = 0; i < count; ++i)
@@ -31,7 +31,7 @@ class Services {
   void end() { agent_.with({}); }
   Services(const Services&) = delete;
   Services& operator=(const Services&) = delete;
-  std::uint64_t rounds = 0, minutes = 0, steered = 0, of_memory = 0;  // steps that tell of memory
+  std::uint64_t rounds = 0, minutes = 0, steered = 0, of_memory = 0;  // steps that limit memory
 
  private:
   void report(Record& record) {
@@ -78,8 +78,8 @@ json margins_of(World& world) {
   return answer(reader, "margins");
 }
 
-// An agent's next record goes out once the one before has been acknowledged. Records without end would exceed the agent's share of the
-// controller's time (controller/limits.hpp) where sanitizers make each record take long, and would then be served a few times a second.
+// An agent sends its next record after the previous one is acknowledged. More records would exceed the agent's share of
+// the controller's time (controller/limits.hpp) where sanitizers slow down each record, and would be served rarely.
 bool rounds_until(World& world, Agents& agents, const Services& services, const std::function<bool()>& done) {
   constexpr std::uint64_t kMostRounds = 2'000;
   std::vector<std::uint64_t> sent(agents.size());
@@ -93,7 +93,7 @@ bool rounds_until(World& world, Agents& agents, const Services& services, const 
       agents[i]->pump();
     }
     if (done()) return true;
-    if (services.rounds > before) until = world.clock.mono() + kPatience;  // however long all rounds take
+    if (services.rounds > before) until = world.clock.mono() + kPatience;  // restarts the timeout with each round
     before = services.rounds;
     transport::poll({}, {}, 1ms);
   }
@@ -102,7 +102,7 @@ bool rounds_until(World& world, Agents& agents, const Services& services, const 
 
 }  // namespace
 
-TEST_CASE("in mode shadow it learns from reported minutes, steers no service, and continues after a restart") {
+TEST_CASE("in mode shadow the teacher learns from reported minutes, steers no service, and survives a restart") {
   World world(1);
   world.start();
   std::uint64_t steps = 0;
@@ -112,7 +112,7 @@ TEST_CASE("in mode shadow it learns from reported minutes, steers no service, an
     Services services(*agents[0], 1, 20);
     if (margins_of(world)["learned"].is_null()) return;
     REQUIRE(rounds_until(world, agents, services, [&] { return services.minutes >= 320; }));
-    services.end();  // what is told is learned from, however long a step takes
+    services.end();  // each reported minute is learned from, however long a step takes
     json reported;
     REQUIRE(run_until(world, agents, [&] {
       reported = margins_of(world);
@@ -174,7 +174,7 @@ TEST_CASE("in mode canary steps go to the service's own node, and the verdict co
   CHECK(reported["teacher"]["minutes"].get<std::uint64_t>() > 20);
 }
 
-TEST_CASE("with provisioning.teacher off nothing is looked at, and the document says how to change that") {
+TEST_CASE("with provisioning.teacher off no minute is evaluated, and the document says how to enable it") {
   World world(1);
   world.config.teacher = TeacherMode::off;
   world.start();

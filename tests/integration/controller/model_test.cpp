@@ -1,5 +1,6 @@
-// model: networks saved, listed, loaded and compared over real sockets, by whom it may; promotions and rollbacks move them.
-// The network is a table: it needs no libtorch.
+// model: saves, lists, loads and compares networks over real sockets, by role; promotions and rollbacks change them.
+// The
+// network is a table, which needs no libtorch.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -60,7 +61,7 @@ TEST_CASE("an operator saves, lists, loads and compares networks; a reader may o
   CHECK(changes[2]["why"] == "a test");
 }
 
-TEST_CASE("a promotion keeps the network that serves, and a rollback lets it serve again") {
+TEST_CASE("a promotion saves the network in use, and a rollback restores it") {
   World world(1);
   world.config.learn.tabular = true;
   world.config.mode = Mode::shadow;

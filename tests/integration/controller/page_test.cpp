@@ -1,4 +1,4 @@
-// The page of a whole controller: its files, its token, and what is pushed, over real sockets.
+// The page of a controller over real sockets: its files, its token, and pushed events.
 #include <doctest/doctest.h>
 
 #include "common/http/client.hpp"
@@ -17,7 +17,7 @@ constexpr const char* kListen = "GET /api/v1/live HTTP/1.1\r\nHost: a\r\n";
 
 }  // namespace
 
-TEST_CASE("the page is public and its data is not; a cookie opens data and stream as the token does") {
+TEST_CASE("the page is public but its data is not; a cookie grants access to data and stream like the token") {
   World world(1);
   const std::string token_file = world.dir / "token";
   REQUIRE(write_file_atomically(token_file, "correct-horse-battery", 0400));
@@ -55,7 +55,7 @@ TEST_CASE("the page is public and its data is not; a cookie opens data and strea
   CHECK(metrics.find("\nwattle_controller_page_streams_dropped_total 0\n") != std::string::npos);
 }
 
-TEST_CASE("who looks sees nodes come, and a controller that ends ends his stream") {
+TEST_CASE("a viewer's stream shows new nodes and ends when the controller ends") {
   World world(1);
   world.start();
   const RawSocket stream(world.controller->endpoints().http_port);
@@ -73,14 +73,14 @@ TEST_CASE("who looks sees nodes come, and a controller that ends ends his stream
 }
 
 TEST_CASE(
-    "who shows the operator's token changes the mode from the page; who may look, and who comes from loopback, does "
+    "the operator's token allows changing the mode from the page; a viewer's token and loopback do "
     "not") {
   World world(1);
   world.config.mode = Mode::shadow;
   world.config.http_access.token_file = world.dir / "token";
   world.config.operator_token_file = world.dir / "operator.token";
   REQUIRE(write_file_atomically(world.config.http_access.token_file, "correct-horse-battery", 0400));
-  // Who may look could change things.
+  // The viewer's token must not change anything.
   REQUIRE(write_file_atomically(world.config.operator_token_file, "correct-horse-battery", 0400));
   const auto alike = Controller::start(world.config, world.clock, world.log);
   REQUIRE_FALSE(alike);
@@ -114,7 +114,7 @@ TEST_CASE(
   CHECK(made.find("\"ranked_by\":") != std::string::npos);
   const wattle::SortedJson now = policy();
   CHECK(now["mode"] == "off");
-  std::map<std::string, std::string> why_of;  // what follows from a change stands among them too
+  std::map<std::string, std::string> why_of;  // also contains consequences of a change
   for (const auto& each : now["changes"])
     if (each["who"] == "page/127.0.0.1") why_of[each["what"].get<std::string>()] = each["why"].get<std::string>();
   CHECK(why_of.size() == 2);

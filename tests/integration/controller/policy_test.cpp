@@ -1,4 +1,4 @@
-// policy: mode, policy and reward changed over real sockets, by whom it may, and kept over a restart.
+// policy: changes mode, policy and reward over real sockets, by role, and keeps them across a restart.
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 
@@ -30,11 +30,10 @@ wire::Suggestion ask(transport::AskClient& shim, const std::string& uid) {
 
 }  // namespace
 
-TEST_CASE(
-    "an operator changes policy and mode while it runs; a reader may look, and no other role may change anything") {
+TEST_CASE("an operator changes policy and mode at run time; a reader may read them, and no other role changes them") {
   World world(2);
   world.config.mode = Mode::shadow;
-  world.config.decide.mask.stale_after_s = 600;  // agents say nothing while this test asks
+  world.config.decide.mask.stale_after_s = 600;  // agents send nothing while this test asks
   world.start();
   Agents agents = connect_agents(world, 2);
   auto shim = world.ask_client(world.shim), reader = world.ask_client(world.reader),
@@ -73,7 +72,7 @@ TEST_CASE(
   CHECK((*status)["policy"] == "planner");
   CHECK((*status)["mode"] == "live");
 
-  // A restart keeps it, and who did it.
+  // A restart keeps the change and its author.
   agents.clear();
   world.controller.reset();
   world.start();
@@ -85,7 +84,7 @@ TEST_CASE(
   CHECK((*after)["reward"]["weights"]["contention"] == 2);
   CHECK((*after)["experiment"]["began_wall_ns"] == (*changed)["experiment"]["began_wall_ns"]);
   INFO((*after)["changes"].dump(2));
-  // The first of an operator: that the model was kept is noted beside it, as soon as the trainer has done it.
+  // The operator's first change; the trainer records the saved network next to it as soon as it is done.
   const auto& changes = (*after)["changes"];
   const auto by_operator = std::find_if(changes.begin(), changes.end(),
                                         [](const auto& change) { return change["who"] == "operator/operator"; });
@@ -99,14 +98,14 @@ TEST_CASE(
   CHECK((*back)["policy"] == "dqn");
 }
 
-TEST_CASE("a canary gives scores in its treated blocks and none in the others, and measures both") {
+TEST_CASE("a canary gives scores only in its treated blocks, and measures treated and control blocks") {
   World world(2);
   world.config.mode = {Mode::canary, 0.5};
   world.config.blocks.length = 1s;
   world.config.blocks.washout = 0s;
   world.config.repeat_within = 0s;
   world.config.decide.mask.stale_after_s = 600;
-  world.config.policy = "round-robin";  // of two nodes that are alike another one would say nothing
+  world.config.policy = "round-robin";  // other policies give no advice between two equal nodes
   world.start();
   Agents agents = connect_agents(world, 2);
   auto shim = world.ask_client(world.shim), reader = world.ask_client(world.reader);
@@ -115,7 +114,7 @@ TEST_CASE("a canary gives scores in its treated blocks and none in the others, a
   CHECK(run_until(world, agents, [&] {
     if (world.clock.mono() < next) return false;
     next = world.clock.mono() + 100ms;
-    // Always the same pod, never bound: others in flight would fill the nodes in a long run of treated blocks.
+    // Always the same pod, never bound: other pods in flight would fill the nodes in a long run of treated blocks.
     const wire::Suggestion answer = ask(shim, "p");
     CHECK(answer.mode == "canary");
     const bool acted = *std::max_element(answer.scores.begin(), answer.scores.end()) == 10;
@@ -140,7 +139,7 @@ TEST_CASE("a canary gives scores in its treated blocks and none in the others, a
   }));
 }
 
-TEST_CASE("pods beyond their soft latency limit are measured, and a canary that saves does not go live with them") {
+TEST_CASE("pods beyond their soft latency limit are measured and keep a saving canary from going live") {
   World world(2);
   world.config.decide.mask.stale_after_s = 600;
   world.start();
@@ -188,7 +187,7 @@ TEST_CASE("pods beyond their soft latency limit are measured, and a canary that 
   }
   world.start();
   auto client = world.ask_client(world.operator_key);
-  // Looked at once a second: until then there is no gate of it.
+  // The monitor runs once a second; until then it has no gate.
   Agents none;
   const bool closed = run_until(world, none, [&] {
     const json by = answer(client, "policy")["promotion"]["closed_by"];
@@ -202,7 +201,7 @@ TEST_CASE("pods beyond their soft latency limit are measured, and a canary that 
   CHECK(refused.error().message().find(late) != std::string::npos);
 }
 
-TEST_CASE("a control file that is emptied, gone, damaged or no file does not undo an emergency off") {
+TEST_CASE("an empty, missing, damaged or irregular control file does not undo an emergency off") {
   World world(1);
   world.config.mode = Mode::live;
   world.start();
@@ -214,7 +213,7 @@ TEST_CASE("a control file that is emptied, gone, damaged or no file does not und
   const std::string file = world.config.data_dir + "/control.db";
   int aside = 0;
   SUBCASE("emptied, as a power cut leaves it") { std::filesystem::resize_file(file, 0); }
-  SUBCASE("gone") { std::filesystem::remove(file); }
+  SUBCASE("missing") { std::filesystem::remove(file); }
   SUBCASE("damaged") {
     REQUIRE(write_file_atomically(file, std::string(8192, 'x')));
     aside = 1;
@@ -229,7 +228,7 @@ TEST_CASE("a control file that is emptied, gone, damaged or no file does not und
     std::filesystem::create_directory(file);
     aside = 1;
   }
-  for (int start = 0; start < 2; ++start) {  // and the next restart does not either
+  for (int start = 0; start < 2; ++start) {  // the next restart must not undo it either
     world.controller.reset();
     world.start();
     auto client = world.ask_client(world.reader);
@@ -250,7 +249,7 @@ json policy_of(World& world) {
   return answer(client, "policy");
 }
 
-// Why the guard did what it did last; empty: nothing.
+// The reason of the guard's last action; empty if there was none.
 std::string guard_said(const json& policy) {
   for (const json& change : policy["changes"])
     if (change["who"] == "guard") return change["why"].get<std::string>();
@@ -266,7 +265,7 @@ void edit_control_file(World& world, const std::string& sql) {
 
 }  // namespace
 
-TEST_CASE("a restart keeps what gates and monitors have seen; a damaged row is named and lets nothing act") {
+TEST_CASE("a restart keeps the state of gates and monitors; a damaged row is named and closes the gates") {
   World world(2);
   world.config.mode = Mode::shadow;
   world.config.repeat_within = 0s;
@@ -309,7 +308,7 @@ TEST_CASE("a restart keeps what gates and monitors have seen; a damaged row is n
   }
 }
 
-TEST_CASE("a store that is gone is reported, and at a first start none is missed") {
+TEST_CASE("a missing store is reported, except at the first start") {
   World world(1);
   world.config.store.path = world.dir / "store.db";
   const auto missed = [&] {
@@ -327,7 +326,7 @@ TEST_CASE("a store that is gone is reported, and at a first start none is missed
   CHECK(missed() == 1);
 }
 
-TEST_CASE("a control file of schema 1 is read: the policy in force, and its blocks") {
+TEST_CASE("a control file of schema 1 is read with its policy and blocks") {
   World world(1);
   const std::filesystem::path data = world.config.data_dir;
   std::filesystem::create_directories(data);

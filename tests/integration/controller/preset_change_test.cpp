@@ -1,4 +1,5 @@
-// Changes of the reward preset in a whole controller, and that what begins silent learns: the defect was a random node with score 10.
+// Changes of the reward preset in a controller: an initially silent network learns, and no node gets a random score of
+// 10.
 #include <doctest/doctest.h>
 
 #include <random>
@@ -27,9 +28,7 @@ bool ships(const std::string& preset) { return std::filesystem::exists(kShipped 
 
 }  // namespace
 
-TEST_CASE(
-    "weighted as shipped, then `wattle policy set --reward PRESET --mode live`: no answer is a random 10, and back "
-    "again") {
+TEST_CASE("a change from the shipped preset and back in mode live never answers with a random score of 10") {
   if (cannot_learn()) return;
   World world(2);
   world.config.mode = Mode::shadow;
@@ -39,7 +38,7 @@ TEST_CASE(
   world.start();
   Agents agents = connect_agents(world, 2);
   auto shim = world.ask_client(world.shim), client = world.ask_client(world.operator_key);
-  const std::string uid = "p";  // never bound, so that it waits in no node's way
+  const std::string uid = "p";  // never bound, so that it uses no node's capacity
   const auto decided = [&](const std::string& preset) {
     const auto scored = shim.ask(ask_for(uid, {"n0", "n1"}), wattle::tests::soon());
     if (!scored) FAIL(scored.error().message());
@@ -50,7 +49,7 @@ TEST_CASE(
     CHECK((by == "neutral" || by == "network" || by == "fallback"));
     CHECK(ten == (by == "neutral" ? 0 : 1));
     CHECK(reason.find(by == "neutral" ? "the same value" : "for " + preset) != std::string::npos);
-    // Whoever is advised has the highest Q, and another has less.
+    // The advised node has the highest Q, and another node has less.
     if (by != "neutral") {
       double best = -1e9, worst = 1e9, advised = 0;
       for (const json& each : decision["candidates"]) {
@@ -68,12 +67,12 @@ TEST_CASE(
     Pairs change{{"reward", preset}, {"mode", "live"}, {"force", "yes"}, {"why", "a test"}};
     if (preset == "expression") change["expression"] = "energy + latency";
     answer(client, "policy-set", change);
-    decided(preset);  // at once, by whatever is there
+    decided(preset);  // immediately, by the network that is available
     const std::string from = ships(preset) ? "shipped:" + preset : "the prior only";
     std::string ranked;
     const bool began = run_until(world, agents, [&] {
       ranked = answer(client, "policy")["ranked_by"].get<std::string>();
-      // A change back finds the network that was kept for the preset when an order made it the trusted one.
+      // A change back restores the network that was saved for the preset when an order made it the trusted one.
       const std::string network = "a network for " + preset + " trained from ";
       return ranked.starts_with(network + from) || ranked.starts_with(network + "preset-" + preset);
     });
@@ -90,8 +89,7 @@ TEST_CASE(
   }));
 }
 
-TEST_CASE(
-    "another preset and back, by orders to a whole controller: the shipped network is a candidate as after a start") {
+TEST_CASE("after orders to another preset and back, the shipped network is a candidate as after a start") {
   if (cannot_learn()) return;
   World world(2);
   world.config.mode = Mode::shadow;
@@ -122,15 +120,14 @@ TEST_CASE(
   CHECK(answer(again, "policy")["policy"] == "dqn");
 }
 
-TEST_CASE(
-    "a network that says 0 of every node learns to distinguish them, and the best-paid node wins under every preset") {
+TEST_CASE("a network that values every node at 0 learns to distinguish nodes under every preset") {
   if (cannot_learn()) return;
   const placement::ClusterView view = plain_fleet();
   const placement::PodSpec pod = plain_pod();
   for (const Preset preset : kPresets) {
     CAPTURE(placement::to_string(preset));
     placement::RewardConfig reward = reward_of(preset);
-    reward.with_prior = false;  // nothing but what is learned
+    reward.with_prior = false;  // only the learned residual
     std::vector<double> paid;
     for (std::size_t i = 0; i < view.nodes.size(); ++i)
       paid.push_back(placement::evaluate(reward, outcome_on(reward, view, pod, i)).value);
@@ -141,7 +138,7 @@ TEST_CASE(
     placement::LearnerOptions options;
     options.batch = options.warmup = 32;
     options.n_step = 1;
-    options.tau_s = 1e-3;  // each placement for itself
+    options.tau_s = 1e-3;  // no credit across placements
     options.reward_scale = 2 / (*most - *least);
     options.reward_centre = (*most + *least) / 2;
     placement::Learner learner(options, reward, *trainer);
@@ -168,7 +165,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "why weighted's network was silent under other presets: without a plan its heads are shut, and no gradient "
+    "without a plan the heads of a silent network are closed, and no gradient "
     "passes") {
   if (cannot_learn()) return;
   const auto shipped =
@@ -184,5 +181,5 @@ TEST_CASE(
   for (int step = 0; step < 20; ++step) CHECK(trainer->step(batch)->grad_norm <= 5.0);
   std::vector<float> said(view.nodes.size(), 1.0F);
   models::FrozenNetwork::from_weights(trainer->weights(), 0).value()->residual(each.state, said);
-  for (const float value : said) CHECK(value == said[0]);  // however long it learns, all nodes are alike to it
+  for (const float value : said) CHECK(value == said[0]);  // learning does not distinguish nodes
 }

@@ -43,7 +43,7 @@ struct Refusals {
   }
 };
 
-// What the peer answers to one message on a connection of its own.
+// The peer's answer to one message on a new connection.
 wire::Message answer_to(World& world, const std::string& endpoint, const KeyPair& key, const wire::Message& message) {
   auto client = transport::Client::connect(world.context, world.to(endpoint, key));
   REQUIRE(client);
@@ -56,7 +56,7 @@ wire::Message answer_to(World& world, const std::string& endpoint, const KeyPair
   return std::move(*decoded);
 }
 
-// The feed speaks with subscribers alone.
+// The feed accepts only subscribers.
 bool is_refused(World& world, Channel channel, const transport::ClientOptions& options) {
   Agents none;
   const auto until_refused = [&](auto& connected) {
@@ -74,7 +74,7 @@ bool is_refused(World& world, Channel channel, const transport::ClientOptions& o
 
 }  // namespace
 
-TEST_CASE("each role with each kind of message on each socket: what it may not is refused and counted") {
+TEST_CASE("forbidden messages of each role on each socket are refused and counted") {
   World world(1);
   world.start();
   Refusals refusals{world};
@@ -89,7 +89,7 @@ TEST_CASE("each role with each kind of message on each socket: what it may not i
       for (const wire::Message& message : messages) {
         const wire::Kind kind = kind_of(message);
         const auto why = refused(channel, kind, {}, peer.first);
-        if (!why) continue;  // what is allowed has tests of its own
+        if (!why) continue;  // allowed messages have other tests
         ++expected[{channel, *why}];
         const auto& endpoints = world.controller->endpoints();
         const auto answer =
@@ -109,7 +109,7 @@ TEST_CASE("each role with each kind of message on each socket: what it may not i
   for (const auto& [what, count] : expected) CHECK(refusals.of(what.first, what.second) == count);
 }
 
-TEST_CASE("a stranger, a wrong server key and an agent at the feed are refused at the handshake and counted") {
+TEST_CASE("an unknown key, a wrong server key and an agent at the feed are refused at the handshake and counted") {
   World world(1);
   world.start();
   Refusals refusals{world};
@@ -132,7 +132,7 @@ TEST_CASE("a stranger, a wrong server key and an agent at the feed are refused a
   CHECK(refusals.of(Channel::feed, Refused::role) == 1);
 }
 
-TEST_CASE("a revoked key loses its session, its asks and the feed, and no other peer loses anything") {
+TEST_CASE("a revoked key loses its session, asks and feed, and no other peer is affected") {
   World world(2);
   world.start();
   Refusals refusals{world};
@@ -163,7 +163,7 @@ TEST_CASE("a revoked key loses its session, its asks and the feed, and no other 
     if (key != world.agents[0].public_key && key != world.reader.public_key) fewer.allow(key, identity);
   REQUIRE(write_file_atomically(world.config.allow_file, fewer.text()));
 
-  // The agent and the subscriber are refused for good; the other subscriber keeps its link.
+  // The agent and the subscriber stay refused; the other subscriber keeps its connection.
   bool reported = false;
   REQUIRE(run_until(world, agents, [&] {
     while (theirs->receive()) {
@@ -180,7 +180,7 @@ TEST_CASE("a revoked key loses its session, its asks and the feed, and no other 
   REQUIRE_FALSE(asked);
   CHECK(asked.error().code == Errc::denied);
 
-  // Who stayed asks where the feed is and goes on from there.
+  // The remaining peer queries the feed's position and continues from there.
   auto shim = world.ask_client(world.shim);
   const auto snapshot = shim.snapshot(wattle::tests::late());
   REQUIRE(snapshot);
@@ -198,11 +198,11 @@ TEST_CASE("a revoked key loses its session, its asks and the feed, and no other 
     return seq > snapshot->seq && agents[1]->status().acked_seq > acked;
   }));
   CHECK(agents[1]->status().reconnects == 0);
-  // Nor does a new connection help.
+  // A new connection is refused too.
   CHECK(is_refused(world, Channel::ask, world.to(world.controller->endpoints().ask, world.reader)));
 }
 
-TEST_CASE("with a token the controller's pages ask for it, and count who had none") {
+TEST_CASE("with a token the controller's pages require it and count requests without it") {
   World world(1);
   REQUIRE(write_file_atomically(world.dir / "token", "correct-horse-battery\n", 0400));
   world.config.http_access.token_file = world.dir / "token";
@@ -220,8 +220,7 @@ TEST_CASE("with a token the controller's pages ask for it, and count who had non
   CHECK(page->body.find("wattle_controller_refused_total{socket=\"http\",reason=\"token\"} 3\n") != std::string::npos);
 }
 
-TEST_CASE(
-    "doctor and metrics report a revocation that could not be read when it came, and it applies once it can be read") {
+TEST_CASE("doctor and metrics report an unreadable revocation, and it applies once it can be read") {
   World world(1);
   world.start();
   Refusals refusals{world};
@@ -233,7 +232,7 @@ TEST_CASE(
   transport::AllowList fewer;
   for (const auto& [key, identity] : list->entries())
     if (key != world.reader.public_key) fewer.allow(key, identity);
-  // Something stands in the file's place while the list is written.
+  // A directory replaces the file while the list is written.
   std::filesystem::remove(world.config.allow_file);
   std::filesystem::create_directory(world.config.allow_file);
   auto ops = world.ask_client(world.operator_key);

@@ -1,4 +1,4 @@
-// What is used, by socket, by HTTP and by the built command line, over a restart.
+// Usage reports by socket, by HTTP and by the built command line, across a restart.
 #include <doctest/doctest.h>
 #include <sys/wait.h>
 
@@ -28,7 +28,7 @@ const json* row_of(const json& report, const std::string& key) {
   return nullptr;
 }
 
-// What rows, idle, unattributed and missing lack of what the nodes drew.
+// Energy that nodes drew and that no row, idle, unattributed or missing part accounts for.
 double lack_of(const json& report) {
   double sum = energy_of(report["idle"]) + energy_of(report["unattributed"]) + energy_of(report["missing"]);
   for (const json& row : report["rows"]) sum += energy_of(row);
@@ -79,7 +79,7 @@ TEST_CASE("usage is reported by socket, HTTP and command line, and continues aft
     CHECK(before_j > 0);
     CHECK((*row_of(answer(reader, "report", {{"by", "owner"}}), "ReplicaSet/web"))["placements"] == 2);
     CHECK((*row_of(answer(reader, "report", {{"by", "node"}}), "n1"))["placements"] == 1);
-    // Nobody told labels.
+    // No agent reported labels.
     CHECK(answer(reader, "report", {{"by", "label"}, {"label", "team"}})["rows"][0]["key"] == "(unknown)");
   }
   world.controller.reset();
@@ -120,7 +120,7 @@ TEST_CASE("usage is reported by socket, HTTP and command line, and continues aft
   CHECK(wattle_cli(world, "report --by pod").exit_code == 2);
 }
 
-TEST_CASE("without a store a report says what to set") {
+TEST_CASE("without a store a report says which setting is missing") {
   World world(1);
   world.config.learn.enabled = false;
   world.start();

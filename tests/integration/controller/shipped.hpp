@@ -1,4 +1,4 @@
-// shipped: the networks of this tree, and whether this build can learn at all.
+// shipped: the networks in this tree, and whether this build can learn.
 #pragma once
 
 #include <doctest/doctest.h>

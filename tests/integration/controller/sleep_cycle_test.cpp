@@ -19,7 +19,7 @@ namespace core = wattle::placement::sleep;
 
 namespace {
 
-// The machine of a node is a file that says on or off.
+// The machine of a node is a file that contains "on" or "off".
 constexpr const char* kProgram = R"sh(#!/bin/sh
 request=$(cat)
 node=${request#*\"node\":\"}
@@ -32,7 +32,7 @@ case "$request" in
 esac
 )sh";
 
-// An agent that reports, and agrees to each order to sleep.
+// An agent that sends reports and agrees to each order to sleep.
 class AgreeingAgent {
  public:
   AgreeingAgent(World& world, std::size_t index, std::uint64_t incarnation)
@@ -111,7 +111,7 @@ struct SleepingWorld {
     if (text == "off") off.insert(node);
     return text != "off";
   }
-  // The agents of machines that are on report, and agree to sleep.
+  // Agents of machines that are on send reports and agree to sleep.
   bool until(const std::function<bool()>& done) {
     const MonoTime limit = world.clock.mono() + kPatience;
     while (world.clock.mono() < limit) {
@@ -133,7 +133,7 @@ struct SleepingWorld {
   bool begins(const std::string& node) {
     return until([&] { return query(*asks, "sleep-now", {{"node", node}}).has_value(); });
   }
-  // The records as they are on disk after the controller's end.
+  // The records on disk after the controller has stopped.
   power::PowerRows end() {
     agents.clear();
     asks.reset();
@@ -175,13 +175,13 @@ TEST_CASE_FIXTURE(SleepingWorld, "auto: a node sleeps by its driver after its ag
   CHECK(record_of_node(rows, "n1").operation == 0);
 }
 
-TEST_CASE_FIXTURE(SleepingWorld, "auto: a controller that restarts while a node sleeps knows the node, and wakes it") {
+TEST_CASE_FIXTURE(SleepingWorld, "auto: a controller that restarts while a node sleeps knows the node and wakes it") {
   REQUIRE(begins("n1"));
   REQUIRE(until([&] { return !runs("n1"); }));
   start();
   const auto nodes = answer(*asks, "nodes");
   CHECK(nodes.dump().find("\"n1\"") != std::string::npos);
-  // Its round trip is not proven, so that it wakes without an order.
+  // The node's round trip is not proven, so it wakes without an order.
   REQUIRE(until([&] { return runs("n1"); }));
   REQUIRE(until([&] { return answer(*asks, "sleep-wake", {{"all", "yes"}})["woken"].empty(); }));
   CHECK(record_of_node(end(), "n1").state == core::PowerState::awake);

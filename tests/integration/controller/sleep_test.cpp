@@ -62,7 +62,7 @@ struct Sleeping {
 
 }  // namespace
 
-TEST_CASE_FIXTURE(Sleeping, "empty nodes could sleep; a label and a disruption budget at the API server keep theirs") {
+TEST_CASE_FIXTURE(Sleeping, "empty nodes could sleep, unless a label or a disruption budget keeps them on") {
   REQUIRE(until([&] {
     const json made = plan();
     return made.is_object() && !made["sleep"].empty();

@@ -1,4 +1,4 @@
-// A controller that is killed at whatever moment, agents with real spools, and what its store holds afterwards.
+// A controller that is killed at random moments, agents with real spools, and the store's content afterwards.
 #include <doctest/doctest.h>
 
 #include <random>
@@ -27,10 +27,10 @@ class Agent {
     options_.max_bytes = spool_bytes;
     restart();
   }
-  // As after a crash of the agent alone: a new incarnation over the same spool.
+  // Simulates a crash of the agent alone: a new incarnation over the same spool.
   void restart() {
     session_.reset();
-    // What waits is written, so that all that it drops is counted.
+    // Writes pending samples to the spool, so that all dropped ones are counted.
     while (spool_ && spool_->patience() < 10s) {
       transport::poll({}, {}, 5ms);
       spool_->maintain();
@@ -107,7 +107,7 @@ struct Rig {
     }
     return false;
   }
-  bool anybody_heard(std::uint64_t records) const {
+  bool acknowledged(std::uint64_t records) const {
     std::uint64_t sum = 0;
     for (const auto& agent : agents) sum += agent->acked();
     return sum >= records;
@@ -116,24 +116,24 @@ struct Rig {
 
 }  // namespace
 
-TEST_CASE("a controller that is killed again and again has every durable sample once, and every dropped one in a gap") {
+TEST_CASE("a repeatedly killed controller stores each durable sample once and each dropped one in a gap") {
   Rig rig;
   std::mt19937 random(20240607);
   for (int kill = 0; kill < 5; ++kill) {
     rig.start();
     std::uint64_t received = 0;
     for (const auto& agent : rig.agents) received += agent->acked();
-    // Somewhere within the transactions of what comes now.
+    // A random moment within the following transactions.
     const std::uint64_t until = received + 1 + random() % 120;
     REQUIRE(rig.pump_until([&] {
       for (auto& agent : rig.agents) agent->push(random() % 4);
-      return rig.anybody_heard(until);
+      return rig.acknowledged(until);
     }));
     rig.controller->end(SIGKILL);
-    // Nobody listens: the small spool overflows.
+    // The controller is down: the small spool overflows.
     for (auto& agent : rig.agents) agent->push(random() % 100);
     rig.agents[2]->push(700);
-    // What it loses of its last run, no number of the next tells.
+    // Losses at the end of a run are not visible in the numbers of the next run.
     if (kill == 2) {
       rig.agents[2]->restart();
       rig.agents[2]->push(700);

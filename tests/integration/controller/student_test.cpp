@@ -1,4 +1,4 @@
-// A student in a whole controller: all agents get the same bytes, a restart keeps it, and a withdrawal takes it back.
+// A student in a controller: all agents get the same bytes, a restart keeps it, and a withdrawal removes it.
 #include <doctest/doctest.h>
 
 #include "common/http/client.hpp"
@@ -14,7 +14,7 @@ using json = wattle::SortedJson;
 
 namespace {
 
-// Each record has one minute more of a service whose latency nobody knows.
+// Each record adds one minute of a service with unknown latency.
 void report_minutes(Agents& agents, std::vector<std::uint64_t>& numbers, const bool& out) {
   numbers.resize(agents.size());
   for (std::size_t i = 0; i < agents.size(); ++i)
@@ -43,14 +43,14 @@ bool all_have(const Agents& agents, std::uint64_t version) {
 
 }  // namespace
 
-TEST_CASE("agents get the same student, also after a restart of the controller, until it is out on them") {
+TEST_CASE("agents get the same student, also after a controller restart, until it is withdrawn") {
   if (!has_torch()) return;
   constexpr std::size_t kNodes = 3;
   World world(kNodes);
   world.config.teacher = TeacherMode::canary;
   std::string sent;
   {
-    // Days of minutes, before the controller starts on what they left.
+    // Adds days of minutes before the controller starts.
     Path path(world.config.data_dir);
     REQUIRE(path.live_until(stats::NetworkState::in_use, 1));
     path.learner->save();

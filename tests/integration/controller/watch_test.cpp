@@ -1,5 +1,6 @@
-// watch: a whole controller beside an API server: what is bound there is joined, named, requested and learned from, whatever happens to
-// either of them.
+// watch: a controller beside an API server joins bound pods, names them, requests and learns from them, across failures
+// of
+// either.
 #include <doctest/doctest.h>
 
 #include "common/http/client.hpp"
@@ -48,10 +49,10 @@ struct Watched {
 
 }  // namespace
 
-TEST_CASE_FIXTURE(
-    Watched, "nodes are what the API server says, pods have names, and a pod that no shim asked for is explained") {
+TEST_CASE_FIXTURE(Watched,
+                  "nodes follow the API server, pods have names, and a pod that no shim asked for is explained") {
   start();
-  // What was never heard of is no candidate, and a decision without one has no features to tell.
+  // A node without any report is no candidate, and a decision without candidates has no features.
   REQUIRE(until([&] {
     return node("n0").is_object() && !node("n0")["kubernetes"].is_null() && node("n0")["age_ms"].is_number();
   }));
@@ -76,7 +77,8 @@ TEST_CASE_FIXTURE(
   REQUIRE(until([&] { return requested("n0") == 0; }));
 }
 
-TEST_CASE_FIXTURE(Watched, "what shadow advises adds up though pods go elsewhere, and it says when a saving is known") {
+TEST_CASE_FIXTURE(Watched,
+                  "shadow advice accounts for pods that are bound elsewhere, and reports when a saving is known") {
   start();
   REQUIRE(until([&] { return node("n0")["age_ms"].is_number() && node("n1")["age_ms"].is_number(); }));
   auto shim = world.ask_client(world.shim);
@@ -91,20 +93,19 @@ TEST_CASE_FIXTURE(Watched, "what shadow advises adds up though pods go elsewhere
     const std::string to = get("explain?pod=" + uid)["decision"]["advice"].get<std::string>();
     if (first.empty()) first = to;
     ++advised[to];
-    // Bound where it was not advised, as far as there is room.
+    // Binds pods to nodes that were not advised, as far as they have capacity.
     const std::string other = first == "n0" ? "n1" : "n0";
     api.put_pod(uid, i < 3 ? other : first);
     REQUIRE(until([&] { return requested(other) + requested(first) == i + 1; }));
   }
-  CHECK(advised["n0"] == 3);  // of 3.5 cores each
+  CHECK(advised["n0"] == 3);  // each has 3.5 cores
   CHECK(advised["n1"] == 3);
   const json modelled = get("policy")["modelled"];
   CHECK(modelled["saving_ratio"].is_null());
   REQUIRE(until([&] { return get("status")["modelled"]["first_in_s"].get<double>() < 540; }));
 }
 
-TEST_CASE_FIXTURE(Watched,
-                  "kills that agents report, and failures and waiting that the API server reports, are known") {
+TEST_CASE_FIXTURE(Watched, "kills from agents, and failures and waiting from the API server, are recorded") {
   start();
   REQUIRE(until([&] { return node("n0").is_object() && node("n0")["age_ms"].is_number(); }));
   const json waits = {{"phase", "Pending"},
@@ -133,9 +134,8 @@ TEST_CASE_FIXTURE(Watched,
   REQUIRE(until([&] { return get("status")["pods_pending"] == 0; }));
 }
 
-TEST_CASE_FIXTURE(
-    Watched,
-    "pods of Wattle's schedulers that no shim asked for are counted, and shims that report themselves are known") {
+TEST_CASE_FIXTURE(Watched,
+                  "pods of Wattle's schedulers that no shim asked for are counted, and registered shims are listed") {
   world.config.schedulers = {"wattle"};
   start();
   api.put_pod("before", "n0", "wattle");
@@ -147,7 +147,7 @@ TEST_CASE_FIXTURE(
   api.put_pod("other", "n0", "another");
   api.put_pod("unasked", "", "wattle");
   api.put_pod("unasked", "n1", "wattle");
-  api.put_pod("unasked", "n1", "wattle");  // a change of a pod that is bound is no binding
+  api.put_pod("unasked", "n1", "wattle");  // a change to a bound pod is not a binding
   REQUIRE(until([&] { return requested("n0") == 3 && requested("n1") == 1; }));
   const json asks = get("status")["asks"];
   CHECK(asks["pods_bound"].get<int>() - asks["pods_unasked"].get<int>() == 1);
@@ -160,7 +160,7 @@ TEST_CASE_FIXTURE(
       if (one["name"] == "shims") return one;
     return json();
   };
-  CHECK(finding()["state"] == "failed");  // it asks, and has never told of itself
+  CHECK(finding()["state"] == "failed");  // the shim asks but has never registered
   REQUIRE(
       shim.query("shim", {{"host", "h1"}, {"asked", "1"}, {"schedulers", "wattle,another"}}, wattle::tests::soon()));
   CHECK(finding()["state"] == "ok");
@@ -176,8 +176,7 @@ TEST_CASE_FIXTURE(
   CHECK(page->body.find("wattle_controller_shims{state=\"connected\"} 1\n") != std::string::npos);
 }
 
-TEST_CASE_FIXTURE(Watched,
-                  "ready means that the first lists are there and the store is open; alive that the loop turns") {
+TEST_CASE_FIXTURE(Watched, "ready requires the first lists and an open store; alive requires that the loop runs") {
   world.config.store.path = world.dir / "store.db";
   api.close();
   start();
@@ -193,8 +192,7 @@ TEST_CASE_FIXTURE(Watched,
   REQUIRE(until([&] { return page("/readyz").starts_with("200 ok\nstore: open\nkubernetes: known\n"); }));
 }
 
-TEST_CASE_FIXTURE(Watched,
-                  "a controller that starts again regains what is requested, and takes no past for a decision") {
+TEST_CASE_FIXTURE(Watched, "a restarted controller knows the requests again and treats no earlier pod as a decision") {
   api.put_pod("p1", "n0");
   api.put_pod("p2", "n1");
   for (std::uint64_t incarnation = 1; incarnation <= 2; ++incarnation) {
@@ -204,8 +202,7 @@ TEST_CASE_FIXTURE(Watched,
   }
 }
 
-TEST_CASE_FIXTURE(Watched,
-                  "a past that the API server forgot, an API server that dies and a token that changes lose nothing") {
+TEST_CASE_FIXTURE(Watched, "expired versions, an API server crash and a token change lose no data") {
   const std::string token = world.dir / "token";
   REQUIRE(write_file_atomically(token, "first-token-of-it\n"));
   world.config.kube.token_file = token;
@@ -213,7 +210,7 @@ TEST_CASE_FIXTURE(Watched,
   start();
   api.put_pod("p1", "n0");
   REQUIRE(until([&] { return requested("n0") == 1; }));
-  // Renewed, as kubelets do; the old one is good no more.
+  // The token is rotated, as kubelets do; the old one is no longer valid.
   REQUIRE(write_file_atomically(token, "second-token-of-it\n"));
   api.let_in({"second-token-of-it"});
   api.put_pod("p2", "n0");
@@ -225,7 +222,7 @@ TEST_CASE_FIXTURE(Watched,
       if (finding["name"] == "kubernetes") return finding["state"] == "failed";
     return false;
   }));
-  CHECK(requested("n0") == 2);  // what was known stays
+  CHECK(requested("n0") == 2);  // known requests are kept
   api.put_pod("p3", "n1");
   api.erase_pod("p1");
   api.forget_past();
@@ -240,7 +237,7 @@ TEST_CASE_FIXTURE(Watched,
   }));
 }
 
-TEST_CASE_FIXTURE(Watched, "an API server that never was there does not keep the controller from its work") {
+TEST_CASE_FIXTURE(Watched, "an API server that is never reachable does not block the controller") {
   api.close();
   world.config.mode = Mode::live;
   start();
@@ -253,7 +250,7 @@ TEST_CASE_FIXTURE(Watched, "an API server that never was there does not keep the
 
 namespace {
 
-// As a tenant makes it who may create pods in one namespace, and knows the UID of a victim and its node's.
+// A pod that a tenant with rights in one namespace may create, with a victim's UID and node.
 json forged(const std::string& victim, const std::string& node) {
   return {
       {"metadata",
@@ -275,7 +272,7 @@ json forged(const std::string& victim, const std::string& node) {
 
 }  // namespace
 
-TEST_CASE_FIXTURE(Watched, "a pod that is annotated as the mirror of another one takes nothing over from it") {
+TEST_CASE_FIXTURE(Watched, "a pod that is annotated as another pod's mirror takes over nothing from it") {
   start();
   REQUIRE(until([&] { return node("n0").is_object() && node("n0")["age_ms"].is_number(); }));
   const auto row = [&](const std::string& uid) {
@@ -301,7 +298,7 @@ TEST_CASE_FIXTURE(Watched, "a pod that is annotated as the mirror of another one
     CHECK(requested("n0") == doctest::Approx(1.001));
     CHECK(row(victim)["name"] == victim + "-name");
     CHECK(row(victim)["namespace"] == "shop");
-    // Its limits stay those that it asked for: the level that the other pod names is not the victim's.
+    // The victim keeps the limits that it asked for; the other pod's level does not apply to it.
     REQUIRE(until([&] { return agents[0]->status().pod_levels.contains("forged-" + victim); }));
     CHECK_FALSE(agents[0]->status().pod_levels.contains(victim));
     api.erase("/api/v1/pods", "forged-" + victim);
@@ -310,7 +307,7 @@ TEST_CASE_FIXTURE(Watched, "a pod that is annotated as the mirror of another one
   }
 }
 
-TEST_CASE_FIXTURE(Watched, "after a restart, no pod goes by the UID of another namespace's pod that ended before it") {
+TEST_CASE_FIXTURE(Watched, "after a restart no pod is identified by the UID of an ended pod of another namespace") {
   world.config.store.path = world.dir / "store.db";
   start();
   REQUIRE(until([&] { return node("n0").is_object() && node("n0")["age_ms"].is_number(); }));
@@ -321,7 +318,7 @@ TEST_CASE_FIXTURE(Watched, "after a restart, no pod goes by the UID of another n
   start(2);
   REQUIRE(until([&] { return node("n0").is_object() && node("n0")["age_ms"].is_number(); }));
   api.put("/api/v1/pods", "forged-victim", forged("victim", "n0"));
-  // Levels go out by the UID that a pod goes by.
+  // Levels are sent by the UID that identifies a pod.
   REQUIRE(until([&] { return !agents[0]->status().pod_levels.empty(); }));
   CHECK(agents[0]->status().pod_levels.contains("forged-victim"));
   CHECK_FALSE(agents[0]->status().pod_levels.contains("victim"));

@@ -1,4 +1,4 @@
-// world: keys, files and a whole controller in this process, on ports that the system picks, with scripted agents.
+// world: keys, files, a controller in this process on ports that the system picks, and scripted agents.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -105,7 +105,7 @@ struct World {
   }
 };
 
-// Speaks as an agent does: its session over an outbox, with records made up by the test.
+// Acts as an agent: its session over an outbox, with records that the test defines.
 class ScriptedAgent {
  public:
   ScriptedAgent(World& world, std::size_t index, std::uint64_t incarnation = 1)
@@ -141,9 +141,9 @@ class ScriptedAgent {
     pods_.push_back(uid);
     session_->report({uid, node_, false, 7, 0});
   }
-  // From now on each interval tells of a kill for memory of this pod.
+  // From now on each interval reports an out-of-memory kill of this pod.
   void kill(const std::string& uid) { killed_ = uid; }
-  // What each record tells besides.
+  // Additional content of each record.
   void with(std::function<void(Record&)> also) { also_ = std::move(also); }
   const transport::SessionStatus& status() const { return session_->status(); }
   std::uint64_t seq() const { return seq_; }
@@ -153,14 +153,14 @@ class ScriptedAgent {
   const Clock& clock_;
   transport::MemoryOutbox outbox_;
   std::uint64_t incarnation_, seq_ = 0;
-  double cores_;  // of equal nodes none would be advised
+  double cores_;  // nodes differ, because no equal node would be advised
   std::string node_, killed_;
   std::vector<std::string> pods_;
   std::function<void(Record&)> also_;
   std::optional<transport::AgentSession> session_;
 };
 
-// Agents tick every 20 ms and are pumped until `done`; bounded, and waits on nothing longer than 5 ms.
+// Agents tick every 20 ms and are pumped until `done` holds; blocks for at most 5 ms at a time.
 inline bool run_until(World& world, std::vector<std::unique_ptr<ScriptedAgent>>& agents,
                       const std::function<bool()>& done) {
   const MonoTime until = world.clock.mono() + kPatience;
@@ -179,7 +179,7 @@ inline bool run_until(World& world, std::vector<std::unique_ptr<ScriptedAgent>>&
 
 using Agents = std::vector<std::unique_ptr<ScriptedAgent>>;
 
-// Agents whose first records are acknowledged.
+// Returns agents whose first records are acknowledged.
 inline Agents connect_agents(World& world, std::size_t count) {
   Agents agents;
   for (std::size_t i = 0; i < count; ++i) agents.push_back(std::make_unique<ScriptedAgent>(world, i));
@@ -197,7 +197,7 @@ inline Result<wattle::SortedJson> query(transport::AskClient& client, const std:
   if (!body) return forward_error(body);
   return wattle::SortedJson::parse(*body);
 }
-// What must be answered.
+// A query that must succeed.
 inline wattle::SortedJson answer(transport::AskClient& client, const std::string& what, const Pairs& arguments = {}) {
   auto body = query(client, what, arguments);
   if (!body) FAIL(body.error().message());

@@ -1,5 +1,5 @@
-// config_keys: prints every key of every program's configuration, as the programs ask for it, as JSON. scripts/docs-reference makes
-// docs/reference/configuration.md of it.
+// config_keys: prints every configuration key that the programs read, as JSON, for scripts/docs-reference, which
+// generates docs/reference/configuration.md from it.
 #include <cstdio>
 #include <utility>
 #include <vector>

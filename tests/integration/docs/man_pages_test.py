@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks the manual pages of the build: `man --warnings` and groff find no errors, apropos can list the pages, and each
-has every command and option of --help, as docs/reference/cli has them (docs_reference holds those against the programs).
+"""man_pages_test: checks the manual pages of the build: `man --warnings` and groff find no errors, apropos can list the
+pages, and each page has every command and option of --help, as in docs/reference/cli (checked by docs_reference).
 
 Usage    man_pages_test.py SCRIPTS/DOCS-REFERENCE FOLDER-OF-WHAT-IS-SHOWN
 Exit     0 fine, 1 a claim failed, 77 skipped: man is not installed
@@ -33,13 +33,13 @@ def man(page, *options):
 
 
 def options_of(text):
-    """Options of the lists and of the line of common options."""
+    """Returns the options in the lists and in the line of common options."""
     cells = re.findall(r"^- `(-[^`]*)`", text, re.M) + re.findall(r"`(--[a-z-]+)`", "".join(re.findall(r"^Common options:.*$", text, re.M)))
     return {name for cell in cells for name in re.findall(r"(?:^|, )(-[-a-zA-Z0-9]+)", cell)}
 
 
 def documented(program):
-    """(words of the command, its options) by its page; all on one page are in cli.md."""
+    """Yields (words of the command, its options) of each section; a program with one page has all in cli.md."""
     page = REFERENCE.REFERENCE / "cli" / f"{program}.md"
     text = (page if page.exists() else REFERENCE.REFERENCE / "cli.md").read_text(encoding="utf-8")
     for words, body in re.findall(r"^#+ ([^\n]+)\n(.*?)(?=^#|\Z)", text, re.M | re.S):
@@ -58,7 +58,7 @@ def main():
     claims.check("each program has a page", set(pages) == set(REFERENCE.PROGRAMS), str(sorted(pages)))
     for program, page in pages.items():
         judged = man(page, "--warnings", "-E", "UTF-8", "-Tutf8", "-Z")
-        claims.check(f"{page.name}: man finds nothing wrong", judged.returncode == 0 and not judged.stderr, judged.stderr[:1000])
+        claims.check(f"{page.name}: man reports no error", judged.returncode == 0 and not judged.stderr, judged.stderr[:1000])
         name = subprocess.run(["lexgrog", str(page)], capture_output=True, text=True, check=False).stdout
         claims.check(f"{page.name}: apropos reads its name", f'"{program} - ' in name, name)
         text = page.read_text(encoding="utf-8").replace("\\-", "-")

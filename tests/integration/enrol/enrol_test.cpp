@@ -1,4 +1,4 @@
-// An agent's own code against a whole controller: it enrols over TLS, is heard, and is not heard once it is revoked.
+// An agent's own code against a controller: it enrols over TLS, is accepted, and is rejected once it is revoked.
 #include "agent/enrol.hpp"
 
 #include <doctest/doctest.h>
@@ -52,7 +52,7 @@ struct Enrolling {
     config.controller.enrol.ca_file = world.dir / "ca.pem";
     config.controller.enrol.token_file = world.dir / "token";
   }
-  // Into the agent's file.
+  // Writes the token to the agent's file.
   void give_token(const std::string& node, std::int64_t valid_s = 3600, bool replace = false) {
     const std::string made = make_enrol_token().value();
     EnrolToken line;
@@ -66,7 +66,7 @@ struct Enrolling {
   Result<transport::ServerKeys> enrol(const std::string& key) const {
     return agent::enrol_once(config.controller.enrol, config.node, key);
   }
-  // A page of metrics says so.
+  // Returns whether a metrics page contains the line.
   bool counted(const std::string& line) const {
     http::Client client("127.0.0.1", world.controller->endpoints().http_port);
     const auto page = client.request("GET", "/metrics", "", wattle::tests::soon());
@@ -80,9 +80,8 @@ struct Enrolling {
 
 }  // namespace
 
-TEST_CASE_FIXTURE(
-    Enrolling,
-    "an agent with a token and nothing else makes its key, enrols and is accepted; once revoked, it is not") {
+TEST_CASE_FIXTURE(Enrolling,
+                  "an agent with only a token creates its key, enrols and is accepted, until it is revoked") {
   give_token("n0");
   auto sampler = agent::Sampler::open_(config, world.clock, 1);
   REQUIRE(sampler);
@@ -115,7 +114,7 @@ TEST_CASE_FIXTURE(
   CHECK(AllowList::load(allow)->find(key->public_key) == nullptr);
 }
 
-TEST_CASE_FIXTURE(Enrolling, "no agent enrols without the right token, and the metric says why") {
+TEST_CASE_FIXTURE(Enrolling, "no agent enrols without a valid token, and a metric counts the reason") {
   const std::string key = KeyPair::generate().public_key;
   const std::string before = transport::read_list(allow, false).value();
   REQUIRE(write_file_atomically(config.controller.enrol.token_file, "not-a-token-of-anybody\n", 0400));
@@ -125,7 +124,7 @@ TEST_CASE_FIXTURE(Enrolling, "no agent enrols without the right token, and the m
   CHECK(enrol(key).error().what.find("has expired") != std::string::npos);
   CHECK(counted(refusals("expired", 1)));
   give_token("n1");
-  CHECK(enrol(key).error().code == Errc::conflict);  // allowed, but for the node that the token says
+  CHECK(enrol(key).error().code == Errc::conflict);  // valid only for the token's node
   REQUIRE(transport::write_list(allow, before));
   give_token("n0");
   REQUIRE(enrol(key));
@@ -137,7 +136,7 @@ TEST_CASE_FIXTURE(Enrolling, "no agent enrols without the right token, and the m
   CHECK(counted(refusals("other_key", 1)));
 }
 
-TEST_CASE_FIXTURE(Enrolling, "a token is shown to no server but the controller that the authority knows") {
+TEST_CASE_FIXTURE(Enrolling, "a token is sent only to the controller that the authority certifies") {
   give_token("n0");
   const std::string key = KeyPair::generate().public_key;
   SUBCASE("another authority") { config.controller.enrol.ca_file = world.dir / "other.pem"; }
@@ -152,7 +151,7 @@ TEST_CASE_FIXTURE(Enrolling, "a token is shown to no server but the controller t
   CHECK(counted("wattle_controller_enrolled_total 0\n"));
 }
 
-TEST_CASE_FIXTURE(Enrolling, "what makes no sense at the endpoint is refused and harms nothing") {
+TEST_CASE_FIXTURE(Enrolling, "malformed requests to the endpoint are refused and have no effect") {
   http::Client client(
       http::Origin{"localhost", world.controller->endpoints().enrol_port, http::Trust{world.dir / "ca.pem", {}, {}}});
   CHECK(client.request("POST", "/api/v1/enrol", "{}", wattle::tests::soon())->status == 400);

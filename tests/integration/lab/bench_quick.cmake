@@ -1,10 +1,10 @@
-# bench_quick.cmake: -D SIM=wattle-lab -D FOLDER=scratch
+# bench_quick.cmake: runs `bench --quick` twice. Usage: -D SIM=wattle-lab -D FOLDER=scratch
 file(REMOVE_RECURSE "${FOLDER}")
 file(MAKE_DIRECTORY "${FOLDER}")
 file(WRITE "${FOLDER}/curve.json" [[{"name":"taught here","decisions":[0,100,200],"reward":[-0.3,-0.2,-0.1],"x":"labels seen","y":"regret, W0"}]])
 foreach(run IN ITEMS one two)
   execute_process(COMMAND "${SIM}" bench --quick --curve curve.json --json ${run}.json --html ${run}.html WORKING_DIRECTORY "${FOLDER}"
-    RESULT_VARIABLE code OUTPUT_VARIABLE told ERROR_VARIABLE wrong)
+    RESULT_VARIABLE code OUTPUT_VARIABLE printed ERROR_VARIABLE wrong)
   if(NOT code EQUAL 0)
     message(FATAL_ERROR "bench --quick ended with ${code}: ${wrong}")
   endif()
@@ -12,14 +12,14 @@ endforeach()
 foreach(kind IN ITEMS json html)
   execute_process(COMMAND "${CMAKE_COMMAND}" -E compare_files one.${kind} two.${kind} WORKING_DIRECTORY "${FOLDER}" RESULT_VARIABLE differ)
   if(NOT differ EQUAL 0)
-    message(FATAL_ERROR "the same seeds gave other bytes of ${kind}")
+    message(FATAL_ERROR "the same seeds gave different bytes of ${kind}")
   endif()
 endforeach()
-# What a scenario is about is in what is printed, and the rules order themselves as they must.
+# The printed summary names each scenario's topic, and the rules are in the expected order.
 foreach(word IN ITEMS "thesis_test1, " "drs, " "kube-default" "target-load-packing" "provisioning, " "failed_pct/kube-default" "consolidation_fill" "consolidation_churn")
-  string(FIND "${told}" "${word}" at)
+  string(FIND "${printed}" "${word}" at)
   if(at EQUAL -1)
-    message(FATAL_ERROR "the summary does not name ${word}:\n${told}")
+    message(FATAL_ERROR "the summary does not name ${word}:\n${printed}")
   endif()
 endforeach()
 file(READ "${FOLDER}/one.json" json)

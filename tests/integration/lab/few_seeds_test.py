@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""few_seeds: no command of wattle-sim or wattle-lab states an interval or a verdict from fewer than five independent seeds.
+"""few_seeds_test: no command of wattle-sim or wattle-lab reports an interval or verdict from fewer than five
+independent
+seeds.
 
 Usage    few_seeds_test.py BIN_DIR
-Checks   each command that compares, with one seed and with four: it says how many are needed, and prints and writes no range and no verdict. With five
-         it has a range again. A command that has an option by which seeds are counted and is in no list here fails the test
+Checks   each command that compares, with one seed and with four: it says how many are needed, and prints and writes no
+         range and no verdict. With five it has a range again. A command that has an option for the number of seeds and
+         is in no list here fails the test
 Errors   exits with 1 and the output
 """
 import itertools
@@ -14,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 
-# The help of each command, which docs_reference holds against the program: half a second of CPU less than to ask the program.
+# The help of each command, which docs_reference compares with the program: saves half a second of CPU.
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 PAGES = {"wattle-sim": ROOT / "docs/reference/cli/wattle-sim.md", "wattle-lab": ROOT / "lab/docs/wattle-lab.md"}
 BIN = pathlib.Path(sys.argv[1])
@@ -23,7 +26,7 @@ NOTE = "at least 5 independent ones are needed"
 COUNTS = ("--seeds", "--clusters", "--plays")
 FEW = (1, 4)
 
-# Program and command, what it is given to be quick, the option that counts seeds, where it writes JSON.
+# Program and command, quick arguments, the option for the number of seeds, and the JSON option.
 SMALL_CHURN = ["consolidation_churn", "--nodes", "2", "--policies", "kube-default,planner"]
 COMPARES = [
     ("wattle-sim eval", ["--scenario", "memory_only", "--placements", "20", "--policies", "round-robin"], "--seeds", "-o json"),
@@ -36,19 +39,19 @@ COMPARES = [
                            "--model", str(ROOT / "models/pretrained/weighted.safetensors")], "--seeds", "--json"),
     ("wattle-lab sleep", ["--nodes", "2", "--rules", "slurm-5", "--days", "1"], "--seeds", None),
 ]
-# improve: its seeds are the days of a record that judge, which no option counts.
+# improve: its seeds are the judging days of a record, which no option counts.
 ELSEWHERE = {"wattle-sim improve"}
 
 
 def run(command, *words):
-    """Runs `PROGRAM COMMAND` with further words."""
+    """Runs `PROGRAM COMMAND` with further arguments."""
     program, *rest = command.split()
     done = subprocess.run([BIN / program, *rest, *words], capture_output=True, text=True, check=False)
     return done.returncode, done.stdout, done.stderr
 
 
 def options_by_command():
-    """The options that the lists and lines of common options of PAGES have."""
+    """Returns the options in the lists and lines of common options of PAGES."""
     options = {}
     for program, page in PAGES.items():
         for words, body in re.findall(rf"^##+ {program} ([a-z][^\n]*)\n(.*?)(?=^##|\Z)", page.read_text(encoding="utf-8"), re.M | re.S):
@@ -62,7 +65,7 @@ def fail(what, text=""):
 
 
 def ranges_in(value, path=""):
-    """Paths of JSON at which a range has a number."""
+    """Yields the JSON paths of ranges that have a number."""
     if isinstance(value, dict):
         for key, each in value.items():
             if key in ("low", "high") and each is not None:
@@ -88,7 +91,7 @@ def play(folder, command, words, option, into, seeds):
 
 
 def recorded_days(days):
-    """A cluster's record of so many days of an hour, each with the same kinds of pods."""
+    """Writes a cluster's record of `days` days of an hour, each with the same kinds of pods."""
     from_s, lines = 1_700_000_000 - 1_700_000_000 % 3600, []
     lines.append({"wattle_record": 1, "to_s": from_s + 3600 * days, "names": "plain"})
     for node in range(3):
@@ -104,7 +107,7 @@ def recorded_days(days):
 
 
 def improve(folder, days):
-    """Improvement on the record of so many days: what it printed, and its verdict."""
+    """Runs improve on a record of `days` days. Returns its output and verdict."""
     record, verdict = folder / "record.jsonl", folder / "verdict.json"
     record.write_text(recorded_days(days), encoding="utf-8")
     given = ["wattle-sim improve", str(record), "--model", str(ROOT / "models/pretrained/weighted.safetensors"), "--day-hours", "1", "--per-day", "2", "--plays", "20",
@@ -116,11 +119,11 @@ def improve(folder, days):
 
 
 def benches():
-    """Benches that resample seeds ask lab/benchmarks/seeds.py whether there are enough."""
+    """Benches that resample seeds check with lab/benchmarks/seeds.py that there are enough."""
     for file in sorted((ROOT / "lab/benchmarks").glob("*.py")):
         text = file.read_text(encoding="utf-8")
         if "0.975 *" in text and not re.search(r"^from seeds import ", text, re.M):
-            fail(f"{file.name} states intervals and does not ask lab/benchmarks/seeds.py whether there are enough seeds")
+            fail(f"{file.name} reports intervals without checking in lab/benchmarks/seeds.py that there are enough seeds")
 
 
 def main():
@@ -138,7 +141,7 @@ def main():
     for command in commands:
         counts = [option for option in COUNTS if option in help_of[command]]
         if counts and command not in {each[0] for each in COMPARES} | ELSEWHERE:
-            fail(f"{command} has {counts[0]}: say here that it states no interval, or test it")
+            fail(f"{command} has {counts[0]}: list it in ELSEWHERE if it reports no interval, or test it")
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         for (command, words, option, into), seeds in itertools.product(there, FEW):
@@ -146,7 +149,7 @@ def main():
             if NOTE not in out:
                 fail(f"{typed} does not say how many seeds are needed", out)
             if RANGE.search(out) or "confidence" in out or "interval holds" in out:
-                fail(f"{typed} states an interval or a verdict", out)
+                fail(f"{typed} reports an interval or a verdict", out)
             if reported is not None and list(ranges_in(reported)):
                 fail(f"{typed} writes ranges: {list(ranges_in(reported))[:3]}")
             if reported is not None and "better_than_rule" in reported:
@@ -160,13 +163,13 @@ def main():
         if code != 0:
             fail(f"labels ended with {code}", out + err)
         if "wattle-sim improve" in commands:
-            out, verdict = improve(folder, 6)  # of a quarter, one judges, twenty times
+            out, verdict = improve(folder, 6)  # one of a quarter of the days judges, in twenty plays
             ends = [end for key, value in verdict.items() if "_over_" in key for end in value[1:]]
             if NOTE not in out or RANGE.search(out) or "confidence" in out or verdict["kept"] or any(end is not None for end in ends):
-                fail("improve states an interval or a verdict of plays of one day", f"{out}{verdict}")
+                fail("improve reports an interval or a verdict from plays of one day", f"{out}{verdict}")
             out, verdict = improve(folder, 14)
             if NOTE in out or not RANGE.search(out):
-                fail("improve has no range, and five days judge", f"{out}{verdict}")
+                fail("improve has no range although five days judge", f"{out}{verdict}")
         if "wattle-lab imitate" in commands:
             code, out, err = run("wattle-lab imitate", "--labels", str(folder / "labels"), "--held-out",
                                  str(folder / "labels"), "--epochs", "1", "--restarts", "1", "--out", str(folder / "x"))

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""lab/real: a schedule follows from its seed; figures of a recording; an interval needs five rounds; ratios are paired by round. Real clusters are in
-tests/e2e/cluster/compare_test.py.
+"""real_test: figures of lab/real. A seed determines the schedule; intervals need five rounds; ratios are paired by
+round.
+tests/e2e/cluster/compare_test.py tests real clusters.
 
 Errors   exits with 1 and the claim
 """
@@ -20,7 +21,7 @@ NODES = ["node-1", "node-2"]
 
 
 def recording(policy, number, watts, moved):
-    """Ten seconds of two nodes; a pod on node-1 for four seconds, then on the other node if it moved."""
+    """Ten seconds of two nodes; a pod on node-1 for four seconds, then on the other node if `moved`."""
     def node(power_w):
         return {"power_w": power_w, "cpu_cores": 0.5, "waiting_ratio": 0.25}
     lives = [{"name": "a", "node": "node-1", "created_s": 0.5, "placed_s": 1.0, "ready_s": 2.0, "ended_s": 5.0},

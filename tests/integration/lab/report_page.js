@@ -1,5 +1,6 @@
-// Runs a report's script on a DOM of the few calls that it makes: every plot and every choice of its lists must be drawn, in numbers, with
-// axes and intervals; learning curves and regret where there are data of them. node report_page.js FILE
+// Runs a report's script on a minimal DOM: every plot and every choice of its lists must be drawn with numbers, axes
+// and
+// intervals, and with learning curves and regret if the data has them. Usage: node report_page.js FILE
 "use strict";
 const fs = require("fs");
 const html = fs.readFileSync(process.argv[2], "utf8");
@@ -38,12 +39,12 @@ function look(when) {
   for (const plot of main.all("svg")) {
     const parts = ["line", "circle", "rect", "polyline", "polygon", "text"].flatMap(tag => plot.all(tag));
     const said = parts.map(each => Object.values(each.attributes).join(" ") + " " + each.textContent).join("\n");
-    if (/NaN|Infinity|undefined/.test(said)) wrong.push(`${when}: a plot has what is no number`);
+    if (/NaN|Infinity|undefined/.test(said)) wrong.push(`${when}: a plot contains a non-number`);
     const grid = plot.all("line").filter(each => each.attributes.stroke === "var(--grid)").length;
     if (grid < 1 || plot.all("text").length < 3) wrong.push(`${when}: a plot has no axis`);
   }
 }
-look("as it opens");
+look("initial view");
 let choices = 0;
 for (const list of main.all("select"))
   for (const option of list.all("option")) {
@@ -65,7 +66,7 @@ const text = main.textContent;
 for (const trial of reported.trials)
   if (!text.includes(trial.scenario.replaceAll("_", " "))) wrong.push(`${trial.scenario} has no section`);
 for (const setting of reported.consolidation) if (!text.includes(setting.name)) wrong.push(`${setting.name} is not drawn`);
-// Plots under a heading that begins so, and has these words at its axes.
+// Plots below a heading that begins with `title`, with these words at their axes.
 function plots(heading, axes) {
   const under = main.all("div").filter(each => each.childNodes.some(kid => kid.tag === "h3" && kid.textContent.startsWith(heading)));
   return under.flatMap(each => each.all("svg")).filter(plot => axes.every(axis => plot.textContent.includes(axis))).length;
@@ -74,7 +75,7 @@ const judged = reported.trials.filter(trial => trial.entries.some(entry => entry
 const decided = plots("regret over decisions", ["decisions", "kJ beyond true greedy"]), whole = plots("regret: energy", ["joules / true greedy's - 1"]);
 if (judged < 1 || decided !== judged || whole !== judged) wrong.push(`${decided} plots of regret over decisions and ${whole} of whole episodes, not ${judged}`);
 for (const curve of reported.curves) if (plots(curve.name, [curve.x, curve.y]) !== 1) wrong.push(`the learning curve ${curve.name} is not drawn with its axes`);
-if (reported.curves.length < 1) wrong.push("there is no learning curve to look at");
+if (reported.curves.length < 1) wrong.push("there is no learning curve");
 const whiskers = main.all("line").filter(each => each.attributes["stroke-width"] === "2.4").length;
 if (whiskers < 10 * reported.trials.length) wrong.push(`only ${whiskers} intervals are drawn`);
 if (main.all("div").filter(each => each.attributes.class === "legend").length < reported.trials.length) wrong.push("nodes have no legend");

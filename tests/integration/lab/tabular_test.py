@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""tabular: the table of policy tabular-q is trained, kept, resumed, judged and benched by the commands of wattle-sim and wattle-lab.
+"""tabular_test: trains, saves, resumes, judges and benches the table of policy tabular-q with wattle-sim and
+wattle-lab.
 
 Usage    tabular_test.py BIN_DIR
 Errors   exits with 1 and the output
@@ -39,7 +40,7 @@ def main():
         expect("kept as trained", run(*train, "--resume", "--steps", "1500"))
         header = open(table, "rb").read(4096)
         if b'"table"' not in header or b'"network":"tabular"' not in header:
-            sys.exit(f"tabular: {table} is no file of a table\n{header}")
+            sys.exit(f"tabular: {table} is not a table file\n{header}")
         judged = json.loads(run("eval", "--model", table, *SIMPLE, "--seeds", "5", "--policies", "round-robin,most-allocated",
                                 "-o", "json"))
         reward = {each["name"]: sum(each["per_seed"]["reward"]) / 5 for each in judged["contestants"]}
@@ -54,7 +55,7 @@ def main():
         expect("contains a table of tabular-q, not a network",
                run("worlds", "consolidation_churn", "--nodes", "2", "--worlds", "plain", "--policies", "planner", "--days", "1", "--model", table, code=1))
         expect("--prior", run(*train, "--prior", "none", "--steps", "600", code=1))
-    print("tabular: trained, kept, resumed, judged, benched")
+    print("tabular: trained, saved, resumed, judged, benched")
 
 
 if __name__ == "__main__":

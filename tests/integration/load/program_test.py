@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Runs wattle-load from its command line: errors name a fix, Ctrl-C prints the figures so far, a terminal gets a line
-per second, and no started process outlives it, however it ends.
+"""program_test: runs wattle-load from its command line. Errors name a fix, Ctrl-C prints the figures so far, a terminal
+gets a line per second, and no process that it started outlives it.
 
 Usage    program_test.py PROGRAM
 Exit     0 fine, 1 a claim failed, 77 skipped in part: stress-ng is missing, and the rest is fine
@@ -55,7 +55,7 @@ def wait_until(true):
 
 
 def children(pid):
-    """Processes below `pid`, whole trees."""
+    """Returns all descendants of `pid`."""
     parents = {}
     for entry in pathlib.Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -126,19 +126,19 @@ def users(claims, program, run, url, folder):
     reported = json.loads(done.stdout)
     claims.check("each request has the body and the header that were given", Service.seen == [("me", b"\0\r\n\r\nbytes")] * reported["answered"] and reported["answered"] > 0,
                  str(Service.seen[:3]))
-    claims.check("who is no terminal gets no progress", done.stderr == "", done.stderr)
+    claims.check("without a terminal there is no progress output", done.stderr == "", done.stderr)
     (folder / "day.txt").write_text("30\n0\n60\n")
     reported = json.loads(run("http", url, "--trace", "day.txt", "--speed", "10", "--arrivals", "even", "-o", "json").stdout)
-    claims.check("a trace brings what its lines sum to", reported["due"] == 90 == reported["answered"], str(reported))
+    claims.check("a trace sends as many requests as its lines sum to", reported["due"] == 90 == reported["answered"], str(reported))
     running = subprocess.Popen([program, "http", url, "--rate", "100", "--for", "1h", "-o", "json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     before, posts = Service.gets, len(Service.seen)
-    # The tenth request arrives after earlier ones were answered.
+    # The tenth request arrives only after earlier ones were answered.
     claims.check("a program that runs for an hour sends requests", wait_until(lambda: Service.gets >= before + 10), str(Service.gets))
     running.send_signal(signal.SIGINT)
     out, wrong = running.communicate(timeout=PATIENCE)
     reported = json.loads(out or "{}")
     claims.check("Ctrl-C ends it with the figures so far", running.returncode == 0 and reported["answered"] > 0 and reported["offered_s"] < 3600, f"{running.returncode}: {wrong}")
-    claims.check("and what was under way is reported apart", reported["due"] == reported["answered"] + sum(reported["failed"].values()) + reported["cut_off"] and len(Service.seen) == posts, str(reported))
+    claims.check("requests in flight at Ctrl-C are reported separately", reported["due"] == reported["answered"] + sum(reported["failed"].values()) + reported["cut_off"] and len(Service.seen) == posts, str(reported))
     leader, follower = pty.openpty()
     running = subprocess.Popen([program, "http", url, "--users", "2", "--for", "1h"], stdout=subprocess.DEVNULL, stderr=follower)
     os.close(follower)
@@ -186,25 +186,26 @@ def resources(claims, program, run, folder):
     running.communicate(timeout=PATIENCE)
     nothing_left("SIGKILL to its whole group", all_of_them)
     running, all_of_them = begin()
-    # A started program, not an own worker that has no name yet
+    # A started program, not one of the program's own workers that has no name yet
     victim = next(pid for pid in children(running.pid) if name_of(pid) == "stress-ng" and not name_of(parent_of(pid)).startswith("stress-ng"))
     os.kill(victim, signal.SIGKILL)
     _, wrong = running.communicate(timeout=PATIENCE)
-    claims.check("a stress-ng that ends is reported", running.returncode == 1 and "exited with 137" in wrong, f"{running.returncode}: {wrong}")
+    claims.check("a stress-ng process that exits is reported", running.returncode == 1 and "exited with 137" in wrong, f"{running.returncode}: {wrong}")
     nothing_left("with one stress-ng killed", all_of_them)
     reported = json.loads(run("resource", "--cpu", "0.2", "--memory", "64M", "--disk", "2M", "--for", "4s", "--directory", str(folder), "-o", "json").stdout)
-    claims.check("memory that was wanted is held", reported["memory"]["reached_bytes"] >= 64e6, str(reported))
+    claims.check("the requested memory is held", reported["memory"]["reached_bytes"] >= 64e6, str(reported))
     # A pause lasts until the level is met again; the load is never ahead by more than a second.
-    claims.check("CPU and disk reach something, and no more than a second's worth above the level",
+    claims.check("CPU and disk load is above zero and at most one second above the level",
                  0 < reported["cpu"]["reached_cores"] * reported["lasted_s"] < 0.2 * (reported["lasted_s"] + 1) + 1
                  and 0 < reported["disk"]["reached_bytes_per_s"] * reported["lasted_s"] < 2e6 * (reported["lasted_s"] + 1) + 64e6, str(reported))
 
 
 def without_watcher(claims, program, folder):
-    """Killed with its watcher, which so sees nothing of the end: a child of a child that no signal of its parent's
-    death reaches goes all the same."""
+    """Kills the program together with its watcher. The watcher cannot clean up, and a grandchild gets no signal when
+    its
+    parent dies, but it must end too."""
     if os.geteuid() != 0:
-        print("skipped: who is not root may make no PID namespace")
+        print("skipped: only root may create a PID namespace")
         return
     folder = folder / "alone"
     (folder / "bin").mkdir(parents=True)
@@ -213,7 +214,7 @@ def without_watcher(claims, program, folder):
     (folder / "bin/stress-ng").chmod(0o755)
     running = subprocess.Popen([program, "resource", "--cpu", "0.1", "--for", "1h", "--directory", str(folder)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                env=os.environ | {"PATH": f"{folder}/bin:{os.environ['PATH']}"})
-    claims.check("what stands in for stress-ng works", wait_until(lambda: "sleep" in {name_of(pid) for pid in children(running.pid)}), str(children(running.pid)))
+    claims.check("the stand-in for stress-ng runs", wait_until(lambda: "sleep" in {name_of(pid) for pid in children(running.pid)}), str(children(running.pid)))
     all_of_them = children(running.pid)
     watcher = next(pid for pid in all_of_them if os.getsid(pid) == pid)
     os.kill(watcher, signal.SIGSTOP)
@@ -225,7 +226,7 @@ def without_watcher(claims, program, folder):
     claims.check(f"killed with its watcher: none of its {len(all_of_them)} processes is left", not left, str([f"{pid} {name_of(pid)}" for pid in left]))
     for pid in left:
         os.kill(pid, signal.SIGKILL)
-    shutil.rmtree(folder)  # its own, too, which nobody was left to remove
+    shutil.rmtree(folder)  # includes the program's own files, because the watcher is dead
 
 
 def main():

@@ -1,4 +1,4 @@
-// slow_server: an HTTP server of a test that answers when and how it is told to, and keeps its own log of how long each took it.
+// slow_server: an HTTP server for tests with scripted delays and answers, and its own log of response times.
 // Errors   REQUIRE
 // Threads  one for each connection; functions are called by all of them
 #pragma once
@@ -24,7 +24,7 @@ inline const std::string kOkAnswer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r
 
 class SlowServer {
  public:
-  // What is sent for the nth request (from 0), after `before` has returned; ends the connection where `closes`.
+  // The answer to the nth request (from 0), sent after `before` has returned; `closes` ends the connection.
   struct Manners {
     std::function<void(std::size_t nth)> before = [](std::size_t) {};
     std::function<std::string(std::size_t nth)> answer = [](std::size_t) { return kOkAnswer; };
@@ -55,7 +55,7 @@ class SlowServer {
   std::uint16_t port() const { return port_; }
   std::size_t requests() const { return requests_; }
   bool stopping() const { return stopping_; }
-  // From the last byte of the request to before the first of the answer.
+  // From the last byte of the request until before the first byte of the answer.
   std::vector<double> took_ms() const {
     const std::lock_guard lock(mutex_);
     return took_ms_;

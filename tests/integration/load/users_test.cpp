@@ -1,4 +1,4 @@
-// Users against a real server whose delays are known. Only what no machine's load can break is claimed: laws, and bounds from below.
+// Users against a real server with known delays. Checks only what machine load cannot break: laws and lower bounds.
 #include "load/users.hpp"
 
 #include <doctest/doctest.h>
@@ -40,7 +40,7 @@ Tally apply(const UserLoad& load, const std::function<void(const Progress&)>& re
 
 std::uint64_t failed(const Tally& tally, Failure why) { return tally.failed[static_cast<std::size_t>(why)]; }
 
-// Holds whoever comes until it is opened.
+// Blocks each request until it is opened.
 class Gate {
  public:
   void pass() {
@@ -61,7 +61,7 @@ class Gate {
 
 }  // namespace
 
-TEST_CASE("percentiles are at least those of the server's own log" * doctest::test_suite("timed")) {
+TEST_CASE("percentiles are at least those of the server's log" * doctest::test_suite("timed")) {
   SlowServer server(Manners{.before = [](std::size_t nth) { wattle::tests::pace(nth % 10 == 9 ? 40ms : 5ms); }});
   UserLoad load = load_for(server);
   load.arrivals = Arrivals::constant(200, 2s, Spacing::poisson, 1);
@@ -79,7 +79,7 @@ TEST_CASE("percentiles are at least those of the server's own log" * doctest::te
   CHECK(tally.latency.mean_ms() == doctest::Approx(tally.waited.mean_ms() + tally.answering.mean_ms()));
 }
 
-TEST_CASE("a server that stalls for a second shows it in all requests that were due in that second" *
+TEST_CASE("a server's stall of one second shows in all requests that were due in that second" *
           doctest::test_suite("timed")) {
   std::mutex mutex;
   std::optional<MonoTime> stalled_until;
@@ -99,14 +99,15 @@ TEST_CASE("a server that stalls for a second shows it in all requests that were 
   const Tally tally = apply(load);
   REQUIRE(tally.due == 400);
   REQUIRE(tally.answered == 400);
-  // Of the 100 that were due in that second the first half waited half a second or more, though two at a time were ever sent.
+  // Of the 100 requests due in that second, the first half waited at least half a second, although at most two were in
+  // flight at any time.
   CHECK(tally.latency.quantile_ms(1 - 48.0 / 400) >= 500);
   CHECK(tally.latency.quantile_ms(1 - 88.0 / 400) >= 100);
   CHECK(tally.waited.quantile_ms(1 - 46.0 / 400) >= 500);
   CHECK(tally.most_connections == 2);
 }
 
-TEST_CASE("the rate is that which was asked for, and a trace's count at any speed" * doctest::test_suite("timed")) {
+TEST_CASE("the rate is the requested one, and a trace has its count at any speed" * doctest::test_suite("timed")) {
   SlowServer server({});
   UserLoad load = load_for(server);
   load.arrivals = Arrivals::constant(500, 1s, Spacing::even, 1);
@@ -131,14 +132,16 @@ TEST_CASE("a closed loop keeps Little's law" * doctest::test_suite("timed")) {
   const Tally tally = apply(load);
   CHECK(tally.most_connections == 8);
   CHECK(tally.answered == tally.due);
-  // Each user's thinking and waiting fill the time from the start until its last answer, which is less than a thought before the end.
+  // Each user's think time and waiting fill the time until its last answer, which is less than one think time before
+  // the
+  // end.
   const double spent_s = static_cast<double>(tally.answered) * (tally.latency.mean_ms() + 20) / 1e3;
   CHECK(spent_s <= 8 * seconds(tally.lasted) + 1e-6);
   CHECK(spent_s >= 8 * (2 - 0.02) - 1e-6);
   CHECK(static_cast<double>(tally.answered) <= 8 * 2 / 0.03 + 8);
 }
 
-TEST_CASE("who is not answered in time is counted, and in the percentiles with that time") {
+TEST_CASE("an unanswered request counts as a timeout, and in the percentiles with the timeout") {
   Gate gate;
   SlowServer server(Manners{.before = [&](std::size_t) { gate.pass(); }});
   UserLoad load = load_for(server);
@@ -154,7 +157,7 @@ TEST_CASE("who is not answered in time is counted, and in the percentiles with t
   CHECK(tally.waited.count() == 50);
 }
 
-TEST_CASE("requests for which there is no room are unsent, not forgotten") {
+TEST_CASE("requests beyond the capacity are counted as unsent") {
   Gate gate;
   SlowServer server(Manners{.before = [&](std::size_t) { gate.pass(); }});
   UserLoad load = load_for(server);
@@ -169,7 +172,7 @@ TEST_CASE("requests for which there is no room are unsent, not forgotten") {
   CHECK(failed(tally, Failure::unsent) >= 90);
 }
 
-TEST_CASE("a request whose kept connection the server had closed goes over another") {
+TEST_CASE("a request on a keep-alive connection that the server closed uses another connection") {
   SlowServer server(Manners{.closes = true});
   UserLoad load = load_for(server);
   load.arrivals = Arrivals::constant(100, 500ms, Spacing::even, 1);
@@ -194,15 +197,15 @@ TEST_CASE("an answer that is not HTTP, an end without an answer and statuses are
         std::map<int, std::uint64_t>{{503, 10}});
   const Tally reported_first = reported_of("HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + kOkAnswer);
   CHECK(reported_first.by_status == std::map<int, std::uint64_t>{{200, 10}});
-  // Chunks, of which the last is all there is: Boost 1.81 has an assertion against that.
+  // Only a last chunk: Boost 1.81 fails an assertion on this.
   CHECK(reported_of("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n").answered == 10);
 }
 
-TEST_CASE("a server that goes away is refused connections from then on, by kind") {
+TEST_CASE("after a server stops, requests are counted as refused connections") {
   auto server = std::make_unique<SlowServer>(Manners{});
   UserLoad load = load_for(*server);
   load.closed = {2, 10ms, Spacing::even, 2s};
-  // Gone after the first second, as the progress tells it.
+  // The server stops after the first second of progress.
   std::uint64_t seconds_reported = 0;
   const Tally tally = apply(load, [&](const Progress& second) {
     server.reset();

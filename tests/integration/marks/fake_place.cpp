@@ -1,5 +1,5 @@
-// An API server in this process, as far as the laws of marks need it: nodes with versions, evictions with budgets,
-// Events, and three tokens. Its version is 1.37.
+// An in-process API server with the parts that the laws of marks need: nodes with versions, evictions with budgets,
+// Events, and three tokens. It reports version 1.37.
 #include <doctest/doctest.h>
 
 #include <algorithm>

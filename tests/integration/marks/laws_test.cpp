@@ -50,7 +50,7 @@ struct World {
   }
   json node(const std::string& name) { return call("GET", "/api/v1/nodes/" + name, {}); }
   json patch_node(const std::string& name, const json& patch) { return call("PATCH", "/api/v1/nodes/" + name, patch); }
-  // A node with marks of others. kube-apiserver taints new nodes; what it has is kept as it is.
+  // Creates a node with marks of other clients. kube-apiserver taints new nodes; that taint is kept.
   void add_node(const std::string& name, bool cordoned, bool labelled) {
     REQUIRE(admin.remove("/api/v1/nodes/" + name));  // 404 the first time
     json made{{"apiVersion", "v1"}, {"kind", "Node"}};
@@ -64,7 +64,7 @@ struct World {
   }
 };
 
-// The parts of a Node that users write.
+// The parts of a Node that users may change.
 json content(const json& node) {
   json out = json::object();
   out["labels"] = node["metadata"]["labels"];
@@ -85,7 +85,7 @@ void check_marked(const json& node) {
   CHECK(node["metadata"]["labels"].contains(kExcludeLabel));
 }
 
-TEST_CASE("removing the marks restores a node that has taints, labels or a cordon of others") {
+TEST_CASE("removing the marks restores a node with taints, labels or a cordon of other clients") {
   World world;
   for (const bool cordoned : {false, true})
     for (const bool labelled : {false, true}) {
@@ -127,7 +127,7 @@ TEST_CASE("changes that another client makes at the same time survive") {
   std::thread other([&] {
     kube::HttpApi api{world.place->admin(), kWithin, kWithin};
     for (int i = 0; i < kEdits;) {
-      // Taints are read and written as kubectl does.
+      // Changes taints as kubectl does.
       json node = json::parse(api.get("/api/v1/nodes/n1")->body);
       json patch = json::object();
       patch["metadata"]["resourceVersion"] = node["metadata"]["resourceVersion"];
@@ -139,7 +139,7 @@ TEST_CASE("changes that another client makes at the same time survive") {
     }
     done = true;
   });
-  // A call whose attempts all conflict reports that; the caller repeats it.
+  // A call whose attempts all conflict reports the conflict; the caller repeats it.
   const auto at_last = [](const std::function<Status()>& call) {
     for (;;) {
       const Status status = call();
@@ -183,7 +183,7 @@ TEST_CASE("a client without rights gets an error that names the right and the fi
   CHECK(!tainted(world.node("n1")));
 }
 
-// A pod that runs and is ready, as a budget counts it.
+// A running and ready pod, which a budget counts.
 std::string add_running_pod(World& world, const std::string& name) {
   REQUIRE(world.admin.remove(kDefault + "pods/" + name));
   json pod{{"apiVersion", "v1"}, {"kind", "Pod"}};
@@ -201,7 +201,7 @@ std::string add_running_pod(World& world, const std::string& name) {
   return made["metadata"]["uid"].string();
 }
 
-// No disruption controller runs here; the test writes the status of the budget.
+// No disruption controller runs here, so the test writes the budget's status.
 void set_budget(World& world, int allowed) {
   if (world.admin.get(kBudgets + "/web")->status == 404) {
     json budget{{"apiVersion", "policy/v1"}, {"kind", "PodDisruptionBudget"}};
@@ -279,7 +279,7 @@ std::size_t own_conditions(const json& node) {
   return count;
 }
 
-TEST_CASE("lifecycle conditions are there only where the server's version knows them") {
+TEST_CASE("lifecycle conditions are written only if the server's version supports them") {
   World world;
   world.add_node("n1", false, false);
   const bool known = *parse_has_conditions(world.admin.get("/version")->body);

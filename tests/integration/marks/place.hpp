@@ -1,4 +1,4 @@
-// place: the API server on which the laws of marks run: a program links either the fake one or a real one.
+// place: the API server for the laws of marks; a program links either the fake or a real one.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,5 @@
-// event_files FOLDER: what a trainer would write there, over several files; tensorboard_check.py knows the numbers.
+// event_files FOLDER: writes a trainer's event files, split over several files; tensorboard_check.py expects the
+// values.
 #include <cmath>
 #include <cstdio>
 

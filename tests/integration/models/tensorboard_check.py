@@ -16,5 +16,5 @@ assert [step for step, _, _ in loss] == [10 * k for k in range(1, 21)], loss
 assert all(at == 1_700_000_000 + step // 10 for step, at, _ in loss), loss
 assert all(math.isclose(number, 10 / step, rel_tol=1e-6) for step, _, number in loss), loss
 assert [number for _, _, number in seen["episode/return"]] == [-float(k) for k in range(1, 21)]
-assert [step for step, _, _ in seen["reward/energy"]] == [10 * k for k in range(1, 21) if k != 5]  # what is no number is left out
+assert [step for step, _, _ in seen["reward/energy"]] == [10 * k for k in range(1, 21) if k != 5]  # non-numbers are omitted
 print("tensorboard read", sum(map(len, seen.values())), "values")

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""tensorboard_test.py EVENT_FILES FOLDER: creates a virtual environment in FOLDER with tensorboard from the package
-index, whose reader reads the files of EVENT_FILES. Skips with exit code 77 and a reason if the index or venv is not
-available."""
+"""tensorboard_test: creates a virtual environment in FOLDER with tensorboard from the package index, whose reader reads
+the files that EVENT_FILES writes. Skips with exit code 77 and a reason if the index or venv is not available.
+
+Usage    tensorboard_test.py EVENT_FILES FOLDER
+"""
 import pathlib
 import shutil
 import subprocess
@@ -28,7 +30,7 @@ if not python.exists() or subprocess.run(has_it, capture_output=True, check=Fals
     try:
         venv.create(folder, with_pip=True, clear=True)
     except (OSError, subprocess.CalledProcessError) as error:
-        skip(f"no virtual environment can be made here: {error}")
+        skip(f"a virtual environment cannot be created: {error}")
     try:
         got = subprocess.run([str(python), "-m", "pip", "install", "--quiet", "--retries", "1", *WANTED],
                              capture_output=True, text=True, timeout=AGES_S, check=False)

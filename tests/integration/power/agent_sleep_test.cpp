@@ -1,5 +1,5 @@
-// A node's sleep from end to end: the controller's sessions and the agent's over real sockets, with a login manager on a
-// D-Bus of its own.
+// A node's sleep, end to end: the controller's and the agent's sessions over real sockets, with a fake login manager on
+// a private D-Bus.
 #include <doctest/doctest.h>
 
 #include "agent/power/node_sleep.hpp"
@@ -82,7 +82,7 @@ struct BothEnds {
 
 }  // namespace
 
-TEST_CASE("a node goes to sleep by order, grant and logind, and its end is not a loss; awake again it sends the rest") {
+TEST_CASE("a node sleeps by order, grant and logind without counting as lost, and sends the rest when awake") {
   BothEnds ends;
   ends.record(1);
   REQUIRE(ends.link->order("node-1", {7, "suspend", true, false, 600}));

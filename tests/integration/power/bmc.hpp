@@ -1,4 +1,4 @@
-// bmc: a Redfish service in this process, with one machine, which a test can make hostile.
+// bmc: an in-process Redfish service with one machine, which a test can make hostile.
 // Threads  handlers run on the server's threads; the rest from the test's
 #pragma once
 
@@ -46,7 +46,7 @@ class Bmc {
   Bmc& operator=(const Bmc&) = delete;
 
   std::string port() const { return std::to_string(server_->port()); }
-  // Answers this to requests such as "GET /redfish/v1/Systems", in place of what the machine would.
+  // Answers requests such as "GET /redfish/v1/Systems" with this instead of the machine's answer.
   void answers(const std::string& what, http::Response response) {
     const std::lock_guard lock(mutex_);
     instead_[what] = std::move(response);
@@ -59,7 +59,7 @@ class Bmc {
     const std::lock_guard lock(mutex_);
     sessions_only_ = true;
   }
-  // Does as it is ordered, and then answers that the order comes too late.
+  // Executes the order, and then answers that it comes too late.
   void fulfils_and_refuses() {
     const std::lock_guard lock(mutex_);
     refuses_ = true;

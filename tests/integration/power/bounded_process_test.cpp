@@ -24,7 +24,7 @@ wattle::Result<ProgramEnd> run(const std::string& script, std::chrono::milliseco
   return run_bounded({{"/bin/sh", "-c", script}, input, std::move(secret)}, TimeLeft(kProcessClock, limit));
 }
 
-// A process that is gone, or is a zombie that its parent has not read yet.
+// Returns whether a process has ended, or is a zombie that its parent has not waited for yet.
 bool has_ended(const std::string& file) {
   return wattle::tests::wait_until([&] {
     const auto text = wattle::read_file(file);
@@ -46,7 +46,7 @@ TEST_CASE("a program reads its input, and its outputs and status are kept apart"
   CHECK(run("kill -TERM $$")->code == 128 + SIGTERM);
 }
 
-TEST_CASE("a program gets the usual limit of open files, and this process keeps its own") {
+TEST_CASE("a program gets the default limit of open files, and this process keeps its own") {
   rlimit before{};
   REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
   const std::uint64_t raised = wattle::raise_descriptor_limit();
@@ -59,12 +59,12 @@ TEST_CASE("a program gets the usual limit of open files, and this process keeps 
   CHECK(after.rlim_cur == raised);
 }
 
-TEST_CASE("a program and what it started are killed at the limit, and the error keeps its output") {
+TEST_CASE("a program and its children are killed at the time limit, and the error keeps its output") {
   const wattle::test::TempDir dir;
   const std::string pid = dir.file("pid");
   const std::string script =
       "echo waiting >&2; sleep 1000 & echo $! > " + pid + ".new; mv " + pid + ".new " + pid + "; wait";
-  // On a machine under load the limit may pass before the program's first line.
+  // On a loaded machine the limit may pass before the program's first line.
   auto limit = wattle::tests::moment();
   auto end = run(script, limit);
   while (!wattle::read_file(pid) && limit < wattle::tests::soon()) end = run(script, limit *= 2);
@@ -75,7 +75,7 @@ TEST_CASE("a program and what it started are killed at the limit, and the error 
   CHECK(has_ended(pid));
 }
 
-TEST_CASE("what a program leaves running does not delay the call, and is killed") {
+TEST_CASE("processes that a program leaves behind are killed and do not delay the call") {
   const wattle::test::TempDir dir;
   const auto end = run("sleep 1000 & echo $! > " + dir.file("pid") + "; echo done");
   REQUIRE(end);
@@ -83,7 +83,7 @@ TEST_CASE("what a program leaves running does not delay the call, and is killed"
   CHECK(has_ended(dir.file("pid")));
 }
 
-TEST_CASE("an endless output is bounded, and the program is read to its end") {
+TEST_CASE("an endless output is truncated, and the program still runs to its end") {
   const auto end =
       run("head -c 3000000 /dev/zero | tr '\\0' a; head -c 3000000 /dev/zero | tr '\\0' b >&2; echo end >&2");
   REQUIRE(end);
@@ -93,7 +93,7 @@ TEST_CASE("an endless output is bounded, and the program is read to its end") {
   CHECK(end->errors.ends_with("bend\n"));
 }
 
-TEST_CASE("a secret is a file for this program, and in neither its arguments nor its environment") {
+TEST_CASE("a program gets a secret as a file, and not in its arguments or environment") {
   const auto end = run("cat " + std::string(kSecretFile) + "; cat /proc/$$/cmdline /proc/$$/environ | tr '\\0' ' ' >&2",
                        wattle::tests::soon(), "", "s3cret-word");
   REQUIRE(end);
@@ -102,7 +102,7 @@ TEST_CASE("a secret is a file for this program, and in neither its arguments nor
   CHECK(run("cat /dev/fd/3")->code != 0);
 }
 
-TEST_CASE("a program gets no variable of this process but PATH, HOME and LANG") {
+TEST_CASE("a program gets only the variables PATH, HOME and LANG of this process") {
   REQUIRE(::setenv("WATTLE_TEST_SECRET", "s3cret", 1) == 0);
   const auto end = run("env");
   ::unsetenv("WATTLE_TEST_SECRET");
@@ -111,7 +111,7 @@ TEST_CASE("a program gets no variable of this process but PATH, HOME and LANG") 
   CHECK(end->output.find("WATTLE_TEST_SECRET") == std::string::npos);
 }
 
-TEST_CASE("a program that is missing, or that is none, is named with the reason") {
+TEST_CASE("an error names a missing or non-executable program and the reason") {
   const wattle::test::TempDir dir;
   const TimeLeft time(kProcessClock, wattle::tests::soon());
   const auto missing = run_bounded({{dir.file("none")}}, time);

@@ -22,7 +22,7 @@ namespace {
 
 struct ExecFixture {
   wattle::test::TempDir dir;
-  // A configuration with one program, which runs these lines of shell.
+  // A configuration with one program that runs these shell lines.
   std::unique_ptr<NodePower> with(const std::string& script, const std::string& more = "") const {
     return power_of(
         item_of("exec: {command: [" + write_file(dir, "program", "#!/bin/sh\n" + script, 0755) + "]}" + more));
@@ -44,7 +44,7 @@ TEST_CASE_FIXTURE(ExecFixture, "an exec program reads one request as JSON") {
   CHECK_FALSE(wake.contains("depth"));
 }
 
-TEST_CASE_FIXTURE(ExecFixture, "an exec program's exit status says why, and the error keeps its output") {
+TEST_CASE_FIXTURE(ExecFixture, "an exec program's exit status gives the cause, and the error keeps its output") {
   for (const auto& [status, code] :
        {std::pair{64, Errc::unsupported}, std::pair{69, Errc::unavailable}, std::pair{75, Errc::conflict},
         std::pair{77, Errc::denied}, std::pair{1, Errc::io}}) {
@@ -57,14 +57,14 @@ TEST_CASE_FIXTURE(ExecFixture, "an exec program's exit status says why, and the 
   }
 }
 
-TEST_CASE_FIXTURE(ExecFixture, "an exec program that prints no sense is refused") {
+TEST_CASE_FIXTURE(ExecFixture, "malformed output of an exec program is an error") {
   const auto seen = with("echo running")->observe({"node"}, wattle::tests::soon());
   REQUIRE_FALSE(seen);
   CHECK(seen.error().code == Errc::malformed);
   CHECK(seen.error().what.find("running") != std::string::npos);
 }
 
-TEST_CASE_FIXTURE(ExecFixture, "the configuration's figures stand instead of the driver's") {
+TEST_CASE_FIXTURE(ExecFixture, "the configuration's figures override the driver's") {
   const std::string script = R"(echo '{"depths": ["off"], "wake_time_s": 5, "asleep_power_w": 1}')";
   const auto own = with(script)->probe({"node"}, wattle::tests::soon());
   REQUIRE(own);
@@ -75,13 +75,13 @@ TEST_CASE_FIXTURE(ExecFixture, "the configuration's figures stand instead of the
   CHECK(set->asleep_w == 9.0);
 }
 
-TEST_CASE_FIXTURE(ExecFixture, "a node without a driver that observes is unknown, and says so before") {
+TEST_CASE_FIXTURE(ExecFixture, "a node without an observing driver is unknown, and its probe says so") {
   const auto power = with(R"(echo '{"depths": ["off"]}')", ", observe: none");
   CHECK_FALSE(power->probe({"node"}, wattle::tests::soon())->can_observe);
   CHECK(power->observe({"node"}, wattle::tests::soon())->state == PowerState::unknown);
 }
 
-TEST_CASE_FIXTURE(ExecFixture, "one node sleeps by a program and wakes by a magic packet") {
+TEST_CASE_FIXTURE(ExecFixture, "a node can sleep by a program and wake by a magic packet") {
   const wattle::Fd card(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{};
   address.sin_family = AF_INET;
@@ -98,7 +98,7 @@ TEST_CASE_FIXTURE(ExecFixture, "one node sleeps by a program and wakes by a magi
   REQUIRE(able);
   CHECK(able->depths == std::vector<Depth>{Depth::suspend});
   CHECK(able->can_wake);
-  CHECK_FALSE(able->wake_s);  // the program's figure is not that of a magic packet
+  CHECK_FALSE(able->wake_s);  // the program's figure does not apply to a magic packet
   CHECK(power->sleep({"node"}, Depth::suspend, {1, wattle::tests::soon()}));
   REQUIRE(power->wake({"node"}, {2, wattle::tests::soon()}));
   pollfd readable{card.get(), POLLIN, 0};

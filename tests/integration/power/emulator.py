@@ -1,7 +1,7 @@
-"""emulator: sushy-tools' Redfish emulator with a power meter beside it, which sushy-tools itself does not have: the
-system's chassis links to a Power resource, whose watts follow the system's state.
+"""emulator: sushy-tools' Redfish emulator with an additional power meter, which sushy-tools does not have: the system's
+chassis links to a Power resource whose watts follow the system's state.
 
-Usage    emulator.py OPTIONS, as of sushy-emulator; run by the Python that scripts/sushy-tools prints
+Usage    emulator.py OPTIONS of sushy-emulator; run by the Python that scripts/sushy-tools prints
 """
 import json
 import sys

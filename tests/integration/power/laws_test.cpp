@@ -1,5 +1,5 @@
-// The laws that every driver of NodePower keeps. They run over each of our machines here, and over sushy-tools and
-// ipmi_sim in scripts/test-long power.
+// The laws that every NodePower driver keeps. They run on each test machine, and on sushy-tools and ipmi_sim in
+// scripts/test-long power.
 #include <doctest/doctest.h>
 
 #include <functional>
@@ -15,7 +15,7 @@ using wattle::Status;
 
 namespace {
 
-// Long enough for a call that succeeds.
+// A limit that suffices for a successful call.
 std::chrono::milliseconds enough() { return wattle::tests::soon(); }
 
 void on_each(const std::function<void(Rig&)>& law) {
@@ -45,7 +45,7 @@ Depth deepest(Rig& rig) {
   return able->depths.back();
 }
 
-// What all four calls fail with.
+// The errors of all four calls.
 std::vector<Error> failures_of(NodePower& power, const Node& node, std::chrono::milliseconds limit) {
   std::vector<Error> errors;
   const auto keep = [&](const auto& result) {
@@ -75,7 +75,7 @@ TEST_CASE("a probe names depths, and says that the node can be woken and observe
   });
 }
 
-TEST_CASE("sleep and wake may be ordered again and again, and observe agrees with them") {
+TEST_CASE("sleep and wake may be repeated, and observe agrees with them") {
   on_each([](Rig& rig) {
     const Depth depth = deepest(rig);
     check(rig.power->wake(rig.node, {1, enough()}));
@@ -119,7 +119,7 @@ TEST_CASE("a machine with a meter is observed with its watts, and draws fewer wh
   });
 }
 
-TEST_CASE("a node that no driver knows is not found") {
+TEST_CASE("a node without a driver is not found") {
   on_each([](Rig& rig) {
     for (const Error& error : failures_of(*rig.power, {"other"}, enough())) {
       CHECK(error.code == Errc::not_found);
@@ -128,7 +128,7 @@ TEST_CASE("a node that no driver knows is not found") {
   });
 }
 
-TEST_CASE("a wrong password is denied, by an error that names its file and contains neither password") {
+TEST_CASE("a wrong password is denied with an error that names its file and contains no password") {
   on_each([](Rig& rig) {
     if (!rig.denied) return;
     for (const Error& error : failures_of(*rig.denied, rig.node, enough())) {
@@ -140,7 +140,7 @@ TEST_CASE("a wrong password is denied, by an error that names its file and conta
   });
 }
 
-TEST_CASE("a machine that never answers ends each call at its limit") {
+TEST_CASE("calls to a machine that never answers end at their time limit") {
   on_each([](Rig& rig) {
     if (!rig.silent) return;
     for (const Error& error : failures_of(*rig.silent, rig.node, std::chrono::milliseconds(200))) {

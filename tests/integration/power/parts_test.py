@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""parts_test: the laws of the power drivers (laws_test.cpp) over BMCs that we did not write: the Redfish driver with
-sushy-tools 2.2.0, by HTTP and by TLS, and the IPMI driver with OpenIPMI's ipmi_sim. A part that is not installed is
-skipped with the reason.
+"""parts_test: runs the laws of the power drivers (laws_test.cpp) on third-party BMCs: the Redfish driver with
+sushy-tools
+2.2.0, by HTTP and by TLS, and the IPMI driver with OpenIPMI's ipmi_sim. A part that is not installed is skipped with
+the
+reason.
 
 Usage    parts_test.py BIN_DIR [redfish] [redfish-tls] [ipmi]     all of them without names
 Needs    scripts/setup --long
@@ -20,7 +22,7 @@ sys.path.insert(0, str(ROOT / "tests" / "e2e"))
 from house import free_ports, wait_until  # noqa: E402
 
 USER, PASSWORD, WRONG = "wattle", "s3cret-pass", "wr0ng-pass"
-CIPHER_SUITE = 3  # ipmi_sim has no 17
+CIPHER_SUITE = 3  # ipmi_sim does not support 17
 
 
 def emulator_python():
@@ -35,7 +37,7 @@ def write(path, text, mode=0o644):
 
 
 def write_rig(folder, section, port, silent_port):
-    """The files of a GivenRig (rigs.hpp). `section` has the places {port} and {credentials}."""
+    """Writes the files of a GivenRig (rigs.hpp). `section` has the placeholders {port} and {credentials}."""
     write(folder / "credentials", f"{USER}\n{PASSWORD}\n", 0o400)
     write(folder / "wrong", f"{USER}\n{WRONG}\n", 0o400)
     for name, to, credentials in (("power", port, "credentials"), ("denied", port, "wrong"), ("silent", silent_port, "credentials")):

@@ -52,18 +52,18 @@ TEST_CASE_FIXTURE(RedfishFixture, "an observation has the chassis's watts") {
   CHECK(power().probe(kNode, in_time())->asleep_w == 9.75);
   bmc.answers("GET /redfish/v1/Chassis/1", body(R"({"Power": {"@odata.id": "/redfish/v1/Chassis/1/Power"},
     "Links": {"ComputerSystems": [{}, {}]}})"));
-  CHECK_FALSE(power().observe(kNode, in_time())->power_w);  // the meter of two machines
+  CHECK_FALSE(power().observe(kNode, in_time())->power_w);  // a meter shared by two machines
   bmc.answers("GET /redfish/v1/Chassis/1", body("", 500));
   CHECK(power().observe(kNode, in_time())->state == PowerState::off);
 }
 
-TEST_CASE_FIXTURE(RedfishFixture, "a node is turned off by asking it, and only once") {
+TEST_CASE_FIXTURE(RedfishFixture, "a node is shut down gracefully, with one order") {
   REQUIRE(power().sleep(kNode, Depth::off, {1, in_time()}));
   REQUIRE(power().sleep(kNode, Depth::off, {1, in_time()}));
   CHECK(bmc.resets() == std::vector<std::string>{R"({"ResetType":"GracefulShutdown"})"});
 }
 
-TEST_CASE_FIXTURE(RedfishFixture, "a node that is on its way is not ordered again") {
+TEST_CASE_FIXTURE(RedfishFixture, "a node in transition gets no second order") {
   bmc.put_state("PoweringOff");
   CHECK(power().sleep(kNode, Depth::off, {1, in_time()}));
   bmc.put_state("PoweringOn");
@@ -71,7 +71,7 @@ TEST_CASE_FIXTURE(RedfishFixture, "a node that is on its way is not ordered agai
   CHECK(bmc.resets().empty());
 }
 
-TEST_CASE_FIXTURE(RedfishFixture, "a BMC that offers force alone does not put a node to sleep") {
+TEST_CASE_FIXTURE(RedfishFixture, "a BMC that only supports forced power-off does not put a node to sleep") {
   bmc.reset_types(R"(["On", "ForceOff", "ForceRestart"])");
   const auto able = power().probe(kNode, in_time());
   REQUIRE(able);
@@ -82,13 +82,13 @@ TEST_CASE_FIXTURE(RedfishFixture, "a BMC that offers force alone does not put a 
   CHECK(power().sleep(kNode, Depth::suspend, {1, in_time()}).error().code == Errc::unsupported);
 }
 
-TEST_CASE_FIXTURE(RedfishFixture, "an order that is refused because it is fulfilled has succeeded") {
+TEST_CASE_FIXTURE(RedfishFixture, "an order that is refused because it is already fulfilled succeeds") {
   bmc.fulfils_and_refuses();
   CHECK(power().sleep(kNode, Depth::off, {1, in_time()}));
   CHECK(bmc.resets().size() == 1);
 }
 
-TEST_CASE_FIXTURE(RedfishFixture, "an order that is refused is an error with the BMC's words") {
+TEST_CASE_FIXTURE(RedfishFixture, "an order that is refused is an error with the BMC's message") {
   bmc.answers(std::string("POST ") + Bmc::kReset, body(R"({"error": {"message": "firmware update"}})", 409));
   const auto refused = power().sleep(kNode, Depth::off, {1, in_time()});
   REQUIRE_FALSE(refused);
@@ -119,7 +119,7 @@ TEST_CASE_FIXTURE(RedfishFixture, "a link to another host is refused before a re
   CHECK(other.seen().empty());
 }
 
-TEST_CASE_FIXTURE(RedfishFixture, "an error keeps the BMC's words, without the secrets that it repeats") {
+TEST_CASE_FIXTURE(RedfishFixture, "an error keeps the BMC's message without the secrets in it") {
   const std::string pair = wattle::base64_encode(std::string(Bmc::kUser) + ":" + Bmc::kPassword);
   const std::string json = wattle::OrderedJson(std::string(Bmc::kPassword)).dump();
   bmc.answers("GET /redfish/v1/Systems", body(R"({"error": {"message": "the user with )" + pair + " and " +
@@ -133,7 +133,7 @@ TEST_CASE_FIXTURE(RedfishFixture, "an error keeps the BMC's words, without the s
   CHECK(failure().what == "the BMC answers 500: plain *** words");
 }
 
-TEST_CASE_FIXTURE(RedfishFixture, "hostile bodies are errors") {
+TEST_CASE_FIXTURE(RedfishFixture, "malformed bodies are errors") {
   for (const std::string& text :
        {std::string(), std::string("<html>"), std::string("null"), std::string("[[]]"), std::string(200'000, '['),
         "{\"Members\": \"" + std::string(2'000'000, 'a') + "\"}", std::string("{\"Members\": [{\"@odata.id\": 7}]}")}) {
@@ -144,7 +144,7 @@ TEST_CASE_FIXTURE(RedfishFixture, "hostile bodies are errors") {
   }
 }
 
-TEST_CASE_FIXTURE(RedfishFixture, "statuses become causes") {
+TEST_CASE_FIXTURE(RedfishFixture, "HTTP statuses map to error codes") {
   for (const auto& [status, code] :
        {std::pair{403, Errc::denied}, std::pair{404, Errc::not_found}, std::pair{409, Errc::conflict},
         std::pair{429, Errc::unavailable}, std::pair{503, Errc::unavailable}, std::pair{504, Errc::timeout},
@@ -154,7 +154,7 @@ TEST_CASE_FIXTURE(RedfishFixture, "statuses become causes") {
   }
 }
 
-TEST_CASE_FIXTURE(RedfishFixture, "a session is opened with the credentials, used by its token, and ended") {
+TEST_CASE_FIXTURE(RedfishFixture, "a session is opened with the credentials, used with its token, and closed") {
   bmc.refuse_basic();
   CHECK(power().observe(kNode, in_time()).error().code == Errc::denied);
   const std::size_t before = bmc.seen().size();

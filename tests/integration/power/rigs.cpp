@@ -21,7 +21,7 @@ namespace {
 
 const SystemClock kRigClock;
 
-// A power program in ten lines: the machine is a file beside it.
+// A power program in ten lines; the machine is a file next to it.
 constexpr const char* kProgram = R"sh(#!/bin/sh
 machine=$(dirname "$0")/machine
 request=$(cat)
@@ -52,7 +52,7 @@ struct ExecRig final : Rig {
   }
 };
 
-// A port that takes connections and never answers.
+// A port that accepts connections and never answers.
 struct Mute {
   Fd socket{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
   std::string port;

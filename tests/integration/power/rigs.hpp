@@ -31,13 +31,13 @@ struct Rig {
   wattle::test::TempDir dir;
 };
 
-// All machines, each awake or asleep.
+// Returns all machines, awake or asleep.
 std::vector<std::unique_ptr<Rig>> make_rigs();
 
 // Writes a file below the rig's folder and returns its path.
 std::string write_file(const wattle::test::TempDir& dir, const std::string& name, const std::string& content,
                        unsigned mode);
-// A NodePower of these lines of YAML; fails the test on a mistake.
+// Builds a NodePower from these lines of YAML; fails the test on an error.
 std::unique_ptr<NodePower> power_of(const std::string& yaml);
 // A configuration of one node with one section.
 std::string item_of(const std::string& section);

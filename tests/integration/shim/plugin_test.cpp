@@ -1,4 +1,4 @@
-// The socket for the scheduler plugin, on a shim as it runs.
+// The socket for the scheduler plugin on a running shim.
 #include <doctest/doctest.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -48,7 +48,7 @@ std::string scores_wanted(int pod, const std::vector<std::string>& candidates = 
   return request_of(PluginKind::scores_wanted, static_cast<std::uint64_t>(pod), pod_json(pod), candidates);
 }
 
-// A peer of the socket that blocks, at most for soon().
+// A blocking client of the socket; waits at most soon().
 class Peer {
  public:
   explicit Peer(const std::string& path) : socket_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -63,7 +63,7 @@ class Peer {
   void send(std::string_view bytes) const {
     static_cast<void>(::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL));
   }
-  // Empty: the connection ended.
+  // Empty if the connection has ended.
   std::string receive() const {
     std::string head(kPluginLengthBytes, '\0');
     if (::recv(socket_.get(), head.data(), head.size(), MSG_WAITALL) != static_cast<ssize_t>(head.size())) return {};
@@ -91,7 +91,7 @@ ShimConfig with_socket(const World& world) {
   return config;
 }
 
-// Asks for one new pod after another until these scores arrive.
+// Asks for one new pod after another until an answer has these scores.
 bool comes_to(const Peer& peer, const Points& wanted, int& pod) {
   const SystemClock clock;
   const MonoTime until = clock.mono() + tests::soon();
@@ -106,8 +106,7 @@ const Points kController{10, 4, 4}, kBoard{1, 10, 0}, kNone{0, 0, 0};
 
 }  // namespace
 
-TEST_CASE(
-    "the plugin gets what the extender gets: from the controller, the board, or neutrally, once more for a retry") {
+TEST_CASE("the plugin gets the extender's answers: from the controller, the board, or neutral, also on retry") {
   World world;
   world.start_controller();
   const auto config = with_socket(world);
@@ -135,7 +134,7 @@ TEST_CASE(
   CHECK(metrics->body.find("wattle_shim_requests_total{code=\"200\",verb=\"plugin_scores\"}") != std::string::npos);
 }
 
-TEST_CASE("the board's nodes are named best first, as many as wanted, and none while the board is stale") {
+TEST_CASE("the board's best nodes are listed in order, up to the requested number, and none while it is stale") {
   World world;
   world.start_controller();
   const auto config = with_socket(world);
@@ -150,7 +149,7 @@ TEST_CASE("the board's nodes are named best first, as many as wanted, and none w
   CHECK(tests::wait_until([&] { return named(9) == encode_nodes(7, Names{}); }));
 }
 
-TEST_CASE("garbage ends its connection and no other") {
+TEST_CASE("a malformed message ends only its own connection") {
   World world;
   world.start_controller();
   const auto config = with_socket(world);
@@ -181,7 +180,7 @@ TEST_CASE("garbage ends its connection and no other") {
   CHECK(good.ask(scores_wanted(pod)) == scored(pod, kController));
 }
 
-TEST_CASE("a request that arrives byte by byte is answered, and so are two in one piece") {
+TEST_CASE("a request that arrives byte by byte and two requests in one packet are answered") {
   World world;
   world.start_controller();
   const auto config = with_socket(world);
@@ -199,7 +198,7 @@ TEST_CASE("a request that arrives byte by byte is answered, and so are two in on
   CHECK(peer.ask(scores_wanted(pod + 3, many)) == scored(pod + 3, Points(many.size(), 4)));
 }
 
-TEST_CASE("a ninth connection is ended, and a peer that does not read its answers, too") {
+TEST_CASE("a ninth connection and a client that does not read its answers are closed") {
   World world;
   world.start_controller();
   const auto config = with_socket(world);
@@ -221,7 +220,7 @@ TEST_CASE("a ninth connection is ended, and a peer that does not read its answer
   CHECK(peers.front().ask(scores_wanted(pod)) == scored(pod, kController));
 }
 
-TEST_CASE("the socket has mode 0660, replaces what a killed shim left, and is gone after a stop") {
+TEST_CASE("the socket has mode 0660, replaces a stale one, and is removed after a stop") {
   World world;
   world.start_controller();
   const auto config = with_socket(world);

@@ -1,4 +1,4 @@
-// The shim as it runs, over real sockets, against a controller that answers as told.
+// A running shim over real sockets against a controller with scripted answers.
 #include "shim/service.hpp"
 
 #include <doctest/doctest.h>
@@ -31,7 +31,7 @@ const std::string kFromController = R"([{"Host":"a","Score":10},{"Host":"b","Sco
 const std::string kFromBoard = R"([{"Host":"a","Score":1},{"Host":"b","Score":10}])";
 const std::string kNeutral = "[]";
 
-// Like BootClock, of a machine that a test suspends.
+// Like BootClock on a machine that a test suspends.
 struct MachineClock final : Clock {
   SystemClock system;
   std::atomic<int> suspended_s = 0;
@@ -39,7 +39,7 @@ struct MachineClock final : Clock {
   WallTime wall() const override { return system.wall(); }
 };
 
-// Asks for one new pod after another until the answer comes; every answer on the way must be one of the three.
+// Asks for one new pod after another until the expected answer; each answer before it must be one of the three kinds.
 bool comes_to(http::Client& client, const std::string& wanted, int& pod) {
   const SystemClock clock;
   const MonoTime until = clock.mono() + wattle::tests::soon();
@@ -55,7 +55,7 @@ bool comes_to(http::Client& client, const std::string& wanted, int& pod) {
 
 }  // namespace
 
-TEST_CASE("the shim answers from the controller, the board, or neutrally, and finds back") {
+TEST_CASE("the shim answers from the controller, the board, or neutrally, and recovers") {
   World world;
   world.start_controller();
   auto service = shim::Service::start(world.config(), world.clock, world.log, world.notify);
@@ -66,7 +66,7 @@ TEST_CASE("the shim answers from the controller, the board, or neutrally, and fi
 
   world.controller->hung = true;
   CHECK(comes_to(client, kFromBoard, pod));
-  world.controller->ttl_ms = 1;  // stale by the time that the deadline is over
+  world.controller->ttl_ms = 1;  // stale when the deadline passes
   CHECK(comes_to(client, kNeutral, pod));
   world.controller->hung = false;
   world.controller->ttl_ms = 60'000;
@@ -86,7 +86,7 @@ TEST_CASE("the shim answers from the controller, the board, or neutrally, and fi
   CHECK(metrics->body.find("wattle_shim_request_duration_seconds_bucket{verb=\"prioritize\"") != std::string::npos);
 }
 
-TEST_CASE("a board from before a suspend of the machine is not used after it, and the next one is") {
+TEST_CASE("a board from before a machine suspend is not used after it, and the next board is used") {
   World world;
   world.start_controller();
   world.controller->hung = true;
@@ -107,7 +107,7 @@ TEST_CASE("a board from before a suspend of the machine is not used after it, an
   CHECK(answer->body == kNeutral);
 }
 
-TEST_CASE("a controller that hangs is not asked after three misses, and is asked again when it answers") {
+TEST_CASE("a hanging controller is not asked after three misses, and is asked again when it answers") {
   World world;
   world.start_controller();
   auto service = shim::Service::start(world.config(), world.clock, world.log, world.notify);
@@ -132,7 +132,7 @@ TEST_CASE("a controller that hangs is not asked after three misses, and is asked
   CHECK(page("/metrics").find("wattle_shim_breaker_opened_total 1\n") != std::string::npos);
 }
 
-TEST_CASE("the controller learns of the shim: who asked it, how often, and paths that it does not have") {
+TEST_CASE("the shim reports to the controller its schedulers, request counts and unknown paths") {
   World world;
   world.start_controller();
   auto service = shim::Service::start(world.config(), world.clock, world.log, world.notify);
@@ -152,7 +152,7 @@ TEST_CASE("the controller learns of the shim: who asked it, how often, and paths
   CHECK(reported("schedulers") == "wattle");
 }
 
-TEST_CASE("odd requests are answered as the protocol wants") {
+TEST_CASE("unusual requests are answered as the protocol requires") {
   World world;
   world.start_controller();
   auto service = shim::Service::start(world.config(), world.clock, world.log, world.notify);
@@ -171,7 +171,7 @@ TEST_CASE("odd requests are answered as the protocol wants") {
   CHECK(client.request("POST", "/filter", "{}", wattle::tests::soon())->status == 400);
 }
 
-TEST_CASE("filter vetoes by a hard latency limit where it is switched on, and passes everybody whatever fails") {
+TEST_CASE("filter vetoes by a hard latency limit if enabled, and passes every node on any failure") {
   World world;
   world.start_controller();
   shim::ShimConfig config = world.config();
@@ -230,10 +230,10 @@ TEST_CASE("a shim whose key is not allowed answers neutrally") {
     CHECK(client.request("POST", "/prioritize", request(pod), wattle::tests::soon())->body == kNeutral);
 }
 
-TEST_CASE("over TLS only who shows the scheduler's certificate is answered, and the others are counted") {
+TEST_CASE("over TLS only clients with the scheduler's certificate are answered, and others are counted") {
   World world;
   world.start_controller();
-  ::signal(SIGPIPE, SIG_IGN);  // OpenSSL's own writes to a connection that was refused
+  ::signal(SIGPIPE, SIG_IGN);  // OpenSSL writes to a refused connection
   using namespace http::test;
   const Signed authority = make_certificate("authority", nullptr);
   const Signed own = make_certificate("shim", &authority), scheduler = make_certificate("scheduler", &authority);
@@ -258,7 +258,7 @@ TEST_CASE("over TLS only who shows the scheduler's certificate is answered, and 
   CHECK(page.find("wattle_shim_refused_total{reason=\"tls\"} 2\n") != std::string::npos);
 }
 
-TEST_CASE("the second endpoint shows pages and takes no pods, and the token alone opens the metrics of both") {
+TEST_CASE("the second endpoint serves pages but no asks, and metrics of both endpoints require the token") {
   World world;
   world.start_controller();
   auto config = world.config();
@@ -296,7 +296,7 @@ TEST_CASE("the second endpoint shows pages and takes no pods, and the token alon
   CHECK(from_extender("GET", "/metrics", "") == 200);
 }
 
-TEST_CASE("a missing key file is an error at start that names it") {
+TEST_CASE("a missing key file is an error at start that names the file") {
   World world;
   world.start_controller();
   auto config = world.config();

@@ -1,4 +1,4 @@
-// The standby process with a listening socket that its owner never serves, as a shim that hangs.
+// The standby process with a listening socket that its owner never serves, like a hanging shim.
 #include "shim/standby.hpp"
 
 #include <arpa/inet.h>
@@ -66,7 +66,7 @@ TEST_CASE(
   CHECK(alive->status == 503);
 }
 
-TEST_CASE("a standby that ends releases the socket, and the shim that beats without it goes on") {
+TEST_CASE("a standby that exits releases the socket, and the shim continues without it") {
   const Log log = Log::silent();
   auto listener = std::make_optional<Listener>();
   auto standby = shim::Standby::start(log);

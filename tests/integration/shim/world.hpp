@@ -1,5 +1,5 @@
-// world: a controller with scripted answers, and what a shim needs to start against it.
-// Threads  the controller has one of its own
+// world: a controller with scripted answers, and the files that a shim needs to start against it.
+// Threads  the controller runs on its own thread
 #pragma once
 
 #include <doctest/doctest.h>
@@ -24,7 +24,7 @@ namespace wattle::tests {
 
 using namespace std::chrono_literals;
 
-// Answers asks on one thread, or keeps silent; publishes a board on request.
+// Answers asks on one thread, or stays silent; publishes a board on request.
 class ScriptedController {
  public:
   ScriptedController(const transport::KeyPair& key, transport::AllowList allow, const Log& log, const std::string& ask,
@@ -46,7 +46,7 @@ class ScriptedController {
   std::atomic<bool> hung = false;
   std::atomic<double> ttl_ms = 60'000;
   std::atomic<int> asks = 0;
-  std::mutex beat_mutex;  // guards the next
+  std::mutex beat_mutex;  // guards the next member
   std::map<std::string, std::string> beat;
 
  private:

@@ -1,4 +1,4 @@
-// Real cgroups and a real stress-ng; without root and a cgroup2 tree these cases say so and pass nothing.
+// Real cgroups and a real stress-ng; without root and a cgroup2 tree the cases are skipped with a message.
 #include "sim/live/cgroup_pods.hpp"
 
 #include <doctest/doctest.h>
@@ -55,7 +55,7 @@ std::size_t processes_in(const std::string& pod) {
 
 }  // namespace
 
-TEST_CASE("a pod's load runs inside a cgroup named as a kubelet would, and nothing stays when it ends") {
+TEST_CASE("a pod's load runs in a cgroup with a kubelet's name, and its end removes everything") {
   const auto root = cgroup_root();
   if (!root) return;
   const bool had_kubepods = std::filesystem::exists(*root + "/kubepods.slice");
@@ -74,7 +74,7 @@ TEST_CASE("a pod's load runs inside a cgroup named as a kubelet would, and nothi
   CHECK(std::filesystem::exists(*root + "/kubepods.slice") == had_kubepods);
 }
 
-TEST_CASE("load beyond the bound is refused, and an unmarked UID too") {
+TEST_CASE("load beyond the bound and an unmarked UID are refused") {
   const auto root = cgroup_root();
   if (!root) return;
   CgroupPods pods = open_pods(*root);
@@ -83,10 +83,10 @@ TEST_CASE("load beyond the bound is refused, and an unmarked UID too") {
   CHECK(pods.size() == 0);
 }
 
-TEST_CASE("what a killed process left behind is swept, what a living one runs is not touched") {
+TEST_CASE("cgroups of a killed process are swept, and those of a running one are kept") {
   const auto root = cgroup_root();
   if (!root) return;
-  open_pods(*root).sweep();  // of an earlier run
+  open_pods(*root).sweep();  // removes remains of an earlier run
   int ready[2];
   REQUIRE(pipe(ready) == 0);
   const pid_t maker = fork();

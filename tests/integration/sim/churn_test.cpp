@@ -1,4 +1,4 @@
-// churn: against an API server that binds pods to two nodes in turn, over real HTTP.
+// churn against an API server that binds pods to two nodes in turn, over real HTTP.
 #include "sim/live/churn.hpp"
 
 #include <doctest/doctest.h>
@@ -14,7 +14,7 @@ namespace {
 
 using json = wattle::SortedJson;
 
-// Keeps pods by name, in the order of creation; binds each that may be bound when the list is asked for a second time.
+// Keeps pods by name, in the order of creation; binds the pending ones at the second list request.
 class Server {
  public:
   explicit Server(const Log& log) {
@@ -99,7 +99,7 @@ struct ChurnRig {
   }
 };
 
-TEST_CASE("test1 creates so many, waits for their nodes, deletes all, and again") {
+TEST_CASE("test1 creates its pods, waits until they are bound, deletes all, and repeats") {
   ChurnRig rig;
   rig.options.latency_soft_ms = 20;
   Churn churn = rig.make();
@@ -115,7 +115,7 @@ TEST_CASE("test1 creates so many, waits for their nodes, deletes all, and again"
   CHECK(*std::min_element(figures.bound_after_s.begin(), figures.bound_after_s.end()) == doctest::Approx(0.1));
 }
 
-TEST_CASE("test2 keeps a window: the oldest goes, one comes") {
+TEST_CASE("test2 keeps a window: it deletes the oldest pod and creates a new one") {
   ChurnRig rig;
   rig.options.driver = ChurnDriver::window;
   Churn churn = rig.make();
@@ -130,7 +130,7 @@ TEST_CASE("test2 keeps a window: the oldest goes, one comes") {
   CHECK(rig.server.pods.empty());
 }
 
-TEST_CASE("pods that find no node are counted when patience is over, and all go in the end") {
+TEST_CASE("pods without a node are counted after the timeout, and all pods are deleted at the end") {
   ChurnRig rig;
   rig.server.binds = false;
   rig.options.turns = 2;
@@ -142,7 +142,7 @@ TEST_CASE("pods that find no node are counted when patience is over, and all go 
   CHECK(rig.server.pods.empty());
 }
 
-TEST_CASE("on request it ends and leaves nothing; pods of others stay, and a sweep removes what killed runs left") {
+TEST_CASE("a stop removes its own pods only, and a sweep removes those of killed runs") {
   ChurnRig rig;
   rig.server.binds = false;
   rig.pauses_left = 3;
@@ -159,7 +159,7 @@ TEST_CASE("on request it ends and leaves nothing; pods of others stay, and a swe
   CHECK(rig.server.pods[0]["metadata"]["name"] == "web");
 }
 
-TEST_CASE("a missing right is reported with what the API server says") {
+TEST_CASE("a missing right is reported with the API server's message") {
   ChurnRig rig;
   rig.server.refuse_after = 3;
   Churn churn = rig.make();

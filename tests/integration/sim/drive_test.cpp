@@ -1,4 +1,4 @@
-// The driver against an extender and a swarm that are plain HTTP servers of the test, on a manual clock.
+// The driver against an extender and a swarm that are HTTP servers of the test, on a manual clock.
 #include "sim/live/drive.hpp"
 
 #include <doctest/doctest.h>
@@ -20,16 +20,16 @@ using json = wattle::SortedJson;
 
 namespace {
 
-// The world that the driver sees: a fleet behind the swarm's API, and a shim that favours one node.
+// The driver's environment: a fleet behind the swarm's API, and a shim that favours one node.
 struct World {
   ManualClock clock{mono_from_ns(1'000'000'000)};
   Log log = Log::silent();
   std::mutex mutex;
   Fleet fleet{synthetic_fleet(4, 3), sleepers(), mono_from_ns(1'000'000'000)};
-  std::set<std::string> asleep;  // for the controller
+  std::set<std::string> asleep;  // as the controller reports them
   std::atomic<std::uint64_t> epoch{1};
   std::string favourite = "sim-02";
-  std::string prioritize_body;  // instead of a good answer
+  std::string prioritize_body;  // replaces the valid answer
   std::vector<json> asked;
   std::optional<http::Server> swarm, shim, controller;
 
@@ -100,7 +100,7 @@ struct World {
     };
     controller.emplace(std::move(*http::Server::start({.port = 0}, routes, log)));
   }
-  // Without time for its shutdown: the fleet's clock stands still.
+  // Without time for its shutdown, because the fleet's clock does not advance.
   void sleeps(std::size_t node) {
     const std::lock_guard lock(mutex);
     asleep.insert(fleet.server(node).name);
@@ -111,7 +111,7 @@ struct World {
     DriveOptions value;
     value.shim = {"127.0.0.1", shim->port()};
     value.swarm = {"127.0.0.1", swarm->port()};
-    value.controller = {"127.0.0.1", 1};  // nobody
+    value.controller = {"127.0.0.1", 1};  // no listener
     value.deadline = std::chrono::milliseconds(5000);
     value.pods = pods;
     value.period_s = 1;
@@ -126,7 +126,7 @@ struct World {
 
 }  // namespace
 
-TEST_CASE("a window of pods turns: the oldest goes, one comes, and advice decides where") {
+TEST_CASE("a window of pods rotates: the oldest is deleted, and advice places the new one") {
   World world;
   Driver driver(world.options(5), std::nullopt, world.clock, world.log);
   REQUIRE(driver.begin());
@@ -143,7 +143,7 @@ TEST_CASE("a window of pods turns: the oldest goes, one comes, and advice decide
   CHECK(world.asked[0]["Pod"]["spec"]["containers"][0]["resources"]["requests"]["cpu"] == "250m");
 }
 
-TEST_CASE("both accounts cover the same time, and the summary says what was compared") {
+TEST_CASE("both accounts cover the same time, and the summary names the comparison") {
   World world;
   Driver driver(world.options(3), std::nullopt, world.clock, world.log);
   REQUIRE(driver.begin());
@@ -164,7 +164,7 @@ TEST_CASE("both accounts cover the same time, and the summary says what was comp
   CHECK(world.fleet.pods() == 0);
 }
 
-TEST_CASE("a twin places the same pods by its own extender on its own nodes, and the summary has its joules") {
+TEST_CASE("a twin places the same pods by its own extender, and the summary has its joules") {
   World world, other;
   other.favourite = "sim-01";
   DriveOptions options = world.options(5);
@@ -182,7 +182,7 @@ TEST_CASE("a twin places the same pods by its own extender on its own nodes, and
     const std::lock_guard lock(other.mutex);
     CHECK(other.fleet.pods_on(1) == 5);
   }
-  other.swarm.reset();  // its pods wait until it is back
+  other.swarm.reset();  // pods wait until the swarm is back
   world.run(driver, 5);
   CHECK(driver.twin()->ledger().pods_on(1) == 5);
   driver.finish();
@@ -191,7 +191,7 @@ TEST_CASE("a twin places the same pods by its own extender on its own nodes, and
   CHECK(phase["without_learning_energy_j"] != phase["energy_j"]);
 }
 
-TEST_CASE("a node that sleeps gets no pods, and its phase has watts against all nodes on, with the shutdown") {
+TEST_CASE("a sleeping node gets no pods, and its phase compares watts with all nodes on") {
   World world;
   world.start_controller();
   DriveOptions options = world.options(5);
@@ -204,7 +204,7 @@ TEST_CASE("a node that sleeps gets no pods, and its phase has watts against all 
   const double before_j = driver.wattle().costs().energy_j;
   const double idle_w = world.fleet.server(1).watts_at(world.fleet.background_cores(1) / world.fleet.server(1).cores);
   world.sleeps(1);
-  world.favourite = "sim-01";  // advised, and closed
+  world.favourite = "sim-01";  // advised but cordoned
   world.run(driver, 20);
   driver.finish();
   CHECK(driver.phase() == Driver::kSleeping);
@@ -228,7 +228,7 @@ TEST_CASE("a node that sleeps gets no pods, and its phase has watts against all 
   CHECK(json::parse(summary_json(driver))["wattle"]["shutdowns"] == 1);
 }
 
-TEST_CASE("a pod that fits on no awake node waits, is known by its request, and runs when a node is awake") {
+TEST_CASE("a pod that fits on no awake node waits, is reported as requested, and runs once a node wakes") {
   World world;
   world.start_controller();
   DriveOptions options = world.options(5);
@@ -248,7 +248,7 @@ TEST_CASE("a pod that fits on no awake node waits, is known by its request, and 
     CHECK(world.asked.back()["NodeNames"].size() == 4);
     world.asleep.erase("sim-03");
   }
-  world.run(driver, 1.2);  // the first pod is not yet the oldest of a full window
+  world.run(driver, 1.2);  // the window is not full, so the first pod still runs
   CHECK(driver.running() > 0);
   CHECK(driver.wattle().pods_on(3) == driver.running());
   CHECK(driver.counts().unschedulable == 1);
@@ -257,7 +257,7 @@ TEST_CASE("a pod that fits on no awake node waits, is known by its request, and 
   CHECK(std::any_of(pods.begin(), pods.end(), [&](const FleetPod& pod) { return pod.uid == waits; }));
 }
 
-TEST_CASE("without the shim the scores are neutral and pods are still placed") {
+TEST_CASE("without the shim scores are neutral and pods are still placed") {
   World world;
   const DriveOptions options = world.options(4);
   Driver driver(options, std::nullopt, world.clock, world.log);
@@ -274,7 +274,7 @@ TEST_CASE("without the shim the scores are neutral and pods are still placed") {
   CHECK(driver.extender().counts().unanswered == unanswered);
 }
 
-TEST_CASE("a malformed answer counts as one and is ignored, as kube-scheduler ignores it") {
+TEST_CASE("a malformed answer is counted and ignored, as in kube-scheduler") {
   World world;
   world.prioritize_body = R"([{"Host":"sim-00","Score":9.5}])";
   Driver driver(world.options(4), std::nullopt, world.clock, world.log);
@@ -284,7 +284,7 @@ TEST_CASE("a malformed answer counts as one and is ignored, as kube-scheduler ig
   CHECK(driver.wattle().costs().placements > 0);
 }
 
-TEST_CASE("a restarted swarm learns again what runs on its nodes") {
+TEST_CASE("a restarted swarm gets its nodes' pods again") {
   World world;
   Driver driver(world.options(4), std::nullopt, world.clock, world.log);
   REQUIRE(driver.begin());
@@ -300,7 +300,7 @@ TEST_CASE("a restarted swarm learns again what runs on its nodes") {
   CHECK(world.fleet.pods() == 4);
 }
 
-TEST_CASE("pods created and removed while the swarm is away are made good when it is back") {
+TEST_CASE("pods created and removed while the swarm is down are sent when it is back") {
   World world;
   const DriveOptions options = world.options(4);
   Driver driver(options, std::nullopt, world.clock, world.log);

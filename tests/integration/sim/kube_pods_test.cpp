@@ -1,4 +1,4 @@
-// kube_pods: simulated nodes run what an API server binds to them, and no more.
+// kube_pods: simulated nodes run exactly the pods that an API server binds to them.
 #include "sim/live/kube_pods.hpp"
 
 #include <doctest/doctest.h>
@@ -38,7 +38,8 @@ struct Rig {
 
 }  // namespace
 
-TEST_CASE_FIXTURE(Rig, "a pod runs where it is bound, uses what its like use, and stops when it is deleted or ends") {
+TEST_CASE_FIXTURE(Rig,
+                  "a pod runs on its bound node, uses its workload's demand, and stops when it is deleted or ends") {
   api.put_pod("p1", "");
   api.put_pod("p2", n0);
   api.put_pod("p3", "another's node");
@@ -52,7 +53,7 @@ TEST_CASE_FIXTURE(Rig, "a pod runs where it is bound, uses what its like use, an
   CHECK(placements[0].node == n0);
   api.put_pod("p1", n0);
   REQUIRE(until([&] { return fleet.pods() == 2; }));
-  // Of one owner and image: alike, not the same.
+  // Same owner and image: the same workload, different pods.
   CHECK(fleet.list()[0].demand_cores != demand);
   CHECK(fleet.list()[0].demand_cores == doctest::Approx(demand).epsilon(0.25));
   api.erase_pod("p2");

@@ -1,6 +1,6 @@
-// The learning proof, and the test of that test: trained online in the simulated loop, the network must beat its own
-// initial weights and kube-scheduler's default scoring on held-out seeds; a learner that does not learn, or learns the
-// opposite, must not.
+// The proof of learning, and a test of that test: trained online in the simulated loop, the network must beat its
+// initial weights and kube-scheduler's default scoring on held-out seeds; a learner that does not learn, or that learns
+// the opposite, must fail the same check.
 #include <doctest/doctest.h>
 
 #include <cstdio>
@@ -25,12 +25,11 @@ EnvOptions proof_environment() {
   EnvOptions options;
   options.scenario = find_scenario("churn_sleep").value();
   options.cluster_seed = kClusterSeed;
-  options.reward.weights.contention =
-      12;  // an operator who minds tenants that wait far more than the budget does, by which the prior prices it
+  options.reward.weights.contention = 12;  // a higher price of waiting than the budget, which the prior uses
   return options;
 }
 
-// Decides and counts as ever, but its weights never move.
+// Decides and counts as usual, but its weights never change.
 class FrozenTrainer final : public models::QTrainer {
  public:
   explicit FrozenTrainer(std::unique_ptr<models::QTrainer> inner) : inner_(std::move(inner)) {}
@@ -44,7 +43,7 @@ class FrozenTrainer final : public models::QTrainer {
   std::unique_ptr<models::QTrainer> inner_;
 };
 
-// Learns that what is good is bad.
+// Learns from negated rewards.
 class NegatedTrainer final : public models::QTrainer {
  public:
   explicit NegatedTrainer(std::unique_ptr<models::QTrainer> inner) : inner_(std::move(inner)) {}
@@ -72,7 +71,7 @@ struct Proof {
   bool learned() const { return over_initial.above_zero() && over_default.above_zero(); }
 };
 
-// The one check that the real learner must pass and the crippled ones must fail.
+// The check that the real learner must pass and the crippled ones must fail.
 Proof prove(const std::vector<std::unique_ptr<models::QTrainer>>& trainers, std::uint64_t decisions, const char* what) {
   TrainOptions options;
   options.env = proof_environment();
@@ -82,7 +81,7 @@ Proof prove(const std::vector<std::unique_ptr<models::QTrainer>>& trainers, std:
   options.learner.n_step = 1;
   std::vector<models::QTrainer*> borrowed;
   for (const auto& trainer : trainers) borrowed.push_back(trainer.get());
-  // All restarts begin as the prior alone: their initial residual is 0.
+  // All restarts begin with the prior only: their initial residual is 0.
   const auto initial = models::FrozenNetwork::from_weights(borrowed.front()->weights(), 0).value();
   const auto result = train_best(options, borrowed, kValidation);
   REQUIRE_MESSAGE(result, result.error().message());
@@ -100,14 +99,14 @@ Proof prove(const std::vector<std::unique_ptr<models::QTrainer>>& trainers, std:
           paired_difference(rewards("trained"), rewards("kube-default"))};
 }
 
-// One per restart, each behind `wrap`.
+// One learner per restart, each decorated by `wrap`.
 template <class Wrap>
 std::vector<std::unique_ptr<models::QTrainer>> new_trainers(Wrap wrap) {
   std::vector<std::unique_ptr<models::QTrainer>> trainers;
   for (std::uint64_t i = 0; i < kRestarts; ++i) {
     models::TrainerOptions options;
     options.seed = kSeed + i * kSeedsPerRestart;
-    options.huber_delta = 8;  // deviations of what a decision is paid
+    options.huber_delta = 8;  // in deviations of a decision's reward
     trainers.push_back(wrap(models::make_torch_trainer(options).value()));
   }
   return trainers;

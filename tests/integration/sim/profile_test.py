@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
-"""profile_test.py FOLDER-OF-BINARIES: `wattle-sim profile` on this kernel: a small service under quotas, killed and resumed. Exit
-code 77, with the reason: skipped, where no cgroup with a CPU quota can be made."""
+"""profile_test: `wattle-sim profile` on this kernel measures a small service under quotas, is killed and resumed.
+
+Usage    profile_test.py FOLDER-OF-BINARIES
+Exit     0 fine, 1 a claim failed, 77 skipped with the reason: a cgroup with a CPU quota cannot be created
+"""
 import json
 import os
 import pathlib
@@ -89,27 +92,27 @@ def main():
         claim("the first cell is on disk before the second is measured", first.poll() is None)
         first.send_signal(signal.SIGKILL)
         first.communicate()
-        claim("the service is gone with a profile that was killed", until(lambda: not alive(port)))
+        claim("the service ends with a killed profile run", until(lambda: not alive(port)))
         before = out.read_bytes()
-        claim("a file that is there is not overwritten", "resume" in run(profile(folder, port)).stderr and out.read_bytes() == before)
+        claim("an existing file is not overwritten", "resume" in run(profile(folder, port)).stderr and out.read_bytes() == before)
         out.write_bytes(before + b'{"service":')
         done = run(profile(folder, port, "--resume"))
-        claim("it goes on from there: " + done.stderr, done.returncode == 0 and "2 cells, 1 of them from before" in done.stdout)
-        claim("what was measured stays", out.read_bytes().startswith(before))
+        claim("--resume continues after the finished cells: " + done.stderr, done.returncode == 0 and "2 cells, 1 of them from before" in done.stdout)
+        claim("earlier measurements are kept", out.read_bytes().startswith(before))
         cells = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
-        claim("one line a cell", [cell["quota_cores"] for cell in cells] == [0.05, 1])
+        claim("the file has one line per cell", [cell["quota_cores"] for cell in cells] == [0.05, 1])
         starved, fed = cells
-        claim(f"a quota is kept, and throttles: {starved}", starved["used_cores"] < 0.075 and starved["throttled_ratio"] > 0.3)
-        claim(f"a wide one answers more: {fed}", fed["answered_rps"] > starved["answered_rps"] and fed["p99_ms"] is not None)
-        claim("service and cgroup are gone", not alive(port) and not groups())
+        claim(f"a small quota is enforced and throttles: {starved}", starved["used_cores"] < 0.075 and starved["throttled_ratio"] > 0.3)
+        claim(f"a large quota answers more: {fed}", fed["answered_rps"] > starved["answered_rps"] and fed["p99_ms"] is not None)
+        claim("service and cgroup are removed", not alive(port) and not groups())
         again = run(profile(folder, port, "--resume"))
-        claim("with nothing left nothing is started", again.returncode == 0 and "2 of them from before" in again.stdout)
+        claim("with all cells measured, no service starts", again.returncode == 0 and "2 of them from before" in again.stdout)
         other = run(profile(folder, port, "--resume", quotas="0.3"))
         claim("a file of another profile is refused", other.returncode == 1 and "line 1" in other.stderr)
         out.unlink()
         gone = run([*profile(folder, port)[:-4], "/bin/false"])
-        claim("a service that ends is reported: " + gone.stderr.strip(), gone.returncode == 1 and "ended with status 1" in gone.stderr)
-        claim("and leaves no cgroup", not groups())
+        claim("a service that exits is reported: " + gone.stderr.strip(), gone.returncode == 1 and "ended with status 1" in gone.stderr)
+        claim("an exited service leaves no cgroup", not groups())
     return 0
 
 

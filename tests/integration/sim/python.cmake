@@ -1,4 +1,4 @@
-# Tests the Python package on `wattle-sim env`.
+# Tests the Python package with `wattle-sim env`.
 find_program(WATTLE_PYTHON python3 REQUIRED)
 set(package_tests "${PROJECT_SOURCE_DIR}/python/tests")
 add_test(NAME integration_python_protocol COMMAND "${WATTLE_PYTHON}" "${package_tests}/protocol_test.py" "${CMAKE_BINARY_DIR}/bin/wattle-sim")

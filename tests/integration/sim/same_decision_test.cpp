@@ -1,4 +1,4 @@
-// The controller's decider and the simulator's live engine, told the same: what either decides is the same, byte for byte.
+// The controller's decider and the simulator's live engine make the same decisions from the same input, byte for byte.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::size_t kNodes = 7;
 
-// Wants what the prior likes least.
+// Prefers the node that the prior ranks last.
 class Contrary final : public models::QNetwork {
  public:
   void residual(const models::Observation& observation, std::span<float> out) const override {
@@ -105,7 +105,7 @@ struct BothReported : DeciderRig {
     decider->expire();
   }
 
-  // Every decision says what the two best nodes' values are made of.
+  // Every decision has the terms of the two best nodes' values.
   static void explained(const LoggedDecision& entry) {
     const auto& candidates = entry.decision.candidates;
     const auto feasible =
@@ -174,7 +174,7 @@ struct BothReported : DeciderRig {
           decider->engine().trials().groups(placement::Candidate::baseline));
     CHECK(engine->engine().trials().day_excess() == doctest::Approx(decider->engine().trials().day_excess()));
     if (!simulated.top && simulated.predictions.empty()) return;
-    // Where it goes is for a scheduler to say: mostly the advice.
+    // A scheduler chooses the node, usually the advised one.
     const std::size_t row = !simulated.top || dice() % 4 == 0 ? dice() % kNodes : simulated.row_of[*simulated.top];
     engine->placed(decided, pod, names[row], row, clock.mono());
     decider->placements().placed(uid, names[row], false);
@@ -194,7 +194,7 @@ struct BothReported : DeciderRig {
 
 }  // namespace
 
-TEST_CASE("simulator and controller decide the same, by every policy, network and candidates included") {
+TEST_CASE("simulator and controller decide the same under every policy, with networks and candidates") {
   for (const placement::PolicyInfo& policy : placement::policies()) {
     for (const bool measured : {false, true}) {
       CAPTURE(policy.name);
@@ -211,7 +211,7 @@ TEST_CASE("simulator and controller decide the same, by every policy, network an
   }
 }
 
-TEST_CASE("margin and shortlist of the network are the same in simulator and controller, and change what is decided") {
+TEST_CASE("margin and shortlist are the same in simulator and controller, and affect decisions") {
   const auto decided_by = [](const placement::NetworkOptions& options) {
     BothReported both("dqn", false, options, std::make_shared<Contrary>());
     std::vector<std::string> advice;

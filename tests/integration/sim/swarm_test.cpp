@@ -1,4 +1,4 @@
-// A swarm against a controller that says only what the test makes it say, over real CURVE sockets and real HTTP.
+// A swarm against a scripted controller, over real CURVE sockets and real HTTP.
 #include "sim/live/swarm.hpp"
 
 #include <doctest/doctest.h>
@@ -32,7 +32,7 @@ struct TemporaryDir {
   ~TemporaryDir() { std::filesystem::remove_all(path); }
 };
 
-// Welcomes whoever greets, acknowledges everything, answers pings; keeps what it was told.
+// Welcomes every agent, acknowledges all records, answers pings, and keeps the received messages.
 struct Controller {
   const Clock& clock;
   transport::Context context;
@@ -131,7 +131,7 @@ std::string pod_json(const std::string& uid, const std::string& node) {
 
 }  // namespace
 
-TEST_CASE("each simulated node greets under its own key, says that it is simulated, and sends its own records") {
+TEST_CASE("each simulated node greets with its own key, reports that it is simulated, and sends records") {
   SwarmRig rig(5);
   REQUIRE(rig.eventually([&] {
     std::size_t good = 0;
@@ -152,7 +152,7 @@ TEST_CASE("each simulated node greets under its own key, says that it is simulat
   }
 }
 
-TEST_CASE("a pod bound over HTTP is reported to the controller, shows in the records, and goes again") {
+TEST_CASE("a pod bound over HTTP is reported to the controller, is in the records, and is removed") {
   SwarmRig rig(2);
   auto client = rig.client();
   auto bound = client.request("POST", "/pods", pod_json("pod-1", "sim-01"), wattle::tests::soon());
@@ -177,7 +177,7 @@ TEST_CASE("a pod bound over HTTP is reported to the controller, shows in the rec
   REQUIRE(rig.eventually([&] { return rig.controller->records["sim-01"].back().workloads.empty(); }));
 }
 
-TEST_CASE("a node says goodbye with the order's number, is silent while it is off, and greets again after its boot") {
+TEST_CASE("a node sends goodbye with the order's ID, is silent while off, and greets again after boot") {
   SwarmRig rig(2, 1000);
   auto client = rig.client();
   auto& controller = *rig.controller;
@@ -214,7 +214,7 @@ TEST_CASE("a node says goodbye with the order's number, is silent while it is of
   CHECK(controller.placements.back().pod_uid == "pod-1");
 }
 
-TEST_CASE("a node goes on after a goodbye whose order is called off, and does not turn itself off") {
+TEST_CASE("a node whose sleep order is cancelled after goodbye continues and stays on") {
   SwarmRig rig(1, 1000);
   auto& controller = *rig.controller;
   REQUIRE(rig.eventually([&] { return !controller.records["sim-00"].empty(); }));
@@ -229,7 +229,7 @@ TEST_CASE("a node goes on after a goodbye whose order is called off, and does no
   CHECK_FALSE(controller.goodbyes[1].refused.empty());
 }
 
-TEST_CASE("bad requests are refused by name and nothing breaks") {
+TEST_CASE("invalid requests are refused with the reason and have no effect") {
   SwarmRig rig(1);
   auto client = rig.client();
   CHECK(client.request("POST", "/pods", "garbage", wattle::tests::soon())->status == 400);
@@ -241,7 +241,7 @@ TEST_CASE("bad requests are refused by name and nothing breaks") {
   REQUIRE(rig.eventually([&] { return rig.swarm->status().welcomed == 1; }));
 }
 
-TEST_CASE("a missing node key is an error that names the file and how to make it") {
+TEST_CASE("a missing node key is an error that names the file and the fix") {
   TemporaryDir dir;
   SystemClock clock;
   const Log log = Log::silent();
@@ -256,7 +256,7 @@ TEST_CASE("a missing node key is an error that names the file and how to make it
   CHECK(swarm.error().message().find("--make-keys") != std::string::npos);
 }
 
-TEST_CASE("a configuration is read whole, and every mistake is reported at once") {
+TEST_CASE("a configuration is read completely, and all errors are reported at once") {
   TemporaryDir dir;
   const std::string path = dir.path + "/swarm.yaml";
   REQUIRE(write_file_atomically(path,

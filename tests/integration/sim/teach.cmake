@@ -1,4 +1,4 @@
-# teach.cmake: -D SIM=wattle-sim -D FOLDER=scratch. Options that have no effect are refused before the teaching starts.
+# teach.cmake: options without effect are refused before the teaching starts. Usage: -D SIM=wattle-sim -D FOLDER=scratch
 file(REMOVE_RECURSE "${FOLDER}")
 file(MAKE_DIRECTORY "${FOLDER}")
 file(WRITE "${FOLDER}/network" "no network")

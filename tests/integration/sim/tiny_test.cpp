@@ -1,4 +1,4 @@
-// A world so small that every sequence of placements can be tried: the trained policy must find the best one.
+// A world in which every sequence of placements can be enumerated: the trained policy must find the best one.
 #include <doctest/doctest.h>
 
 #include "models/frozen/frozen_network.hpp"
@@ -20,7 +20,7 @@ EnvOptions tiny() {
   options.scenario.window = 3;
   options.cluster_seed = 1;
   options.reward.preset = placement::Preset::lb;
-  options.reward.with_prior = false;  // the untrained network knows nothing
+  options.reward.with_prior = false;  // the untrained network has no information
   return options;
 }
 
@@ -49,7 +49,7 @@ double greedy(Env& env, std::uint64_t seed, const models::QNetwork& network) {
 
 }  // namespace
 
-TEST_CASE("in a world that can be enumerated the trained policy reaches the optimum, the untrained one does not") {
+TEST_CASE("in an enumerable world the trained policy reaches the optimum, and the untrained one does not") {
   TrainOptions options;
   options.env = tiny();
   options.decisions = 1500;
@@ -75,7 +75,7 @@ TEST_CASE("in a world that can be enumerated the trained policy reaches the opti
     reached += greedy(env, seed, *trained);
     before += greedy(env, seed, *untrained);
   }
-  CHECK(best == 3 * 10.0 * kPods);  // a least loaded node each time
+  CHECK(best == 3 * 10.0 * kPods);  // the least loaded node each time
   CHECK(reached == best);
   CHECK(before < best);
 }

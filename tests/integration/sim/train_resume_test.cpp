@@ -1,4 +1,4 @@
-// What `wattle-sim train` keeps, through the real files: it goes on from it, and a controller's trainer takes it.
+// Checkpoints of `wattle-sim train` through real files: a training resumes from one, and a controller loads it.
 #include <doctest/doctest.h>
 #include <unistd.h>
 
@@ -52,7 +52,7 @@ models::Observation three_nodes() {
 
 }  // namespace
 
-TEST_CASE("a training goes on from what it kept, and `wattle model load` takes it as its own") {
+TEST_CASE("a training resumes from its checkpoint, and `wattle model load` accepts it") {
   const TrainRig rig;
   REQUIRE_MESSAGE(rig.train(600, ""), rig.reported());
   const models::LoadedCheckpoint first = rig.kept("trained");
@@ -67,7 +67,7 @@ TEST_CASE("a training goes on from what it kept, and `wattle model load` takes i
   const models::LoadedCheckpoint second = rig.kept("trained");
   CHECK(second.manifest.figures.at("decisions") == 700);
   CHECK(second.manifest.figures.at("episodes") > first.manifest.figures.at("episodes"));
-  // It has its replay: it learns from the first decision on, a step for each.
+  // The replay is restored: learning starts with the first decision, one step for each.
   CHECK(second.manifest.step == first.manifest.step + 100);
 
   controller::LearnConfig config;

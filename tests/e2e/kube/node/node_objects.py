@@ -1,4 +1,5 @@
-"""Objects of the node besides those of k8s/base, and probe delays: replacements for parts of a full cluster.
+"""node_objects: objects of the node besides those of k8s/base, and probe delays: replacements for parts of a full
+cluster.
 
 Gives    Kubernetes objects as dictionaries
 """
@@ -16,15 +17,15 @@ def volume():
 
 
 def console():
-    """What stands in for `kubectl port-forward`."""
+    """A NodePort Service instead of `kubectl port-forward`."""
     return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "console", "namespace": "wattle"}, "spec": {
         "type": "NodePort", "selector": {"app.kubernetes.io/name": "wattle-controller"},
         "ports": [{"name": f"p{port}", "port": port, "nodePort": there} for there, port in CONSOLE.items()]}}
 
 
 def patient(objects):
-    """As an overlay would: an emulated processor may answer a probe minutes late, and a restart makes it later. One
-    scheduler for the one machine."""
+    """Applies changes like an overlay: longer probe delays, because an emulated processor may answer a probe minutes
+    late, and one scheduler for the one machine."""
     for thing in objects:
         if thing["kind"] == "Deployment" and thing["metadata"]["name"] == "wattle-scheduler":
             thing["spec"]["replicas"] = 1

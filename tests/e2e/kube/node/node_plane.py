@@ -1,4 +1,4 @@
-"""node_plane: a control plane that a real node can join: with its own CA, NodeRestriction, service accounts and
+"""node_plane: a control plane that a real node can join, with its own CA, NodeRestriction, service accounts and
 controllers.
 
 Differs   from ControlPlane, which is for KWOK: all admission plugins are on, a kubelet authenticates by certificate,
@@ -18,7 +18,7 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parents[1])]
 from control_plane import ControlPlane  # noqa: E402
 from house import HouseError, free_ports  # noqa: E402
 
-ENDS_WITH_US = ("setpriv", "--pdeathsig", "KILL")  # whatever ends us, ctest's time limit too
+ENDS_WITH_US = ("setpriv", "--pdeathsig", "KILL")  # also when ctest's time limit ends this process
 HOST = "10.0.2.2"  # this machine, as QEMU's user network shows it to a guest
 FIRST_SERVICE = "10.96.0.1"
 # Options of ControlPlane's API server, and their values here; None removes an option
@@ -26,7 +26,7 @@ INSTEAD = {"--authorization-mode": "Node,RBAC", "--api-audiences": "https://kube
 
 
 class Authority:
-    """Certificates by openssl, good for two days."""
+    """Certificates by openssl, valid for two days."""
 
     def __init__(self, folder):
         self.folder = pathlib.Path(folder)
@@ -45,7 +45,7 @@ class Authority:
         return "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", f"{name}.key"
 
     def issue(self, name, subject, addresses=""):
-        """(certificate, key) of who `subject` says, valid for these addresses."""
+        """Returns (certificate, key) of `subject`, valid for these addresses."""
         lines = ["extendedKeyUsage=serverAuth,clientAuth", *([f"subjectAltName={addresses}"] if addresses else [])]
         (self.folder / f"{name}.ext").write_text("\n".join(lines) + "\n", encoding="utf-8")
         self.openssl("req", "-new", *self.new_key(name), "-subj", subject, "-out", f"{name}.csr")
@@ -55,7 +55,7 @@ class Authority:
 
 
 class NodePlane(ControlPlane):
-    host, addresses = HOST, (HOST, FIRST_SERVICE)  # where nodes reach it, and all addresses of its certificate
+    host, addresses = HOST, (HOST, FIRST_SERVICE)  # its address for nodes, and all addresses of its certificate
     # An emulated kubelet on a busy machine may be silent for a minute; its node must not count as dead
     grace = "15m"
 
@@ -88,7 +88,7 @@ class NodePlane(ControlPlane):
                    "--service-account-private-key-file", str(self.dir / "service-account.key"), "--root-ca-file", str(self.ca))
 
     def kubeconfig_for_guest(self, name, subject):
-        """Whole in one text: the guest has none of our files."""
+        """Returns a self-contained kubeconfig, because the guest has none of our files."""
         def text(path):
             return base64.b64encode(pathlib.Path(path).read_bytes()).decode()
         certificate, key = self.authority.issue(name, subject)
@@ -100,8 +100,7 @@ class NodePlane(ControlPlane):
             "contexts": [{"name": "it", "context": {"cluster": "it", "user": "it"}}]})
 
     def show_api_to_pods(self):
-        """Behind the service `kubernetes`, which the API server would put at an address of its own, and here that is
-        loopback."""
+        """Endpoints of the service `kubernetes`. The API server would set its own address, which is loopback here."""
         self.call("POST", "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices", {
             "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": "IPv6" if ":" in self.host else "IPv4",
             "metadata": {"name": "kubernetes", "labels": {"kubernetes.io/service-name": "kubernetes"}},

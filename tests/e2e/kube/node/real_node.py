@@ -1,8 +1,9 @@
-"""real_node: a QEMU machine that is a Kubernetes node: a stock Debian kernel, systemd, containerd, kube-proxy and a kubelet.
+"""real_node: a QEMU machine that is a Kubernetes node: a stock Debian kernel, systemd, containerd, kube-proxy and a
+kubelet.
 
-Source   image.py's root with containerd; the programs of assets.py; a Registry for the images; NodePlane for who it is
-Gives    run(...) inside the machine, by QEMU's guest agent; files, journals and containers' logs by it
-Network  QEMU's user network: the guest reaches this machine's loopback at 10.0.2.2, and `ports` lead from here to the guest's
+Source   image.py's root with containerd; the programs of assets.py; a Registry for the images; NodePlane for its identity
+Gives    run(...) inside the machine through QEMU's guest agent; files, journals and containers' logs
+Network  QEMU's user network: the guest reaches this machine's loopback at 10.0.2.2; `ports` are forwarded to the guest
 Errors   HouseError with the end of the console
 """
 import base64
@@ -26,13 +27,13 @@ from node_plane import ENDS_WITH_US, HOST  # noqa: E402
 from patience import LATE_S  # noqa: E402
 
 NAME = "real-1"
-PAUSE = "registry.test/pause:1"  # what holds a pod's namespaces
+PAUSE = "registry.test/pause:1"  # holds a pod's namespaces
 RECIPE = image.Recipe(("udev", "kmod", "containerd", "runc", "containernetworking-plugins", "iptables", "nftables", "iproute2", "dnsmasq-base",
                        "qemu-guest-agent"), 6144, modules=True)
 MEMORY_MIB = 4096
 PREPARED = "guest: the images are there"
 PREPARE_S = 3600
-BOOT_S = 900  # emulated, and perhaps beside compilers
+BOOT_S = 900  # emulated, and possibly beside compilers
 KUBELET = {
     "apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration", "cgroupDriver": "systemd", "failSwapOn": False,
     "containerRuntimeEndpoint": "unix:///run/containerd/containerd.sock", "clusterDNS": ["169.254.20.10"], "clusterDomain": "cluster.local",
@@ -44,7 +45,7 @@ PROXY = {
 
 
 class Machine:
-    """One boot, with a root, a payload and ports from here to the guest's."""
+    """One boot with a root, a payload and forwarded ports."""
 
     def __init__(self, ports=()):
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix="wattle-node-"))
@@ -65,7 +66,7 @@ class Machine:
         shutil.rmtree(self.dir, ignore_errors=True)
 
     def disk(self, folder, registry, what):
-        """A file system of the folder, with guest.py and its settings."""
+        """Creates a file system of the folder, with guest.py and its settings."""
         shutil.copy2(HERE / "guest.py", folder)
         settings = {"what": what, "pause": PAUSE, "registry": f"http://{HOST}:{registry.port}", "node": NAME, "images": sorted(registry.digests),
                     "last_line": PREPARED}
@@ -86,8 +87,8 @@ class Machine:
 
 
 def prepared(registry):
-    """(kernel's folder, a root with containerd's images in it), from the cache: to unpack them takes an emulated processor minutes. One of each
-    name is kept."""
+    """Returns (kernel's folder, a root with containerd's images) from the cache, because unpacking takes minutes on an
+    emulated processor. The cache keeps one of each name."""
     made = image.ensure(recipe=RECIPE)
     key = hashlib.sha256(f"{made.name} {registry.key} {(HERE / 'guest.py').read_text(encoding='utf-8')}".encode()).hexdigest()[:16]
     there = made.parent / f"node-{key}.ext4"
@@ -144,7 +145,7 @@ class RealNode(Machine):
         return True
 
     def run(self, *command, check=True, given="", seconds=LATE_S):
-        """What a command inside says."""
+        """Returns the output of a command inside the machine."""
         self.alive()
         code, said = self.agent.run(command, given, seconds)
         if check and code != 0:
@@ -155,7 +156,7 @@ class RealNode(Machine):
         self.run("tee", path, given=text)
 
     def why(self):
-        """All that helps to see why something did not come up."""
+        """Returns diagnostics for a start that failed."""
         try:
             return "\n".join([self.run("sh", "-c", "systemctl --no-pager --failed; journalctl --no-pager -o cat -n 60 -u kubelet -u kube-proxy -u names"),
                               self.run("sh", "-c", "tail -n 30 /var/log/pods/*/*/*.log"), machine.console_tail(self.console)])
@@ -164,8 +165,8 @@ class RealNode(Machine):
 
 
 class GuestAgent:
-    """QEMU's, over its socket, which takes one caller at a time: so it is closed after each command. An answer may be due to a caller that gave
-    up, so each begins by a mark and passes over what comes before it."""
+    """QEMU's guest agent over its socket, which accepts one caller at a time, so it is closed after each command. An
+    answer may belong to a caller that timed out, so each command begins with a mark and skips earlier answers."""
 
     def __init__(self, node):
         self.node = node
@@ -206,6 +207,6 @@ class GuestAgent:
             def ended():
                 status = ask("guest-exec-status", pid=pid)
                 return status if status["exited"] else None
-            status = wait_until(f"{' '.join(command)} ends", ended, seconds)
+            status = wait_until(f"{' '.join(command)} exits", ended, seconds)
         said = b"".join(base64.b64decode(status.get(key, "")) for key in ("out-data", "err-data"))
         return status.get("exitcode", -1), said.decode("utf-8", errors="replace")

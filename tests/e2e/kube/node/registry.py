@@ -1,4 +1,4 @@
-"""registry: serves an OCI layout on loopback as the registry for a container runtime, whatever registry a name has.
+"""registry: serves an OCI layout on loopback as the registry of a container runtime, for image names of any registry.
 
 Source   a folder written by Buildah.layout: index.json by full names, blobs by digest
 Answers  /v2/NAME/manifests/TAG-OR-DIGEST and /v2/NAME/blobs/DIGEST, GET and HEAD; `ns`, which containerd sends to a
@@ -22,7 +22,7 @@ class Registry:
         self.types = {m["digest"]: m["mediaType"] for m in manifests}
         self.digests = {m["annotations"]["org.opencontainers.image.ref.name"]: m["digest"] for m in manifests}
         self.key = hashlib.sha256(json.dumps(self.digests, sort_keys=True).encode()).hexdigest()[:16]
-        self.asked = set()  # what there was not
+        self.asked = set()  # requests for unknown content
 
     def __enter__(self):
         registry = self

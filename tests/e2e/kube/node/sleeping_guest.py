@@ -1,5 +1,5 @@
-"""sleeping_guest: guest.py of a machine that sleeps. At each boot it makes the machine a Kubernetes node, and at the first
-one installs the agent as docs/how-to/prepare-nodes-for-sleep.md describes: its unit, its user, the polkit rule.
+"""sleeping_guest: runs inside a machine that sleeps. At each boot it makes the machine a Kubernetes node with guest.py;
+at the first it installs the agent as in docs/how-to/prepare-nodes-for-sleep.md: its unit, its user, the polkit rule.
 
 Source   /run/payload: node_guest.py (guest.py of the other node), settings.json, bin/, kubelet.yaml, kubelet.kubeconfig,
          systemd/, agent.yaml, agent.key, controller.pub
@@ -14,7 +14,7 @@ PAYLOAD = node.PAYLOAD
 
 
 def install_agent():
-    """Once: the root keeps it."""
+    """Installs the agent once, because the root file system is persistent."""
     if pathlib.Path("/usr/bin/wattle-agent").exists():
         return
     units = PAYLOAD / "systemd"

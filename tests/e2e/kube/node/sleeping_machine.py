@@ -1,12 +1,12 @@
 """sleeping_machine: a QEMU machine that is a Kubernetes node and sleeps: its kernel suspends to S3 or powers it off, and a
 magic packet wakes or starts it.
 
-Source   image.py's root with containerd and polkit, a copy that keeps what boots write; NodePlane for who it is
-Emulated S3 and power by QEMU, which has no card with Wake-on-LAN behind its user network: WakeListener takes the packet
-         on a real socket, and gives QMP's `system_wakeup`, or starts QEMU
+Source   image.py's root with containerd and polkit, a copy that persists across boots; NodePlane for its identity
+         Emulated S3 and power by QEMU, whose user network has no card with Wake-on-LAN: WakeListener receives the packet on a
+         real socket, and sends QMP's `system_wakeup`, or starts QEMU
 Network  QEMU's user network: the guest reaches this machine's loopback at 10.0.2.2
 Errors   HouseError with the end of the console
-Threads  the listener has one; the power is behind a lock
+Threads  the listener has its own thread; a lock guards the power state
 """
 import json
 import pathlib
@@ -29,7 +29,7 @@ from real_node import BOOT_S, KUBELET, MEMORY_MIB, NAME, PAUSE, RealNode  # noqa
 ROOT = HERE.parents[3]
 RECIPE = image.Recipe(("udev", "kmod", "polkitd", "containerd", "runc", "containernetworking-plugins", "iptables", "iproute2", "qemu-guest-agent"), 2048, modules=True)
 MAC = "52:54:00:77:61:74"
-LEASE_S = 40  # Kubernetes' default, so that a node that sleeps is soon not Ready
+LEASE_S = 40  # Kubernetes' default, so that a sleeping node is soon not Ready
 # For the driver's program: status of the machine, by QMP; no socket: it is off.
 OBSERVE = r"""#!/usr/bin/env python3
 import json, socket, sys
@@ -58,10 +58,10 @@ print(json.dumps({"state": state}))
 
 
 class SleepingMachine(RealNode):
-    """One set of disks, which several boots use."""
+    """A machine with one set of disks for several boots."""
 
     def __init__(self, plane, programs, registry, binaries):
-        """The agent's configuration and keys are in `files`, set before the first boot."""
+        """`files`, set before the first boot, has the agent's configuration and keys."""
         super().__init__(plane, programs, registry)
         self.binaries, self.files = pathlib.Path(binaries), {}
         self.lock = threading.Lock()
@@ -115,7 +115,7 @@ class SleepingMachine(RealNode):
                 stdout=log, stderr=log)
 
     def qmp(self, command):
-        """What QEMU answers on the socket of this class; the driver's program has the other one."""
+        """Returns QEMU's answer on this class's QMP socket; the driver's program uses the other one."""
         with socket.socket(socket.AF_UNIX) as line:
             line.settimeout(SOON_S)
             line.connect(str(self.dir / "wake"))
@@ -128,11 +128,11 @@ class SleepingMachine(RealNode):
         return answer
 
     def status(self):
-        """QEMU's word for its state: running, suspended, ...; off without a process."""
+        """Returns QEMU's state: running, suspended, ...; off without a process."""
         return "off" if self.process.poll() is not None else self.qmp("query-status")["return"]["status"]
 
     def alive(self):
-        """A machine that is off is no failure."""
+        """Raises if the machine failed; a machine that is off is no failure."""
         return True
 
     def why(self):
@@ -140,7 +140,7 @@ class SleepingMachine(RealNode):
         return f"machine: {status}\n" + (super().why() if status == "running" else machine.console_tail(self.console))
 
     def woken(self):
-        """By the packet, as a card with Wake-on-LAN and its board do."""
+        """Wakes or starts the machine on a packet, like a card with Wake-on-LAN."""
         with self.lock:
             status = self.status()
             if status == "suspended":
@@ -152,7 +152,8 @@ class SleepingMachine(RealNode):
                 self.set_clock()
 
     def set_clock(self):
-        """Like a time server: a kernel that boots or resumes takes the time from the board's clock, to a second."""
+        """Sets the clock like a time server, because a booting or resuming kernel reads the board's clock to a
+        second."""
         def set_once():
             with self.agent.asking(SOON_S) as ask:
                 ask("guest-set-time", time=time.time_ns())
@@ -184,7 +185,7 @@ class WakeListener:
         while True:
             try:
                 packet = self.socket.recv(2048)
-            except OSError:  # closed
+            except OSError:  # the socket is closed
                 return
             if packet != magic:
                 self.others += 1
@@ -192,7 +193,7 @@ class WakeListener:
             self.packets += 1
             try:
                 self.wake()
-            except (FileNotFoundError, ConnectionRefusedError):  # QEMU starts after an earlier packet
+            except (FileNotFoundError, ConnectionRefusedError):  # QEMU is starting after an earlier packet
                 pass
             except (OSError, HouseError, ValueError) as error:  # the driver repeats its packets
                 print(f"     wake: {error}", flush=True)

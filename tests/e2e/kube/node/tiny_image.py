@@ -1,4 +1,4 @@
-"""tiny_image: an OCI layout of one image under several names, without a tool for images: one static program that waits.
+"""tiny_image: an OCI layout of one image under several names, without an image tool: one static program that waits.
 
 Gives    the folder that registry.Registry serves
 Errors   HouseError without a C compiler

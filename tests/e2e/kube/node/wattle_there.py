@@ -1,6 +1,7 @@
-"""wattle_there: `wattle` as its operator runs it: with the key that the Job left in a Secret, through a port that leads to the controller.
+"""wattle_there: runs `wattle` as an operator does: with the key that the Job stored in a Secret, through a port to the
+controller.
 
-Errors   HouseError with what `wattle` said last
+Errors   HouseError with the last output of `wattle`
 """
 import base64
 import json
@@ -13,7 +14,7 @@ from house import HouseError, wait_until  # noqa: E402
 from patience import AGES_S  # noqa: E402
 
 
-PATIENCE = AGES_S  # a controller on an emulated processor may keep a caller waiting
+PATIENCE = AGES_S  # a controller on an emulated processor may answer late
 
 
 class WattleThere:
@@ -26,7 +27,7 @@ class WattleThere:
         self.server_key.write_text(plane.call("GET", "/api/v1/namespaces/wattle/configmaps/wattle-public")["data"]["controller.pub"], encoding="utf-8")
 
     def __call__(self, *words):
-        """What it prints, once the controller answers."""
+        """Returns its output, once the controller answers."""
         def asked():
             ran = subprocess.run([self.wattle, "--server", self.server, "--key", self.key, "--server-key", self.server_key, "--timeout", "30s", *words],
                                  capture_output=True, text=True, check=False)

@@ -16,8 +16,8 @@ class Advisor(http.server.ThreadingHTTPServer):
     def __init__(self, controller):
         self.controller = controller
         self.wanted = {}  # workload -> (cores, MiB)
-        self.orders = {}  # workload -> order of right sizes; without one the rule counts alone
-        self.reports = []  # of the client that sets requests, in order
+        self.orders = {}  # workload -> order of right sizes; without one only the rule applies
+        self.reports = []  # reports of the client that sets requests, in order
         self.level = None
         super().__init__(("127.0.0.1", 0), Answer)
         threading.Thread(target=self.serve_forever, daemon=True).start()

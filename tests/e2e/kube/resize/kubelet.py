@@ -17,12 +17,12 @@ def milli(quantity):
 class Kubelet:
     def __init__(self, plane, space, node):
         self.plane, self.space, self.node = plane, space, node
-        self.hold = False  # resizes stay in progress
+        self.hold = False  # holds resizes in progress
 
     def pods(self):
         return [p for p in self.plane.call("GET", f"/api/v1/namespaces/{self.space}/pods")["items"] if p["spec"].get("nodeName") == self.node]
 
-    def tell(self, pod, resources, condition=None):
+    def write_status(self, pod, resources, condition=None):
         name = pod["spec"]["containers"][0]["name"]
         status = {"name": name, "image": "i", "imageID": "i", "ready": True, "restartCount": 0, "state": {"running": {"startedAt": STARTED}},
                   "resources": resources, "allocatedResources": resources.get("requests", {})}
@@ -38,15 +38,15 @@ class Kubelet:
             asked = milli(wanted.get("requests", {}).get("cpu", "0"))
             others = sum(milli((has[other] or {}).get("cpu", "0")) for other in has if other != uid)
             if has[uid] is None:
-                self.tell(pod, wanted)
+                self.write_status(pod, wanted)
             elif asked > CAPACITY_M:
-                self.tell(pod, {"requests": has[uid]}, {"type": "PodResizePending", "reason": "Infeasible",
+                self.write_status(pod, {"requests": has[uid]}, {"type": "PodResizePending", "reason": "Infeasible",
                                                         "message": f"Node didn't have enough capacity: cpu, requested: {asked}, capacity: {CAPACITY_M}"})
             elif others + asked > CAPACITY_M:
-                self.tell(pod, {"requests": has[uid]}, {"type": "PodResizePending", "reason": "Deferred",
+                self.write_status(pod, {"requests": has[uid]}, {"type": "PodResizePending", "reason": "Deferred",
                                                         "message": f"Node didn't have enough resource: cpu, requested: {asked}, used: {others}, capacity: {CAPACITY_M}"})
             elif self.hold and has[uid] != wanted.get("requests", {}):
-                self.tell(pod, {"requests": has[uid]}, {"type": "PodResizeInProgress"})
+                self.write_status(pod, {"requests": has[uid]}, {"type": "PodResizeInProgress"})
             else:
-                self.tell(pod, wanted)
+                self.write_status(pod, wanted)
                 has[uid] = wanted.get("requests", {})
