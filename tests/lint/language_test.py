@@ -39,8 +39,8 @@ WORDS = {
 WORD = re.compile(r"\b(" + "|".join(word for words in WORDS for word in words.split(", ")) + r")\b", re.I)
 COMMENT = re.compile(r"^\s*//+ ?(.*)")
 TRAILING = re.compile(r"(?:^|\s)//+ ?(.*)$")
-# Without the scripts whose text is the key of a cache, and with tests/unit once it passes.
-TESTS = re.compile(r"(?:scripts/(?!sysroot$|zeromq$)[^.]*|(?:scripts|lab|tests/(?!unit/|fixtures/|lint/(?:language|names)_test))/?.*(?:\.py|\.[ch]pp|\.mjs|\.sh|\.cmake|CMakeLists\.txt))")
+# Without the scripts whose text is the key of a cache.
+TESTS = re.compile(r"(?:scripts/(?!sysroot$|zeromq$)[^.]*|(?:scripts|lab|tests/(?!fixtures/|lint/(?:language|names)_test))/?.*(?:\.py|\.[ch]pp|\.mjs|\.sh|\.cmake|CMakeLists\.txt))")
 TEST_TEXT = re.compile(r'(?:^|\s)(?://+|#|/\*|""") ?(\w.*)')
 TEST_NAME = re.compile(r"""(?:CASE(?:_FIXTURE)?|claim|check)\((?:\w+, )?f?(["'`])(.*?)\1""")
 STRING = re.compile(r'"((?:[^"\\\n]|\\.)*)"')

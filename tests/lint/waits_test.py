@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """waits_test: tests wait for events, in the classes of tests/patience.hpp and tests/e2e/patience.py, which one factor
-(WATTLE_PATIENCE) scales.
+(WATTLE_PATIENCE) scales, and properties count.
 
-Refuses   a bare sleep, and a timeout or deadline of literal seconds, outside those files
+Refuses   a bare sleep, and a timeout or deadline of literal seconds, outside those files; a property without CHECK
 Usage     waits_test.py [--self-test]
 Fix       wait_until() for an event, let_a_moment_pass() for an event that must not happen, pace() for time that is part of the input;
           soon() and late(), SOON_S, LATE_S and AGES_S for limits
@@ -34,6 +34,7 @@ CPP = (
     (rf"\b(?:until|end|patience|deadline) = .*mono\(\) \+ {SECONDS}", "a deadline of literal seconds"),
     (rf"\bk\w*[pP]atience\w*(?: = |\{{)(?:[1-9]|{SECONDS})", "a limit of literal seconds"),
     (r"\btimeval \w+\{[1-9]", "a limit of literal seconds"),
+    (r"^\s*rc::check\(", "a property that nothing checks; write CHECK(rc::check(...))"),
 )
 LITERAL = r"[1-9][\d.]*(?![\d.]| \*)"  # a multiple of a class is no literal limit
 PYTHON = (
@@ -79,12 +80,12 @@ def breaches(name, text):
 def self_test():
     wrong = {
         "tests/a.cpp": ("std::this_thread::sleep_for(2s);", "::usleep(20'000);", 'client.request("GET", "/", "", 20s);', "const MonoTime until = clock.mono() + 30s;",
-                        "const timeval patience{20, 0};", "inline constexpr std::chrono::seconds kPatience{60};", "client.ask(pod, std::chrono::seconds(20));", "REQUIRE(shim.snapshot(20s));"),
+                        "const timeval patience{20, 0};", "inline constexpr std::chrono::seconds kPatience{60};", "client.ask(pod, std::chrono::seconds(20));", "REQUIRE(shim.snapshot(20s));", "  rc::check([] {"),
         "tests/a.py": ("time.sleep(2)", "subprocess.run(words, timeout=60)", "def until(what, seconds=120):", "process.wait(30)", "end = time.monotonic() + 60",
                        'wait_until("it is back", lambda: back(), 90)', "screen.until('keys',\n    there, 60)", "PATIENCE = 240", "s.settimeout(5)"),
     }
     right = {
-        "tests/a.cpp": ("wait_until([&] { return done; });", 'client.request("GET", "/", "", wattle::tests::soon());', "clock.advance(20s);", "rig.step(30s);",
+        "tests/a.cpp": ("wait_until([&] { return done; });", 'client.request("GET", "/", "", wattle::tests::soon());', "clock.advance(20s);", "CHECK(rc::check([] {", "rig.step(30s);",
                         '// sleep_for is refused', "pace(20ms);"),
         "tests/a.py": ("pace(0.2)", "subprocess.run(words, timeout=SOON_S)", "with Demo(binaries, seconds=40) as demo:", 'wait_until("it is back", back)', "s.settimeout(0.05)", "PATIENCE = 2 * AGES_S"),
     }

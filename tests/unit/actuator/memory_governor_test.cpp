@@ -167,7 +167,7 @@ TEST_CASE("a controller's memory margin moves a rung a minute within bounds; whe
   CHECK(*node.high() == doctest::Approx(460.0 * kMiB).epsilon(0.001));
 }
 
-TEST_CASE("pressure releases memory whoever steers it, and afterwards the rule's margin applies") {
+TEST_CASE("pressure releases memory under rule and teacher alike, and afterwards the rule's margin applies") {
   Steered node;
   for (int i = 0; i < 40; ++i) node.minute(0);
   REQUIRE(node.high());

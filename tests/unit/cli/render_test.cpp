@@ -289,7 +289,7 @@ TEST_CASE("explain names the weights that decided: a part of their digest, and t
   CHECK(has(text, "no network."));
 }
 
-TEST_CASE("what if: both answers are sentences side by side, and only differences are named") {
+TEST_CASE("a what-if prints both answers as sentences side by side, and names only differences") {
   Json document = example("what-if");
   Json& asked = document["what_if"];
   std::string text = render_what_if(document, {}).value();

@@ -1,4 +1,4 @@
-// deferrals: an ask that permits it may be told to wait, at most until its deadline. Next pods have room kept for them.
+// deferrals: an ask that permits it may be deferred, at most until its deadline. Room is kept for the next pods.
 #include "controller/decisions/deferrals.hpp"
 
 #include <doctest/doctest.h>

@@ -12,7 +12,7 @@ struct Played {
   std::size_t teacher = 0, rule = 0, changes = 0;
 };
 
-// Minutes of one service: the excess cost of each side, and the share of late requests in the teacher's minutes.
+// Minutes of one service: the excess cost of each side, and the share of requests over target in the teacher's minutes.
 Played play(MarginTrial& trial, std::size_t minutes, double rule_waste, double teacher_waste, double teacher_late = 0,
             const std::string& service = "n/a.service") {
   std::mt19937_64 random(5);

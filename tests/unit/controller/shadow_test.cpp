@@ -54,7 +54,7 @@ struct ShadowRig : DeciderRig {
 
 }  // namespace
 
-TEST_CASE("of fifty one-core pods at most eight are advised to a node of eight cores") {
+TEST_CASE("a node of eight cores is advised to at most eight of fifty one-core pods") {
   for (const bool run : {false, true}) {
     CAPTURE(run);
     ShadowRig rig(7);

@@ -47,7 +47,7 @@ TEST_CASE("every observation has cells; nodes with different loads have differen
   }));
   const models::Observation observation = seen(two_nodes());
   CHECK(table_cells(observation)[0] != table_cells(observation)[1]);
-  // Absolute bins would put both in one cell; relative bins tell them apart.
+  // Absolute bins would put both in one cell; relative bins separate them.
   ClusterView alike = two_nodes();
   alike.nodes[0] = alike.nodes[1];
   alike.nodes[0].name = "other";

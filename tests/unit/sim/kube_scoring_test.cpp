@@ -147,7 +147,7 @@ TEST_CASE("ties are broken at random, each with equal chance") {
   for (std::size_t i = 0; i < 3; ++i) CHECK(std::abs(count[i] - 1000) < 120);
 }
 
-TEST_CASE("nothing is selected if nothing fits, and the pod count is a limit") {
+TEST_CASE("no node is selected if none fits, and the pod count is a limit") {
   std::vector<KubeNode> nodes(1, KubeNode{4000, kBinaryGiB, 1});
   std::mt19937_64 random(1);
   add_pod(nodes[0], {100, 1 << 20});

@@ -298,7 +298,7 @@ TEST_CASE(
   }
   rig.options.path = killed.file("spool.db");
   std::string what;
-  SUBCASE("nothing is lost") {}
+  SUBCASE("no record is lost") {}
   SUBCASE("the log is lost") {
     std::filesystem::remove(rig.options.path + "-wal");
     what = "is missing although the previous process did not stop normally";

@@ -165,7 +165,7 @@ TEST_CASE("targets fall with regret, omit untried choices, and an anchor pulls t
   CHECK(mean_regret(std::vector<Label>{label}, nullptr) == doctest::Approx(0.3));
 }
 
-// Its only weight is the number of its steps.
+// The only weight is the number of steps.
 class Counting final : public models::PolicyTrainer {
  public:
   Result<models::PolicyStats> imitate(std::span<const models::PolicyExample* const>, double) override {

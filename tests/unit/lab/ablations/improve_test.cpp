@@ -42,7 +42,7 @@ CalibratedDays days_in(const ClusterRecord& record, const ImproveOptions& option
   return std::move(*days);
 }
 
-// Its weights never change.
+// The weights never change.
 class Unmoved final : public models::PolicyTrainer {
  public:
   Result<models::StepStats> step(std::span<const models::Transition* const>) override { return models::StepStats{}; }

@@ -14,7 +14,7 @@
 namespace wattle::sim::consolidation {
 namespace {
 
-// Its weights never change.
+// The weights never change.
 class Idle final : public models::QTrainer {
  public:
   Result<models::StepStats> step(std::span<const models::Transition* const> batch) override {

@@ -98,7 +98,7 @@ TEST_CASE("requests are raised at once, never above the machine; a pod that wait
   CHECK(requested_cores(world) <= 8);
 }
 
-TEST_CASE("what was learned in one world applies in the next") {
+TEST_CASE("lessons of one world apply in the next") {
   RequestSetter requests;
   {
     requests.begin(nullptr);

@@ -23,7 +23,7 @@ std::optional<Wish> second(Student& student, double cores, double margin = 0, bo
 
 }  // namespace
 
-TEST_CASE("nothing is requested before the first second") {
+TEST_CASE("no limit is requested before the first second") {
   Student student;
   for (int tick = 0; tick < 9; ++tick) CHECK_FALSE(student.observe({kTickS, 0.05, true}, 0));
   CHECK(student.observe({kTickS, 0.05, false}, 0));
