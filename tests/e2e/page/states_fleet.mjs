@@ -181,7 +181,7 @@ for (const [what, of, other] of [['node/sim-05', 'Watts', 'Latency'], ['pod/crow
 await open(page, 'node/this-machine');
 await reads('this machine', page, /Node this-machine.*Agent State Check Finding Fix/);
 await open(page, 'fleet');
-await reads('who made the newest decisions', page, /Decided by (\w+) \1 \d+.* of the newest \d+/);
+await reads('who made the newest decisions', page, /Decided by [\w-]+ .*(candidate|trial|block|measured)/);
 await press('State', 'accept no pods');
 await reads('the list of nodes that take none', page, /sim-05.*start cap/, '.grid');
 await page.focus('canvas.heat');
@@ -203,7 +203,7 @@ for (const by of ['owner', 'node', 'label', 'namespace']) {
 }
 await press('Since', '1 d');
 await press('Since', '30 d');
-await reads('cost again', page, /Rows .*namespace Measured Estimated Cost, CO2 Share .*default [\d.]+ k?J [\d.]+ k?J <?[\d.]+ EUR, <?[\d.]+ g CO2 [\d.]+% /);
+await reads('cost again', page, /Used by .*namespace Measured Estimated Cost, CO2 Share .*default [\d.]+ k?J [\d.]+ k?J <?[\d.]+ EUR, <?[\d.]+ g CO2 [\d.]+% /);
 
 // Learning
 await open(page, 'learning');

@@ -34,6 +34,7 @@ NO_TEXT = {"page", "application/json", "refused", "lost", "heat", "decisions", "
 NOT_SEEN = {
     "${} asleep, ": "nodes that sleep, which none does here: cluster/sleeping.py has one",
     " or sleep": "nodes that sleep, too",
+    ", ${} asleep": "nodes that sleep, too",
     "no value": "the map draws it, as the head of a group",
     "Measured: ${}.": "requests that a controller lowered, or a canary that measured enough",
     "; workloads have used no energy.": "nodes of which records came, and no process of them",
