@@ -110,7 +110,16 @@ int run_app(const std::vector<std::string>& words, Surroundings& around) {
     try {
       app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
     } catch (const CLI::ParseError& error) {
-      if (!cmdline::is_misuse(app, error)) return flushed(app.exit(error, around.out, around.err));
+      if (words.empty()) {
+        around.err << cmdline::fitted(app.help()) << std::flush;
+        return kUsage;
+      }
+      if (!cmdline::is_misuse(app, error)) {
+        if (dynamic_cast<const CLI::CallForHelp*>(&error) == nullptr)
+          return flushed(app.exit(error, around.out, around.err));
+        around.out << cmdline::fitted(app.help());
+        return flushed(kOk);
+      }
       return misuse(cmdline::usage_error(app, error, around.name));
     }
     const std::string command = cmdline::typed_command(app);

@@ -36,7 +36,7 @@ Result<std::string> render_decisions(const Json& document, const Style& style) {
   if (decisions.empty())
     return std::string(kept ? "the store has no decision of that time\n"
                             : "no decisions yet: the controller has received no request\n");
-  Table table{{">ID", "TIME", "POD", "BY", "ADVICE", ">ADDS", "PLACED-ON", ">REWARD"}, {}};
+  Table table{{">ID", "TIME", "POD", "BY", "ADVICE", ">ADDS", "PLACED", ">REWARD"}, {}};
   if (style.wide)
     table.columns.insert(table.columns.end(), {">CANDIDATES", ">MASKED", "POLICY", "MODE", ">PROPENSITY", "EXPLORED",
                                                ">MODEL-STEP", ">DECIDED-IN", "PROBLEMS", "REASON"});
@@ -48,9 +48,9 @@ Result<std::string> render_decisions(const Json& document, const Style& style) {
         count(decision["id"]),
         utc(decision["wall_ns"]),
         pod_label(decision["pod_name"], decision["pod_namespace"], decision["pod_uid"]),
-        decision["decided_by"].text_or(),
+        decider_of(decision),
         advice.value_or(std::string(kAbsent)),
-        advice && decision["marginal_w"].number() ? watts(decision["marginal_w"]) + " est" : std::string(kAbsent),
+        advice && decision["marginal_w"].number() ? watts(decision["marginal_w"]) : std::string(kAbsent),
         {placed.value_or(std::string(kAbsent)), advice && placed && *advice != *placed ? Tone::warning : Tone::plain},
         reward_text(decision["outcome"], style.wide || mixed)};
     if (style.wide) {

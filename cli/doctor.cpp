@@ -43,7 +43,7 @@ Result<std::string> render_doctor(const Json& document, const Style& style) {
                       {"state", "failed"},
                       {"detail", "last sample " + age(node["age_ms"]) + " ago"},
                       {"fix", "check the agent on that node: systemctl status wattle-agent"}};
-    if (node["connected"].flag() == false && may_be_silent(node))
+    if (may_be_silent(node) && (node["connected"].flag() == false || node["power"]["state"].text() == "asleep"))
       ++asleep;
     else if (node["connected"].flag() == false)
       findings.insert(findings.begin(), View(silent));

@@ -7,6 +7,7 @@
 #include "cli/human.hpp"
 #include "cli/parts.hpp"
 #include "cli/show.hpp"
+#include "common/parse.hpp"
 #include "common/printable.hpp"
 
 namespace wattle::cli {
@@ -204,19 +205,20 @@ std::string terms_text(const View& decision, bool colour) {
 // "Decision 17 by the plan (policy dqn, mode live) at ..., in 85 us."
 std::string decided_text(const View& decision) {
   std::string out = "Decision " + count(decision["id"]);
-  if (const auto by = decision["decided_by"].text()) out += " by " + *by;
+  if (decision["decided_by"].text()) out += " by " + decider_of(decision);
   return out + " (policy " + decision["policy"].text_or() + ", mode " + decision["mode"].text_or() + ") at " +
-         utc(decision["wall_ns"]) + ", in " + microseconds(decision["decide_us"]) + ": " +
-         decision["reason"].text_or() + ".\n";
+         utc(decision["wall_ns"]) + ", in " + microseconds(decision["decide_us"]) +
+         ".\nReason: " + decision["reason"].text_or() + ".\n";
 }
 }  // namespace
 
 Result<std::string> render_explain(const Json& document, const Style& style) {
   WATTLE_TRY(const View decision, View(document).object("decision"));
   WATTLE_TRY(const std::vector<View> candidates, decision.list("candidates"));
-  std::string out = printable_lines(in_short(decision, candidates)) + outcome_text(decision) +
-                    printable_lines(decided_text(decision));
-  for (const View& problem : decision["problems"].items()) out += printable_lines("Problem: " + problem.any() + "\n");
+  std::string said = in_short(decision, candidates) + outcome_text(decision) + decided_text(decision);
+  for (const View& problem : decision["problems"].items()) said += "Problem: " + problem.any() + "\n";
+  std::string out;
+  parse::for_each_line(said, [&out](std::string_view line) { out += wrapped(std::string(line), 0); });
   out += "\n" + to_text(candidates_table(candidates, decision["advice"].text_or(""), style.wide), style.colour);
   if (!style.wide) return out + "\nSorted by Q. All features and terms: -o wide\n";
   out += "\n" + printable_lines("Propensity " + number(decision["propensity"], 2) + ", " + network_of(decision) +

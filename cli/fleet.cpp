@@ -108,7 +108,7 @@ void judge_sources(Findings& out, const View& doctor) {
       lack.names.push_back(node["name"].text_or());
     }
   for (const auto& [name, lack] : lacks)
-    if (lack.names.size() > 1)
+    if (lack.names.size() > 1 && name != "energy")  // judge_energy reports it
       out.warn(name, "lost on " + some_of(lack.names, nodes.size()) + "; " + lack.detail, lack.fix);
 }
 

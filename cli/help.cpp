@@ -2,6 +2,7 @@
 #include <ostream>
 
 #include "cli/declare.hpp"
+#include "common/cmdline/usage.hpp"
 #include "common/nearest.hpp"
 
 namespace wattle::cli {
@@ -23,13 +24,15 @@ Outcome run_help(const Invocation& invocation, const CLI::App& program, const He
     }
     if (next == nullptr)
       return misuse({Errc::malformed, "unknown command \"" + word + '"', "",
-                     names.empty() ? "see " + before + " " + at->get_name() + " --help"
-                                   : did_you_mean(word, names, "commands: " + comma_list(names))});
+                     names.empty()
+                         ? "see " + before + " " + at->get_name() + " --help"
+                         : did_you_mean(word, names,
+                                        "see " + before + (before.empty() ? "" : " ") + at->get_name() + " --help")});
     before += (before.empty() ? "" : " ") + at->get_name();
     at = next;
   }
-  invocation.around.out << at->get_formatter()->make_help(
-      at, before.empty() ? at->get_name() : before + " " + at->get_name(), CLI::AppFormatMode::Normal);
+  invocation.around.out << cmdline::fitted(at->get_formatter()->make_help(
+      at, before.empty() ? at->get_name() : before + " " + at->get_name(), CLI::AppFormatMode::Normal));
   if (!invocation.around.out.flush()) return fail(Errc::io, "stdout", "cannot be written");
   return kOk;
 }

@@ -35,31 +35,42 @@ std::vector<Cell> row_of(const View& node, bool wide) {
                         {age(node["age_ms"]), tone},
                         used_of(number(node["cpu_used_cores"], 2), number(node["cpu_cores"], 0)),
                         percent(ratio_of(used_bytes, total_bytes)),
-                        pressure_cell(psi["cpu_some_ratio"]),
-                        pressure_cell(psi["memory_some_ratio"]),
-                        pressure_cell(psi["io_some_ratio"]),
+                        pressure_cell(most_pressure(psi)),
                         watts(node["power_w"], source),
                         wide ? used_of(count(node["pods"]), count(node["pod_capacity"])) : count(node["pods"]),
                         latency_cell(node)};
   if (!wide) return row;
-  row.insert(row.end(), {watts(node["idle_w"], source), watts(active_w(node), source), joules(node["energy_j"]),
-                         cost_cell(node), curve_text(node["curve"]), used_of(bytes(used_bytes), bytes(total_bytes)),
-                         number(node["cpu_requested_cores"], 2), bytes(node["memory_requested_bytes"]),
-                         count(node["in_flight"]), bytes_per_s(node["net_rx_bytes_per_s"]),
-                         bytes_per_s(node["net_tx_bytes_per_s"]), bytes_per_s(node["disk_read_bytes_per_s"]),
-                         bytes_per_s(node["disk_write_bytes_per_s"]), percent(node["disk_used_ratio"]),
-                         count(node["tcp_established"]), node["agent_version"].text_or(), count(node["incarnation"])});
+  row.insert(row.end(), {pressure_cell(psi["cpu_some_ratio"]),
+                         pressure_cell(psi["memory_some_ratio"]),
+                         pressure_cell(psi["io_some_ratio"]),
+                         watts(node["idle_w"], source),
+                         watts(active_w(node), source),
+                         joules(node["energy_j"]),
+                         cost_cell(node),
+                         curve_text(node["curve"]),
+                         used_of(bytes(used_bytes), bytes(total_bytes)),
+                         number(node["cpu_requested_cores"], 2),
+                         bytes(node["memory_requested_bytes"]),
+                         count(node["in_flight"]),
+                         bytes_per_s(node["net_rx_bytes_per_s"]),
+                         bytes_per_s(node["net_tx_bytes_per_s"]),
+                         bytes_per_s(node["disk_read_bytes_per_s"]),
+                         bytes_per_s(node["disk_write_bytes_per_s"]),
+                         percent(node["disk_used_ratio"]),
+                         count(node["tcp_established"]),
+                         node["agent_version"].text_or(),
+                         count(node["incarnation"])});
   return row;
 }
 }  // namespace
 
 Table nodes_table(const std::vector<View>& nodes, bool wide) {
-  Table table{{"NODE", "STATE", ">AGE", ">CPU", ">MEM", ">PSI-CPU", ">PSI-MEM", ">PSI-IO", "POWER", ">PODS", "LATENCY"},
-              {}};
+  Table table{{"NODE", "STATE", ">AGE", ">CPU", ">MEM", ">PRESSURE", "POWER", ">PODS", "LATENCY"}, {}};
   if (wide)
     table.columns.insert(table.columns.end(),
-                         {"IDLE", "ACTIVE", ">ENERGY", "COST", "CURVE", ">MEMORY", ">CPU-REQ", ">MEM-REQ", ">IN-FLIGHT",
-                          ">NET-RX", ">NET-TX", ">DISK-RD", ">DISK-WR", ">DISK", ">TCP", "VERSION", ">INCARNATION"});
+                         {">PSI-CPU", ">PSI-MEM", ">PSI-IO",  "IDLE",     "ACTIVE",     ">ENERGY",     "COST",
+                          "CURVE",    ">MEMORY",  ">CPU-REQ", ">MEM-REQ", ">IN-FLIGHT", ">NET-RX",     ">NET-TX",
+                          ">DISK-RD", ">DISK-WR", ">DISK",    ">TCP",     "VERSION",    ">INCARNATION"});
   for (const View& node : nodes) table.rows.push_back(row_of(node, wide));
   return table;
 }

@@ -71,6 +71,21 @@ std::string FindingsText::text() const {
   return out;
 }
 
+std::optional<double> most_pressure(const View& psi) {
+  std::optional<double> most;
+  for (const char* kind : {"cpu_some_ratio", "memory_some_ratio", "io_some_ratio"})
+    if (const auto ratio = psi[kind].number()) most = std::max(most.value_or(0), *ratio);
+  return most;
+}
+
+std::string decider_of(const View& decision) {
+  const std::string by = decision["decided_by"].text_or(), reason = decision["reason"].text_or("");
+  if (by != "rule") return by;
+  constexpr std::string_view kChoice = "the choice of the policy ";
+  if (!reason.starts_with(kChoice)) return decision["policy"].text_or();
+  return reason.substr(kChoice.size(), reason.find(':') - kChoice.size());
+}
+
 std::string pod_label(const View& name, const View& name_space, const View& uid) {
   const auto known = name.text();
   if (!known) return uid.text_or();
@@ -158,9 +173,7 @@ std::string status_line(const View& status) {
   return status["mode"].text_or() + " " + status["policy"].text_or() + " | nodes " + count(status["nodes_connected"]) +
          "/" + count(status["nodes"]) + asleep_text(status) + " | " + power_text(status) + " | workloads " +
          count(status["workloads"]) + " | decisions " + count(status["decisions"]) + ", " +
-         number(status["decisions_per_s"], 1) + "/s, p50 " + microseconds(status["decide_p50_us"]) + ", p99 " +
-         microseconds(status["decide_p99_us"]) + " | step " + count(status["model_step"]) + ", loss " +
-         number(status["loss"], 4) + ", reward " + number(status["mean_reward"], 3);
+         number(status["decisions_per_s"], 1) + "/s";
 }
 
 namespace {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,6 +42,10 @@ class FindingsText {
   std::vector<std::pair<std::string, std::vector<std::string>>> groups_;  // findings and places, in the order of add()
 };
 // "default/web-1"; the UID if the name is unknown.
+// The largest share of time that work of a node waits for CPU, memory or I/O.
+std::optional<double> most_pressure(const View& psi);
+// What made a decision, in one word: the name of a policy that is a rule, else "network", "plan" and the like.
+std::string decider_of(const View& decision);
 std::string pod_label(const View& name, const View& name_space, const View& uid);
 // Renders a document's `cpu_wait` or `late`: "at most 1.0% of pods' time; measured
 // 0.8%, default scheduler 0.5%, price 3.1 W a core". Marks an exceeded budget and

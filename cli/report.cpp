@@ -25,6 +25,8 @@ std::string energy_text(const View& energy) {
   return !measured || *measured == 0 ? text : joules(measured) + " + " + text;
 }
 
+std::string core_hours(const View& hours) { return number(hours, hours.number().value_or(0) < 1 ? 3 : 2); }
+
 struct Lines {
   Table table;
   double all_j = 0;
@@ -35,7 +37,7 @@ struct Lines {
                             joules(row["measured_j"]),
                             joules(row["estimated_j"]),
                             all_j > 0 ? percent(sum_of(row) / all_j) : std::string(kAbsent),
-                            number(row["core_h"], 2),
+                            core_hours(row["core_h"]),
                             age_s(row["waited_s"]),
                             percent(row["waiting_ratio"]),
                             count(row["placements"]),

@@ -54,16 +54,19 @@ Result<std::string> render_sleep_status(const Json& document, const Style& style
   const View view(document);
   WATTLE_TRY(const std::vector<View> nodes, view.list("nodes"));
   if (nodes.empty()) return none_text(view);
-  Table table{{"NODE", "STATE", "SINCE", ">OPERATION", "SLEPT", "WOKEN", ">PROVEN", ">TODAY", ">ROUND TRIP", "REASON"},
-              {}};
+  Table table{{"NODE", "STATE", "SINCE", ">PROVEN", "REASON"}, {}};
+  if (style.wide) table.columns.insert(table.columns.end(), {">OPERATION", "SLEPT", "WOKEN", ">TODAY", ">ROUND TRIP"});
   for (const View& node : nodes) {
     Cell state = power_cell(node);
     if (node["presumed"].flag() == true) state.text += " (presumed)";
-    table.rows.push_back({node["name"].text_or(), state, utc_s(node["since_wall_s"]), count(node["operation"]),
-                          utc_s(node["last_slept_wall_s"]), utc_s(node["last_woken_wall_s"]),
+    std::vector<Cell> row{node["name"].text_or(), state, utc_s(node["since_wall_s"]),
                           count(node["round_trips"]) + " of " + count(node["round_trips_needed"]),
-                          count(node["cycles_today"]) + " of " + count(node["cycles_per_day"]), transitions_text(node),
-                          node["reason"].text_or()});
+                          node["reason"].text_or()};
+    if (style.wide)
+      row.insert(row.end(),
+                 {count(node["operation"]), utc_s(node["last_slept_wall_s"]), utc_s(node["last_woken_wall_s"]),
+                  count(node["cycles_today"]) + " of " + count(node["cycles_per_day"]), transitions_text(node)});
+    table.rows.push_back(std::move(row));
   }
   return to_text(table, style.colour) + "\n" + totals_text(view["totals"]);
 }
@@ -72,10 +75,14 @@ Result<std::string> render_sleep_history(const Json& document, const Style& styl
   const View view(document);
   WATTLE_TRY(const std::vector<View> transitions, view.list("transitions"));
   if (transitions.empty()) return none_text(view);
-  Table table{{"TIME", "NODE", "FROM", "TO", ">OPERATION", "REASON"}, {}};
-  for (const View& each : transitions)
-    table.rows.push_back({utc_s(each["at_wall_s"]), each["node"].text_or(), each["from"].text_or(),
-                          each["to"].text_or(), count(each["operation"]), each["reason"].text_or()});
+  Table table{{"TIME", "NODE", "STATE", "REASON"}, {}};
+  if (style.wide) table.columns.insert(table.columns.end(), {"BEFORE", ">OPERATION"});
+  for (const View& each : transitions) {
+    std::vector<Cell> row{utc_s(each["at_wall_s"]), each["node"].text_or(), each["to"].text_or(),
+                          each["reason"].text_or()};
+    if (style.wide) row.insert(row.end(), {each["from"].text_or(), count(each["operation"])});
+    table.rows.push_back(std::move(row));
+  }
   return to_text(table, style.colour);
 }
 

@@ -25,15 +25,21 @@ Cell asked_by(const View& status) {
             " pods bound in the last 15 min without a request";
   return {text, connected < shims.size() || (bound && *bound > 0 && unasked == bound) ? Tone::bad : Tone::plain};
 }
-// "network 97, plan 3 of the newest 100"
-std::string decided_by(const View& who) {
-  std::string out;
+// What decides and why; if several decided, also "network 97, plan 3 of the newest 100".
+std::string decided_by(const View& status) {
+  std::string out = status["network_gated"].text_or("");
+  if (constexpr std::string_view kChoice = "the choice of "; out.starts_with(kChoice)) out.erase(0, kChoice.size());
+  if (out.empty()) out = "the policy " + status["policy"].text_or();
+  const auto who = status["decided_by"].members();
+  if (who.empty()) return out + "; no decisions yet";
+  if (who.size() == 1) return out;
   double all = 0;
-  for (const auto& [name, decisions] : who.members()) {
-    out += (out.empty() ? "" : ", ") + name + " " + count(decisions);
+  std::string counts;
+  for (const auto& [name, decisions] : who) {
+    counts += (counts.empty() ? "" : ", ") + name + " " + count(decisions);
     all += decisions.number().value_or(0);
   }
-  return out.empty() ? std::string("no decisions yet") : out + " of the newest " + count(all);
+  return out + "; " + counts + " of the newest " + count(all);
 }
 }  // namespace
 
@@ -55,41 +61,45 @@ Result<std::string> render_status(const Json& document, const Style& style) {
   if (status["modelled"].present()) pairs.push_back({"saving", modelled_text(status["modelled"])});
   for (const View& alarm : status["alarms"].items())
     pairs.push_back({"alarm", {alarm["text"].text_or() + " (" + alarm["command"].text_or() + ")", Tone::bad}});
-  pairs.insert(
-      pairs.end(),
-      {{"version", status["version"].text_or() + ", epoch " + integer("epoch")},
-       {"uptime", age_s(status["uptime_s"])},
-       {"mode", status["mode"].text_or() + (why.empty() ? "" : " (" + why + ")")},
-       {"policy", status["policy"].text_or()},
-       {"nodes",
-        {integer("nodes_connected") + " of " + integer("nodes") + " connected" + asleep_text(status),
-         nodes && connected && *connected + asleep < *nodes ? Tone::bad : Tone::plain}},
-       {"workloads", integer("workloads")},
-       {"power", power_text(status) + (per_day.empty() ? "" : "; " + per_day + " per day")},
-       {"idle", idle_text(status["idle"])},
-       {"decisions", integer("decisions") + since + ", " + number(status["decisions_per_s"], 1) + "/s; " +
-                         integer("neutral") + " neutral"},
-       {"decided by", decided_by(status["decided_by"])},
-       {"decided in",
-        microseconds(status["decide_p50_us"]) + " p50, " + microseconds(status["decide_p99_us"]) + " p99"},
-       {"placements", integer("placements") + since},
-       {"outcomes",
-        integer("outcomes") + since + "; mean reward of the last hundred " + number(status["mean_reward"], 3)},
-       {"learning", integer("gradient_steps") + " gradient steps, " + number(status["gradient_steps_per_s"], 1) +
-                        "/s; " + integer("replay") + " in replay; loss " + number(status["loss"], 4)},
-       {"serving", "network of step " + integer("model_step") +
-                       (status["model_from"].text() ? " from " + status["model_from"].text_or() : std::string()) +
-                       "; epsilon " + number(status["epsilon"], 3)},
-       {"samples", integer("samples") + since + "; " + integer("samples_refused") + " refused"}});
-  for (const View& one : status["who_serves"].items())
-    pairs.push_back({one["serves"].flag() == true ? "in use" : "not in use", one["text"].text_or()});
+  pairs.insert(pairs.end(),
+               {{"mode", status["mode"].text_or() + (why.empty() ? "" : " (" + why + ")")},
+                {"policy", status["policy"].text_or()},
+                {"nodes",
+                 {integer("nodes_connected") + " of " + integer("nodes") + " connected" + asleep_text(status),
+                  nodes && connected && *connected + asleep < *nodes ? Tone::bad : Tone::plain}},
+                {"workloads", integer("workloads")},
+                {"power", power_text(status) + (per_day.empty() ? "" : "; " + per_day + " per day")},
+                {"idle", idle_text(status["idle"])}});
   if (const View budgets = status["budgets"]; budgets.present()) {
     pairs.push_back({"waiting", waiting_cell(budgets["cpu_wait"])});
     pairs.push_back({"late", late_cell(budgets["late"])});
   }
+  pairs.push_back({"decided by", decided_by(status)});
+  for (const View& one : status["who_serves"].items())
+    pairs.push_back({one["serves"].flag() == true ? "in use" : "not in use", one["text"].text_or()});
+  pairs.insert(pairs.end(), {{"decisions", integer("decisions") + since + ", " + number(status["decisions_per_s"], 1) +
+                                               "/s; " + integer("neutral") + " without a preference"},
+                             {"placements", integer("placements") + since},
+                             {"outcomes", integer("outcomes") + since + "; mean reward of the last hundred " +
+                                              number(status["mean_reward"], 3)},
+                             {"learning", integer("gradient_steps") + " gradient steps, " +
+                                              number(status["gradient_steps_per_s"], 1) + "/s; " + integer("replay") +
+                                              " outcomes to learn from; loss " + number(status["loss"], 4)}});
   if (status["shims"].present()) pairs.push_back({"requests", asked_by(status)});
   for (const View& withheld : status["withheld"].items())
-    pairs.push_back({"withheld", {withheld["what"].text_or() + ": " + withheld["why"].text_or(), Tone::warning}});
+    if (withheld["why"].text_or() != status["network_gated"].text_or())  // "decided by" has this reason
+      pairs.push_back({"withheld", {withheld["what"].text_or() + ": " + withheld["why"].text_or(), Tone::warning}});
+  if (style.wide)
+    pairs.insert(
+        pairs.end(),
+        {{"network", "step " + integer("model_step") +
+                         (status["model_from"].text() ? " from " + status["model_from"].text_or() : std::string()) +
+                         "; explores " + percent(status["epsilon"].number()) + " of decisions"},
+         {"decided in",
+          microseconds(status["decide_p50_us"]) + " p50, " + microseconds(status["decide_p99_us"]) + " p99"},
+         {"samples", integer("samples") + since + "; " + integer("samples_refused") + " refused"},
+         {"epoch", integer("epoch")}});
+  pairs.push_back({"version", status["version"].text_or() + ", up " + age_s(status["uptime_s"])});
   return pairs_text(pairs, style.colour);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "common/parse.hpp"
 #include "common/printable.hpp"
 
 namespace wattle::cli {
@@ -23,6 +24,16 @@ std::string_view code_of(Tone tone) {
       return "2";
   }
   return "";
+}
+constexpr std::size_t kNarrowest = 30;  // of a last column that is wrapped
+
+// A cell's text in lines that begin at this column, without the last line's end.
+std::string toned_lines(const Cell& cell, std::size_t at, bool colour) {
+  std::string out;
+  parse::for_each_line(wrapped(cell.text, at), [&](std::string_view line) {
+    out += (out.empty() ? "" : "\n" + std::string(at, ' ')) + toned(std::string(line.substr(at)), cell.tone, colour);
+  });
+  return out;
 }
 }  // namespace
 
@@ -53,11 +64,18 @@ std::string to_text(const Table& table, bool colour) { return to_text(table, Sty
 std::string to_text(const Table& table, const Style& style) {
   const std::size_t count = table.columns.size();
   const auto [lines, widths] = layout_of(table);
+  std::size_t last_at = 0;  // column of the last cell
+  for (std::size_t i = 0; i + 1 < count; ++i) last_at += widths[i] + 2;
   std::string out;
   for (std::size_t row = style.headers ? 0 : 1; row < lines.size(); ++row) {
     const std::vector<Cell>& line = lines[row];
     std::string gap;  // added before the next cell, so that no line ends in spaces
     for (std::size_t i = 0; i < count; ++i) {
+      if (i + 1 == count && i > 0 && row > 0 && table.columns[i].align == Align::left &&
+          last_at + display_width(line[i].text) > kWrap && last_at + kNarrowest <= kWrap) {
+        out += gap + "  " + toned_lines(line[i], last_at, style.colour);
+        break;
+      }
       const std::string pad(widths[i] - display_width(line[i].text), ' ');
       if (i > 0) gap += "  ";
       if (table.columns[i].align == Align::right) gap += pad;

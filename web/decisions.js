@@ -6,14 +6,16 @@ import { ABSENT, clock, count, fill, h, link, moment, number, panel, percent, pr
 const KEPT = 200;
 const MOST = 300;  // candidates shown
 export const label = (d) => (d.pod_name ? `${d.pod_namespace || 'default'}/${d.pod_name}` : d.pod_uid);
-const marginal = (d) => (d.outcome && d.outcome.terms ? d.outcome.terms.marginal_w : null);
+const marginal = (d) => (d.advice ? d.marginal_w : null);
+// What made a decision, as on the command line: the name of a policy that is a rule, else a word such as "network".
+const decider = (d) => (d.decided_by === 'rule' ? (/^the choice of the policy ([^:]+)/.exec(d.reason) || [null, d.policy])[1] : d.decided_by || d.mode);
 
 const row = (d) => h('tr', null,
   h('td', { class: 'number' }, link('decision', d.id)), h('td', null, clock(d.wall_ns)), h('td', null, label(d)),
   h('td', null, d.advice ? link('node', d.advice) : tag('none')),
   h('td', null, d.placed_on ? link('node', d.placed_on) : ABSENT, d.placed_on && d.advice && d.placed_on !== d.advice ? [' ', tag('elsewhere', 'warn')] : null),
   h('td', { class: 'number' }, watts(marginal(d))), h('td', { class: 'number' }, d.outcome ? number(d.outcome.reward, 3) : ABSENT),
-  h('td', { class: 'number' }, `${count(d.candidates - d.masked)} of ${count(d.candidates)}`), h('td', null, tag(d.decided_by || d.mode)));
+  h('td', { class: 'number' }, `${count(d.candidates - d.masked)} of ${count(d.candidates)}`), h('td', null, tag(decider(d))));
 
 export function decisions() {
   const note = problem(), body = h('tbody'), summary = h('span', { class: 'dim' });
@@ -95,7 +97,7 @@ const TERMS = [['energy', 'energy'], ['latency', 'latency'], ['residual', 'learn
 
 export function decision(id) {
   const note = problem(), summary = h('p', { class: 'sentence' }), other = whatIf(id), side = h('div'), body = h('tbody'), outcome = h('div');
-  const facts = tiles([['when', 'When'], ['mode', 'Mode'], ['policy', 'Policy'], ['took', 'Decided in'], ['reward', 'Reward']]);
+  const facts = tiles([['when', 'When'], ['mode', 'Mode'], ['policy', 'Decided by'], ['took', 'Decided in'], ['reward', 'Reward']]);
   const more = h('div');
   let shown = '';
   const load = async () => {
@@ -112,8 +114,8 @@ export function decision(id) {
       h('td', null, c.masked === null ? h('label', null, h('input', { type: 'checkbox', checked: other.without.has(c.node), onchange: (event) => { event.target.checked ? other.without.add(c.node) : other.without.delete(c.node); other.ask(); } }), ' exclude') : c.masked))));
     fill(summary, sentence(d));
     facts.set('when', moment(d.wall_ns));
-    facts.set('mode', d.mode, d.explored ? 'explored' : `propensity ${number(d.propensity, 2)}`);
-    facts.set('policy', d.decided_by ? `${d.policy}: ${d.decided_by}` : d.policy, d.reason);
+    facts.set('mode', d.mode, d.explored && 'explored');
+    facts.set('policy', decider(d), d.reason);
     facts.set('took', `${number(d.decide_us)} µs`);
     facts.set('reward', d.outcome ? number(d.outcome.reward, 3) : 'not yet', d.outcome ? `${d.outcome.preset ? `${d.outcome.preset}, ` : ''}on ${d.outcome.node}` : null);
     const two = [[d.winner, d.winner_terms], [d.runner_up, d.runner_up_terms]].filter(([name, terms]) => name && terms);

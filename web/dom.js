@@ -88,13 +88,13 @@ export const moment = (wallNs) => (known(wallNs) ? new Date(wallNs / 1e6).toLoca
 export const link = (view, name, text = name) => h('a', { href: `#/${view}/${encodeURIComponent(name)}` }, text);
 export const tag = (text, kind = '') => h('span', { class: `tag ${kind}` }, text);
 
-// Tiles that are created once and then updated. `parts`: [key, label, colour]
+// Tiles that are created once and then updated. `parts`: [key, label, colour, whether it is wide]
 export function tiles(parts) {
   const values = {};
-  const list = h('dl', { class: 'tiles' }, parts.map(([key, label, colour]) => {
+  const list = h('dl', { class: 'tiles' }, parts.map(([key, label, colour, lead]) => {
     const value = h('span', key === 'mode' ? { class: 'prose' } : null, ABSENT), note = h('small');
     values[key] = [value, note];
-    return h('div', { class: 'tile' }, h('dt', null, colour && h('i', { class: `dot ${colour}` }), label), h('dd', null, value, note));
+    return h('div', { class: 'tile', 'data-lead': lead }, h('dt', null, colour && h('i', { class: `dot ${colour}` }), label), h('dd', null, value, note));
   }));
   return { element: list, set: (key, text, note) => { fill(values[key][0], text); fill(values[key][1], note); } };
 }

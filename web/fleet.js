@@ -23,6 +23,7 @@ export const nodeStates = (node) => {
 export const energyOf = (of) => [joules(of.energy_j), cost(of)].filter(Boolean).join(', ');
 export const estimated = (node) => (node.energy_source === 'estimated' && node.power_w !== null ? [' ', tag('est')] : null);
 const most = (psi) => { const values = ['cpu', 'memory', 'io'].map((kind) => psi[`${kind}_some_ratio`]).filter((v) => v !== null); return values.length ? Math.max(...values) : null; };
+export const used = (node) => (node.cpu_cores && node.cpu_used_cores !== null ? node.cpu_used_cores / node.cpu_cores : null);
 const latency = (node) => { const probe = node.latency.find((each) => each.target === 'default') || node.latency[0]; return probe && probe.p50_ms !== null ? `${number(probe.p50_ms, 1)} ms` : ABSENT; };
 
 // Same text as on the command line: the measured share and its relation to the budget.
@@ -34,22 +35,22 @@ function budgetOf(budget) {
 }
 
 const COLUMNS = [
-  { label: 'Node', width: 'minmax(150px, 2fr)', sort: 'name', cell: (n) => link('node', n.name) },
+  { label: 'Node', width: 'minmax(130px, 2fr)', sort: 'name', cell: (n) => link('node', n.name) },
   { label: 'Power', width: 'minmax(125px, 1fr)', number: true, sort: 'power_w', cell: (n) => [watts(n.power_w), estimated(n)] },
   { label: 'Idle', width: '85px', number: true, cell: (n) => watts(n.idle_w) },
   { label: 'Active', width: '85px', number: true, cell: (n) => watts(n.idle_w === null || n.power_w === null ? null : Math.max(0, n.power_w - n.idle_w)) },
-  { label: 'Use', width: '80px', number: true, sort: 'use_ratio', cell: (n) => percent(n.cpu_cores ? n.cpu_used_cores / n.cpu_cores : null) },
-  { label: 'Cores', width: '110px', number: true, sort: 'cpu_used_cores', cell: (n) => `${number(n.cpu_used_cores, 2)} / ${number(n.cpu_cores)}` },
+  { label: 'Use', width: '80px', number: true, sort: 'use_ratio', cell: (n) => percent(used(n)) },
+  { label: 'Cores', width: '100px', number: true, sort: 'cpu_used_cores', cell: (n) => `${number(n.cpu_used_cores, 2)} / ${number(n.cpu_cores)}` },
   { label: 'Pressure', width: '90px', number: true, sort: 'pressure_ratio', cell: (n) => percent(most(n.psi), 1) },
   { label: 'Latency', width: '90px', number: true, sort: 'latency_ms', cell: latency },
   { label: 'Pods', width: '70px', number: true, sort: 'pods', cell: (n) => count(n.pods) },
-  { label: 'Energy, its cost', width: '215px', number: true, sort: 'energy_j', cell: energyOf },
-  { label: 'State', width: 'minmax(120px, 1fr)', cell: nodeStates },
+  { label: 'Energy', width: 'minmax(105px, 215px)', number: true, sort: 'energy_j', cell: energyOf },
+  { label: 'State', width: 'minmax(90px, 1fr)', cell: nodeStates },
 ];
 
 export function fleet() {
   const ends = [];
-  const facts = tiles([['saving', 'Saving', 'modelled'], ['energy', 'Energy per day'], ['idle', 'Idle power'], ['sleep', 'Sleep would save'], ['measured', 'Measured', 'measured'], ['estimated', 'Estimated', 'estimated'], ['nodes', 'Nodes'], ['cores', 'Cores in use', 'cores'], ['pods', 'Pods', 'pods'], ['decisions', 'Decisions', 'decisions'], ['by', 'Decided by'], ['waiting', 'Waiting for CPU', 'waiting'], ['late', 'Above soft latency', 'latency'], ['mode', 'Mode']]);
+  const facts = tiles([['saving', 'Saving', 'modelled', true], ['energy', 'Energy per day'], ['idle', 'Idle power'], ['sleep', 'Sleep would save'], ['measured', 'Measured', 'measured'], ['estimated', 'Estimated', 'estimated'], ['nodes', 'Nodes'], ['cores', 'Cores in use', 'cores'], ['pods', 'Pods', 'pods'], ['decisions', 'Decisions', 'decisions'], ['by', 'Decided by', null, true], ['waiting', 'Waiting for CPU', 'waiting'], ['late', 'Above soft latency', 'latency'], ['mode', 'Mode']]);
   const levers = savings(), rest = sleep();
   const note = problem(), alarms = h('div', { class: 'alarms', role: 'status' });
   let alarmed = null, asleep = null;
@@ -95,8 +96,7 @@ export function fleet() {
     facts.set('cores', number(now.cpu_used_cores, 1), `of ${number(now.cpu_cores)}, ${percent(now.cpu_cores ? now.cpu_used_cores / now.cpu_cores : null)}`);
     facts.set('pods', count(now.pods));
     facts.set('decisions', count(now.decisions), `${count(now.placements)} pods placed, ${count(now.outcomes)} with an outcome, since the start at ${moment(now.wall_ns - now.uptime_s * 1e9)}`);
-    const by = Object.entries(now.decided_by).sort((a, b) => b[1] - a[1]);
-    facts.set('by', by.length ? by[0][0] : ABSENT, by.length > 0 && `${by.map(([who, n]) => `${who} ${count(n)}`).join(', ')} of the newest ${count(by.reduce((sum, [, n]) => sum + n, 0))}`);
+    facts.set('by', now.decides.who.replace(/^the (policy|network) /, ''), now.decides.why);
     facts.set('waiting', ...budgetOf(now.budgets.cpu_wait));
     facts.set('late', ...budgetOf(now.budgets.late));
     facts.set('mode', now.mode, `${now.policy}, up ${span(now.uptime_s)}`);
@@ -109,11 +109,11 @@ export function fleet() {
   const timer = setInterval(() => { if (!document.hidden) list.refresh(); }, 4000);
 
   return {
-    element: h('div', null, h('h1', null, 'Fleet'), note.element, alarms, facts.element, levers.element, rest.element,
+    element: h('div', null, h('h1', null, 'Fleet'), note.element, alarms, facts.element, levers.element,
       h('div', { class: 'two' }, curves.panels.power(curves.controls),
         panel('Nodes by', [choice('Measure', BY, by.value, (value) => { by.set(value); map.by(value); }), choice('Group', [['', 'ungrouped'], [ZONE, 'zone']], group, (value) => { label.value = ''; groupBy(value); }), label], map.element),
         curves.panels.waiting(), curves.panels.decisions(), curves.panels.pods(), curves.events()),
-      panel('Nodes', [line, choice('State', STATES, state.value, (value) => { state.value = value; state.set(value); narrow(); }), matched], list.element)),
+      panel('Nodes', [line, choice('State', STATES, state.value, (value) => { state.value = value; state.set(value); narrow(); }), matched], list.element), rest.element),
     begin() { map.by(by.value); map.only(line.value, state.value); curves.begin(); levers.begin(); rest.begin(); names().catch(note.report); get('fleet').then(onFleet, note.report); list.reload(); },
     end() { clearInterval(timer); levers.end(); rest.end(); ends.forEach((end) => end()); curves.end(); map.end(); },
   };

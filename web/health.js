@@ -6,6 +6,7 @@ import { rests } from '/page/sleep.js';
 const KINDS = { ok: 'good', lost: 'warn', failed: 'bad' };
 const RANK = { failed: 0, lost: 1, ok: 2, absent: 3 };
 const MOST = 300;
+const resting = (node) => rests(node) && (!node.connected || node.power.state === 'asleep');
 const worstFirst = (list) => [...list].sort((a, b) => RANK[a.state] - RANK[b.state]);
 
 const row = (finding, where) => h('tr', null, where && h('td', null, where), h('td', null, tag(finding.state, KINDS[finding.state] || '')), h('td', null, finding.name), h('td', null, finding.detail), h('td', null, finding.fix));
@@ -37,8 +38,9 @@ export function health() {
       }
       const list = [...groups.values()].sort((a, b) => RANK[a.finding.state] - RANK[b.finding.state] || b.nodes.length - a.nodes.length);
       const of = (state) => list.filter((each) => each.finding.state === state).reduce((sum, each) => sum + each.nodes.length, 0);
+      const asleep = doctor.nodes.filter(resting).length;
       facts.set('controller', doctor.controller.ok ? 'ok' : 'failed');
-      facts.set('nodes', count(doctor.nodes.filter((each) => each.connected).length), `of ${count(doctor.nodes.length)}`);
+      facts.set('nodes', count(doctor.nodes.filter((each) => each.connected && !resting(each)).length), [`of ${count(doctor.nodes.length)}`, asleep > 0 && `, ${count(asleep)} asleep`]);
       facts.set('failed', count(of('failed')), 'problems found');
       facts.set('lost', count(of('lost')), 'some values are missing');
       fill(own, wide(h('table', null, head(null), h('tbody', null, worstFirst(doctor.controller.findings).map((each) => row(each, null))))));

@@ -6,7 +6,7 @@ import { place, placed } from '/page/place.js';
 
 const SPANS = [['1h', '1 h'], ['24h', '24 h'], ['7d', '7 d']];
 const share = (v) => percent(v, 1);
-const whole = (v) => number(v, v !== null && v < 10 ? 1 : 0);
+const whole = (v) => number(v, v !== null && v < 10 && !Number.isInteger(v) ? 1 : 0);
 // `area` fills below the line.
 const power = (name, label, colour, area = true) => ({ name, label, colour, area });
 export const CHARTS = {

@@ -23,7 +23,7 @@ export function learning() {
     const [status, policy] = await Promise.all([get('status'), get('policy')]);
     fill(who, status.who_serves.length ? status.who_serves.map((each) => { const text = `${each.text[0].toUpperCase()}${each.text.slice(1)}.`; return each.serves ? h('p', { class: 'sentence' }, text) : h('p', { class: 'dim' }, text); }) : h('p', { class: 'sentence' }, `Policy ${status.policy} decides without a network.`));
     const chosen = status.withheld.find((each) => each.what === 'network');
-    if (chosen) who.append(h('p', { class: 'sentence' }, `${chosen.why[0].toUpperCase()}${chosen.why.slice(1)}.`));
+    if (chosen) who.append(h('p', { class: 'sentence' }, `${chosen.why[0].toUpperCase()}${chosen.why.slice(1)}.${status.who_serves.some((each) => each.serves && each.who.includes('learned')) ? '' : ' What was learned here does not decide now.'}`));
     facts.set('serves', status.network_gated ? (status.who_serves.find((each) => each.serves) || { who: 'the plan' }).who : status.who_serves.length ? 'the network' : status.policy, status.who_serves.length > 0 && (status.model_from || `network of step ${count(status.model_step)}`));
     facts.set('steps', count(status.gradient_steps), `${number(status.gradient_steps_per_s, 1)} per second`);
     facts.set('reward', number(status.mean_reward, 3), 'of the last 100 outcomes');
@@ -62,7 +62,7 @@ export function saving() {
     if (modelled) {
       now.set('all', watts(modelled.total_saved_w), known && !modelled.acting ? 'if Wattle acted' : '');
       now.set('asleep', watts(modelled.asleep_saved_w), modelled.asleep_text || 'no node sleeps');
-      now.set('placement', watts(modelled.placement_saved_w), modelled.text);
+      now.set('placement', watts(modelled.placement_saved_w), known ? 'by the choice of nodes' : modelled.text);
     }
     facts.element.hidden = !block && s.saving_ratio === null;
     facts.set('saving', percent(s.saving_ratio, 1), s.saving_ratio !== null && `between ${percent(s.saving_low, 1)} and ${percent(s.saving_high, 1)}`);

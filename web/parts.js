@@ -1,7 +1,7 @@
 // parts: views of one node, of the pod list and of one pod.
 import { get, listen } from '/page/api.js';
 import { ABSENT, bytes, cost, count, fill, h, joules, link, number, panel, percent, problem, shown, span, tag, tiles, watts, wide } from '/page/dom.js';
-import { energyOf, estimated, nodeStates } from '/page/fleet.js';
+import { energyOf, estimated, nodeStates, used } from '/page/fleet.js';
 import { timeline } from '/page/history.js';
 import { filter, table } from '/page/table.js';
 import { findings } from '/page/health.js';
@@ -71,7 +71,7 @@ export function node(name) {
       fill(labels, Object.entries(n.labels).map(([key, value]) => [tag(`${key}=${value}`), ' ']));
       const now = n.psi && PRESSURES.map(([key]) => n.psi[`${key}_some_ratio`]).filter((v) => v !== null);
       const probe = n.latency.find((each) => each.target === 'default');
-      curves.give({ power_w: n.power_w, use_ratio: n.cpu_cores ? n.cpu_used_cores / n.cpu_cores : null, pressure_ratio: now && now.length ? Math.max(...now) : null, latency_ms: probe ? probe.p50_ms : null });
+      curves.give({ power_w: n.power_w, use_ratio: used(n), pressure_ratio: now && now.length ? Math.max(...now) : null, latency_ms: probe ? probe.p50_ms : null });
     } catch (error) {
       if (error.status === 404) rest.hidden = true;
       failed(error);
@@ -90,9 +90,9 @@ export function node(name) {
 const POD_COLUMNS = [
   { label: 'Pod', width: 'minmax(190px, 2fr)', sort: 'name', cell: (p) => link('pod', p.uid, podName(p)) },
   { label: 'Node', width: 'minmax(115px, 1fr)', cell: (p) => link('node', p.node) },
-  { label: 'Power', width: '115px', number: true, sort: 'power_w', cell: (p) => [watts(p.power_w), estimated(p)] },
-  { label: 'Energy, its cost', width: '215px', number: true, sort: 'energy_j', cell: energyOf },
-  { label: 'Cores', width: '80px', number: true, sort: 'cpu_cores', cell: (p) => number(p.cpu_cores, 2) },
+  { label: 'Power', width: '110px', number: true, sort: 'power_w', cell: (p) => [watts(p.power_w), estimated(p)] },
+  { label: 'Energy', width: 'minmax(105px, 215px)', number: true, sort: 'energy_j', cell: energyOf },
+  { label: 'Cores', width: '70px', number: true, sort: 'cpu_cores', cell: (p) => number(p.cpu_cores, 2) },
   { label: 'Memory', width: '100px', number: true, sort: 'memory_bytes', cell: (p) => bytes(p.memory_bytes) },
   { label: 'Age', width: '80px', number: true, sort: 'age_s', cell: (p) => span(p.age_s) },
   { label: 'Why there', width: 'minmax(290px, 2fr)', cell: (p) => (p.decision_id === null ? 'placed without a request' : link('decision', p.decision_id, p.why || `decision ${p.decision_id}`)) },

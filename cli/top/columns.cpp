@@ -32,7 +32,7 @@ constexpr std::array kNodeKeys{
     SortKey{
         'M', "MEM",
         [](const View& row) { return share(row["memory_used_bytes"].number(), row["memory_total_bytes"].number()); }},
-    SortKey{'P', "PSI-CPU", pressure},
+    SortKey{'P', "PRESSURE", [](const View& row) { return most_pressure(row["psi"]); }},
     SortKey{'D', "PODS", [](const View& row) { return row["pods"].number(); }},
     SortKey{'L', "LATENCY", latency_ms},
     SortKey{'A', "AGE", [](const View& row) { return row["age_ms"].number(); }}};

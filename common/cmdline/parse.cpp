@@ -29,7 +29,11 @@ std::optional<int> parse(CLI::App& app, int argc, const char* const* argv, Asked
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (!is_misuse(app, error)) return flushed(app.exit(error));
+    if (!is_misuse(app, error)) {
+      if (dynamic_cast<const CLI::CallForHelp*>(&error) == nullptr) return flushed(app.exit(error));
+      std::fputs(fitted(app.help()).c_str(), stdout);
+      return flushed(0);
+    }
     // A command with its own parser has a name such as "wattle-sim train".
     const std::string called = app.get_name();
     const auto blank = called.find(' ');

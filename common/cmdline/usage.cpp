@@ -42,7 +42,9 @@ Error command_error(const CLI::App& at, const std::vector<std::string>& rest) {
   std::vector<std::string> names;
   for (const Outline& each : outline_of(at).commands) names.push_back(each.name);
   const auto word = std::find_if(rest.begin(), rest.end(), [](const auto& one) { return !one.starts_with('-'); });
-  const std::string all = "commands: " + comma_list(names);
+  constexpr std::size_t kMostNamed = 12;
+  const std::string all =
+      names.size() > kMostNamed ? "see " + at.get_name() + " --help" : "commands: " + comma_list(names);
   if (word == rest.end()) return wrong("a command is missing", "", all);
   return wrong("unknown command " + in_quotes(*word), "", did_you_mean(*word, names, all));
 }
@@ -104,6 +106,25 @@ std::string typed_command(const CLI::App& app) {
     path += (path.empty() ? "" : " ") + at->get_name();
   }
   return path;
+}
+
+std::string fitted(const std::string& help) {
+  constexpr std::size_t kWidth = 100, kDescription = 30;  // the column at which CLI11 begins descriptions
+  std::string out;
+  for (std::size_t from = 0; from < help.size();) {
+    const std::size_t end = std::min(help.find('\n', from), help.size());
+    std::string line = help.substr(from, end - from);
+    from = end + 1;
+    const std::size_t indent = line.starts_with("  ") ? kDescription : 0;
+    while (line.size() > kWidth) {
+      const std::size_t at = line.rfind(' ', kWidth);
+      if (at == std::string::npos || at <= indent) break;
+      out += line.substr(0, at) + "\n";
+      line = std::string(indent, ' ') + line.substr(at + 1);
+    }
+    out += line + "\n";
+  }
+  return out;
 }
 
 bool is_misuse(const CLI::App& app, const CLI::ParseError& error) {

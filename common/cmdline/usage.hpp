@@ -18,6 +18,9 @@ namespace wattle::cmdline {
 // Returns the command that was typed, without the program: "keys new"; empty for a program without commands.
 std::string typed_command(const CLI::App& app);
 
+// Breaks the lines of a program's help at 100 columns; descriptions continue at their own column.
+std::string fitted(const std::string& help);
+
 // Returns false if parse() threw to print help or a version. Help of a command that does not exist is a misuse.
 bool is_misuse(const CLI::App& app, const CLI::ParseError& error);
 

@@ -72,7 +72,7 @@ void SleepControl::begin_cycles(std::shared_ptr<NodePower> power) {
   for (const auto& [node, record] : records()) {
     const bool begins = record.state == core::PowerState::idle;  // a test
     if (!on() || (begins && (!automatic || memory_.exclusions.contains(node))))
-      cycles_->wake(node, automatic ? "an operator excluded it" : mode, false);
+      cycles_->wake(node, automatic ? "it is excluded" : mode, false);
   }
 }
 
@@ -348,7 +348,7 @@ void SleepControl::exclude(const std::string& node, const std::string& why, cons
   if (why.empty())
     cycles_->allow(node);
   else
-    cycles_->wake(node, "an operator excluded it: " + why, false);
+    cycles_->wake(node, "it is excluded: " + why, false);
 }
 
 Result<core::Depth> SleepControl::probed_depth(const std::string& node) const {

@@ -82,16 +82,17 @@ json text_or_null(const std::string& text) { return text.empty() ? json(nullptr)
 
 json node_json(const Parts& from, const std::string& name, const Node& node) {
   const placement::NodeView& view = *from.state.node_view(name);
-  const NodeValues& values = node.values;
   const auto pods = std::count_if(node.workloads.begin(), node.workloads.end(),
                                   [](const auto& item) { return item.second.values.kind == WorkloadKind::pod; });
-  json latency = json::array();
-  for (const ProbeValues& probe : node.probes) latency.push_back(probe_json(probe));
   json age_ms = nullptr;
   if (node.sampled_at) age_ms = std::max(0.0, seconds(from.clock.mono() - *node.sampled_at) * 1e3);
   const std::uint64_t capacity = node.kube != nullptr ? node.kube->pod_capacity : node.hello.pod_capacity;
-  // The last readings are from before the sleep; the view has the power of a node that sleeps.
+  // The last readings are from before the sleep, so they are unknown now; the view has the power of a node that sleeps.
   const bool asleep = power_state_of(from.sleep, name) == placement::sleep::PowerState::asleep;
+  const NodeValues before_sleep, &values = asleep ? before_sleep : node.values;
+  json latency = json::array();
+  if (!asleep)
+    for (const ProbeValues& probe : node.probes) latency.push_back(probe_json(probe));
   json object = {{"name", name},
                  {"connected", node.connected},
                  {"power", power_json(from.sleep, name)},
@@ -99,12 +100,12 @@ json node_json(const Parts& from, const std::string& name, const Node& node) {
                  {"kubernetes", kube_json(node)},
                  {"agent_version", node.hello.agent_version},
                  {"incarnation", node.incarnation},
-                 {"cpu_used_cores", asleep ? json(nullptr) : or_null(values.cpu_used_cores)},
-                 {"cpu_cores", values.cpu_cores           ? json(*values.cpu_cores)
+                 {"cpu_used_cores", or_null(values.cpu_used_cores)},
+                 {"cpu_cores", node.values.cpu_cores      ? json(*node.values.cpu_cores)
                                : node.hello.cpu_cores > 0 ? json(node.hello.cpu_cores)
                                                           : json(nullptr)},
                  {"memory_used_bytes", or_null(values.memory_used_bytes)},
-                 {"memory_total_bytes", or_null(values.memory_total_bytes)},
+                 {"memory_total_bytes", or_null(node.values.memory_total_bytes)},
                  {"net_rx_bytes_per_s", or_null(values.net_rx_bytes_per_s)},
                  {"net_tx_bytes_per_s", or_null(values.net_tx_bytes_per_s)},
                  {"disk_read_bytes_per_s", or_null(values.disk_read_bytes_per_s)},

@@ -81,7 +81,8 @@ std::string status(const Parts& from, const FleetSums& sums) {
   const TrainerFigures learned = from.learning.figures();
   std::uint64_t connected = 0, workloads = 0;
   for (const auto& [name, node] : from.state.nodes()) {
-    connected += node.connected ? 1 : 0;
+    const bool sleeps = may_be_silent(from.sleep, name) && glance(from, name, node).asleep;
+    connected += node.connected && !sleeps ? 1 : 0;
     workloads += node.workloads.size();
   }
   const double uptime_s = seconds(now - from.started);

@@ -8,6 +8,7 @@
 
 #include "common/base64.hpp"
 #include "common/json/value.hpp"
+#include "controller/decisions/contender.hpp"
 #include "controller/decisions/decider.hpp"
 #include "controller/state/cluster_state.hpp"
 #include "controller/web/alarms.hpp"
@@ -49,6 +50,16 @@ std::string node_label(const Node& node, const std::string& label) {
   const std::string* value = node.kube == nullptr ? nullptr : in(node.kube->labels);
   if (value == nullptr) value = in(node.hello.labels);
   return value == nullptr ? std::string() : *value;
+}
+
+// What decides now, and why.
+json decides_json(const Parts& from) {
+  std::string who = "the policy " + from.decider.spec().policy;
+  for (const Contender& one : from.decider.networks().contenders())
+    if (one.serves) who = one.who;
+  const std::string why(from.decider.engine().gated_why());
+  const auto reason = why.find(": ");
+  return {{"who", who}, {"why", text_or_null(reason == std::string::npos ? why : why.substr(reason + 2))}};
 }
 
 }  // namespace
@@ -106,6 +117,7 @@ std::string fleet_text(const Parts& from, const FleetSums& sums) {
                 {"pods", sums.pods},
                 {"decisions", decided.decisions},
                 {"decided_by", decided_by_json(from.decider.log())},
+                {"decides", decides_json(from)},
                 {"placements", decided.placements},
                 {"outcomes", decided.outcomes},
                 {"budgets", budgets_json(from.decider.engine().cluster_model().pod_time())}};

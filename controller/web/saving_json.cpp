@@ -85,6 +85,20 @@ std::string SavingNow::text() const {
   return (apart ? asleep.text() + "; by placement: " : std::string()) + figure_text();
 }
 
+std::string SavingNow::certainty() const {
+  if (calibration) return ", calibrated by " + std::to_string(calibration->blocks) + " canary blocks";
+  return acting ? ", not calibrated" : "";
+}
+
+std::string SavingNow::placement_text() const {
+  if (modelled == nullptr) return text();
+  const auto now = shown();
+  if (!now || !acting || asleep.nodes == 0) return figure_text();
+  const double saved_w = now->placement_w();
+  return std::string(saved_w < 0 ? "uses " : "saves ") + fixed(std::abs(saved_w), 1) + " W " +
+         (saved_w < 0 ? "more " : "") + "beside the nodes asleep, modelled" + certainty();
+}
+
 std::string SavingNow::figure_text() const {
   const auto now = shown();
   if (!now && modelled->figure()) return "not known yet: the modelled power varies too much";
@@ -102,10 +116,7 @@ std::string SavingNow::figure_text() const {
                      : saves ? "would save "
                              : "would use ") +
          fixed(saved_w, saved_w < kSmallW ? 1 : 0) + " W " + (saves ? "" : "more ") + "(" + percent(ratio.mean) +
-         "%) [" + percent(ratio.low) + ", " + percent(ratio.high) + "], modelled" +
-         (calibration ? ", calibrated by " + std::to_string(calibration->blocks) + " canary blocks"
-          : acting    ? ", not calibrated"
-                      : "") +
+         "%) [" + percent(ratio.low) + ", " + percent(ratio.high) + "], modelled" + certainty() +
          (some_sleep
               ? ", " + fixed(now->asleep_w, 0) + " W of it by nodes asleep, " + std::to_string(asleep.nodes) + " now"
               : "") +

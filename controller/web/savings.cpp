@@ -218,7 +218,7 @@ SavingLever placement_lever(const Parts& from) {
   SavingLever lever;
   lever.kind = LeverKind::placement;
   const SavingNow saving = saving_now(from);
-  lever.text = saving.text();
+  lever.text = saving.placement_text();
   lever.in_force = saving.acting;
   if (from.decider.spec().mode.mode != Mode::live) lever.command = "wattle policy promote";
   if (const auto shown = saving.shown()) {

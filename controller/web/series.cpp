@@ -46,7 +46,7 @@ NodeGlance glance(const Parts& from, const std::string& name, const Node& node) 
   const placement::NodeView& view = *from.state.node_view(name);
   const bool stale = !node.connected || !node.sampled_at ||
                      seconds(from.clock.mono() - *node.sampled_at) > from.config.decide.mask.stale_after_s;
-  out.asleep = stale && may_be_silent(from.sleep, name);
+  out.asleep = (stale || view.asleep) && may_be_silent(from.sleep, name);
   out.silent = stale && !out.asleep;
   out.masked = node.deleted || (node.kube != nullptr && (node.kube->cordoned || !node.kube->ready));
   out.full = view.starts >= from.decider.engine().options().mask.start_cap.of(view.allocatable.cpu_cores);
@@ -55,7 +55,7 @@ NodeGlance glance(const Parts& from, const std::string& name, const Node& node) 
     out.power_w = view.power_w;
     out.estimated = true;
   }
-  if (stale) return out;  // its last values are outdated
+  if (stale || out.asleep) return out;  // its last values are outdated
   if (!view.asleep) out.power_w = node.power_w;
   const double cores = node.values.cpu_cores.value_or(node.hello.cpu_cores);
   if (node.values.cpu_used_cores && cores > 0) out.use_ratio = *node.values.cpu_used_cores / cores;

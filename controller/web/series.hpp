@@ -47,7 +47,7 @@ std::optional<double> default_w(const Parts& from, const FleetSums& sums);
 struct NodeGlance {
   std::optional<double> power_w, use_ratio, pressure_ratio, latency_ms;
   bool silent = false;     // not connected, or its telemetry is stale: decisions ignore it
-  bool asleep = false;     // the same, but because Wattle put it to sleep or wakes it
+  bool asleep = false;     // it sleeps, or is silent because Wattle puts it to sleep or wakes it
   bool masked = false;     // cordoned, not ready or deleted
   bool full = false;       // at its start cap
   bool estimated = false;  // its power is estimated

@@ -57,7 +57,7 @@ void add_kept(SavingLever& lever, const std::vector<core::KeptAwake>& kept) {
   }
 }
 
-// "7 nodes stay awake, 5 of them: an operator excluded it", with the reason of the most frequent cause.
+// "7 nodes stay awake, 5 of them: it has pods", with the reason of the most frequent cause.
 std::string kept_words(const std::vector<core::KeptAwake>& kept) {
   if (kept.empty()) return "every node that may sleep is asleep";
   std::array<std::size_t, core::kExclusions> counts{};
@@ -79,6 +79,12 @@ std::string measured_words(const power::SleepTotals& totals) {
            " net of transitions, by their measured times and modelled watts";
   if (totals.tests > 0) text += "; " + counted(totals.tests, "test") + " cost " + core::joules_text(totals.tests_j);
   return text;
+}
+
+// Between two plans, a node of the plan has fallen asleep.
+bool sleeps_already(const Parts& from, const core::SleepChoice& choice) {
+  const auto found = from.sleep.records().find(choice.node);
+  return found != from.sleep.records().end() && found->second.state == core::PowerState::asleep;
 }
 
 std::vector<SavingItem> items_asleep(const Parts& from) {
@@ -112,7 +118,8 @@ SavingLever planned_sleep(const Parts& from) {
   const std::size_t asleep = lever.items.size();
   const core::SleepPlan& plan = from.sleep.plan()->plan;
   for (const core::SleepChoice& each : plan.sleeps)
-    if (each.moves.empty()) lever.items.push_back({each.node, each.reason, core::saved_w(each), {}, {}});
+    if (each.moves.empty() && !sleeps_already(from, each))
+      lever.items.push_back({each.node, each.reason, core::saved_w(each), {}, {}});
   const std::size_t more = lever.items.size() - asleep;
   by_size(lever);
   add_kept(lever, plan.kept);
@@ -190,7 +197,7 @@ SavingLever drain_lever(const Parts& from) {
   if (!from.sleep.plan()) return lever;
   std::size_t moves = 0;
   for (const core::SleepChoice& each : from.sleep.plan()->plan.sleeps) {
-    if (each.moves.empty()) continue;
+    if (each.moves.empty() || sleeps_already(from, each)) continue;
     moves += each.moves.size();
     lever.items.push_back(
         {each.node,
@@ -215,11 +222,17 @@ CouldSleep could_sleep(const Parts& from, const FleetSums& sums) {
                                         " without pods stayed empty and slept" + projected_words() + " (projection)"};
   if (!from.sleep.plan()) return {0, 0, kNoPlan};
   const core::SleepPlan& plan = from.sleep.plan()->plan;
-  if (plan.sleeps.empty()) return {0, 0, kept_words(plan.kept)};
-  std::size_t moves = 0;
-  for (const core::SleepChoice& each : plan.sleeps) moves += each.moves.size();
-  return {plan.sleeps.size(), core::saved_w(plan),
-          "the " + counted(plan.sleeps.size(), "node") + " of the sleep plan slept" +
+  std::size_t nodes = 0, moves = 0;
+  double saved_w = 0;
+  for (const core::SleepChoice& each : plan.sleeps) {
+    if (sleeps_already(from, each)) continue;
+    ++nodes;
+    moves += each.moves.size();
+    saved_w += core::saved_w(each);
+  }
+  if (nodes == 0) return {0, 0, kept_words(plan.kept)};
+  return {nodes, saved_w,
+          "the " + counted(nodes, "node") + " of the sleep plan slept" +
               (moves == 0 ? "" : " after " + counted(moves, "pod") + " moved")};
 }
 

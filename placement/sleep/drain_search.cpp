@@ -98,8 +98,8 @@ std::optional<SleepChoice> DrainSearch::drain(std::size_t row) {
                                                " per moved pod, less than " + joules_text(config.least_j_per_move)}),
            std::nullopt;
   }
-  choice.reason = "its " + std::to_string(choice.moves.size()) + " pods fit elsewhere; needed again in " +
-                  time_text(check.gap_s) + " at the earliest, break-even " + time_text(check.break_even_s);
+  choice.reason = "its " + std::to_string(choice.moves.size()) + " pods fit elsewhere; not needed for " +
+                  time_text(check.gap_s) + ", pays off after " + time_text(check.break_even_s);
   return choice;
 }
 

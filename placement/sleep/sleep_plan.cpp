@@ -86,15 +86,15 @@ void Planning::sleep_empty(std::vector<std::size_t>& rows) {
     }
     const SleepNode& node = in_.nodes[row];
     const double saving_j = saved_j(ground_.cost(row), ground_.idle_w(row), check.gap_s);
-    plan_.sleeps.push_back({row,
-                            node.name,
-                            node.facts.depth,
-                            {},
-                            check.gap_s,
-                            check.break_even_s,
-                            saving_j,
-                            "empty; needed again in " + time_text(check.gap_s) + " at the earliest, break-even " +
-                                time_text(check.break_even_s)});
+    plan_.sleeps.push_back(
+        {row,
+         node.name,
+         node.facts.depth,
+         {},
+         check.gap_s,
+         check.break_even_s,
+         saving_j,
+         "empty; not needed for " + time_text(check.gap_s) + ", pays off after " + time_text(check.break_even_s)});
     ground_.sleeps(row);
   }
 }

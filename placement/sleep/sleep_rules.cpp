@@ -24,7 +24,7 @@ std::string minutes(Duration time) {
 }
 
 Exclusion excluded_by_role(const SleepFacts& facts) {
-  if (!facts.excluded_by.empty()) return {ExcludedFor::operator_, "an operator excluded it: " + facts.excluded_by};
+  if (!facts.excluded_by.empty()) return {ExcludedFor::operator_, "it is excluded: " + facts.excluded_by};
   if (facts.control_plane) return {ExcludedFor::control_plane, "it runs the control plane"};
   if (facts.runs_controller) return {ExcludedFor::controller, "it runs Wattle's controller"};
   if (facts.runs_scheduler) return {ExcludedFor::scheduler, "it runs the last scheduler"};

@@ -71,7 +71,7 @@ void WakeSearch::for_state() {
     if (off && !node.pods.empty()) {
       wake(row, WakeFor::bound_pod, "pod " + node.pods.front().name + " is bound to it");
     } else if (!node.facts.excluded_by.empty()) {
-      wake(row, WakeFor::excluded, "an operator excluded it: " + node.facts.excluded_by);
+      wake(row, WakeFor::excluded, "it is excluded: " + node.facts.excluded_by);
     }
   }
 }

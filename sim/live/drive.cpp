@@ -190,16 +190,17 @@ std::optional<std::size_t> Driver::schedule(const SimPod& pod, const KubePod& re
     static_cast<void>(extender_.prioritize(pod.spec, closed));
     return std::nullopt;
   }
-  // Like kube-scheduler: a single feasible node needs no scores.
-  std::vector<std::int64_t> scores(feasible.size(), 0);
-  if (feasible.size() > 1) scores = extender_.prioritize(pod.spec, names);
+  if (names.empty()) return std::nullopt;
+  // kube-scheduler asks for no scores of a single node. Without an API server, Wattle knows the names of pods from
+  // requests alone, so each pod is asked for; the answer about one node changes nothing.
+  const std::vector<std::int64_t> scores = extender_.prioritize(pod.spec, names);
   const auto winner = select_node(kube, request, scores, options_.weight, random_);
   if (!winner) return std::nullopt;
   return feasible[*winner];
 }
 
-// A node selector leaves one feasible node, for which a scheduler calls no extender: the pod is bound without advice,
-// in both accounts to the same node. Such pods give this machine a load even if it is never advised.
+// A node selector leaves one feasible node: the pod is bound to it in both accounts. Such pods give this machine a load
+// even if it is never advised.
 std::optional<std::size_t> Driver::pinned_node() const {
   if (created_ % kPinEvery != kPinEvery / 2) return std::nullopt;
   for (std::size_t i = 0; i < nodes_.size(); ++i)
@@ -223,6 +224,7 @@ void Driver::create() {
   waiting_.reset();
   const auto& [pod, request, ledger_pod] = arrived;
   const auto pinned = pinned_node();
+  if (pinned) static_cast<void>(extender_.prioritize(pod.spec, {nodes_[*pinned].server.name}));  // its name
   auto node = pinned ? pinned : schedule(pod, request);
   if (node && nodes_[*node].real) {
     constexpr double bound_percent = kRealPods_percent / kRealPods;

@@ -62,20 +62,14 @@ std::optional<double> loss(const Driver& driver) {
 
 std::string answers(const Driver& driver) {
   const AnswerCounts& counts = driver.extender().counts();
-  return formatted("%llu advised, %llu neutral, %llu without an answer, %llu malformed", whole(counts.advised),
-                   whole(counts.neutral), whole(counts.unanswered), whole(counts.malformed));
+  return formatted("%llu with advice, %llu without (in mode shadow Wattle only watches), %llu missing, %llu malformed",
+                   whole(counts.advised), whole(counts.neutral), whole(counts.unanswered), whole(counts.malformed));
 }
 
-// Returns for example "network 97, plan 3 of the newest 100".
+// "the policy node-order-costs: no other candidate has ..."
 std::string decided_by(const Driver& driver) {
   if (!driver.observer().status || driver.observer().status->decided_by.empty()) return "no decisions yet";
-  std::string out;
-  std::uint64_t all = 0;
-  for (const auto& [who, decisions] : driver.observer().status->decided_by) {
-    out += formatted("%s%s %llu", out.empty() ? "" : ", ", who.c_str(), whole(decisions));
-    all += decisions;
-  }
-  return out + formatted(" of the newest %llu", whole(all));
+  return driver.observer().status->decides;
 }
 
 double rate(const Driver& driver) {
@@ -91,13 +85,13 @@ json costs_json(const Costs& costs) {
 
 // One row per phase that took place.
 std::string phases_text(const Driver& driver) {
-  std::string out = formatted("  %-20s %8s %12s %14s %9s %19s\n", "phase", "seconds", "watts", "by default, W",
-                              "change", "pod-s above soft");
+  std::string out = formatted("  %-20s %8s %12s %14s %9s %22s\n", "phase", "seconds", "watts", "by default, W",
+                              "change", "pod-s above soft limit");
   for (std::size_t i = 0; i < driver.phases().size(); ++i) {
     const Driver::PhaseCosts& phase = driver.phases()[i];
     if (!(phase.seconds > 0)) continue;
-    out += formatted("  %-20s %8.0f %12.1f %14.1f %+8.1f%% %10.0f, by default %.0f\n", Driver::kPhases[i],
-                     phase.seconds, phase.energy_j / phase.seconds, phase.default_energy_j / phase.seconds,
+    out += formatted("  %-20s %8.0f %12.1f %14.1f %+8.1f%% %7.0f, by default %.0f\n", Driver::kPhases[i], phase.seconds,
+                     phase.energy_j / phase.seconds, phase.default_energy_j / phase.seconds,
                      change_percent(phase.energy_j, phase.default_energy_j), phase.soft_pod_seconds,
                      phase.default_soft_pod_seconds);
   }
@@ -118,13 +112,26 @@ json phases_json(const Driver& driver) {
   return list;
 }
 
-// The modelled saving and the alarms, each after `before`.
-std::string notices(const Driver& driver, const char* before) {
-  if (!driver.observer().status) return {};
+// A text after its title, whose further lines begin below its first.
+std::string hanging(std::string_view title, std::string_view text) {
+  constexpr std::size_t kWidth = 100;
+  std::string out(title), indent(title.size(), ' ');
+  while (title.size() + text.size() > kWidth) {
+    const auto at = text.rfind(' ', kWidth - title.size());
+    if (at == std::string_view::npos) break;
+    out += std::string(text.substr(0, at)) + "\n" + indent;
+    text.remove_prefix(at + 1);
+  }
+  return out + std::string(text) + "\n";
+}
+
+// The modelled saving and the alarms, each with its title.
+std::vector<std::pair<std::string, std::string>> notices(const Driver& driver) {
+  std::vector<std::pair<std::string, std::string>> out;
+  if (!driver.observer().status) return out;
   const ControllerStatus& status = *driver.observer().status;
-  std::string out;
-  if (!status.saving.empty()) out += std::string(before) + "saving: " + status.saving;
-  for (const std::string& alarm : status.alarms) out += std::string(before) + "alarm: " + alarm;
+  if (!status.saving.empty()) out.emplace_back("saving", status.saving);
+  for (const std::string& alarm : status.alarms) out.emplace_back("alarm", alarm);
   return out;
 }
 
@@ -176,13 +183,14 @@ std::string sleep_text(const Driver& driver) {
       whole(costs.boots), ServerSwitch::boot_j(), std::ceil(break_even_s(driver) / 60)));
 }
 
-// "idle nodes sleep; 210 W so far, by default 390 W (-46.2 %)"
+// "idle nodes sleep; 210 W so far, by default 390 W (-46.2 %)". In the first phase both are the default scheduler.
 std::string phase_now(const Driver& driver) {
   const Driver::PhaseCosts& phase = driver.phases()[driver.phase()];
   std::string out = Driver::kPhases[driver.phase()];
   if (phase.seconds > 0)
-    out += formatted("; %.0f W so far, by default %.0f W (%+.1f %%)", phase.energy_j / phase.seconds,
-                     phase.default_energy_j / phase.seconds, change_percent(phase.energy_j, phase.default_energy_j));
+    out += formatted("; %.0f W so far, by default %.0f W (%+.1f %%%s)", phase.energy_j / phase.seconds,
+                     phase.default_energy_j / phase.seconds, change_percent(phase.energy_j, phase.default_energy_j),
+                     driver.phase() == 0 ? ": its random ties" : "");
   return out;
 }
 
@@ -218,8 +226,8 @@ std::string in_short(const Driver& driver) {
 }  // namespace
 
 std::string live_table(const Driver& driver) {
-  std::string out = formatted("wattle-sim drive   %.0f s, %.0f s left   controller %s\n\n", driver.elapsed_s(),
-                              std::max(0.0, driver.left_s()), driver.observer().controller_away ? "away" : "up");
+  std::string out = formatted("%.0f s, %.0f s left%s\n\n", driver.elapsed_s(), std::max(0.0, driver.left_s()),
+                              driver.observer().controller_away ? "   the controller does not answer" : "");
   out += formatted("%-16s %10s %-10s %5s %13s %11s\n", "NODE", "WATTS", "SOURCE", "PODS", "CPU cores", "LATENCY ms");
   for (std::size_t i = 0; i < driver.nodes().size(); ++i) {
     const DriveNode& node = driver.nodes()[i];
@@ -234,16 +242,13 @@ std::string live_table(const Driver& driver) {
   }
   const Costs& wattle = driver.wattle().costs();
   const Costs& other = driver.by_default().costs();
-  out += formatted("\npods %zu   placed %zu   %s\n", driver.running(), wattle.placements, answers(driver).c_str());
-  out += formatted("answer p50 %.2f ms, p99 %.2f ms   reward %s   loss %s   gradient steps %llu\n",
-                   driver.extender().answer_ms(0.5), driver.extender().answer_ms(0.99),
-                   number(reward(driver), 3).c_str(), number(loss(driver), 4).c_str(),
-                   driver.observer().status ? whole(driver.observer().status->gradient_steps) : 0ULL);
-  out += "phase: " + phase_now(driver) + "\n";
-  out += "decided by " + decided_by(driver) + notices(driver, "\n") + "\n";
-  out += formatted("joules: %.0f, by default scoring %.0f (%+.1f %%)   above hard latency: %zu, by default %zu\n",
-                   wattle.energy_j, other.energy_j, change_percent(wattle.energy_j, other.energy_j), wattle.above_hard,
-                   other.above_hard);
+  out += formatted("\nphase:      %s\n", phase_now(driver).c_str());
+  out += hanging("decided by: ", decided_by(driver));
+  for (const auto& [title, text] : notices(driver)) out += hanging(formatted("%-12s", (title + ":").c_str()), text);
+  out += formatted("all phases: %.0f kJ, by default %.0f kJ (%+.1f %%)\n", wattle.energy_j / 1000,
+                   other.energy_j / 1000, change_percent(wattle.energy_j, other.energy_j));
+  out += formatted("pods:       %zu run, %zu placed; on a node above their hard latency limit: %zu, by default %zu\n",
+                   driver.running(), wattle.placements, wattle.above_hard, other.above_hard);
   return out;
 }
 
@@ -252,15 +257,18 @@ std::string live_line(const Driver& driver) {
   for (const ControllerNode& row : driver.observer().nodes)
     if (row.connected && row.power_w) power_w = power_w.value_or(0) + *row.power_w;
   const Costs& wattle = driver.wattle().costs();
-  return formatted(
-             "t=%.0fs controller=%s pods=%zu placed=%zu asleep=%zu watts=%s answer_p99_ms=%.2f reward=%s loss=%s "
-             "gradient_steps=%llu above_hard=%zu unanswered=%llu; phase: ",
-             driver.elapsed_s(), driver.observer().controller_away ? "away" : "up", driver.running(), wattle.placements,
-             driver.observer().closed.size(), number(power_w, 1).c_str(), driver.extender().answer_ms(0.99),
-             number(reward(driver), 3).c_str(), number(loss(driver), 4).c_str(),
-             driver.observer().status ? whole(driver.observer().status->gradient_steps) : 0ULL, wattle.above_hard,
-             whole(driver.extender().counts().unanswered)) +
-         phase_now(driver) + notices(driver, "; ");
+  std::string out =
+      formatted(
+          "t=%.0fs controller=%s pods=%zu placed=%zu asleep=%zu watts=%s answer_p99_ms=%.2f reward=%s loss=%s "
+          "gradient_steps=%llu above_hard=%zu unanswered=%llu; phase: ",
+          driver.elapsed_s(), driver.observer().controller_away ? "away" : "up", driver.running(), wattle.placements,
+          driver.observer().closed.size(), number(power_w, 1).c_str(), driver.extender().answer_ms(0.99),
+          number(reward(driver), 3).c_str(), number(loss(driver), 4).c_str(),
+          driver.observer().status ? whole(driver.observer().status->gradient_steps) : 0ULL, wattle.above_hard,
+          whole(driver.extender().counts().unanswered)) +
+      phase_now(driver);
+  for (const auto& [title, text] : notices(driver)) out.append("; ").append(title).append(": ").append(text);
+  return out;
 }
 
 std::string summary_text(const Driver& driver) {
@@ -288,7 +296,7 @@ std::string summary_text(const Driver& driver) {
   out += formatted("  answer time          p50 %.2f ms, p99 %.2f ms\n", driver.extender().answer_ms(0.5),
                    driver.extender().answer_ms(0.99));
   out += formatted("  decisions            %.2f per second\n", rate(driver));
-  out += formatted("  decided by           %s\n", decided_by(driver).c_str());
+  out += hanging("  decided by           ", decided_by(driver));
   out += formatted("  %-20s %14s %14s %9s\n", "whole run", "Wattle", "default", "change");
   const auto row = [&](const char* name, double mine, double theirs, int digits) {
     const std::string change = theirs > 0 ? formatted("%+.1f %%", change_percent(mine, theirs)) : std::string("-");

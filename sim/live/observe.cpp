@@ -121,6 +121,10 @@ Result<ControllerStatus> parse_controller_status(std::string_view body) {
   status.gradient_steps = count(document, "gradient_steps");
   status.mean_reward = number(document, "mean_reward");
   status.loss = number(document, "loss");
+  status.decides = text(document, "network_gated");
+  if (constexpr std::string_view kChoice = "the choice of "; status.decides.starts_with(kChoice))
+    status.decides.erase(0, kChoice.size());
+  if (status.decides.empty()) status.decides = "the policy " + text(document, "policy");
   if (const auto by = document.find("decided_by"); by != document.end() && by->is_object())
     for (const auto& [who, decisions] : by->items()) status.decided_by[who] = count(*by, who.c_str());
   return status;

@@ -41,6 +41,7 @@ struct ControllerStatus {
   bool learned_serves = false;      // the network that serves was learned on this cluster
   std::uint64_t placements = 0, outcomes = 0, gradient_steps = 0;
   std::optional<double> mean_reward, loss;
+  std::string decides;                              // what decides now, and why
   std::map<std::string, std::uint64_t> decided_by;  // over the latest hundred decisions
 };
 Result<ControllerStatus> parse_controller_status(std::string_view body);

@@ -39,7 +39,7 @@ wire::Hello hello_of(const ServerModel& server, const SwarmOptions& options, std
   hello.memory_bytes = static_cast<std::uint64_t>(server.memory_bytes);
   hello.pod_capacity = options.fleet.pods_per_node;
   hello.max_batch = 32;
-  hello.findings = {"energy: lost: a simulated node has no counter, its watts are a model's (none)"};
+  hello.findings = {"energy: lost: a simulated node has no counter, its watts are a model's"};
   return hello;
 }
 

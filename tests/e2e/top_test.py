@@ -76,7 +76,7 @@ def look(house, screen, all_names, node):
     rows = screen.until("all nodes, with watts", lambda rows: len(table(rows)) == NODES and all(watts for _, watts in table(rows)) and rows)
     check("the first line has the controller's state", rows[0].startswith("live ") and f"nodes {NODES}/{NODES}" in rows[0], rows[0])
     titles = next(row for row in rows if row.startswith("NODE"))
-    check("use, pressure, watts, pods and latency have columns", all(title in titles for title in ("CPU", "MEM", "PSI-CPU", "POWERv", "PODS", "LATENCY")), titles)
+    check("use, pressure, watts, pods and latency have columns", all(title in titles for title in ("CPU", "MEM", "PRESSURE", "POWERv", "PODS", "LATENCY")), titles)
     watts = [each for _, each in table(rows)]
     check("the node with the highest power is first", watts == sorted(watts, reverse=True), str(watts))
 

@@ -153,7 +153,7 @@ await world('grow');
 await reads('live with a store', page, /^live$/, link);
 await open(page, 'cost');
 await reads('cost, nothing recorded', page, 'No usage recorded yet.');
-await reads('cost without a tariff: no money', page, /Energy of nodes .* rows including idle and unattributed energy .*Idle part .* used by idle nodes/);
+await reads('cost without a tariff: no money', page, /Energy of nodes .* workloads, idle and unattributed .*Idle part .* drawn without any work.*\(idle\) .*\(all nodes\)/);
 await open(page, 'learning');
 await reads('learning on', page, /Decided by .*Gates/);
 await world('keep');

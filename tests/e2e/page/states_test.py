@@ -34,6 +34,7 @@ NO_TEXT = {"page", "application/json", "refused", "lost", "heat", "decisions", "
 NOT_SEEN = {
     "${} asleep, ": "sleeping nodes, which this test does not have: cluster/sleeping.py has one",
     " or sleep": "sleeping nodes",
+    ", ${} asleep": "sleeping nodes",
     "no value": "the map shows it as the heading of a group",
     "Measured: ${}.": "requests that a controller lowered, or a canary that measured enough",
     "; workloads have used no energy.": "nodes with records but without processes",
