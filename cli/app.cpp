@@ -111,6 +111,10 @@ int run_app(const std::vector<std::string>& words, Surroundings& around) {
       app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
     } catch (const CLI::ParseError& error) {
       if (!cmdline::is_misuse(app, error)) return flushed(app.exit(error, around.out, around.err));
+      if (const auto help = cmdline::help_of_group(app, error, around.name)) {
+        around.out << *help;
+        return flushed(kOk);
+      }
       return misuse(cmdline::usage_error(app, error, around.name));
     }
     const std::string command = cmdline::typed_command(app);
