@@ -1,3 +1,7 @@
 #include "actuator/app.hpp"
+#include "common/standard_descriptors.hpp"
 
-int main(int argc, char** argv) { return wattle::actuator::run_app(argc, argv); }
+int main(int argc, char** argv) {
+  wattle::hold_standard_descriptors();
+  return wattle::actuator::run_app(argc, argv);
+}

@@ -16,6 +16,7 @@
 #include "actuator/unit_bus.hpp"
 #include "actuator/unit_helper.hpp"
 #include "actuator/unit_limits.hpp"
+#include "common/hangup.hpp"
 #include "common/parse.hpp"
 #include "common/service_notify.hpp"
 #include "common/stop_signal.hpp"
@@ -126,6 +127,7 @@ std::optional<Error> record_damage(const ActuatorConfig& config, const Machine& 
 
 Status run(const ActuatorConfig& config, const Machine& machine, const Clock& clock, const Log& log) {
   WATTLE_TRY(StopSignal stop, StopSignal::open_());
+  ignore_hangup_without_terminal();
   Os os;
   WATTLE_TRY(CgroupMounts mounts, CgroupMounts::open_(machine.prefix));
   CgroupLimits cgroups(std::move(mounts), os);

@@ -12,6 +12,7 @@
 #include "common/config.hpp"
 #include "common/http/access.hpp"
 #include "common/http/url.hpp"
+#include "common/listeners.hpp"
 #include "common/tcp_endpoint.hpp"
 
 namespace wattle::agent {
@@ -267,12 +268,16 @@ Result<AgentConfig> read(config::Document document) {
   if (http_port >= 0) out.http_port = static_cast<std::uint16_t>(http_port);
   http::read_access(web, out.http_port ? out.http_address : "127.0.0.1", http::Callers::with_token, out.http_access);
 
+  Listeners listeners;
+  if (out.http_port) listeners.add_http(web, "http.port", out.http_address, *out.http_port);
+
   config::Section echo = root.section("echo");
   echo.read("address", out.echo.address);
   int echo_port = -1;
   echo.read("port", echo_port, {.min = 0, .max = 65535});
   if (echo_port >= 0) {
     out.echo.port = static_cast<std::uint16_t>(echo_port);
+    listeners.add_http(echo, "echo.port", out.echo.address, *out.echo.port);
   } else if (echo.has("address") && !echo.has("port")) {
     echo.mistake("port", "missing", "an echo address needs an echo port");
   }

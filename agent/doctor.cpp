@@ -19,29 +19,57 @@
 namespace wattle::agent {
 
 namespace {
+constexpr const char* kRealFile = "check that the host's /proc is mounted there, and that nothing masks the file";
+
+// A file that can be read but has none of the values is as bad as one that cannot be read.
+struct Source {
+  const char* name;
+  std::string file;
+  bool optional;
+  const char* otherwise;
+  bool (*has_values)(std::string_view text);
+};
+
+bool has_interface(std::string_view text) {
+  std::vector<IoCounters> found;
+  parse_net_dev(
+      text, [](std::string_view) { return true; }, found);
+  return !found.empty();
+}
+
+bool has_disk(std::string_view text) {
+  std::vector<IoCounters> found;
+  parse_diskstats(
+      text, [](std::string_view) { return true; }, found);
+  return !found.empty();
+}
+
+Finding read_finding(const Dir& dir, const Source& source) {
+  const std::string path = dir.path() + "/" + source.file;
+  const auto text = dir.read_file(source.file);
+  if (!text) return lost(source.name, text.error(), source.optional);
+  if (source.has_values(*text)) return usable(source.name, path, source.optional);
+  if (text->empty() && source.has_values == has_disk)
+    return absent(source.name, {Errc::not_found, path, "no disk", ""});
+  const Error error{Errc::malformed, path, text->empty() ? "is empty" : std::string("has ") + source.otherwise, ""};
+  return lost(source.name, error, source.optional, kRealFile);
+}
+
 std::vector<Finding> examine_procfs(const AgentConfig& config) {
   const auto opened = Dir::open_(config.roots.proc);
   if (!opened) return {lost("proc", opened.error(), false, "mount the host's /proc and set root to its parent")};
   const Dir& proc = *opened;
   std::vector<Finding> out;
-  struct Source {
-    const char* name;
-    std::string file;
-    bool optional;
-  };
   const std::string net = net_folder(proc, config.roots.own_proc());
-  const std::array<Source, 5> sources{{{"cpu", "stat", false},
-                                       {"memory", "meminfo", false},
-                                       {"net", net + "/dev", true},
-                                       {"disk", "diskstats", true},
-                                       {"tcp", net + "/snmp", true}}};
-  for (const auto& source : sources) {
-    const auto text = proc.read_file(source.file);
-    if (text)
-      out.push_back(usable(source.name, proc.path() + "/" + source.file, source.optional));
-    else
-      out.push_back(lost(source.name, text.error(), source.optional));
-  }
+  const std::array<Source, 5> sources{{{"cpu", "stat", false, "no line of all CPUs",
+                                        [](std::string_view text) { return parse_stat(text, 100).has_value(); }},
+                                       {"memory", "meminfo", false, "no MemTotal and MemAvailable",
+                                        [](std::string_view text) { return parse_meminfo(text).has_value(); }},
+                                       {"net", net + "/dev", true, "no interface", has_interface},
+                                       {"disk", "diskstats", true, "no disk", has_disk},
+                                       {"tcp", net + "/snmp", true, "no count of TCP connections",
+                                        [](std::string_view text) { return parse_snmp(text).has_value(); }}}};
+  for (const Source& source : sources) out.push_back(read_finding(proc, source));
   if (shows_processes(proc))
     out.push_back(usable("tcp-pods", proc.path() + "/PID/net/snmp"));
   else
@@ -55,10 +83,12 @@ std::vector<Finding> examine_procfs(const AgentConfig& config) {
 std::vector<Finding> examine_psi(const AgentConfig& config) {
   const auto proc = Dir::open_(config.roots.proc);
   if (!proc) return {};  // reported as "proc"
-  const auto text = proc->read_file("pressure/cpu");
-  if (!text) return {lost("psi", text.error(), true, "use a kernel with CONFIG_PSI and boot with psi=1")};
-  if (!parse_psi(*text).some_us)
-    return {{"psi", false, true, proc->path() + "/pressure/cpu: no totals", "boot with psi=1"}};
+  for (const char* file : {"pressure/cpu", "pressure/memory", "pressure/io"}) {
+    const auto text = proc->read_file(file);
+    if (!text) return {lost("psi", text.error(), true, "use a kernel with CONFIG_PSI and boot with psi=1")};
+    if (!parse_psi(*text).some_us)
+      return {{"psi", false, true, proc->path() + "/" + file + ": no totals", "boot with psi=1"}};
+  }
   return {usable("psi", proc->path() + "/pressure")};
 }
 
@@ -113,6 +143,11 @@ std::vector<Finding> examine_cgroup(const AgentConfig& config) {
     std::vector<Finding> out{lost("cgroup", root.error())};
     if (pods_on_v1) out.push_back(*pods_on_v1);
     return out;
+  }
+  const auto entries = root->list();
+  if (!entries || entries->empty()) {
+    const Error empty{Errc::malformed, root->path(), "is empty", ""};
+    return {lost("cgroup", entries ? empty : entries.error(), true, "mount the host's cgroup2 file system there")};
   }
   std::vector<Finding> out{usable("cgroup", root->path())};
   if (pods_on_v1) out.push_back(*pods_on_v1);

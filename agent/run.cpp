@@ -19,6 +19,7 @@
 #include "agent/student_file.hpp"
 #include "agent/ticker.hpp"
 #include "common/descriptor_limit.hpp"
+#include "common/hangup.hpp"
 #include "common/http/server.hpp"
 #include "common/open_metrics.hpp"
 #include "common/program_metrics.hpp"
@@ -107,6 +108,7 @@ Status run(const AgentConfig& config, const Clock& clock, const Log& log) {
     return fail(Errc::malformed, "configuration", "neither controller.endpoint nor http.port is set",
                 "set at least one of them");
   WATTLE_TRY(const Fd stop, stop_signals());  // before any thread starts
+  ignore_hangup_without_terminal();
   raise_descriptor_limit();
   WATTLE_TRY(auto spool, open_spool(config, clock));
   WATTLE_TRY(const auto begun, begin_incarnation(config, clock, spool.get()));

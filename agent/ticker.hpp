@@ -31,7 +31,7 @@ class Ticker {
   Duration period_{};
 };
 
-// Readable after SIGINT or SIGTERM, which this call blocks in this thread and those that it starts.
+// Readable after SIGINT, SIGTERM or SIGHUP, which this call blocks in this thread and those that it starts.
 Result<Fd> stop_signals();
 
 }  // namespace wattle::agent

@@ -110,14 +110,14 @@ int run_app(const std::vector<std::string>& words, Surroundings& around) {
     try {
       app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
     } catch (const CLI::ParseError& error) {
-      if (words.empty()) {
-        around.err << cmdline::fitted(app.help()) << std::flush;
-        return kUsage;
-      }
       if (!cmdline::is_misuse(app, error)) {
         if (dynamic_cast<const CLI::CallForHelp*>(&error) == nullptr)
           return flushed(app.exit(error, around.out, around.err));
         around.out << cmdline::fitted(app.help());
+        return flushed(kOk);
+      }
+      if (const auto help = cmdline::help_of_group(app, error, around.name)) {
+        around.out << cmdline::fitted(*help);
         return flushed(kOk);
       }
       return misuse(cmdline::usage_error(app, error, around.name));

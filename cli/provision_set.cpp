@@ -90,7 +90,8 @@ class Advisor {
     Json document = Json::read(answer.body, {.text_bytes = 64 << 20, .built_bytes = 512 << 20});
     if (answer.status != 200)
       return fail(answer.status == 401 ? Errc::denied : Errc::unavailable, target,
-                  "the controller returned " + std::to_string(answer.status),
+                  "the controller returned " + std::to_string(answer.status) +
+                      (answer.status == 401 ? "" : ": " + View(document)["error"].text_or("no reason is given")),
                   answer.status == 401 ? "pass --token-file FILE" : "");
     if (!document.is_object()) return fail(Errc::malformed, target, "the answer is not a JSON object");
     return document;

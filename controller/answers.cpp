@@ -14,6 +14,7 @@
 #include "controller/role_figures.hpp"
 #include "controller/state/shims.hpp"
 #include "controller/web/cluster_json.hpp"
+#include "controller/web/known_arguments.hpp"
 #include "controller/web/provision_json.hpp"
 #include "controller/web/store_documents.hpp"
 #include "controller/web/what_if.hpp"
@@ -90,6 +91,8 @@ Draft<std::vector<wire::Message>> Answers::answer(const transport::Incoming& inc
     return one(reply_of(query->request_id, tl::unexpected<Error>(error)));
   }
   if (auto* ask = std::get_if<wire::Ask>(&*message)) return ready(answer_ask(std::move(*ask), who, waited));
+  if (Status known = check_arguments(query->what, query->arguments); !known)
+    return one(reply_of(query->request_id, forward_error(known)));
   if (query->what.starts_with("model-")) {
     models_.take(*query, who.user_id(), incoming.route);
     return ready(Messages());

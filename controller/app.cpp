@@ -9,6 +9,7 @@
 #include "common/descriptor_limit.hpp"
 #include "common/dir.hpp"
 #include "common/error_line.hpp"
+#include "common/hangup.hpp"
 #include "common/private_memory.hpp"
 #include "common/service_notify.hpp"
 #include "common/stop_signal.hpp"
@@ -25,6 +26,7 @@ int serve(const ControllerConfig& config) {
     log.error("controller.start_failed", "the controller cannot start", {{"error", stop.error()}});
     return 1;
   }
+  ignore_hangup_without_terminal();
   const SystemClock clock;
   ServiceNotify notify;
   auto controller = Controller::start(config, clock, log, &notify);

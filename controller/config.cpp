@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/config.hpp"
+#include "common/listeners.hpp"
 #include "placement/decide/policies/registry.hpp"
 
 namespace wattle::controller {
@@ -232,12 +233,19 @@ Result<ControllerConfig> read(config::Document document) {
   root.read("seed", out.seed, {.min = 0});
   root.read("key", out.key_file, true);
   root.read("allow_list", out.allow_file, true);
-  root.section("telemetry").read("endpoint", out.telemetry_endpoint);
-  root.section("feed").read("endpoint", out.feed_endpoint);
-  root.section("ask").read("endpoint", out.ask_endpoint);
+  Listeners listeners;
+  const auto read_endpoint = [&](const char* name, std::string& endpoint) {
+    config::Section section = root.section(name);
+    section.read("endpoint", endpoint);
+    listeners.add_endpoint(section, std::string(name) + ".endpoint", "endpoint", endpoint);
+  };
+  read_endpoint("telemetry", out.telemetry_endpoint);
+  read_endpoint("feed", out.feed_endpoint);
+  read_endpoint("ask", out.ask_endpoint);
   config::Section web = root.section("http");
   web.read("address", out.http_address);
   read_port(web, out.http_port);
+  listeners.add_http(web, "http.port", out.http_address, out.http_port);
   http::read_access(web, out.http_address, http::Callers::with_token, out.http_access);
   read_operator_token(web, out);
   read_reward(root.section("reward"), out.decide.reward);
@@ -246,7 +254,9 @@ Result<ControllerConfig> read(config::Document document) {
   read_learn(root.section("learn"), out.learn);
   read_store(root.section("store"), out.store);
   read_tariff(root.section("tariff"), out.tariff);
-  read_enrol(root.section("enrol"), out.enrol);
+  config::Section enrol = root.section("enrol");
+  read_enrol(enrol, out.enrol);
+  if (out.enrol.enabled()) listeners.add_http(enrol, "enrol.port", out.enrol.address, out.enrol.port);
   read_kube(root.section("kubernetes"), out.kube, out.schedulers);
   config::Section provisioning = root.section("provisioning");
   read_enum(provisioning, "level", out.provision, {"off", "suggest", "requests"});

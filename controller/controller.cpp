@@ -13,6 +13,7 @@
 #include "controller/store/traces.hpp"
 #include "controller/trainer/initial_network.hpp"
 #include "controller/trainer/make_network.hpp"
+#include "controller/web/known_arguments.hpp"
 #include "controller/web/metrics.hpp"
 #include "controller/web/page.hpp"
 #include "controller/web/readiness.hpp"
@@ -29,7 +30,6 @@ constexpr Duration kHangs = std::chrono::seconds(5);  // a loop that has not tur
 constexpr std::size_t kTasks = 64;
 constexpr std::size_t kMaxClusterModelBytes = std::size_t{256} << 20;
 constexpr std::string_view kApi = "/api/v1/";
-
 http::Response failed(const Error& error) {
   int status = error.code == Errc::not_found ? 404 : 503;
   if (error.code == Errc::malformed || error.code == Errc::out_of_range) status = 400;
@@ -233,7 +233,7 @@ placement::ClusterModel Controller::start_cluster_model(const Log& log) {
     log.error("cluster_model.unreadable", "the cluster model cannot be read", {{"error", bytes.error()}});
   } else if (const Status restored = cluster_model.restore(*bytes); !restored) {
     log.error("cluster_model.unusable", "the saved cluster model is not usable and is learned from scratch",
-              {{"error", restored.error()}});
+              {{"path", config_.data_dir + "/" + std::string(kClusterModelFile)}, {"error", restored.error()}});
   } else {
     log.info("cluster_model.restored", "the cluster model has been restored",
              {{"applications", static_cast<std::uint64_t>(cluster_model.demand().apps())}});
@@ -303,6 +303,7 @@ Status Controller::start_http(const Clock& clock, const Log& log) {
   };
   routes["GET " + std::string(kApi)] = [this, ask_loop, &clock](const http::Request& request) -> http::Response {
     const std::string what = request.path.substr(kApi.size());
+    if (const Status known = check_query(what, request); !known) return failed(known.error());
     if (what.empty()) return found(index_text(routes_));
     if (is_of_store(what, request.query)) return of_store(what, request.query, clock.wall());
     const auto body = ask_loop([this, what, arguments = request.query] { return loop_->document(what, arguments); });
@@ -311,6 +312,7 @@ Status Controller::start_http(const Clock& clock, const Log& log) {
   // `wattle provision set --follow` reports what it has done with its orders.
   routes["POST " + std::string(kApi) + "provision"] = {
       [this, ask_loop](const http::Request& request) -> http::Response {
+        if (const Status known = check_query(kNoQuery, request); !known) return failed(known.error());
         return found(ask_loop([this, body = request.body]() -> Document {
           Status taken = loop_->parts().sizing.report(body);
           return ready(taken ? Result<std::string>("{}") : Result<std::string>(forward_error(taken)));

@@ -12,6 +12,7 @@
 #include "common/cmdline/parse.hpp"
 #include "common/descriptor_limit.hpp"
 #include "common/error_line.hpp"
+#include "common/hangup.hpp"
 #include "common/private_memory.hpp"
 #include "common/service_notify.hpp"
 #include "common/version.hpp"
@@ -60,7 +61,9 @@ int run_app(int argc, char** argv) {
   sigemptyset(&ending);
   sigaddset(&ending, SIGTERM);
   sigaddset(&ending, SIGINT);
+  sigaddset(&ending, SIGHUP);
   pthread_sigmask(SIG_BLOCK, &ending, nullptr);
+  ignore_hangup_without_terminal();
 
   const BootClock clock;  // no answer from before a suspend is used after it
   ServiceNotify notify;

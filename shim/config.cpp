@@ -1,6 +1,7 @@
 #include "shim/config.hpp"
 
 #include "common/config.hpp"
+#include "common/listeners.hpp"
 #include "common/tcp_endpoint.hpp"
 
 namespace wattle::shim {
@@ -21,6 +22,8 @@ Result<ShimConfig> read(config::Document document) {
   listen.read("port", port, {.min = 0, .max = 65535});
   out.listen_port = static_cast<std::uint16_t>(port);
   http::read_access(listen, out.listen_address, http::Callers::with_certificate, out.listen_access);
+  Listeners listeners;
+  listeners.add_http(listen, "listen.port", out.listen_address, out.listen_port);
 
   listen.read("plugin_socket", out.plugin_socket);
   if (!out.plugin_socket.empty() && out.plugin_socket.front() != '/')
@@ -32,6 +35,7 @@ Result<ShimConfig> read(config::Document document) {
   int http_port = -1;
   web.read("port", http_port, {.min = 0, .max = 65535});
   if (http_port >= 0) out.http_port = static_cast<std::uint16_t>(http_port);
+  if (out.http_port) listeners.add_http(web, "http.port", out.http_address, *out.http_port);
   http::read_access(web, out.http_port ? out.http_address : "127.0.0.1", http::Callers::with_token, out.http_access);
 
   config::Section controller = root.section("controller");

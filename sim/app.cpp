@@ -10,6 +10,7 @@
 #include "common/cmdline/parse.hpp"
 #include "common/error_line.hpp"
 #include "common/nearest.hpp"
+#include "common/standard_descriptors.hpp"
 #include "common/version.hpp"
 
 namespace wattle::sim {
@@ -51,6 +52,7 @@ int man_page(const Program& described, const char* section, std::span<const Subc
 }  // namespace
 
 int run_app(const Program& program, std::span<const Subcommand> commands, int argc, char** argv) {
+  hold_standard_descriptors();
   const std::string_view name = argc > 1 ? argv[1] : "";
   for (const Subcommand& each : commands)
     if (each.name == name) return each.run(argc - 1, argv + 1);

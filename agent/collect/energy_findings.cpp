@@ -69,7 +69,8 @@ void EnergyMeter::look_for_still_counters() {
     noted_.clear();
     if (rapl_) rapl_->read(now[0], raw, clock, scratch, errors);
     if (perf_) perf_->read(now[1], errors);
-    if (hwmon_) hwmon_->read(now[3], clock, scratch, errors);
+    CollectErrors of_hwmon;
+    if (hwmon_) hwmon_->read(now[3], clock, scratch, of_hwmon);
     for (std::size_t i = 0; i < kSources; ++i)
       for (const auto& domain : now[i]) {
         const bool counts =
@@ -80,6 +81,10 @@ void EnergyMeter::look_for_still_counters() {
                             domain.fault == EnergyFault::uncounted
                                 ? std::string(kUncounted)
                                 : "does not advance while the machine runs; the agent estimates its energy instead"});
+        else if (!counts && kOrder[i] == EnergySource::hwmon && !domain.energy_uj && !of_hwmon.empty())
+          noted_.push_back(
+              {kOrder[i], domain.kind, domain.label,
+               "cannot be read: " + of_hwmon.front().second.subject + ": " + of_hwmon.front().second.what});
       }
     if (!noted_.empty()) std::this_thread::sleep_for(std::chrono::milliseconds(50));
   } while (!noted_.empty() && clock.mono() - began < kStandsStill);

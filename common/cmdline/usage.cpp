@@ -134,6 +134,15 @@ bool is_misuse(const CLI::App& app, const CLI::ParseError& error) {
   return std::any_of(rest.begin(), rest.end(), [](const auto& word) { return !word.starts_with('-'); });
 }
 
+std::optional<std::string> help_of_group(const CLI::App& app, const CLI::ParseError& error,
+                                         const std::string& program) {
+  const CLI::App& at = deepest(app);
+  if (!is<CLI::RequiredError>(error) || at.get_require_subcommand_min() == 0 || !app.remaining(true).empty())
+    return std::nullopt;
+  const std::string path = typed_command(app);
+  return at.get_formatter()->make_help(&at, program + (path.empty() ? "" : " " + path), CLI::AppFormatMode::Normal);
+}
+
 Error usage_error(const CLI::App& app, const CLI::ParseError& error, const std::string& program) {
   const CLI::App& at = deepest(app);
   const std::string path = typed_command(app);

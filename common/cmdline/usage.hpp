@@ -4,6 +4,7 @@
 // Threads  main thread
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "common/result.hpp"
@@ -23,6 +24,9 @@ std::string fitted(const std::string& help);
 
 // Returns false if parse() threw to print help or a version. Help of a command that does not exist is a misuse.
 bool is_misuse(const CLI::App& app, const CLI::ParseError& error);
+
+// Returns the help of a group of commands that was typed without a command; no value for any other usage.
+std::optional<std::string> help_of_group(const CLI::App& app, const CLI::ParseError& error, const std::string& program);
 
 // Describes wrong usage: an unknown command or option with the closest name, a missing or wrong value with the allowed
 // ones. `program` is the name that the user types, for the reference to --help.

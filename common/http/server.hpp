@@ -40,6 +40,7 @@ struct Request {
   std::string authorization;                   // the header as received; empty: none
   std::map<std::string, std::string> headers;  // other headers by lower-case name; the last of duplicates
   std::string from = {};                       // address of the peer; for IPv6 its first 64 bits
+  std::string repeated = {};                   // a key that is in the query more than once; empty: none
 };
 
 struct Response {

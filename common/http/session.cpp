@@ -255,6 +255,7 @@ void Session::on_request() {
       request_.headers[lower_case(std::string_view(field.name_string().data(), field.name_string().size()))] =
           std::string(field.value());
   request_.from = from_.network;
+  request_.repeated = std::move(target->repeated);
   const auto cookies = request_.headers.find("cookie");
   shows_secret_ = !request_.authorization.empty() || !parser_->is_done() ||
                   (cookies != request_.headers.end() && cookies->second.find(kPassCookie) != std::string::npos);

@@ -57,7 +57,7 @@ Result<Target> parse_target(std::string_view text) {
     const auto value =
         equals == std::string_view::npos ? std::optional<std::string>("") : decode(pair.substr(equals + 1), true);
     if (!key || !value) return fail(Errc::malformed, "request target", "contains an invalid %-escape in its query");
-    target.query[*key] = *value;
+    if (!target.query.insert_or_assign(*key, *value).second) target.repeated = *key;
   }
   return target;
 }

@@ -15,6 +15,7 @@ struct Target {
   std::string path;                          // decoded
   std::map<std::string, std::string> query;  // decoded, '+' is a space; the last of duplicate keys wins; "?a" gives a =
                                              // ""
+  std::string repeated;                      // a key that the query has twice; empty: none
 };
 
 Result<Target> parse_target(std::string_view text);

@@ -70,6 +70,11 @@ void Statement::bind_text(int parameter, std::string_view text) {
   ::sqlite3_bind_text64(statement_.get(), parameter, text.data(), text.size(), SQLITE_STATIC, SQLITE_UTF8);
 }
 
+void Statement::bind_row(const Statement& row) {
+  for (int column = 0; column < ::sqlite3_column_count(row.statement_.get()); ++column)
+    ::sqlite3_bind_value(statement_.get(), column + 1, ::sqlite3_column_value(row.statement_.get(), column));
+}
+
 Result<bool> Statement::step() {
   const int code = ::sqlite3_step(statement_.get());
   if (code == SQLITE_ROW) return true;
@@ -115,14 +120,27 @@ Result<std::unique_ptr<Database>> Database::open_(const std::string& path, const
   return opened;
 }
 
-Result<std::unique_ptr<Database>> Database::make_bare(const std::string& path) {
-  WATTLE_CHECK(keep_private(path));
+Result<std::unique_ptr<Database>> Database::open_plain(const std::string& path) {
   std::unique_ptr<Database> opened(new Database(path));
   sqlite3* handle = nullptr;
   const int code = ::sqlite3_open_v2(path.c_str(), &handle,
                                      SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nullptr);
   opened->database_.reset(handle);
   if (code != SQLITE_OK) return tl::unexpected<Error>(opened->error(code));
+  return opened;
+}
+
+Result<std::unique_ptr<Database>> Database::open_damaged(const std::string& path) {
+  WATTLE_TRY(auto opened, open_plain(path));
+  WATTLE_CHECK(opened->run("PRAGMA locking_mode=EXCLUSIVE"));
+  // Otherwise SQLite reads nothing of a file that was cut.
+  WATTLE_CHECK(opened->run("PRAGMA writable_schema=ON"));
+  return opened;
+}
+
+Result<std::unique_ptr<Database>> Database::make_bare(const std::string& path) {
+  WATTLE_CHECK(keep_private(path));
+  WATTLE_TRY(auto opened, open_plain(path));
   WATTLE_CHECK(opened->run("PRAGMA journal_mode=OFF"));
   WATTLE_CHECK(opened->run("PRAGMA synchronous=OFF"));
   return opened;

@@ -48,6 +48,8 @@ class Statement {
   void bind(int parameter, std::int64_t value);
   void bind(int parameter, std::string_view blob);       // not copied: must stay valid until the next reset()
   void bind_text(int parameter, std::string_view text);  // not copied either
+  // Binds the columns of the other statement's row, in their order; copies them.
+  void bind_row(const Statement& row);
   // Returns true if there is a row.
   Result<bool> step();
   // Runs the statement to its end and resets it.
@@ -93,6 +95,8 @@ class Database {
   // from schema version i to i+1; the file's user_version holds the version.
   static Result<std::unique_ptr<Database>> open_(const std::string& path, const DatabaseOptions& options,
                                                  std::span<const char* const> steps);
+  // Opens a file that may be damaged, to read what can be read of it. Checks and migrates nothing.
+  static Result<std::unique_ptr<Database>> open_damaged(const std::string& path);
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
 
@@ -128,6 +132,7 @@ class Database {
   };
   friend class Copy;
   explicit Database(std::string path) : path_(std::move(path)) {}
+  static Result<std::unique_ptr<Database>> open_plain(const std::string& path);
   // Creates a file without log and schema, as the target of a copy.
   static Result<std::unique_ptr<Database>> make_bare(const std::string& path);
   Status set_up(const DatabaseOptions& options);

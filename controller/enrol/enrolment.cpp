@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <filesystem>
 #include <optional>
@@ -12,6 +13,7 @@
 #include "common/transport/allow_edit.hpp"
 #include "common/transport/allow_file.hpp"
 #include "common/trusted_file.hpp"
+#include "controller/web/known_arguments.hpp"
 
 namespace wattle::controller {
 namespace {
@@ -118,6 +120,13 @@ Reviewed<std::string> Enrolment::enrol(const http::Request& request) {
   if (token.empty() || token.size() > kMaxToken)
     return because(EnrolRefused::malformed, {Errc::malformed, "Authorization", "sent no bearer token", ""});
   const json body = json::read(request.body, {.text_bytes = 64 << 10, .built_bytes = 1 << 20});
+  static constexpr std::array<std::string_view, 2> kFields{"public_key", "node"};
+  if (body.is_object()) {
+    if (const Status known = check_fields("the body", body, kFields); !known)
+      return because(EnrolRefused::malformed, known.error());
+    if (body.contains("node") && !body["node"].is_string())
+      return because(EnrolRefused::malformed, {Errc::malformed, "field node", "is not a string", "send a node's name"});
+  }
   const bool has_key = body.is_object() && body.contains("public_key") && body["public_key"].is_string();
   const std::string key = has_key ? body["public_key"].get<std::string>() : std::string();
   if (!transport::is_public_key(key))

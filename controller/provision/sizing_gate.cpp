@@ -1,9 +1,12 @@
 #include "controller/provision/sizing_gate.hpp"
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 #include <utility>
 
 #include "common/json/value.hpp"
+#include "controller/web/known_arguments.hpp"
 
 namespace wattle::controller {
 namespace {
@@ -73,8 +76,12 @@ Result<SetterReports> parse_report(const std::string& body) {
   if (reports.name_space.empty())
     return fail(Errc::malformed, "report", "is not an object with a namespace",
                 "update the client that runs `wattle provision set --follow`");
+  static constexpr std::array<std::string_view, 2> kFields{"namespace", "workloads"}, kOfWorkload{"state", "why"};
+  WATTLE_CHECK(check_fields("the report", document, kFields));
   const auto workloads = document.find("workloads");
   if (workloads == document.end() || !workloads->is_object()) return reports;
+  for (const auto& [name, said] : workloads->items())
+    if (said.is_object()) WATTLE_CHECK(check_fields("workload " + name, said, kOfWorkload));
   for (const auto& [name, said] : workloads->items())
     if (said.is_object() && name.starts_with(reports.name_space + "/"))
       reports.workloads[name] = {report_text(said, "state"), report_text(said, "why"), 0};

@@ -13,13 +13,13 @@ constexpr std::int64_t kTrimAtOnce = 4096;  // highest number of rows that one t
 
 std::uint64_t cost(std::int64_t bytes) { return static_cast<std::uint64_t>(bytes) + kRowOverhead; }
 
-std::int64_t hash_of(std::uint64_t id, std::string_view body, std::string_view rest) {
+}  // namespace
+
+std::int64_t decision_hash(std::uint64_t id, std::string_view body, std::string_view rest) {
   std::string both(body);
   both.append(rest);
   return sqlite::record_hash({id, body.size()}, both);
 }
-
-}  // namespace
 
 Result<DecisionTable> DecisionTable::open_(sqlite::Database& database, const DecisionBounds& bounds) {
   DecisionTable table(database, bounds);
@@ -63,7 +63,8 @@ Status DecisionTable::put_one(const DecisionRow& row) {
     --rows_;
   }
   size_of_->reset();
-  WATTLE_CHECK(put_->run(row.id, row.at_s, hash_of(row.id, row.body, row.rest), sqlite::Blob{row.body}, row.rest));
+  WATTLE_CHECK(
+      put_->run(row.id, row.at_s, decision_hash(row.id, row.body, row.rest), sqlite::Blob{row.body}, row.rest));
   ++rows_;
   bytes_ += row.body.size() + row.rest.size() + kRowOverhead;
   last_id_ = std::max(last_id_, row.id);
@@ -95,7 +96,7 @@ Result<DecisionPage> DecisionTable::newest(std::int64_t since_s, std::size_t mos
   WATTLE_CHECK(newest.each([&](const sqlite::Statement& row) {
     DecisionRow found{static_cast<std::uint64_t>(row.integer(0)), row.integer(1), std::string(row.blob(3)),
                       std::string(row.blob(4))};
-    if (hash_of(found.id, found.body, found.rest) == row.integer(2)) page.rows.push_back(std::move(found));
+    if (decision_hash(found.id, found.body, found.rest) == row.integer(2)) page.rows.push_back(std::move(found));
   }));
   return page;
 }

@@ -12,6 +12,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/sqlite/database.hpp"
@@ -34,6 +35,9 @@ struct DecisionPage {
   std::vector<DecisionRow> rows;  // newest first
   std::uint64_t kept = 0;         // rows in the period, including those beyond the limit
 };
+
+// Detects damage of a row.
+std::int64_t decision_hash(std::uint64_t id, std::string_view body, std::string_view rest);
 
 class DecisionTable {
  public:

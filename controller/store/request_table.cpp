@@ -3,15 +3,12 @@
 #include "common/sqlite/record_table.hpp"
 
 namespace wattle::controller {
-namespace {
 
 std::int64_t request_hash(std::string_view workload, std::string_view body) {
   std::string both(workload);
   both.append(body);
   return sqlite::record_hash({workload.size(), body.size()}, both);
 }
-
-}  // namespace
 
 Result<RequestTable> RequestTable::open_(sqlite::Database& database) {
   RequestTable table(database);

@@ -11,6 +11,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/sqlite/database.hpp"
@@ -23,6 +24,9 @@ struct RequestRow {
   std::string body;
   bool operator==(const RequestRow&) const = default;
 };
+
+// Detects damage of a row.
+std::int64_t request_hash(std::string_view workload, std::string_view body);
 
 class RequestTable {
  public:

@@ -3,9 +3,10 @@
 #include "common/sqlite/record_table.hpp"
 
 namespace wattle::controller {
-namespace {
 
 std::int64_t plan_hash(std::string_view body) { return sqlite::record_hash({0, body.size()}, body); }
+
+namespace {
 
 std::optional<placement::sleep::NodePowerRecord> record_in(std::string_view body, std::int64_t hash) {
   if (plan_hash(body) != hash) return std::nullopt;

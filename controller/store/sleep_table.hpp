@@ -16,11 +16,15 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "common/sqlite/database.hpp"
 #include "controller/power/power_store.hpp"
 
 namespace wattle::controller {
+
+// Detects damage of a plan, a record or sums.
+std::int64_t plan_hash(std::string_view body);
 
 class SleepTable {
  public:

@@ -4,11 +4,10 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
 #include <utility>
 
-#include "controller/store/traces.hpp"
+#include "controller/store/store_repair.hpp"
 
 namespace wattle::controller {
 namespace {
@@ -34,6 +33,7 @@ Result<std::unique_ptr<Store>> Store::start(StoreOptions options, const Clock& c
   if (!fd.valid()) return fail_errno(errno, "eventfd");
   std::unique_ptr<Store> store(new Store(std::move(options), clock, log, std::move(fd)));
   WATTLE_CHECK(store->open_file());
+  WATTLE_CHECK(store->look_for_damage());
   store->found_ = store->known_ = store->file_->marks();
   WATTLE_TRY(const auto gaps, store->file_->gaps(kRecentGaps));
   store->recent_gaps_.assign(gaps.begin(), gaps.end());
@@ -72,37 +72,26 @@ Store::~Store() {
 }
 
 Status Store::open_file() {
-  std::optional<Error> damage;
-  if (is_emptied(options_.file.path)) {
-    damage = Error{Errc::malformed, options_.file.path, "is empty, possibly after a power failure", "restore a copy"};
-    log_.error("store.empty", "the store file is empty; acknowledgements, ledger and raw records start from zero",
-               {{"error", *damage}});
-  }
-  auto opened = StoreFile::open_(options_.file);
-  if (!opened && opened.error().code == Errc::malformed) {
-    damage = opened.error();
-    WATTLE_CHECK(set_aside(*damage));
-    opened = StoreFile::open_(options_.file);
-  }
-  if (!opened) return forward_error(opened);
+  WATTLE_TRY(OpenedStore opened, open_or_repair(options_.file, now_s(), log_));
   // A new file takes over the marks: agents no longer have the records that they cover.
-  if (!known_.empty()) WATTLE_CHECK(opened->adopt(known_));
-  if (damage) WATTLE_CHECK(opened->note("damaged", damage->what, now_s()));
-  file_.emplace(std::move(*opened));
+  if (!known_.empty()) WATTLE_CHECK(opened.file.adopt(known_));
+  file_.emplace(std::move(opened.file));
+  if (!opened.damage) return {};
+  const std::lock_guard lock(mutex_);
+  figures_.damage = opened.damage->message();
   return {};
 }
 
-Status Store::set_aside(const Error& why) {
-  const std::string& path = options_.file.path;
-  const std::string aside = path + ".damaged-" + std::to_string(now_s());
-  for (const char* suffix : {"", "-wal"}) {
-    if (std::rename((path + suffix).c_str(), (aside + suffix).c_str()) == 0 || errno == ENOENT) continue;
-    return fail_errno(errno, path + suffix, "the file is damaged; move it away by hand");
-  }
-  log_.error("store.damaged", "the store file is damaged; it was moved aside and a new one was created",
-             {{"error", why},
-              {"moved_to", aside},
-              {"lost", "the ledger and raw records; agents send again what they still hold"}});
+// Rows that the disk has changed are not used, and no later record replaces them.
+Status Store::look_for_damage() {
+  WATTLE_TRY(const std::string rows, file_->damaged_rows());
+  if (rows.empty()) return {};
+  const Error damage{Errc::malformed, options_.file.path, "has damaged rows: " + rows,
+                     "check the disk; restore a copy (docs/how-to/back-up.md)"};
+  WATTLE_CHECK(file_->note("damaged", damage.what, now_s()));
+  figures_.damage = damage.message();
+  log_.error("store.rows_damaged", "rows of the store are damaged, and figures that need them are incomplete",
+             {{"error", damage}});
   return {};
 }
 

@@ -48,6 +48,7 @@ struct StoreOptions {
 
 struct StoreFigures {
   std::string problem;        // why nothing is committed at present; empty: all is well
+  std::string damage;         // found in the file since the start; empty: none
   std::uint64_t records = 0;  // committed
   std::uint64_t queue_records = 0, queue_bytes = 0;
   std::uint64_t file_bytes = 0, raw_records = 0;
@@ -111,7 +112,7 @@ class Store final : public RecordStore {
         fd_(std::move(fd)),
         rows_(options_.decisions_queue_bytes, options_.pods_queue_bytes, log) {}
   Status open_file();
-  Status set_aside(const Error& why);
+  Status look_for_damage();
   void run();
   void keep_batch(std::vector<StoreItem>& batch);
   struct Reading {

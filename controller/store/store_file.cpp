@@ -5,6 +5,7 @@
 
 #include "common/sqlite/record_table.hpp"
 #include "common/wire/codec.hpp"
+#include "controller/store/store_repair.hpp"
 #include "controller/store/store_schema.hpp"
 
 namespace wattle::controller {
@@ -279,6 +280,8 @@ Status StoreFile::adopt(const StoreMarks& marks) {
   for (auto& [node, mine] : after) marks_[node] = std::move(mine);
   return {};
 }
+
+Result<std::string> StoreFile::damaged_rows() { return controller::damaged_rows(*database_); }
 
 Status StoreFile::note(const std::string& what, const std::string& detail, std::int64_t now_s) {
   WATTLE_TRY(auto statement, database_->prepare("INSERT INTO event(at_s, what, detail) VALUES(?,?,?)"));

@@ -56,6 +56,8 @@ class StoreFile {
   Status apply(std::span<const StoreItem> items, std::int64_t now_s);
   // Raises marks. A new file takes the marks of the previous one.
   Status adopt(const StoreMarks& marks);
+  // Lists damaged rows (store_repair.hpp); empty: none.
+  Result<std::string> damaged_rows();
   // Writes all buffered ledger rows.
   Status write_ledger();
   Status note(const std::string& what, const std::string& detail, std::int64_t now_s);

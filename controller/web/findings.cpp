@@ -98,6 +98,7 @@ json controller_findings(const Parts& from) {
         well ? std::to_string(store.records) + " records committed, " + std::to_string(store.gap_records) + " missing"
              : store.problem,
         well ? "" : "check the disk; records are not acknowledged until they are stored");
+    if (!store.damage.empty()) add("store-file", "lost", store.damage, "");
     if (!store.decisions_problem.empty() || store.decisions_lost > 0)
       add("decisions", store.decisions_problem.empty() ? "lost" : "failed",
           std::to_string(store.decisions_lost) + " decisions are not stored on disk" +

@@ -1,10 +1,12 @@
 #include "controller/web/page.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "common/json/value.hpp"
 #include "controller/web/assets.hpp"
+#include "controller/web/known_arguments.hpp"
 #include "controller/web/page_answers.hpp"
 
 namespace wattle::controller {
@@ -73,6 +75,9 @@ http::Response give_pass(const PageParts& parts, const http::Request& request) {
   const json body = json::read(request.body, {.text_bytes = 64 << 10, .built_bytes = 1 << 20});
   if (!body.is_object() || !body.contains("token") || !body["token"].is_string())
     return page_reported(400, {{"error", "the body is not {\"token\": \"...\"}"}});
+  static constexpr std::array<std::string_view, 1> kFields{"token"};
+  if (const Status known = check_fields("the body", body, kFields); !known)
+    return page_reported(400, {{"error", known.error().message()}});
   if (!parts.token->is(body["token"].get<std::string>()))
     return page_refused(401, http::Refused::token, "wrong token (use the token of http.token_file)");
   http::Response response = state_reported(parts, true);
@@ -108,7 +113,9 @@ void add_page(http::Routes& routes, std::set<std::string>& open_paths, PageParts
   routes["POST " + change] = {
       [parts](const http::Request& request) { return answer_change(parts->operators, parts->change, request); },
       kMostChangeBytes, [parts](const http::Request& request) { return refuse_change(parts->operators, request); }};
-  routes["GET " + std::string(kPageLive)] = [parts](const http::Request&) {
+  routes["GET " + std::string(kPageLive)] = [parts](const http::Request& request) {
+    if (const Status known = check_query(kNoQuery, request); !known)
+      return page_reported(400, {{"error", known.error().message()}});
     http::Response response{200, "text/event-stream", {}};
     response.headers = {{"X-Content-Type-Options", "nosniff"}, {"X-Accel-Buffering", "no"}};
     response.stream = parts->live;

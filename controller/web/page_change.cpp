@@ -1,8 +1,10 @@
 #include "controller/web/page_change.hpp"
 
+#include <array>
 #include <string_view>
 
 #include "common/json/value.hpp"
+#include "controller/web/known_arguments.hpp"
 #include "controller/web/page_answers.hpp"
 
 namespace wattle::controller {
@@ -25,7 +27,9 @@ std::string wrong_with(const std::string& name, const json& value) {
   if (name == "force") return value.is_boolean() ? "" : "argument force: is neither true nor false";
   if (name == "mode" || name == "policy" || name == "cpu_wait" || name == "late" || name == "why")
     return value.is_string() && !value.string().empty() ? "" : "argument " + name + ": is not a string";
-  return "argument " + name + ": unknown (use mode, policy, cpu_wait, late, force or why)";
+  static constexpr std::array<std::string_view, 6> kFields{"mode", "policy", "cpu_wait", "late", "force", "why"};
+  const Status known = check_fields("the body", {{name, value}}, kFields);
+  return known ? "" : known.error().message();
 }
 
 int status_of(Errc code) {
@@ -69,6 +73,8 @@ std::optional<http::Response> refuse_change(const std::optional<http::Token>& op
 http::Response answer_change(const std::optional<http::Token>& operators, const MakeChange& make,
                              const http::Request& request) {
   if (auto refused = refuse_change(operators, request)) return std::move(*refused);
+  if (const Status known = check_query(kNoQuery, request); !known)
+    return page_reported(400, {{"error", known.error().message()}});
   const json body = json::read(request.body, {.text_bytes = 64 << 10, .built_bytes = 1 << 20});
   if (!body.is_object())
     return page_reported(400, {{"error",

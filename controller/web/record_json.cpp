@@ -75,9 +75,6 @@ Result<json> hours_json(StoreFile& file, const RecordQuery& query) {
 }  // namespace
 
 Result<RecordQuery> parse_record(const Arguments& arguments, WallTime now) {
-  for (const auto& [name, value] : arguments)
-    if (name != "of" && name != "since" && name != "after")
-      return fail(Errc::malformed, "argument " + name, "unknown argument");
   RecordQuery query;
   const std::string of = argument(arguments, "of"), after = argument(arguments, "after");
   if (of != "pods" && of != "hours") return fail(Errc::malformed, "argument of", "invalid value '" + of + "'", kOfFix);

@@ -1,8 +1,11 @@
 #include "controller/web/sleep_post.hpp"
 
+#include <array>
+#include <string_view>
 #include <utility>
 
 #include "common/json/value.hpp"
+#include "controller/web/known_arguments.hpp"
 #include "controller/web/page_answers.hpp"
 
 namespace wattle::controller {
@@ -35,10 +38,14 @@ int order_status(Errc code) {
 
 http::Response answer_order(const MakeChange& make, const http::Request& request) {
   const json body = json::read(request.body, {.text_bytes = 64 << 10, .built_bytes = 1 << 20});
+  static constexpr std::array<std::string_view, 2> kFields{"order", "node"};
+  Status fields = check_query(kNoQuery, request);
+  if (fields && body.is_object()) fields = check_fields("the body", body, kFields);
+  if (!fields) return page_reported(400, {{"error", fields.error().message()}});
   Arguments arguments;
   if (body.is_object())
     for (const auto& [name, value] : body.items())
-      if ((name == "order" || name == "node") && value.is_string()) arguments[name] = value.get<std::string>();
+      if (value.is_string()) arguments[name] = value.get<std::string>();
   const bool known = arguments["order"] == "sleep-wake" || arguments["order"] == "sleep-empty";
   if (!known || arguments["node"].empty() || body.size() != arguments.size())
     return page_reported(400, {{"error", kForm}});

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <map>
 #include <set>
 #include <sstream>
 
@@ -198,6 +199,60 @@ TEST_CASE("doctor names what is lost, with its cause and fix") {
   const Tree bare;
   config.roots = Roots::below(bare.path());
   CHECK_FALSE(healthy(examine(config)));
+}
+
+TEST_CASE("doctor reports no source as usable whose file has no values") {
+  const std::vector<std::pair<std::string, std::string>> good{
+      {"proc/stat", "cpu  1 0 1 1 0 0 0 0 0 0\ncpu0 1 0 1 1 0 0 0 0 0 0\n"},
+      {"proc/meminfo", "MemTotal: 8 kB\nMemAvailable: 4 kB\n"},
+      {"proc/net/dev", "Inter-|   Receive\n eth0: 1 0 0 0 0 0 0 0 2 0 0 0 0 0 0 0\n"},
+      {"proc/diskstats", "8 0 sda 1 0 2 0 3 0 4 0 0 0 0\n"},
+      {"proc/net/snmp", "Tcp: CurrEstab\nTcp: 3\n"},
+      {"proc/pressure/cpu", "some avg10=0.00 avg60=0.00 avg300=0.00 total=5\n"},
+      {"proc/pressure/memory", "some avg10=0.00 avg60=0.00 avg300=0.00 total=5\n"},
+      {"proc/pressure/io", "some avg10=0.00 avg60=0.00 avg300=0.00 total=5\n"},
+      {"proc/self/mountinfo", "31 30 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"},
+      {"sys/class/hwmon/hwmon0/power1_average", "300000000\n"},
+      {"sys/fs/cgroup/cgroup.controllers", "cpu memory io pids\n"}};
+  const Tree tree{{"sys/class/hwmon/hwmon0/name", "power_meter\n"}};
+  const auto states = [&] {
+    AgentConfig config;
+    config.roots = Roots::below(tree.path());
+    std::map<std::string, std::string> found;
+    for (const auto& one : examine(config)) found[one.source] = one.state();
+    return found;
+  };
+  for (const auto& [name, content] : good) tree.put(name, content);
+  const auto well = states();
+  const std::map<std::string, std::string> sources{{"proc/stat", "cpu"},
+                                                   {"proc/meminfo", "memory"},
+                                                   {"proc/net/dev", "net"},
+                                                   {"proc/diskstats", "disk"},
+                                                   {"proc/net/snmp", "tcp"},
+                                                   {"proc/pressure/cpu", "psi"},
+                                                   {"proc/pressure/memory", "psi"},
+                                                   {"proc/pressure/io", "psi"},
+                                                   {"proc/self/mountinfo", "cgroup"},
+                                                   {"sys/class/hwmon/hwmon0/power1_average", "hwmon"},
+                                                   {"sys/fs/cgroup/cgroup.controllers", "cgroup-memory"}};
+  for (const auto& [name, content] : good) {
+    CAPTURE(name);
+    const std::string& source = sources.at(name);
+    CHECK(well.at(source) == "ok");
+    for (const char* bad : {"", "\n", "nothing of use\n", "\xff\xfe: 1 2\n"}) {
+      tree.put(name, bad);
+      CHECK(states().at(source) != "ok");
+    }
+    tree.put(name, content);
+  }
+  tree.put("proc/stat", "");
+  CHECK_FALSE(healthy([&] {
+    AgentConfig config;
+    config.roots = Roots::below(tree.path());
+    return examine(config);
+  }()));
+  tree.remove("sys/fs/cgroup/cgroup.controllers");
+  CHECK(states().at("cgroup") == "lost");  // an empty folder
 }
 
 TEST_CASE("doctor reports pods that are only on cgroup v1, and what is lost for them") {

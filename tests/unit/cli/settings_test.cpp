@@ -68,12 +68,11 @@ TEST_CASE("a configuration error exits with 2 and names file and key") {
 TEST_CASE("usage errors exit with 2") {
   Outside outside;
   for (const std::vector<std::string>& words :
-       std::vector<std::vector<std::string>>{{},
-                                             {"nonsense"},
+       std::vector<std::vector<std::string>>{{"nonsense"},
                                              {"nodes", "-o", "xml"},
                                              {"node"},
                                              {"decisions", "--limit", "0"},
-                                             {"keys"},
+                                             {"keys", "nwe"},
                                              {"keys", "new"},
                                              {"nodes", "--timeout", "never"},
                                              {"nodes", "--key", "/nowhere/key", "--server-key", "/nowhere/pub"},
@@ -82,4 +81,9 @@ TEST_CASE("usage errors exit with 2") {
     CHECK_FALSE(outside.err.str().empty());
   }
   CHECK(outside.run({"--help"}) == 0);
+  for (const char* group : {"keys", "model", "policy", "provision", "sleep"}) {
+    CHECK(outside.run({group}) == 0);
+    CHECK(outside.out.str().find("Usage: wattle " + std::string(group)) != std::string::npos);
+  }
+  CHECK(outside.run({}) == 0);
 }

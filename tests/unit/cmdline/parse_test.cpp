@@ -76,6 +76,29 @@ std::string line_of(std::vector<std::string> words) {
 }
 }  // namespace
 
+TEST_CASE("a group of commands alone has its help, and anything after it has none") {
+  const auto help_of = [](std::vector<std::string> words) -> std::string {
+    CLI::App app{"about"};
+    app.require_subcommand(1);
+    auto* keys = app.add_subcommand("keys", "changes keys");
+    keys->require_subcommand(1);
+    keys->add_subcommand("new", "makes one");
+    std::reverse(words.begin(), words.end());
+    try {
+      app.parse(words);
+    } catch (const CLI::ParseError& error) {
+      return help_of_group(app, error, "program").value_or("");
+    }
+    return "parsed";
+  };
+  CHECK(help_of({}).find("Usage: program") != std::string::npos);
+  CHECK(help_of({"keys"}).find("Usage: program keys") != std::string::npos);
+  CHECK(help_of({"keys"}).find("makes one") != std::string::npos);
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{{"keys", "nwe"}, {"kyes"}, {"keys", "--nosuch"}, {"--nosuch"}})
+    CHECK(help_of(words).empty());
+}
+
 TEST_CASE("wrong usage names the command, the error and the fix") {
   CHECK(line_of({}) == "program: a command is missing (commands: nodes, keys)");
   CHECK(line_of({"ndoes"}) == "program: unknown command \"ndoes\" (did you mean \"nodes\"? commands: nodes, keys)");

@@ -287,3 +287,24 @@ TEST_CASE("replica suggestions need their option and a source of rates; the teac
   CHECK(parsed("teacher_reward: drpc")->teacher_reward == models::provision::TeacherReward::drpc);
   CHECK_FALSE(parsed("teacher_reward: fame"));
 }
+
+TEST_CASE("endpoints that cannot be opened, or are one and the same, are reported with their keys") {
+  const auto refused = parse_config(R"(
+key: k
+allow_list: a
+telemetry: {endpoint: "tcp://*:7460"}
+feed: {endpoint: "tcp://0.0.0.0:7460"}
+ask: {endpoint: "ipc:///no/such/folder/ask"}
+http: {address: localhost}
+enrol: {tokens: t, port: 7460}
+)",
+                                    "test");
+  REQUIRE_FALSE(refused);
+  const std::string message = refused.error().message();
+  CAPTURE(message);
+  for (const char* part :
+       {"feed.endpoint: 7460 is already used by telemetry.endpoint", "ask.endpoint: '/no/such/folder",
+        "http.address: 'localhost' is not an IP address", "enrol.port: 7460 is already used by"})
+    CHECK_MESSAGE(message.find(part) != std::string::npos, part);
+  CHECK(parse_config("{key: k, allow_list: a, enrol: {port: 7460}}", "test"));  // enrolment is off
+}
