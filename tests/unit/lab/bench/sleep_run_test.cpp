@@ -1,5 +1,4 @@
 // sleep_run: days on which nodes sleep by a rule: the same pods and work, accounted energy, and the clairvoyant below.
-#include "lab/bench/sleep_run.hpp"
 
 #include <doctest/doctest.h>
 

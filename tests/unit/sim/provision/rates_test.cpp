@@ -1,5 +1,5 @@
 // Rates that are drawn are the same for the same seed.
-#include "sim/provision/rates.hpp"
+#include "sim/provision/world.hpp"
 
 #include <doctest/doctest.h>
 
