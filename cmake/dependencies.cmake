@@ -82,7 +82,3 @@ if(WATTLE_TESTS)
   target_link_libraries(wattle_doctest INTERFACE doctest::doctest)
   find_package(rapidcheck REQUIRED)                                   # properties, in tests only
 endif()
-
-if(WATTLE_BENCH)
-  find_package(benchmark REQUIRED)                                    # lab/benchmarks
-endif()

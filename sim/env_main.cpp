@@ -1,6 +1,6 @@
 #include <array>
 
-#include "sim/commands/env_commands.hpp"
+#include "sim/commands/commands.hpp"
 
 int main(int argc, char** argv) {
   using namespace wattle::sim;

@@ -30,13 +30,9 @@ void SleepTotals::unpack(placement::PackReader& in) {
   }
   read.waited_pods = in.word();
   read.waited_s = in.real();
-  // Sums of older versions end earlier.
-  if (!in.done())
-    for (double* joules : {&read.transitions_j, &read.asleep_j}) *joules = in.real();
-  if (!in.done()) {
-    read.tests = in.word();
-    read.tests_j = in.real();
-  }
+  for (double* joules : {&read.transitions_j, &read.asleep_j}) *joules = in.real();
+  read.tests = in.word();
+  read.tests_j = in.real();
   if (in.ok()) *this = std::move(read);
 }
 

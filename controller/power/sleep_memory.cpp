@@ -27,10 +27,8 @@ SleepMemory read_memory(Store& store, const Clock& clock, const Log& log) {
   placement::PackReader in(*plan);
   SleepMemory read;
   read.outlook.unpack(in);
-  if (!in.done()) {  // the body of a version that kept the outlook alone ends here
-    read.refused.unpack(in);
-    read.waits.unpack(in, clock);
-  }
+  read.refused.unpack(in);
+  read.waits.unpack(in, clock);
   if (!in.done()) return memory;
   read.exclusions = std::move(memory.exclusions);
   return read;

@@ -15,7 +15,7 @@ bool read_mode(placement::PackReader& in, LadderMode& mode) {
 
 bool read_owner(placement::PackReader& in, SizedOwner& owner) {
   owner.state.unpack(in);
-  if (!in.done()) owner.harm.unpack(in);  // the row of a version that kept the state alone ends here
+  owner.harm.unpack(in);
   return in.done();
 }
 

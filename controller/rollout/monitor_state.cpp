@@ -87,7 +87,6 @@ constexpr std::array<BlockValue, 9> kBlockValues{
     &placement::ModelledBlock::advised_waited_s, &placement::ModelledBlock::pod_s,
     &placement::ModelledBlock::advised_pod_s,    &placement::ModelledBlock::asleep_j,
     &placement::ModelledBlock::may_sleep_s};
-constexpr std::size_t kFirstBlockValues = 7;  // that version 0.1.0 kept
 
 json block_numbers(const placement::ModelledBlock& block) {
   json numbers = json::array();
@@ -96,7 +95,7 @@ json block_numbers(const placement::ModelledBlock& block) {
 }
 
 bool read_block(const std::vector<double>& numbers, placement::ModelledBlock& block) {
-  if (numbers.size() != kBlockValues.size() && numbers.size() != kFirstBlockValues) return false;
+  if (numbers.size() != kBlockValues.size()) return false;
   for (std::size_t i = 0; i < numbers.size(); ++i) block.*kBlockValues[i] = numbers[i];
   return block.sane();
 }

@@ -18,21 +18,14 @@ placement::LearnerOptions of_seed(placement::LearnerOptions learner, std::uint64
 
 class LearnedPlayer final : public LivePlayer {
  public:
-  static Result<std::unique_ptr<LearnedPlayer>> make(const Episode& episode, const LearnedRunOptions& options,
-                                                     models::QTrainer& trainer) {
-    placement::ClusterModelOptions about;
-    about.idle_nodes_sleep = episode.options.sleep;
-    const LiveRunOptions run;
-    LiveEngineOptions live;
-    live.engine.decide.reward = options.reward;
-    live.engine.decide.mask.owner_share = {episode.options.owner_share, episode.options.owner_share};
-    live.engine.decide.mask.stale_after_s = std::max(live.engine.decide.mask.stale_after_s, 2 * run.telemetry_period_s);
-    about.stale_after_s = std::max(about.stale_after_s, 2 * run.telemetry_period_s);
-    live.engine.trials.on = !options.trusting;
-    live.engine.trials.seed = episode.seed;
-    WATTLE_TRY(auto engine, LiveEngine::make(std::move(live), placement::ClusterModel(about)));
-    return std::unique_ptr<LearnedPlayer>(new LearnedPlayer(episode, options, trainer, std::move(engine)));
-  }
+  LearnedPlayer(const Episode& episode, const LearnedRunOptions& options, models::QTrainer& trainer,
+                std::unique_ptr<LiveEngine> engine)
+      : options_(options),
+        trainer_(trainer),
+        learner_(of_seed(options.learner, episode.seed), options.reward, trainer),
+        random_(mix(episode.seed, 0x6c6561726eULL)),
+        ties_(mix(episode.seed, 0x74696573ULL)),
+        engine_(std::move(engine)) {}
 
   WorldObserver* observer() override { return engine_.get(); }
   const placement::DecisionEngine& engine() const override { return engine_->engine(); }
@@ -62,11 +55,10 @@ class LearnedPlayer final : public LivePlayer {
       learned_ = std::move(frozen);
       engine_->set_learned(learned_.get());
     }
-    const models::QNetwork* serves = options_.trusting && learned_ ? learned_.get() : options_.shipped.get();
-    placement::PlacementDecision advice = engine_->decide(view, pod.spec, serves, 0, random_);
-    ++decisions_[static_cast<std::size_t>(options_.trusting ? placement::Candidate::learned
-                                                            : engine_->engine().trials().serves())];
-    const auto node = bind_node(world.kube_nodes(), kube_pod(pod.spec.request), advice.scores, {}, view, ties_);
+    placement::PlacementDecision advice = engine_->decide(view, pod.spec, options_.shipped.get(), 0, random_);
+    ++decisions_[static_cast<std::size_t>(engine_->engine().trials().serves())];
+    const auto node =
+        select_node(world.kube_nodes(), kube_pod(pod.spec.request), advice.scores, kExtenderWeight, ties_);
     if (!node) return node;
     learner_.placed(decision_id, std::move(advice.observation), static_cast<std::uint32_t>(advice.row_of[*node]),
                     world.now());
@@ -81,15 +73,6 @@ class LearnedPlayer final : public LivePlayer {
   }
 
  private:
-  LearnedPlayer(const Episode& episode, const LearnedRunOptions& options, models::QTrainer& trainer,
-                std::unique_ptr<LiveEngine> engine)
-      : options_(options),
-        trainer_(trainer),
-        learner_(of_seed(options.learner, episode.seed), options.reward, trainer),
-        random_(mix(episode.seed, 0x6c6561726eULL)),
-        ties_(mix(episode.seed, 0x74696573ULL)),
-        engine_(std::move(engine)) {}
-
   const LearnedRunOptions& options_;
   models::QTrainer& trainer_;
   placement::Learner learner_;
@@ -104,9 +87,20 @@ class LearnedPlayer final : public LivePlayer {
 }  // namespace
 
 Result<LearnedRun> run_learned(const Episode& episode, const LearnedRunOptions& options, models::QTrainer& trainer) {
-  WATTLE_TRY(const auto player, LearnedPlayer::make(episode, options, trainer));
-  WATTLE_TRY(LivePlayed played, play_live(episode, *player, options.reward, {}));
-  return player->figures(std::move(played.figures));
+  const LiveRunOptions run;
+  placement::ClusterModelOptions about;
+  about.idle_nodes_sleep = episode.options.sleep;
+  about.stale_after_s = std::max(about.stale_after_s, 2 * run.telemetry_period_s);
+  LiveEngineOptions live;
+  live.engine.decide.reward = options.reward;
+  live.engine.decide.mask.owner_share = {episode.options.owner_share, episode.options.owner_share};
+  live.engine.decide.mask.stale_after_s = std::max(live.engine.decide.mask.stale_after_s, 2 * run.telemetry_period_s);
+  live.engine.trials.on = true;
+  live.engine.trials.seed = episode.seed;
+  WATTLE_TRY(auto engine, LiveEngine::make(std::move(live), placement::ClusterModel(about)));
+  LearnedPlayer player(episode, options, trainer, std::move(engine));
+  WATTLE_TRY(LivePlayed played, play_live(episode, player, options.reward, run));
+  return player.figures(std::move(played.figures));
 }
 
 }  // namespace wattle::sim::consolidation

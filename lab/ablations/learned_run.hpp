@@ -3,7 +3,6 @@
 // floor, planner, shipped and learned network places the pods.
 // Reward   that of the options; outcomes are those that agents report. Each outcome is drawn as often as live
 //          (controller/trainer/replay_budget), without exploration and without anchor
-// Trusting serves the learned network from its first step on, without trials: shows what it learned
 // Errors   forwards the trainer's and the run's
 // Threads  single owner; the same options give the same bytes
 #pragma once
@@ -23,7 +22,6 @@ struct LearnedRunOptions {
   std::shared_ptr<const models::QNetwork> shipped;
   placement::RewardConfig reward;
   placement::LearnerOptions learner;
-  bool trusting = false;
   double draws = 32;                 // of each outcome, on average
   std::uint64_t refresh_every = 25;  // steps between frozen networks
 };

@@ -14,9 +14,8 @@ namespace {
 constexpr std::size_t kHours = 24;
 constexpr double kDay_s = 86'400;
 constexpr double kAsLittle = 1.1;  // times the least waiting: as good, where no policy holds the limit
-constexpr std::string_view kLearned = "dqn-learned", kOnline = "dqn-online";
 
-bool learns(std::string_view policy) { return policy == kLearned || policy == kOnline; }
+bool learns(std::string_view policy) { return policy == "dqn-learned"; }
 
 std::vector<DayFigures> days_of(const RunFigures& run) {
   std::vector<DayFigures> days;
@@ -41,10 +40,8 @@ Result<WorldRun> run_one(const Episode& episode, const std::string& policy, cons
                          const MakeLearner& make) {
   WorldRun run;
   if (learns(policy)) {
-    LearnedRunOptions learned = options.learned;
-    learned.trusting = policy == kOnline;
     WATTLE_TRY(const auto trainer, make());
-    WATTLE_TRY(run.learned, run_learned(episode, learned, *trainer));
+    WATTLE_TRY(run.learned, run_learned(episode, options.learned, *trainer));
     run.figures = run.learned->figures;
   } else {
     WATTLE_TRY(const Contestant contestant, contestant_named(policy, options.learned.shipped.get()));

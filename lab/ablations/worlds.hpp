@@ -1,7 +1,7 @@
 // worlds: compares policies, and online learning, over some days in worlds where experience counts
 // (sim/scenarios/experience). The last day is judged; the days before it are for learning.
-// Learned  "dqn-learned" learns and serves as in mode live, "dqn-online" serves what it learned without trials
-//          (lab/ablations/learned_run); the other names are those of wattle-sim eval
+// Learned  "dqn-learned" learns and serves as in mode live (lab/ablations/learned_run); the other names are those of
+//          wattle-sim eval
 // Figures  joules per core-second of work, and shares of pods' time that they waited or were late, by day
 // Best     of the policies that do not learn online and whose pods wait within the limit (where none holds it: hardly
 //          longer than those of the best of them), the one with the least energy on the judged day

@@ -66,7 +66,7 @@ struct BenchOptions {
   std::size_t moves_per_pod = 4000;                 // of the annealed reference; 0: none
   std::shared_ptr<const models::QNetwork> network;  // of the policy dqn or tabular-q
   placement::NetworkOptions learned;                // for the policy dqn
-  SchedulerOptions scheduler;
+  std::int64_t extender_weight = kExtenderWeight;
   double defer_s = 0;          // longest deferral of a pod
   std::size_t look_ahead = 0;  // number of next pods made known
   bool cold = false;           // starts without any learned state

@@ -33,25 +33,22 @@ WorldOptions world_of(const Episode& episode, const LiveRunOptions& live) {
   world.telemetry_period_s = live.telemetry_period_s;
   world.power_noise_ratio = episode.options.power_noise_ratio;
   world.demand_slot_s = episode.options.crowded ? kDemandSlot_s : kSample_s;
-  const Shift& shift = episode.options.shift;
   const Experience& experience = episode.options.experience;
   const std::uint64_t cluster = episode.options.cluster_seed.value_or(episode.seed);
-  if (shift.pairs > 0 || experience.interference) {
-    cluster::Pairs pairs = pairs_of(episode.options.apps, shift.pairs);
+  if (episode.options.pairs > 0 || experience.interference) {
+    cluster::Pairs pairs = pairs_of(episode.options.apps, episode.options.pairs);
     if (experience.interference) share_resources(pairs, episode.options.apps, cluster);
     world.pairs = std::make_shared<const cluster::Pairs>(std::move(pairs));
-    if (shift.pairs_from_s > 0) world.pairs_from_s = before_first_s(live) + shift.pairs_from_s;
   }
   const std::size_t nodes = episode.servers.size();
   if (experience.rack_meter) world.datasheet_times = datasheet_times(nodes, cluster);
   if (experience.wave) world.trouble.shifts = latency_wave(nodes, before_first_s(live) + episode.end_s, cluster);
   const std::vector<double> starts =
-      experience.crowding ? waiting_starts(nodes, cluster) : std::vector<double>(nodes, episode.options.crowded_ratio);
+      experience.crowding ? waiting_starts(nodes, cluster) : std::vector<double>(nodes, 1.0);
   for (const ServerModel& server : episode.servers) {
     NodeSpec node;
     node.server = server;
     if (episode.options.zones > 0) node.zone = "zone-" + std::to_string(world.nodes.size() % episode.options.zones);
-    node.waiting_times = shift.odd_waiting;
     node.crowded_ratio = starts[world.nodes.size()];
     if (experience.wave) node.latency_ms = latency_ms_at(world.nodes.size(), 0, cluster);
     world.nodes.push_back(std::move(node));
@@ -129,7 +126,6 @@ class Judged final : public LivePlayer {
   explicit Judged(Chooser chooser) : chooser_(std::move(chooser)) {}
   WorldObserver* observer() override { return chooser_.observer(); }
   const placement::DecisionEngine& engine() const override { return chooser_.engine().engine(); }
-  Status settled(std::vector<Settled>) override { return {}; }
   Result<std::optional<std::size_t>> choose(const World& world, const placement::ClusterView& view, const SimPod& pod,
                                             std::uint64_t) override {
     return chooser_.choose(world, view, pod, ahead_);
@@ -149,7 +145,6 @@ class Held final : public LivePlayer {
       : placement_(placement), engine_(std::move(engine)) {}
   WorldObserver* observer() override { return engine_.get(); }
   const placement::DecisionEngine& engine() const override { return engine_->engine(); }
-  Status settled(std::vector<Settled>) override { return {}; }
   Result<std::optional<std::size_t>> choose(const World&, const placement::ClusterView&, const SimPod&,
                                             std::uint64_t decision_id) override {
     return std::optional(placement_[decision_id - 1]);
@@ -175,7 +170,7 @@ Result<LivePlayed> judge(const Episode& episode, const Contestant& contestant, s
   options.known = std::move(known);
   options.candidates = std::move(candidates);
   options.network = live.network;
-  options.scheduler = live.scheduler;
+  options.extender_weight = live.extender_weight;
   WATTLE_TRY(Chooser chooser, Chooser::make(contestant, options, episode.seed));
   Judged player(std::move(chooser));
   return play_live(episode, player, options.reward, live, live.set_requests != SetWhat::nothing ? &requests : nullptr);
@@ -313,21 +308,19 @@ Result<RunFigures> hold(const Episode& episode, const Placement& placement) {
   return std::move(played.figures);
 }
 
-Result<RunFigures> run_known(const Episode& episode, const std::string& known, const Contestant& contestant,
-                             const LiveRunOptions& options) {
-  RequestSetter requests(options.set_requests == SetWhat::cpu_and_memory);
-  WATTLE_TRY(const LivePlayed played, judge(episode, contestant, known, {}, options, requests));
-  return played.figures;
-}
-
 Result<RunFigures> run_live(const Episode& episode, const Episode* before, const Contestant& contestant,
                             const LiveRunOptions& options) {
-  if (before == nullptr) return run_known(episode, {}, contestant, options);
   RequestSetter requests(options.set_requests == SetWhat::cpu_and_memory);
   if (options.set_requests == SetWhat::projected) requests.only_project();
-  WATTLE_TRY(LivePlayed taught, judge(*before, contestant, {}, {}, options, requests));
+  std::string known;
+  std::optional<placement::CandidateTrials::State> candidates;
+  if (before != nullptr) {
+    WATTLE_TRY(LivePlayed taught, judge(*before, contestant, {}, {}, options, requests));
+    known = std::move(taught.known);
+    candidates = std::move(taught.candidates);
+  }
   WATTLE_TRY(const LivePlayed played,
-             judge(episode, contestant, std::move(taught.known), std::move(taught.candidates), options, requests));
+             judge(episode, contestant, std::move(known), std::move(candidates), options, requests));
   return played.figures;
 }
 

@@ -23,11 +23,11 @@ enum class SetWhat { nothing, cpu, cpu_and_memory, projected };  // projected: s
 struct LiveRunOptions {
   double telemetry_period_s = 5;
   placement::NetworkOptions network;
-  SchedulerOptions scheduler;
+  std::int64_t extender_weight = kExtenderWeight;
   double defer_s = 0;  // longest deferral of a pod, from its arrival
   // Number of next pods made known: those that wait, then those that will come, as the sender of a batch knows them.
   std::size_t look_ahead = 0;
-  // For run_known and run_live: sets requests by the controller's rule (sim/world/request_setter).
+  // For run_live: sets requests by the controller's rule (sim/world/request_setter).
   SetWhat set_requests = SetWhat::nothing;
 };
 
@@ -37,8 +37,8 @@ class LivePlayer {
   virtual ~LivePlayer() = default;
   virtual WorldObserver* observer() = 0;
   virtual const placement::DecisionEngine& engine() const = 0;
-  // Receives the outcomes of placements, before the next decision and at the end.
-  virtual Status settled(std::vector<Settled> outcomes) = 0;
+  // Receives the outcomes of placements, before the next decision and at the end. Optional.
+  virtual Status settled(std::vector<Settled> /*outcomes*/) { return {}; }
   // Chooses a node; no value if the pod fits nowhere. `decision_id` identifies its placement.
   virtual Result<std::optional<std::size_t>> choose(const World& world, const placement::ClusterView& view,
                                                     const SimPod& pod, std::uint64_t decision_id) = 0;
@@ -59,9 +59,6 @@ Result<LivePlayed> play_live(const Episode& episode, LivePlayer& player, const p
 // Plays a fill with the pods in the placement from the start.
 Result<RunFigures> hold(const Episode& episode, const Placement& placement);
 
-// Plays a contestant that starts with the cluster model of an earlier run; may be empty.
-Result<RunFigures> run_known(const Episode& episode, const std::string& known, const Contestant& contestant,
-                             const LiveRunOptions& options);
 // Plays a contestant. `before`: the episode to learn from first; null: cold.
 Result<RunFigures> run_live(const Episode& episode, const Episode* before, const Contestant& contestant,
                             const LiveRunOptions& options);

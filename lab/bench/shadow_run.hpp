@@ -2,6 +2,8 @@
 // the day after.
 // Plays    per fleet: a day in mode shadow to learn from; a canary, which calibrates; then the same days of other pods
 //          twice, in shadow, where the default scheduler decides, and live
+//          each as a controller in that mode does: blocks by its rules and meters (controller/rollout), half of them
+//          treated, measured as its agents report
 // Figures  of shadow from before the canary, as when Wattle is adopted; of live calibrated by the canary, as shown, and
 //          as modelled
 // Truth    joules of the runs, as the world knows them, day by day. Live mode's figure compares with a cluster without
@@ -16,10 +18,29 @@
 #include <vector>
 
 #include "controller/rollout/calibration.hpp"
+#include "controller/rollout/effect.hpp"
 #include "lab/bench/bench.hpp"
-#include "lab/bench/shadow_player.hpp"
+#include "lab/bench/live_run.hpp"
+#include "placement/judge/modelled_saving.hpp"
 
 namespace wattle::sim::consolidation {
+
+inline constexpr double kShadowDay_s = 24 * 3600;
+
+enum class ShadowMode { shadow, canary, live };
+
+struct PlayedShadow {
+  LivePlayed played;
+  std::vector<controller::BlockResult> blocks;  // those of the canary
+  // At the end of each day; no value where there was no figure.
+  std::vector<std::optional<placement::ModelledFigure>> days;
+};
+
+// The measured time of a block of a canary.
+double measured_block_s();
+// `known`: the cluster model of an earlier episode, or empty.
+Result<PlayedShadow> play_shadow(const Episode& episode, const Contestant& contestant, const std::string& known,
+                                 const LiveRunOptions& options, ShadowMode mode);
 
 struct ShadowOptions {
   std::string policy = "planner";  // advises in shadow and decides live

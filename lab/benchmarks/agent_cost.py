@@ -11,8 +11,7 @@ Does     creates N service cgroups under the v2 root, K of them with a task that
 Gives    medians over the windows: CPU per process (all threads, /proc/PID/task/*/schedstat) as percent of one core, RSS
          and its peak, bytes written per day by the kernel's accounts and by the spool's own metric; the agent's CPU by
          thread. Then, with the kernel's BPF statistics on, nanoseconds per run of each of the agent's BPF programs, as
-         it is and with 10,000 context switches per second (these include reading the statistics' clock, which
-         lab/benchmarks/bpf_cost subtracts)
+         it is and with 10,000 context switches per second (these include reading the statistics' clock)
 Needs    root; leaves nothing behind. Run it on a quiet machine. Other load slows all processes alike, so compare ratios
 Exit     0 measured, 1 failed
 """

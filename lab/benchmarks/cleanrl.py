@@ -167,8 +167,9 @@ def run_arm(arm, options, site):
     words = ["--nodes", str(options.nodes), "--batch", str(options.batch), "--every", str(options.every), "--warmup",
              str(options.warmup), "--scenario", options.scenario]
     if arm == "ours":
-        command = [options.bin + "/train_bench", "--decisions", str(options.steps), "--gradient-steps",
-                   str(max(100, (options.steps - options.warmup) // options.every)), *words]
+        gradient_steps = max(100, (options.steps - options.warmup) // options.every)
+        command = [options.bin + "/train_bench", options.scenario,
+                   *map(str, (options.nodes, options.steps, options.batch, options.every, options.warmup, gradient_steps))]
     else:
         command = [PYTHON, __file__, options.bin, "--play", arm, "--steps", str(options.steps), *words]
     with tempfile.TemporaryDirectory() as folder:  # dqn.py writes runs/ in its working directory

@@ -3,7 +3,7 @@
 on the same histories.
 
 Usage    requests_vpa.py BIN_DIR --trace DIR [--sets planetlab,services,memory,openb] [--machines 1000] [--seeds 200]
-                         [--first 1001] [--every 1] [--share 0.93] [--half-life 8] [--daily-after 3] [--json FILE]
+                         [--first 1001] [--every 1] [--json FILE]
 Source   DIR with planetlab_*.csv[.gz] (measured), openb_pods.csv (requests of a production cluster) and
          rate_diurnal_rps.txt (daily pattern); VPA from the Go module
          k8s.io/autoscaler/vertical-pod-autoscaler at version VPA, built into the cache (see assets.py)
@@ -41,7 +41,7 @@ MODULE = "k8s.io/autoscaler/vertical-pod-autoscaler"
 DAY = 288  # values of five minutes
 DAYS, LEARNED_DAYS = 14, 8
 OPENB_USED = 0.7  # share of the request; the trace has no memory usage
-RULES = ("wattle", "vpa", "tenth", "updater")
+RULES = ("wattle", "tenth", "updater")
 FIGURES = ("requested", "slack", "short", "under_ratio", "changes_per_day", "kills_per_day")
 RESAMPLES = 2000
 
@@ -152,12 +152,12 @@ def play(options, program, lines):
     with tempfile.TemporaryDirectory(prefix="wattle-vpa-") as name:
         folder = pathlib.Path(name)
         (folder / "histories").write_text("\n".join(lines) + "\n", encoding="utf-8")
-        subprocess.run([str(options.binaries / "wattle-lab"), "requests", "--histories", str(folder / "histories"), "--share", str(options.share),
-                        "--half-life", str(options.half_life), "--daily-after", str(options.daily_after), "--json", str(folder / "ours")], check=True)
+        ours = subprocess.run([str(options.binaries / "wattle-lab"), "requests", "--histories", str(folder / "histories")],
+                              capture_output=True, text=True, check=True).stdout
         with open(folder / "histories", encoding="utf-8") as given:
             theirs = subprocess.run([str(program), str(options.every)], stdin=given, capture_output=True, text=True, check=True,
                                     env=os.environ | {"GOMAXPROCS": "1"}).stdout
-        reported = [json.loads(line) for line in itertools.chain((folder / "ours").read_text(encoding="utf-8").splitlines(), theirs.splitlines())]
+        reported = [json.loads(line) for line in itertools.chain(ours.splitlines(), theirs.splitlines())]
     found = {}
     for one in reported:
         found.setdefault(one["history"], {}).update(one)
@@ -203,9 +203,6 @@ def main():
     parser.add_argument("--seeds", type=int, default=200)
     parser.add_argument("--first", type=int, default=1001, help="seed")
     parser.add_argument("--every", type=int, default=1, help="minutes between two samples for VPA")
-    parser.add_argument("--share", type=float, default=0.93)
-    parser.add_argument("--half-life", type=float, default=8)
-    parser.add_argument("--daily-after", type=float, default=3, help="days known before the time of day counts; 8: never")
     parser.add_argument("--json", type=pathlib.Path)
     options = parser.parse_args()
     program = recommender()

@@ -8,7 +8,6 @@
 #include "placement/decide/look_ahead.hpp"
 #include "sim/commands/arguments.hpp"
 #include "sim/commands/model_file.hpp"
-#include "sim/commands/options.hpp"
 #include "sim/env/evaluate.hpp"
 
 namespace wattle::sim::commands {
@@ -18,7 +17,7 @@ namespace {
 struct BenchArguments {
   ConsolidationArguments scenario;
   consolidation::BenchOptions bench;
-  std::string side = "report", output = "table", json_file, model_file;
+  std::string output = "table", json_file, model_file;
   std::optional<std::uint64_t> first_seed;
 };
 
@@ -26,7 +25,6 @@ Status run(BenchArguments arguments) {
   consolidation::BenchOptions& bench = arguments.bench;
   WATTLE_CHECK(apply(arguments.scenario));
   bench.episode = arguments.scenario.options;
-  bench.episode.side = arguments.side == "report" ? consolidation::Side::report : consolidation::Side::train;
   bench.first_seed = arguments.first_seed.value_or(
       bench.episode.side == consolidation::Side::report ? kFirstHeldOutSeed : std::uint64_t{1});
   if (!arguments.model_file.empty()) {
@@ -67,25 +65,10 @@ int bench(int argc, char** argv) {
               "share of an owner's replicas that a node or zone may hold; 1: no cap", CLI::Range(0.0, 1.0));
   add_checked(app, "--zones", arguments.scenario.options.zones,
               "number of zones, which the nodes take in turn; 0: none", CLI::Range(0, 100));
-  add_checked(app, "--crowded-from", arguments.scenario.options.crowded_ratio,
-              "demanded share of a node's cores above which its pods wait for each other; 1: when the demand "
-              "exceeds the cores",
-              CLI::Range(0.1, 1.0));
-  add_checked(app, "--odd-waiting", arguments.scenario.options.shift.odd_waiting,
-              "factor by which pods wait longer for CPU than during learning, or than a policy without "
-              "knowledge assumes",
-              CLI::Range(0.1, 20.0));
-  CLI::Option* pairs = add_checked(app, "--pairs", arguments.scenario.options.shift.pairs,
-                                   "one in ten pairs of applications disturb each other, so their work takes 1 + "
-                                   "this times as long on the same node; policies do not know the pairs",
-                                   CLI::Range(0.0, 10.0));
-  app.add_option("--pairs-from", arguments.scenario.options.shift.pairs_from_s,
-                 "start of the disturbance in seconds of the episode; 0: always, including the day before")
-      ->check(CLI::Range(0.0, 1e6))
-      ->capture_default_str()
-      ->needs(pairs);
-  add_checked(app, "--side", arguments.side, "servers and days: for reporting, or for training and tuning",
-              CLI::IsMember({"report", "train"}));
+  add_checked(app, "--pairs", arguments.scenario.options.pairs,
+              "one in ten pairs of applications disturb each other, so their work takes 1 + this times as long on the "
+              "same node; policies do not know the pairs",
+              CLI::Range(0.0, 10.0));
   app.add_option(
          "--policies,--rules", arguments.bench.rules,
          "policies (docs/reference/policies.md); planner+requests also sets requests, planner+cpu-requests only "
@@ -95,9 +78,7 @@ int bench(int argc, char** argv) {
   app.add_option("--model", arguments.model_file, "safetensors file of the policy dqn or tabular-q");
   add_checked(app, "--margin", arguments.bench.learned.margin,
               "dqn: margin in W0 by which another node must beat the planner's node", CLI::Range(0.0, 100.0));
-  add_checked(app, "--shortlist", arguments.bench.learned.shortlist,
-              "dqn: number of nodes that the network ranks if there is a plan; 0: all", CLI::Range(0, 100'000));
-  add_scheduler_options(app, arguments.bench.scheduler);
+  add_extender_weight_option(app, arguments.bench.extender_weight);
   add_checked(app, "--moves", arguments.bench.moves_per_pod,
               "annealing steps per pod; 0: no reference (also with --sizes openb or --crowded)",
               CLI::Range(0, 10'000'000));

@@ -9,7 +9,6 @@
 #include "placement/learn/tabular.hpp"
 #include "sim/commands/arguments.hpp"
 #include "sim/commands/model_file.hpp"
-#include "sim/commands/options.hpp"
 #include "sim/commands/progress.hpp"
 
 namespace wattle::sim::commands {
@@ -33,8 +32,6 @@ Result<std::vector<suite::Curve>> read_curves(const std::vector<std::string>& fi
       curves.push_back({.name = reported.at("name").get<std::string>(),
                         .decisions = reported.at("decisions").get<std::vector<double>>(),
                         .reward = reported.at("reward").get<std::vector<double>>()});
-      curves.back().x = reported.value("x", curves.back().x);
-      curves.back().y = reported.value("y", curves.back().y);
     } catch (const SortedJson::exception& error) {
       return fail(Errc::malformed, file, error.what(), "use a file written by wattle-sim train --curve");
     }
@@ -136,9 +133,7 @@ Status run(SuiteArguments arguments) {
   }
   WATTLE_TRY(options.consolidation, load(arguments.trace_dir));
   WATTLE_TRY(const auto curves, read_curves(arguments.curve_files));
-  ProgressBar bar;
-  WATTLE_TRY(const suite::SuiteResult result,
-             suite::run(options, [&](double done, const std::string& next) { bar.show(done, next); }));
+  WATTLE_TRY(const suite::SuiteResult result, suite::run(options, ProgressBar().callback()));
   const std::string json = suite::to_json(result, curves);
   if (!arguments.json_file.empty()) WATTLE_CHECK(write_file_atomically(arguments.json_file, json));
   if (!arguments.html_file.empty()) WATTLE_CHECK(write_file_atomically(arguments.html_file, suite::to_html(json)));
@@ -168,7 +163,7 @@ int bench_suite(int argc, char** argv) {
   app.add_option("--pretrained", arguments.pretrained_dir,
                  "folder with PRESET.safetensors: each is evaluated as dqn_PRESET with its own reward");
   app.add_option("--consolidation-model", arguments.consolidation_model_file,
-                 "safetensors file of train consolidation for the policy dqn in consolidation");
+                 "safetensors file of wattle-lab imitate, for the policy dqn in consolidation");
   app.add_option("--reward", arguments.preset, "preset of the priors and the network")->capture_default_str();
   add_load_option(app, arguments.load);
   app.add_option("--weight", arguments.weights, "weight of the preset weighted as NAME=NUMBER; can be repeated");

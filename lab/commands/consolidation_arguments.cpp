@@ -3,9 +3,9 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
-#include "lab/bench/bench.hpp"
 #include "lab/report/suite.hpp"
-#include "sim/commands/options.hpp"
+#include "sim/commands/typed.hpp"
+#include "sim/env/evaluate.hpp"
 
 namespace wattle::sim::commands {
 
@@ -43,17 +43,27 @@ void add_consolidation_options(CLI::App& app, ConsolidationArguments& arguments)
                 "production: the knowledge that a controller learns in the run; oracle: it also knows the true "
                 "curves, and each pod's mean demand and life",
                 CLI::IsMember({"production", "oracle"}));
+    add_side_option(app, arguments.side);
   }
   app.add_option("--trace", arguments.trace_dir,
                  "directory with server_power_curves.csv and planetlab_*.csv[.gz]; default: synthetic");
 }
 
-void add_fleet_options(CLI::App& app, consolidation::BenchOptions& bench) {
-  bench.first_seed = kFirstHeldOutSeed;
-  bench.seeds = 6;
-  add_checked(app, "--seeds", bench.seeds, "number of fleets", CLI::Range(1, 1000));
-  app.add_option("--first-seed", bench.first_seed, "seed of the first fleet")->capture_default_str();
-  add_checked(app, "--nodes", bench.nodes.front(), "of a fleet", CLI::Range(2, 1000));
+void add_side_option(CLI::App& app, std::string& side) {
+  add_checked(app, "--side", side, "servers and days: for reporting, or for training and tuning",
+              CLI::IsMember({"report", "train"}));
+}
+
+consolidation::Side side_of(const std::string& side) {
+  return side == "train" ? consolidation::Side::train : consolidation::Side::report;
+}
+
+void add_fleet_options(CLI::App& app, std::size_t& seeds, std::uint64_t& first_seed, std::size_t& nodes) {
+  seeds = 6;
+  first_seed = kFirstHeldOutSeed;
+  add_checked(app, "--seeds", seeds, "number of fleets", CLI::Range(1, 1000));
+  app.add_option("--first-seed", first_seed, "seed of the first fleet")->capture_default_str();
+  add_checked(app, "--nodes", nodes, "of a fleet", CLI::Range(2, 1000));
 }
 
 Status apply(ConsolidationArguments& arguments) {
@@ -69,7 +79,16 @@ Status apply(ConsolidationArguments& arguments) {
   options.fill_high = high / 100;
   for (const consolidation::ClusterModel each : consolidation::kClusterModels)
     if (arguments.cluster_model == consolidation::to_string(each)) options.cluster_model = each;
+  options.side = side_of(arguments.side);
   return {};
+}
+
+Result<consolidation::Options> churn_under_controller(ConsolidationArguments& arguments, const std::string& command) {
+  WATTLE_CHECK(apply(arguments));
+  if (!arguments.options.churn || arguments.options.cluster_model != consolidation::ClusterModel::production)
+    return fail(Errc::out_of_range, command, "needs a controller and pods that come and go",
+                "use consolidation_churn --knowledge production");
+  return arguments.options;
 }
 
 Result<consolidation::Dataset> load(const std::string& trace_dir) {

@@ -6,7 +6,6 @@
 #include "placement/worth/features.hpp"
 #include "sim/commands/arguments.hpp"
 #include "sim/commands/model_file.hpp"
-#include "sim/commands/options.hpp"
 #include "sim/improve/imitate.hpp"
 
 namespace wattle::sim::commands {

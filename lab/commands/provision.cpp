@@ -5,9 +5,7 @@
 #include "lab/judges/provision.hpp"
 #include "sim/commands/arguments.hpp"
 #include "sim/commands/model_file.hpp"
-#include "sim/commands/options.hpp"
 #include "sim/commands/progress.hpp"
-#include "sim/commands/provision_arguments.hpp"
 
 namespace wattle::sim::commands {
 
@@ -28,12 +26,7 @@ Status run_provision(const ProvisionArguments& arguments) {
   options.world = provision_world(arguments.world);
   options.seeds = arguments.seeds;
   options.first_seed = arguments.first_seed;
-  provision::Judgement judgement;
-  {
-    ProgressBar bar;
-    WATTLE_TRY(judgement,
-               provision::judge(options, [&](double done, const std::string& next) { bar.show(done, next); }));
-  }
+  WATTLE_TRY(const provision::Judgement judgement, provision::judge(options, ProgressBar().callback()));
   std::fputs(provision::judgement_text(options, judgement).c_str(), stdout);
   if (arguments.json_file.empty()) return {};
   return write_whole(arguments.json_file, provision::judgement_json(options, judgement));

@@ -6,8 +6,6 @@
 #include "lab/commands/consolidation_arguments.hpp"
 #include "sim/commands/arguments.hpp"
 #include "sim/commands/model_file.hpp"
-#include "sim/commands/options.hpp"
-#include "sim/env/evaluate.hpp"
 
 namespace wattle::sim::commands {
 
@@ -21,12 +19,8 @@ struct ShadowArguments {
 };
 
 Status run(ShadowArguments arguments) {
-  WATTLE_CHECK(apply(arguments.scenario));
   consolidation::BenchOptions& bench = arguments.bench;
-  bench.episode = arguments.scenario.options;
-  if (!bench.episode.churn || bench.episode.cluster_model != consolidation::ClusterModel::production)
-    return fail(Errc::out_of_range, "shadow", "needs a controller and pods that come and go",
-                "use consolidation_churn --knowledge production");
+  WATTLE_TRY(bench.episode, churn_under_controller(arguments.scenario, "shadow"));
   if (!arguments.model_file.empty()) {
     WATTLE_TRY(bench.network, read_learned(arguments.model_file));
   }
@@ -44,7 +38,7 @@ int shadow(int argc, char** argv) {
   CLI::App app{"Compare the modelled saving of shadow and live mode with the real saving of the day after",
                "wattle-lab shadow"};
   add_consolidation_options(app, arguments.scenario);
-  add_fleet_options(app, arguments.bench);
+  add_fleet_options(app, arguments.bench.seeds, arguments.bench.first_seed, arguments.bench.nodes.front());
   add_checked(app, "--days", arguments.shadow.days, "days of a fleet, each compared with the figures at its beginning",
               CLI::Range(1, 100));
   app.add_option("--policy", arguments.shadow.policy, "policy that advises, and decides in live mode")

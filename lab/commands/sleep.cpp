@@ -5,7 +5,6 @@
 #include "lab/commands/commands.hpp"
 #include "lab/commands/consolidation_arguments.hpp"
 #include "sim/commands/arguments.hpp"
-#include "sim/commands/options.hpp"
 #include "sim/env/evaluate.hpp"
 
 namespace wattle::sim::commands {
@@ -20,7 +19,7 @@ struct SleepArguments {
 Status run(SleepArguments arguments) {
   for (const placement::sleep::Depth each : placement::sleep::kDepths)
     if (arguments.depth == placement::sleep::to_string(each)) arguments.bench.depth = each;
-  arguments.bench.episode.side = arguments.side == "train" ? consolidation::Side::train : consolidation::Side::report;
+  arguments.bench.episode.side = side_of(arguments.side);
   WATTLE_TRY(const consolidation::Dataset data, load(arguments.trace_dir));
   WATTLE_TRY(const std::string text, consolidation::sleep_bench(data, arguments.bench));
   std::fwrite(text.data(), 1, text.size(), stdout);
@@ -47,8 +46,7 @@ int sleep(int argc, char** argv) {
   add_checked(app, "--bursts", bench.episode.bursts_per_day, "bursts a day, at the same times of each day",
               CLI::Range(0, 24));
   add_checked(app, "--days", bench.episode.days, "measured days, after two days of learning", CLI::Range(1, 30));
-  add_checked(app, "--side", arguments.side, "servers and days: for reporting, or for training and tuning",
-              CLI::IsMember({"report", "train"}));
+  add_side_option(app, arguments.side);
   app.add_option("--trace", arguments.trace_dir,
                  "directory with server_power_curves.csv and planetlab_*.csv[.gz]; default: synthetic");
   return run_command(app, argc, argv, [&] { return run(std::move(arguments)); });

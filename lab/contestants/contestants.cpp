@@ -1,6 +1,13 @@
 #include "lab/contestants/contestants.hpp"
 
+#include <algorithm>
 #include <array>
+#include <cmath>
+#include <deque>
+#include <vector>
+
+#include "common/stats/decayed_histogram.hpp"
+#include "sim/provision/steering.hpp"
 
 namespace wattle::sim::provision {
 namespace {
@@ -32,6 +39,97 @@ class Idle final : public Provisioner {
   void tick(const Reading&, std::span<std::optional<actuator::CpuLimit>>) override {}
 };
 
+// Has one scaler per service. Each returns a limit in cores at each tick, or no value if the limit stays.
+template <class Scaler>
+class PerService final : public Provisioner {
+ public:
+  PerService(const WorldOptions& world, double setting) : scalers_(world.services, Scaler(setting)) {}
+  void tick(const Reading& reading, std::span<std::optional<actuator::CpuLimit>> next) override {
+    for (std::size_t i = 0; i < scalers_.size(); ++i) {
+      const auto cores = scalers_[i].tick(reading, reading.services[i]);
+      if (!cores) continue;
+      const actuator::CpuLimit limit = plain_limit(std::min(*cores, reading.cores));
+      if (limit != reading.services[i].set) next[i] = limit;
+    }
+  }
+
+ private:
+  std::vector<Scaler> scalers_;
+};
+
+// Mean usage over spans of about `span_s`; no value within a span.
+class Spans {
+ public:
+  explicit Spans(double span_s) : span_s_(span_s) {}
+  std::optional<double> add(const Reading& reading, const ServiceReading& service) {
+    elapsed_s_ += reading.elapsed_s;
+    used_s_ += service.used_s;
+    if (elapsed_s_ < span_s_ - reading.elapsed_s / 2) return std::nullopt;
+    const double cores = used_s_ / elapsed_s_;
+    elapsed_s_ = used_s_ = 0;
+    return cores;
+  }
+
+ private:
+  double span_s_, elapsed_s_ = 0, used_s_ = 0;
+};
+
+// Vertical Pod Autoscaler: recommender/util/histogram.go and its defaults: buckets of 0.01 cores growing by 5 %, half-
+// life of 24 h, p90 times a ratio (its own: 1.15), at least 25 m. A sample per minute has the weight of the limit, at
+// least 0.1; changes below 10 % are skipped.
+class VpaLimit {
+ public:
+  explicit VpaLimit(double ratio) : ratio_(ratio) {}
+  std::optional<double> tick(const Reading& reading, const ServiceReading& service) {
+    const auto cores = minutes_.add(reading, service);
+    if (!cores) return std::nullopt;
+    const double limit = service.set ? service.set->cores() : 0;
+    histogram_.add(*cores, std::max(0.1, limit), reading.now_s);
+    const double wanted = std::max(0.025, histogram_.quantile(0.9) * ratio_);
+    return std::abs(wanted - limit) < 0.1 * limit ? std::nullopt : std::optional(wanted);
+  }
+
+ private:
+  double ratio_;
+  stats::DecayedHistogram histogram_;  // its defaults are VPA's
+  Spans minutes_{60};
+};
+
+class K8sCpuFast {
+ public:
+  explicit K8sCpuFast(double target) : target_(target) {}
+  std::optional<double> tick(const Reading& reading, const ServiceReading& service) {
+    const auto used = spans_.add(reading, service);
+    if (!used) return std::nullopt;
+    wanted_.push_back(*used / target_);
+    if (wanted_.size() > 20) wanted_.pop_front();
+    return std::max(0.01, *std::max_element(wanted_.begin(), wanted_.end()));
+  }
+
+ private:
+  double target_;
+  std::deque<double> wanted_;
+  Spans spans_{1};
+};
+
+template <class Scaler>
+Maker prepare(const WorldOptions& world, double setting) {
+  return [world, setting](std::uint64_t) { return std::make_unique<PerService<Scaler>>(world, setting); };
+}
+
+// The node's rule, one student per service, under a margin that the latency of whole requests moves.
+class Students final : public Provisioner {
+ public:
+  Students(const WorldOptions& world, const SteerOptions& options) : services_(world, options, rule_) {}
+  void tick(const Reading& reading, std::span<std::optional<actuator::CpuLimit>> next) override {
+    services_.tick(reading, next);
+  }
+
+ private:
+  RuleSteering rule_;
+  Steered services_;
+};
+
 }  // namespace
 
 std::span<const Contestant> contestants() { return kContestants; }
@@ -44,6 +142,15 @@ const Contestant* find_contestant(std::string_view name) {
 
 Maker prepare_idle(const WorldOptions&, double) {
   return [](std::uint64_t) { return std::make_unique<Idle>(); };
+}
+
+Maker prepare_vpa(const WorldOptions& world, double ratio) { return prepare<VpaLimit>(world, ratio); }
+Maker prepare_k8s_cpu_fast(const WorldOptions& world, double target) { return prepare<K8sCpuFast>(world, target); }
+
+Maker prepare_students(const WorldOptions& world, double aim_ratio) {
+  SteerOptions options;
+  options.rule.aim_ratio = aim_ratio;
+  return [world, options](std::uint64_t) { return std::make_unique<Students>(world, options); };
 }
 
 }  // namespace wattle::sim::provision

@@ -1,11 +1,10 @@
 #include "lab/judges/histories.hpp"
 
 #include <algorithm>
+#include <utility>
 
-#include "common/formatted.hpp"
 #include "common/json/value.hpp"
 #include "common/parse.hpp"
-#include "lab/contestants/vpa.hpp"
 
 namespace wattle::sim::requests {
 namespace {
@@ -15,31 +14,10 @@ constexpr double kSecondsPerMinute = 60, kMinutesOfDay = 1440, kBytesOfMiB = 1 <
 const char* const kHistoryForm =
     "a line is `cpu` or `memory`, a name, the first minute that is judged, a request, values";
 
-struct HistoryTally {
-  double requested = 0, slack = 0, missing = 0, under = 0, changes = 0, kills = 0;
-  void add(double request, double need, bool changed, bool memory) {
-    requested += request;
-    slack += std::max(0.0, request - need);
-    missing += std::max(0.0, need - request);
-    under += need > request ? 1 : 0;
-    kills += memory && need > request ? 1 : 0;
-    changes += changed ? 1 : 0;
-  }
-  HistoryFigures over(double minutes) const {
-    return {requested / minutes,
-            slack / minutes,
-            missing / minutes,
-            under / minutes,
-            changes / minutes * kMinutesOfDay,
-            kills / minutes * kMinutesOfDay};
-  }
-};
-
 // The rule's output each minute, in the history's unit.
 class Ours {
  public:
-  Ours(const placement::RequestOptions& options, const History& history)
-      : rule_(options), memory_(history.memory), unit_(history.memory ? kBytesOfMiB : 1) {
+  explicit Ours(const History& history) : memory_(history.memory), unit_(history.memory ? kBytesOfMiB : 1) {
     (memory_ ? original_.memory_bytes : original_.cpu_cores) = history.request * unit_;
   }
 
@@ -70,15 +48,6 @@ class Ours {
   double unit_, most_bytes_ = 0;
   std::size_t span_ = 0;  // in minutes
 };
-
-SortedJson history_json(const HistoryFigures& figures) {
-  return {{"requested", figures.requested},
-          {"slack", figures.slack},
-          {"short", figures.missing},
-          {"under_ratio", figures.under_ratio},
-          {"changes_per_day", figures.changes_per_day},
-          {"kills_per_day", figures.kills_per_day}};
-}
 
 Result<History> parse_history(std::string_view line) {
   const auto words = parse::split(line, ' ');
@@ -123,49 +92,40 @@ Result<std::vector<History>> parse_histories(std::string_view text, const std::s
   return histories;
 }
 
-HistoryResult play_history(const placement::RequestOptions& options, const History& history) {
-  Ours rule(options, history);
-  provision::Vpa vpa;
-  HistoryTally wattle, theirs;
-  double ours = history.request, other = history.request, used = 0;
+HistoryResult play_history(const History& history) {
+  Ours rule(history);
+  HistoryResult result{history.name, 0, {}};
+  HistoryFigures& sum = result.wattle;
+  double request = history.request;
   const std::size_t minutes = history.samples.size() * kMinutesPerValue;
+  const auto judged = static_cast<double>(minutes - history.judged_from);
   for (std::size_t minute = 0; minute < minutes; ++minute) {
     const double need = history.samples[minute / kMinutesPerValue];
-    const double our_next = rule.minute(minute, need, ours);
-    const double their_next =
-        history.memory ? other
-                       : vpa.minute(need, other, kSecondsPerMinute * static_cast<double>(minute + 1)).value_or(other);
-    if (minute >= history.judged_from) {
-      used += need;
-      wattle.add(ours, need, our_next != ours, history.memory);
-      theirs.add(other, need, their_next != other, history.memory);
-    }
-    ours = our_next;
-    other = their_next;
+    const double next = rule.minute(minute, need, request);
+    const double before = std::exchange(request, next);
+    if (minute < history.judged_from) continue;
+    result.used += need / judged;
+    sum.requested += before / judged;
+    sum.slack += std::max(0.0, before - need) / judged;
+    sum.missing += std::max(0.0, need - before) / judged;
+    sum.under_ratio += (need > before ? 1 : 0) / judged;
+    sum.changes_per_day += (next != before ? kMinutesOfDay : 0) / judged;
+    sum.kills_per_day += (history.memory && need > before ? kMinutesOfDay : 0) / judged;
   }
-  const auto judged = static_cast<double>(minutes - history.judged_from);
-  HistoryResult result{history.name, used / judged, wattle.over(judged), std::nullopt};
-  if (!history.memory) result.vpa = theirs.over(judged);
   return result;
 }
 
 std::string histories_json(const std::vector<HistoryResult>& results) {
   std::string text;
   for (const HistoryResult& each : results) {
-    SortedJson line{{"history", each.name}, {"used", each.used}, {"wattle", history_json(each.wattle)}};
-    if (each.vpa) line["vpa"] = history_json(*each.vpa);
-    text += line.dump() + "\n";
-  }
-  return text;
-}
-
-std::string histories_text(const std::vector<HistoryResult>& results) {
-  std::string text =
-      "history                        used  requested      slack    under  changes/day  kills/day; simulated\n";
-  for (const HistoryResult& each : results) {
     const HistoryFigures& rule = each.wattle;
-    text += formatted("%-24s %10.3f %10.3f %10.3f %7.2f%% %12.1f %10.2f\n", each.name.c_str(), each.used,
-                      rule.requested, rule.slack, 100 * rule.under_ratio, rule.changes_per_day, rule.kills_per_day);
+    const SortedJson figures{{"requested", rule.requested},
+                             {"slack", rule.slack},
+                             {"short", rule.missing},
+                             {"under_ratio", rule.under_ratio},
+                             {"changes_per_day", rule.changes_per_day},
+                             {"kills_per_day", rule.kills_per_day}};
+    text += SortedJson{{"history", each.name}, {"used", each.used}, {"wattle", figures}}.dump() + "\n";
   }
   return text;
 }

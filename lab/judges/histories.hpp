@@ -11,7 +11,6 @@
 // Threads  pure functions
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,15 +40,13 @@ struct HistoryResult {
   std::string name;
   double used = 0;
   HistoryFigures wattle;
-  std::optional<HistoryFigures> vpa;  // our reimplementation of it, for CPU only
 };
 
 Result<std::vector<History>> parse_histories(std::string_view text, const std::string& file);
 
-HistoryResult play_history(const placement::RequestOptions& options, const History& history);
+HistoryResult play_history(const History& history);
 
-// A line per result.
+// A line of JSON per result.
 std::string histories_json(const std::vector<HistoryResult>& results);
-std::string histories_text(const std::vector<HistoryResult>& results);
 
 }  // namespace wattle::sim::requests

@@ -1,5 +1,4 @@
-#include "lab/policies/peaks.hpp"
-
+// peaks: least added watts on exponential power curves, as PEAKS of kubernetes-sigs/scheduler-plugins fits them.
 #include <cmath>
 #include <limits>
 

@@ -119,15 +119,15 @@ struct SuiteResult {
 using Progress = std::function<void(double done, const std::string& next)>;
 Result<SuiteResult> run(const Options& options, const Progress& progress = {});
 
-// A learning curve for the report: mean reward of episodes over decisions, or the quantities that x and y name.
+// A learning curve for the report: mean reward of episodes over decisions.
 struct Curve {
   std::string name;
   std::vector<double> decisions, reward;
-  std::string x = "decisions", y = "mean reward";
 };
 
 std::string to_json(const SuiteResult& result, const std::vector<Curve>& curves = {});
 // Returns a self-contained page that draws the JSON.
 std::string to_html(const std::string& json);
+std::string_view report_page();  // report.html, embedded by the build
 
 }  // namespace wattle::sim::suite

@@ -19,6 +19,8 @@ bool other_waiting(const WaitingCurve& a, const WaitingCurve& b) {
   return false;
 }
 
+bool may_sleep(const NodeView& node) { return node.asleep || node.wake_cost_j > 0; }
+
 }  // namespace
 
 FleetRows::FleetRows(FleetRowsOptions options) : options_(options) {
@@ -73,19 +75,17 @@ void FleetRows::fill_row(const ClusterView& view, const RowValues& values, std::
   out.apps = &known.apps;
   const double mean_life_s = sums.pods > 0 ? std::max(0.0, sums.life_s) / static_cast<double>(sums.pods) : 0.0;
   out.empties_at_s = fleet_.now_s + last_ends_in_s(mean_life_s, sums.pods);
-  if (fleet_.idle_nodes_sleep) {
-    out.sleeps = node.asleep || out.pods == 0;
-    out.sleep_w = options_.sleep_w;
-    out.wake_j = node.asleep ? sane(node.wake_cost_j, kMostJoules) : 0;
-  }
+  out.sleeps = fleet_.idle_nodes_sleep && (node.asleep || out.pods == 0);
+  out.sleep_w = fleet_.idle_nodes_sleep ? options_.sleep_w : 0;
+  out.wake_j = fleet_.idle_nodes_sleep && node.asleep ? sane(node.wake_cost_j, kMostJoules) : 0;
   if (!fleet_.edition_of.empty()) fleet_.edition_of[row] = ++fleet_.edition;
 }
 
 void FleetRows::fill(const ClusterView& view, const RowValues& values, ChangedRows& changed) {
   fleet_.now_s = seconds(view.now.time_since_epoch());
-  fleet_.idle_nodes_sleep =
-      fleet_.idle_nodes_sleep || options_.idle_nodes_sleep ||
-      std::any_of(view.nodes.begin(), view.nodes.end(), [](const auto& node) { return node.asleep; });
+  const auto any = [&](const auto& is) { return std::any_of(view.nodes.begin(), view.nodes.end(), is); };
+  fleet_.idle_nodes_sleep = options_.idle_nodes_sleep || any([](const NodeView& node) { return node.asleep; }) ||
+                            (fleet_.idle_nodes_sleep && any(may_sleep));
   fleet_.edition_of.resize(view.edition_of.size());
   for (std::size_t row = 0; row < rows_.size(); ++row) fill_row(view, values, row);
   changed.reset(rows_.size());
@@ -105,7 +105,9 @@ bool FleetRows::update(const ClusterView& view, const RowValues& values, Changed
     all = all || (view.nodes[row].asleep && !fleet_.idle_nodes_sleep);
     fill_row(view, values, row);
   }
-  if (all) {
+  const bool ended = fleet_.idle_nodes_sleep && !options_.idle_nodes_sleep &&
+                     std::none_of(view.nodes.begin(), view.nodes.end(), may_sleep);
+  if (all || ended) {
     fill(view, values, changed);
     return true;
   }

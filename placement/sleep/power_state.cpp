@@ -112,14 +112,10 @@ void NodePowerRecord::unpack(PackReader& in) {
   read.day = static_cast<std::int64_t>(in.word());
   for (auto* time : {&read.ordered, &read.last_slept, &read.last_woken}) *time = unpack_time(in);
   unpack_means(in, read.measured);
-  if (!in.done()) {  // a record of a version without metered transitions ends here
-    read.test = in.word() != 0;
-    for (MeteredTransitions* metered : {&read.sleeps, &read.wakes}) unpack_metered(in, *metered);
-  }
-  if (!in.done()) {  // and one of a version that kept one depth
-    unpack_means(in, read.other.measured);
-    for (MeteredTransitions* metered : {&read.other.sleeps, &read.other.wakes}) unpack_metered(in, *metered);
-  }
+  read.test = in.word() != 0;
+  for (MeteredTransitions* metered : {&read.sleeps, &read.wakes}) unpack_metered(in, *metered);
+  unpack_means(in, read.other.measured);
+  for (MeteredTransitions* metered : {&read.other.sleeps, &read.other.wakes}) unpack_metered(in, *metered);
   if (in.ok()) *this = std::move(read);
 }
 

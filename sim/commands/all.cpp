@@ -1,8 +1,6 @@
 #include <array>
 
 #include "sim/commands/commands.hpp"
-#include "sim/commands/env_commands.hpp"
-#include "sim/commands/live.hpp"
 
 namespace wattle::sim::commands {
 

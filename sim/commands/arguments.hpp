@@ -8,10 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "common/rate_trace.hpp"
 #include "common/result.hpp"
 #include "placement/worth/reward.hpp"
 #include "sim/commands/typed.hpp"
 #include "sim/env/env.hpp"
+#include "sim/provision/world.hpp"
 
 namespace CLI {
 class App;
@@ -29,16 +31,28 @@ struct WorldArguments {
   std::size_t nodes = 0;       // 0: as in the scenario
   std::size_t placements = 0;  // 0: as in the scenario
   std::size_t look_ahead = 0;
-  SchedulerOptions scheduler;
+  std::int64_t extender_weight = kExtenderWeight;
 };
 void add_world_options(CLI::App& app, WorldArguments& arguments);
 // --look-ahead
 void add_look_ahead_option(CLI::App& app, WorldArguments& arguments);
 // --load
 void add_load_option(CLI::App& app, std::string& load);
-// Adds --extender-weight and --topology-spread.
-void add_scheduler_options(CLI::App& app, SchedulerOptions& options);
+// --extender-weight
+void add_extender_weight_option(CLI::App& app, std::int64_t& weight);
 Result<EnvOptions> env_options(const WorldArguments& arguments);
+
+// The same of a provisioning world; also of the traces' files.
+struct ProvisionWorldArguments {
+  std::vector<std::string> trace_files;
+  double scale = 1, target_ms = 100, work_ms = 4;
+  std::size_t services = 1, minutes = 60;
+  std::uint64_t synthetic_seed = 1;
+};
+
+void add_provision_options(CLI::App& app, ProvisionWorldArguments& arguments);
+Result<std::vector<RateTrace>> provision_traces(const ProvisionWorldArguments& arguments);
+provision::WorldOptions provision_world(const ProvisionWorldArguments& arguments);
 
 // Parses "energy=1".
 Status set_weight(placement::RewardWeights& weights, const std::string& text);

@@ -5,8 +5,7 @@
 #include "common/formatted.hpp"
 #include "common/printable.hpp"
 #include "common/stop_signal.hpp"
-#include "sim/commands/live.hpp"
-#include "sim/commands/options.hpp"
+#include "sim/commands/commands.hpp"
 #include "sim/commands/typed.hpp"
 #include "sim/live/churn.hpp"
 

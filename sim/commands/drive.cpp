@@ -10,7 +10,7 @@
 #include "common/dir.hpp"
 #include "common/log.hpp"
 #include "common/stop_signal.hpp"
-#include "sim/commands/live.hpp"
+#include "sim/commands/commands.hpp"
 #include "sim/commands/typed.hpp"
 #include "sim/live/drive.hpp"
 #include "sim/live/drive_report.hpp"
@@ -110,15 +110,26 @@ int drive(int argc, char** argv) {
       "and repeats",
       "wattle-sim drive");
   DriveOptions options;
-  std::string shim = "http://127.0.0.1:8888", swarm = "http://127.0.0.1:8060", controller = "http://127.0.0.1:8050";
-  std::string cgroup_root, output = "table", summary_file, twin_shim, twin_swarm, twin_controller;
+  options.shim = {"127.0.0.1", 8888};
+  options.swarm = {"127.0.0.1", 8060};
+  options.controller = {"127.0.0.1", 8050};
+  std::string cgroup_root, output = "table", summary_file;
   bool sweep = false;
-  app.add_option("--shim", shim, "URL of the extender");
-  app.add_option("--swarm", swarm, "address of `wattle-sim swarm`");
-  app.add_option("--controller", controller, "the controller's HTTP port, to show its figures");
-  app.add_option("--twin-shim", twin_shim, "extender of a twin, which places the same pods");
-  app.add_option("--twin-swarm", twin_swarm, "simulated nodes of the twin, with the same seed");
-  app.add_option("--twin-controller", twin_controller, "the HTTP port of the twin's controller");
+  Placer::Addresses twin;
+  const auto add_address = [&](const char* name, HttpAddress& address, const char* help) {
+    const auto read = [name, &address](const std::string& text) {
+      auto parsed = parse_http_address(text);
+      if (!parsed) throw CLI::ValidationError(name, parsed.error().message());
+      address = std::move(*parsed);
+    };
+    app.add_option_function<std::string>(name, read, help);
+  };
+  add_address("--shim", options.shim, "URL of the extender");
+  add_address("--swarm", options.swarm, "address of `wattle-sim swarm`");
+  add_address("--controller", options.controller, "the controller's HTTP port, to show its figures");
+  add_address("--twin-shim", twin.shim, "extender of a twin, which places the same pods");
+  add_address("--twin-swarm", twin.swarm, "simulated nodes of the twin, with the same seed");
+  add_address("--twin-controller", twin.controller, "the HTTP port of the twin's controller");
   app.add_option("--seconds", options.run_s, "duration")->check(CLI::Range(1.0, 1e7));
   app.add_option("--pods", options.pods, "window of pods")->check(CLI::Range(1, 10'000));
   app.add_option("--period", options.period_s, "seconds between two replacements")->check(CLI::Range(0.001, 3600.0));
@@ -133,30 +144,14 @@ int drive(int argc, char** argv) {
   app.add_option("--summary-file", summary_file, "also write the summary as JSON to this file");
   app.add_flag("--sweep", sweep, "remove pods of killed drivers from this machine, and exit");
   if (const auto code = parse(app, argc, argv)) return *code;
-  for (const auto& [text, address] :
-       {std::pair{&shim, &options.shim}, {&swarm, &options.swarm}, {&controller, &options.controller}}) {
-    auto parsed = parse_http_address(*text);
-    if (!parsed) {
-      std::fprintf(stderr, "wattle-sim: drive: %s\n", parsed.error().message().c_str());
+  if (twin.shim.port != 0 || twin.swarm.port != 0 || twin.controller.port != 0) {
+    if (twin.shim.port == 0 || twin.swarm.port == 0 || twin.controller.port == 0) {
+      std::fprintf(
+          stderr,
+          "wattle-sim: drive: --twin-shim, --twin-swarm and --twin-controller need each other: pass all three\n");
       return 2;
     }
-    *address = std::move(*parsed);
-  }
-  if (twin_shim.empty() != twin_swarm.empty() || twin_shim.empty() != twin_controller.empty()) {
-    std::fprintf(
-        stderr, "wattle-sim: drive: --twin-shim, --twin-swarm and --twin-controller need each other: pass all three\n");
-    return 2;
-  }
-  for (const auto& [text, address] : {std::pair{&twin_shim, &options.twin_shim},
-                                      {&twin_swarm, &options.twin_swarm},
-                                      {&twin_controller, &options.twin_controller}}) {
-    if (text->empty()) continue;
-    auto parsed = parse_http_address(*text);
-    if (!parsed) {
-      std::fprintf(stderr, "wattle-sim: drive: %s\n", parsed.error().message().c_str());
-      return 2;
-    }
-    *address = std::move(*parsed);
+    options.twin = std::move(twin);
   }
   const Log log("wattle-sim drive", LogLevel::info, LogFormat::automatic);
   std::optional<CgroupPods> real;

@@ -6,7 +6,6 @@
 #include "sim/commands/arguments.hpp"
 #include "sim/commands/commands.hpp"
 #include "sim/commands/model_file.hpp"
-#include "sim/commands/options.hpp"
 #include "sim/env/evaluate.hpp"
 
 namespace wattle::sim::commands {
@@ -48,7 +47,7 @@ Status run(const EvalArguments& arguments) {
     contestants.push_back(std::move(contestant));
   }
   WATTLE_TRY(const Evaluation evaluation,
-             evaluate(options, contestants, held_out_seeds(arguments.seeds), arguments.warm));
+             evaluate(options, contestants, seeds_from(kFirstHeldOutSeed, arguments.seeds), arguments.warm));
   const std::string text = arguments.output == "json" ? to_json(evaluation) : to_table(evaluation);
   std::fwrite(text.data(), 1, text.size(), stdout);
   return {};
@@ -64,7 +63,7 @@ int eval(int argc, char** argv) {
                  "safetensors file of a network or a table; without it, only the rules are evaluated");
   add_world_options(app, arguments.world);
   add_look_ahead_option(app, arguments.world);
-  add_scheduler_options(app, arguments.world.scheduler);
+  add_extender_weight_option(app, arguments.world.extender_weight);
   add_checked(app, "--seeds", arguments.seeds, "number of episodes for each", CLI::Range(1, 1000));
   app.add_flag("--warm", arguments.warm,
                "the controller first observes each cluster in mode shadow for one episode with other pods");

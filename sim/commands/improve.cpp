@@ -1,6 +1,5 @@
 #include "sim/improve/improve.hpp"
 #include "common/formatted.hpp"
-#include "sim/commands/options.hpp"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>

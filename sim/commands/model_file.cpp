@@ -2,7 +2,6 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <iterator>
 #include <memory>
 
 #include "common/dir.hpp"

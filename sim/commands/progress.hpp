@@ -3,6 +3,7 @@
 // Threads  main thread
 #pragma once
 
+#include <functional>
 #include <string>
 
 namespace wattle::sim::commands {
@@ -12,6 +13,10 @@ class ProgressBar {
   ProgressBar();
   ~ProgressBar();
   void show(double done, const std::string& next);
+  // Shows what it is called with, while this bar exists.
+  std::function<void(double, const std::string&)> callback() {
+    return [this](double done, const std::string& next) { show(done, next); };
+  }
 
  private:
   bool terminal_;

@@ -7,8 +7,7 @@
 #include "common/dir.hpp"
 #include "common/log.hpp"
 #include "common/stop_signal.hpp"
-#include "sim/commands/live.hpp"
-#include "sim/commands/options.hpp"
+#include "sim/commands/commands.hpp"
 #include "sim/commands/typed.hpp"
 #include "sim/live/swarm.hpp"
 

@@ -8,9 +8,7 @@
 #include "sim/commands/arguments.hpp"
 #include "sim/commands/commands.hpp"
 #include "sim/commands/model_file.hpp"
-#include "sim/commands/options.hpp"
 #include "sim/commands/progress.hpp"
-#include "sim/commands/provision_arguments.hpp"
 #include "sim/provision/teacher_judge.hpp"
 
 namespace wattle::sim::commands {
@@ -67,12 +65,7 @@ Result<Network> taught_network(const TeachArguments& arguments) {
     initial = std::move(model.tensors);
   }
   WATTLE_TRY(const auto trainer, models::make_torch_trainer(arguments.trainer, initial));
-  provision::Taught taught;
-  {
-    ProgressBar bar;
-    WATTLE_TRY(taught, provision::teach(arguments.teach, *trainer,
-                                        [&](double done, const std::string& next) { bar.show(done, next); }));
-  }
+  WATTLE_TRY(const provision::Taught taught, provision::teach(arguments.teach, *trainer, ProgressBar().callback()));
   std::printf("teacher: %zu hours, %zu minutes, %zu gradient steps; a minute cost %.3f at first and %.3f at last\n",
               arguments.teach.hours, taught.minutes, taught.steps, taught.first_cost, taught.last_cost);
   if (!arguments.out_file.empty()) {
@@ -88,13 +81,9 @@ Result<Network> taught_network(const TeachArguments& arguments) {
 
 Result<Network> learned_student(const TeachArguments& arguments, const Network& teacher) {
   WATTLE_TRY(const auto trainer, models::make_torch_policy_trainer(arguments.trainer));
-  provision::Lessons lessons;
-  {
-    ProgressBar bar;
-    WATTLE_TRY(lessons,
-               provision::teach_student(arguments.teach, arguments.labels == "rule" ? nullptr : teacher, *trainer,
-                                        [&](double done, const std::string& next) { bar.show(done, next); }));
-  }
+  WATTLE_TRY(const provision::Lessons lessons,
+             provision::teach_student(arguments.teach, arguments.labels == "rule" ? nullptr : teacher, *trainer,
+                                      ProgressBar().callback()));
   std::printf("student: %zu minutes with labels by the %s, agrees in %.1f%%\n", lessons.examples,
               arguments.labels.c_str(), 100 * lessons.agreement);
   if (!arguments.student_file.empty()) {
@@ -122,13 +111,8 @@ Status run(TeachArguments& arguments) {
   if (arguments.teach.rounds > 0) {
     WATTLE_TRY(student, learned_student(arguments, teacher));
   }
-  provision::TeacherJudgement judgement;
-  {
-    ProgressBar bar;
-    WATTLE_TRY(judgement,
-               provision::judge_teacher(options, teacher, student,
-                                        [&](double done, const std::string& next) { bar.show(done, next); }));
-  }
+  WATTLE_TRY(const provision::TeacherJudgement judgement,
+             provision::judge_teacher(options, teacher, student, ProgressBar().callback()));
   std::fputs(provision::teacher_text(options, judgement).c_str(), stdout);
   if (arguments.json_file.empty()) return {};
   return write_whole(arguments.json_file, provision::teacher_json(options, judgement));

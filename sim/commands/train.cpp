@@ -16,7 +16,6 @@
 #include "sim/commands/arguments.hpp"
 #include "sim/commands/commands.hpp"
 #include "sim/commands/model_file.hpp"
-#include "sim/commands/options.hpp"
 #include "sim/env/train.hpp"
 
 namespace wattle::sim::commands {

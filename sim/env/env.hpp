@@ -38,8 +38,8 @@ struct EnvOptions {
   Scenario scenario;
   placement::RewardConfig reward;
   placement::MaskOptions mask;
-  SchedulerOptions scheduler;         // for binding by scores
-  std::vector<ServerModel> measured;  // empty: synthetic servers
+  std::int64_t extender_weight = kExtenderWeight;  // for binding by scores
+  std::vector<ServerModel> measured;               // empty: synthetic servers
   // Fixes cluster and applications over all episodes, as for a live controller; only the pods differ. Unset: another
   // cluster per episode.
   std::optional<std::uint64_t> cluster_seed;

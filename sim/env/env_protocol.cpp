@@ -71,21 +71,24 @@ json step_json(Env& env, const EnvStep& step) {
 // A client's text may be invalid UTF-8; it must not end the dialogue.
 std::string error_line(const Error& error) { return error_json(error).dump(); }
 
-std::string EnvServer::carry_out(const EnvRequest& request) {
-  if (std::holds_alternative<HelloRequest>(request)) return hello_json(env_.options()).dump();
-  if (const auto* reset = std::get_if<ResetRequest>(&request)) return step_json(env_, env_.reset(reset->seed)).dump();
-  if (const auto* step = std::get_if<StepRequest>(&request)) {
-    auto next = env_.step(step->action);
-    return next ? step_json(env_, *next).dump() : error_line(next.error());
+std::string EnvDialogue::answer(std::string_view line) {
+  const auto request = parse_env_request(line);
+  if (!request) return error_line(request.error());
+  if (std::holds_alternative<HelloRequest>(*request)) return hello();
+  if (const auto* again = std::get_if<ResetRequest>(&*request)) return reset(again->seed);
+  if (const auto* chosen = std::get_if<StepRequest>(&*request)) {
+    auto next = step(chosen->action);
+    return next ? std::move(*next) : error_line(next.error());
   }
   closed_ = true;
   return json({{"closed", true}}).dump();
 }
 
-std::string EnvServer::answer(std::string_view line) {
-  const auto request = parse_env_request(line);
-  if (!request) return error_line(request.error());
-  return carry_out(*request);
+std::string EnvServer::hello() { return hello_json(env_.options()).dump(); }
+std::string EnvServer::reset(std::uint64_t seed) { return step_json(env_, env_.reset(seed)).dump(); }
+Result<std::string> EnvServer::step(std::uint64_t action) {
+  WATTLE_TRY(const EnvStep next, env_.step(action));
+  return step_json(env_, next).dump();
 }
 
 }  // namespace wattle::sim

@@ -38,17 +38,31 @@ Result<EnvRequest> parse_env_request(std::string_view line);
 // {"error":{"code","subject","what","fix"}}; invalid UTF-8 is replaced.
 std::string error_line(const Error& error);
 
-class EnvServer {
+// Answers the requests of one client by an environment's answers.
+class EnvDialogue {
  public:
-  explicit EnvServer(EnvOptions options) : env_(std::move(options)) {}
+  virtual ~EnvDialogue() = default;
   std::string answer(std::string_view line);
   bool closed() const { return closed_; }
 
  private:
-  std::string carry_out(const EnvRequest& request);
+  virtual std::string hello() = 0;
+  virtual std::string reset(std::uint64_t seed) = 0;
+  virtual Result<std::string> step(std::uint64_t action) = 0;
+
+  bool closed_ = false;
+};
+
+class EnvServer final : public EnvDialogue {
+ public:
+  explicit EnvServer(EnvOptions options) : env_(std::move(options)) {}
+
+ private:
+  std::string hello() override;
+  std::string reset(std::uint64_t seed) override;
+  Result<std::string> step(std::uint64_t action) override;
 
   Env env_;
-  bool closed_ = false;
 };
 
 }  // namespace wattle::sim

@@ -5,11 +5,14 @@
 #include <cassert>
 #include <cmath>
 
+#include "common/formatted.hpp"
+#include "common/json/value.hpp"
+
 namespace wattle::sim {
 
 std::optional<std::size_t> bind_target(Env& env, const std::vector<std::int64_t>& scores, Random& random) {
-  return bind_node(env.world().kube_nodes(), kube_pod(env.waiting().spec.request), scores, env.options().scheduler,
-                   env.view(), random);
+  return select_node(env.world().kube_nodes(), kube_pod(env.waiting().spec.request), scores,
+                     env.options().extender_weight, random);
 }
 
 double decisions_to_recover(const EpisodeTrace& trace, double reported_s, double until_s) {
@@ -93,7 +96,8 @@ void read_truth(EpisodeFigures& figures, Env& env, const std::optional<WorldFigu
 Result<Chooser> chooser_of(const Env& env, const Contestant& contestant, std::uint64_t seed, const std::string& known) {
   return Chooser::make(
       contestant,
-      {env.options().reward, env.options().mask, {}, known, {}, env.options().scheduler, env.options().limits}, seed);
+      {env.options().reward, env.options().mask, {}, known, {}, env.options().extender_weight, env.options().limits},
+      seed);
 }
 
 Result<std::string> learned_in_shadow(const EnvOptions& options, std::uint64_t seed) {
@@ -116,6 +120,34 @@ Result<std::string> learned_in_shadow(const EnvOptions& options, std::uint64_t s
       WATTLE_CHECK(env.bind(*target, view));
   }
   return chooser.engine().engine().cluster_model().save(env.world().view({}));
+}
+
+struct Column {
+  const char* name;
+  double EpisodeFigures::*what;
+  double scale;
+  int decimals;
+};
+
+constexpr std::array<Column, 12> kColumns{{
+    {"reward", &EpisodeFigures::mean_reward, 1, 4},
+    {"return", &EpisodeFigures::episode_return, 1, 2},
+    {"energy_kj", &EpisodeFigures::energy_j, 1e-3, 1},
+    {"late_pct", &EpisodeFigures::late_ratio, 100, 2},
+    {"pressure_pct", &EpisodeFigures::pressure_ratio, 100, 2},
+    {"later_pct", &EpisodeFigures::later_pressure_ratio, 100, 2},
+    {"wait_limit_pct", &EpisodeFigures::wait_limit, 100, 2},
+    {"work_j", &EpisodeFigures::energy_per_work_j, 1, 3},
+    {"awake_nodes", &EpisodeFigures::awake_nodes, 1, 2},
+    {"wakes", &EpisodeFigures::wakes, 1, 1},
+    {"turned_away", &EpisodeFigures::turned_away, 1, 1},
+    {"pending_s", &EpisodeFigures::pending_s, 1, 1},
+}};
+
+std::vector<double> scaled(const ContestantFigures& figures, const Column& column) {
+  std::vector<double> values = figures.column(column.what);
+  for (double& value : values) value *= column.scale;
+  return values;
 }
 
 }  // namespace
@@ -246,15 +278,61 @@ Result<Evaluation> evaluate(const EnvOptions& options, const std::vector<Contest
   return evaluation;
 }
 
-namespace {
 std::vector<std::uint64_t> seeds_from(std::uint64_t first, std::size_t n) {
   std::vector<std::uint64_t> seeds;
   for (std::size_t i = 0; i < n; ++i) seeds.push_back(first + i);
   return seeds;
 }
-}  // namespace
 
-std::vector<std::uint64_t> validation_seeds(std::size_t n) { return seeds_from(kFirstValidationSeed, n); }
-std::vector<std::uint64_t> held_out_seeds(std::size_t n) { return seeds_from(kFirstHeldOutSeed, n); }
+std::string to_table(const Evaluation& evaluation) {
+  std::string out = "scenario " + evaluation.scenario + ", " + std::to_string(evaluation.seeds.size()) +
+                    " held-out paired seeds, means\n" + padded("", 16);
+  for (const Column& column : kColumns) out += padded(column.name, 14);
+  out += "\n";
+  for (const ContestantFigures& each : evaluation.contestants) {
+    out += each.name + std::string(each.name.size() < 16 ? 16 - each.name.size() : 1, ' ');
+    for (const Column& column : kColumns) out += padded(fixed(mean(scaled(each, column)), column.decimals), 14);
+    out += "\n";
+  }
+  const ContestantFigures& first = evaluation.contestants.front();
+  out += "\n" + first.name + " less each of the others, paired, mean [95% interval]\n";
+  for (std::size_t i = 1; i < evaluation.contestants.size(); ++i) {
+    const ContestantFigures& other = evaluation.contestants[i];
+    out += "  against " + other.name + "\n";
+    for (std::size_t c = 0; c < 5; ++c) {
+      const Column& column = kColumns[c];
+      const Interval gap = paired_difference(scaled(first, column), scaled(other, column));
+      out += padded(column.name, 16) + padded(fixed(gap.mean, column.decimals), 12) + " " +
+             range_text(gap, {.decimals = column.decimals}) + "\n";
+    }
+    const Interval energy =
+        paired_ratio(first.column(&EpisodeFigures::energy_j), other.column(&EpisodeFigures::energy_j));
+    out += padded("energy_pct", 16) + padded(fixed(100 * energy.mean, 2), 12) + " " +
+           range_text(energy, {.scale = 100}) + "\n";
+  }
+  return out + seeds_note(evaluation.seeds.size(), "--seeds");
+}
+
+std::string to_json(const Evaluation& evaluation) {
+  SortedJson out;
+  out["scenario"] = evaluation.scenario;
+  out["seeds"] = evaluation.seeds;
+  for (const ContestantFigures& each : evaluation.contestants) {
+    SortedJson columns;
+    for (const Column& column : kColumns) columns[column.name] = scaled(each, column);
+    out["contestants"].push_back({{"name", each.name}, {"per_seed", columns}});
+  }
+  const ContestantFigures& first = evaluation.contestants.front();
+  for (std::size_t i = 1; i < evaluation.contestants.size(); ++i) {
+    const ContestantFigures& other = evaluation.contestants[i];
+    SortedJson gaps;
+    for (const Column& column : kColumns) {
+      const Interval gap = paired_difference(scaled(first, column), scaled(other, column));
+      gaps[column.name] = {{"mean", gap.mean}, {"low", gap.low}, {"high", gap.high}};
+    }
+    out["differences"].push_back({{"of", first.name}, {"against", other.name}, {"interval", 0.95}, {"paired", gaps}});
+  }
+  return out.dump(2) + "\n";
+}
 
 }  // namespace wattle::sim

@@ -94,8 +94,7 @@ Result<Evaluation> evaluate(const EnvOptions& options, const std::vector<Contest
 // figures come from held-out seeds, on which no choice is made.
 inline constexpr std::uint64_t kFirstValidationSeed = 1'000'000;
 inline constexpr std::uint64_t kFirstHeldOutSeed = 2'000'000;
-std::vector<std::uint64_t> validation_seeds(std::size_t n);
-std::vector<std::uint64_t> held_out_seeds(std::size_t n);
+std::vector<std::uint64_t> seeds_from(std::uint64_t first, std::size_t n);
 
 // Formats the first contestant against each of the others, for people and for programs.
 std::string to_table(const Evaluation& evaluation);

@@ -8,7 +8,6 @@
 
 #include <cstdint>
 #include <deque>
-#include <limits>
 #include <optional>
 
 #include "sim/world/world.hpp"

@@ -140,7 +140,8 @@ Result<TrainResult> train_best(TrainOptions options, std::span<models::QTrainer*
     WATTLE_TRY(const auto network, frozen(*trainer));
     const Contestant contestant{"restart", Binding::advised, std::string(placement::policy_of(*network)),
                                 network.get()};
-    WATTLE_TRY(const Evaluation evaluation, evaluate(options.env, {contestant}, validation_seeds(validation_episodes)));
+    WATTLE_TRY(const Evaluation evaluation,
+               evaluate(options.env, {contestant}, seeds_from(kFirstValidationSeed, validation_episodes)));
     const auto rewards = evaluation.of("restart").column(&EpisodeFigures::mean_reward);
     result.validation_reward =
         std::accumulate(rewards.begin(), rewards.end(), 0.0) / static_cast<double>(rewards.size());

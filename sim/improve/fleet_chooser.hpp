@@ -1,6 +1,8 @@
 // fleet_chooser: chooses nodes of a replayed cluster by the planner, or by a network on the planner's view.
 // Method   the network's choice is the node of highest prior + residual; the plan's own choice stays unless another is
 //          better by at least the margin, as in a controller (placement/decide/policies/network)
+// View     a network's input on a fleet alone, without telemetry. It equals what a controller gives the network for the
+//          same knowledge
 // Errors   none: no node fits -> no choice
 // Threads  single owner; a copy continues from the same state and shares the network
 #pragma once
@@ -17,6 +19,17 @@
 #include "placement/plan/planner.hpp"
 
 namespace wattle::sim {
+
+// Fills the part of a view that features use: no names, no telemetry except cores in use, and the fleet's curves.
+void fill_view(const placement::Fleet& fleet, placement::ClusterView& view);
+
+// The network's input for one waiting pod.
+struct PlannedAsk {
+  placement::PlanView plan;
+  models::Observation observation;
+};
+PlannedAsk observe_planned(placement::Planner& planner, const placement::Fleet& fleet,
+                           const placement::PodEstimate& ask, placement::ClusterView& scratch);
 
 class FleetChooser {
  public:

@@ -26,4 +26,11 @@ struct FleetRun {
 FleetRun play_fleet(const Episode& episode, const Where& where);
 FleetRun play_fleet(const Episode& episode, FleetChooser& chooser);
 
+// Hour by hour, from the episode's start. A pod that does not fit on its node is not placed.
+struct PlayedHours {
+  std::vector<std::vector<double>> node_j;  // [whole hour][node]
+  std::vector<std::size_t> node_of;         // by pod; Cluster::kNowhere
+};
+PlayedHours play_hours(const Episode& episode, const Where& where);
+
 }  // namespace wattle::sim::consolidation

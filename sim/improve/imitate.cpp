@@ -68,6 +68,49 @@ class MeanWeights {
   std::size_t count_ = 0;
 };
 
+// `values` has consecutive rows of inputs. Removes the row of `weight` of each constant input.
+void silence(std::span<const float> values, std::size_t width, models::Tensor& weight, models::Tensor& bias) {
+  const std::size_t outputs = bias.values.size();
+  for (std::size_t input = 0; input < width; ++input) {
+    bool constant = true;
+    for (std::size_t at = input; at < values.size() && constant; at += width) constant = values[at] == values[input];
+    if (!constant) continue;
+    for (std::size_t k = 0; k < outputs; ++k) {
+      float& each = weight.values[input * outputs + k];
+      bias.values[k] += values[input] * each;
+      each = 0;
+    }
+  }
+}
+
+constexpr std::size_t kPlanKnown = 10, kLife = 14;  // in the pod features
+constexpr float kLeastLife = 1.0F / 128;            // 5.4 s
+constexpr float kMostLife = 4;                      // of the feature
+constexpr std::size_t kNodes = 5;                   // in the context: log2(nodes) / 12
+constexpr float kBeyond = 1.0F / 1024;              // less than one node of 118
+constexpr float kShut = -1e6F;
+constexpr std::size_t kGate = 0;  // the unit
+
+// When it is above 0, this unit of the ask encoder switches off every hidden unit of both heads.
+void shut_heads(models::Weights& weights, std::size_t unit) {
+  for (const char* head : {"advantage.shared.weight", "value.weight"}) {
+    auto& values = weights.at(head).values;
+    std::fill_n(values.begin() + static_cast<std::ptrdiff_t>((2 * models::kHidden + unit) * models::kHidden),
+                models::kHidden, kShut);
+  }
+}
+
+// Returns the input of a label to a unit of the ask encoder.
+double excitement(const models::Weights& weights, std::size_t unit, const models::Observation& state) {
+  const auto& weight = weights.at("ask.weight").values;
+  double sum = static_cast<double>(weights.at("ask.bias").values[unit]);
+  for (std::size_t i = 0; i < models::kAskFeatures; ++i) {
+    const float value = i < models::kPodFeatures ? state.pod[i] : state.context[i - models::kPodFeatures];
+    sum += static_cast<double>(value) * static_cast<double>(weight[i * models::kHidden + unit]);
+  }
+  return sum;
+}
+
 }  // namespace
 
 models::PolicyExample example_of(const Label& label, const ImitateOptions& options) {
@@ -144,42 +187,6 @@ double mean_regret(std::span<const Label> labels, const models::QNetwork* networ
   return labels.empty() ? 0 : mean(regrets_of(labels, network));
 }
 
-Promotion promote(std::span<const Label> held_out, const models::QNetwork* present,
-                  std::span<const models::QNetwork* const> candidates) {
-  Promotion out;
-  if (held_out.empty() || candidates.empty()) return out;
-  std::size_t best = 0;
-  double least = 0;
-  for (std::size_t c = 0; c < candidates.size(); ++c) {
-    const double here = mean_regret(held_out, candidates[c]);
-    if (c > 0 && here >= least) continue;
-    best = c;
-    least = here;
-  }
-  out.against_present = paired_difference(regrets_of(held_out, candidates[best]), regrets_of(held_out, present));
-  if (out.against_present.below_zero()) out.candidate = best;
-  return out;
-}
-
-namespace {
-
-// `values` has consecutive rows of inputs. Removes the row of `weight` of each constant input.
-void silence(std::span<const float> values, std::size_t width, models::Tensor& weight, models::Tensor& bias) {
-  const std::size_t outputs = bias.values.size();
-  for (std::size_t input = 0; input < width; ++input) {
-    bool constant = true;
-    for (std::size_t at = input; at < values.size() && constant; at += width) constant = values[at] == values[input];
-    if (!constant) continue;
-    for (std::size_t k = 0; k < outputs; ++k) {
-      float& each = weight.values[input * outputs + k];
-      bias.values[k] += values[input] * each;
-      each = 0;
-    }
-  }
-}
-
-}  // namespace
-
 void silence_constant_inputs(models::Weights& weights, std::span<const Label> labels) {
   if (labels.empty()) return;
   std::vector<float> nodes, asks;
@@ -191,38 +198,6 @@ void silence_constant_inputs(models::Weights& weights, std::span<const Label> la
   silence(nodes, models::kNodeFeatures, weights.at("node.0.weight"), weights.at("node.0.bias"));
   silence(asks, models::kAskFeatures, weights.at("ask.weight"), weights.at("ask.bias"));
 }
-
-namespace {
-
-constexpr std::size_t kPlanKnown = 10, kLife = 14;  // in the pod features
-constexpr float kLeastLife = 1.0F / 128;            // 5.4 s
-constexpr float kMostLife = 4;                      // of the feature
-constexpr std::size_t kNodes = 5;                   // in the context: log2(nodes) / 12
-constexpr float kBeyond = 1.0F / 1024;              // less than one node of 118
-constexpr float kShut = -1e6F;
-constexpr std::size_t kGate = 0;  // the unit
-
-// When it is above 0, this unit of the ask encoder switches off every hidden unit of both heads.
-void shut_heads(models::Weights& weights, std::size_t unit) {
-  for (const char* head : {"advantage.shared.weight", "value.weight"}) {
-    auto& values = weights.at(head).values;
-    std::fill_n(values.begin() + static_cast<std::ptrdiff_t>((2 * models::kHidden + unit) * models::kHidden),
-                models::kHidden, kShut);
-  }
-}
-
-// Returns the input of a label to a unit of the ask encoder.
-double excitement(const models::Weights& weights, std::size_t unit, const models::Observation& state) {
-  const auto& weight = weights.at("ask.weight").values;
-  double sum = static_cast<double>(weights.at("ask.bias").values[unit]);
-  for (std::size_t i = 0; i < models::kAskFeatures; ++i) {
-    const float value = i < models::kPodFeatures ? state.pod[i] : state.context[i - models::kPodFeatures];
-    sum += static_cast<double>(value) * static_cast<double>(weight[i * models::kHidden + unit]);
-  }
-  return sum;
-}
-
-}  // namespace
 
 Taught taught_by(std::span<const Label> labels) {
   assert(placement::kPodFeatureSpecs[kPlanKnown].name == "plan_known");

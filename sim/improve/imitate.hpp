@@ -48,15 +48,6 @@ Result<ImitateFigures> imitate(std::span<const Label> labels, const ImitateOptio
 std::vector<double> regrets_of(std::span<const Label> labels, const models::QNetwork* network);
 double mean_regret(std::span<const Label> labels, const models::QNetwork* network);
 
-// The network to use from now on: the candidate of least mean regret on held-out labels, if it is better than the
-// present one with 95% confidence (paired bootstrap over labels). Otherwise no value, and the present network stays.
-struct Promotion {
-  std::optional<std::size_t> candidate;
-  Interval against_present;  // regret of the best candidate minus that of the present network, W0
-};
-Promotion promote(std::span<const Label> held_out, const models::QNetwork* present,
-                  std::span<const models::QNetwork* const> candidates);
-
 // Removes inputs that are constant over all labels, because training cannot determine their weight: sets the weight to
 // 0 and adds the input's contribution to the bias. The network's output on these labels stays the same, and does not
 // depend on the input elsewhere.

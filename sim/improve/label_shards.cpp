@@ -1,7 +1,6 @@
 #include "sim/improve/label_shards.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
 
 #include "common/parse.hpp"

@@ -6,7 +6,6 @@
 
 #include "placement/worth/features.hpp"
 #include "placement/worth/shortlist.hpp"
-#include "sim/improve/fleet_view.hpp"
 
 namespace wattle::sim::consolidation {
 

@@ -48,24 +48,9 @@ void remove_if_ours(const std::string& path) {
   if (getxattr(path.c_str(), kMadeByUs, &value, 1) == 1) rmdir(path.c_str());
 }
 
-bool write_text(const std::string& path, std::string_view text) {
+void write_text(const std::string& path, std::string_view text) {
   const Fd fd(open(path.c_str(), O_WRONLY | O_CLOEXEC));
-  return fd.valid() && write(fd.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
-}
-
-// Kernels before 5.14 have no cgroup.kill.
-void kill_each(const Dir& cgroup) {
-  const auto entries = cgroup.list();
-  if (!entries) return;
-  for (const DirEntry& entry : *entries) {
-    if (!entry.is_dir) continue;
-    if (const auto below = cgroup.open_dir(entry.name)) kill_each(*below);
-  }
-  const auto text = cgroup.read_file("cgroup.procs");
-  if (!text) return;
-  parse::for_each_line(*text, [](std::string_view line) {
-    if (const auto pid = parse::integer<pid_t>(line); pid && *pid > 1) kill(*pid, SIGKILL);
-  });
+  if (fd.valid()) static_cast<void>(!write(fd.get(), text.data(), text.size()));
 }
 
 // Waits until no process runs below it, at most two seconds.
@@ -225,7 +210,7 @@ Status CgroupPods::remove_tree(const std::string& path) {
     if (dir.error().code == Errc::not_found) return {};
     return forward_error(dir);
   }
-  if (!write_text(path + "/cgroup.kill", "1")) kill_each(*dir);
+  write_text(path + "/cgroup.kill", "1");
   wait_until_empty(path);
   WATTLE_TRY(auto entries, dir->list());
   for (const DirEntry& entry : entries)

@@ -49,7 +49,6 @@ class CgroupPods {
   // Ends and removes pods marked by processes that are gone. Returns their number.
   std::size_t sweep();
   std::size_t size() const { return pods_.size(); }
-  bool has(const std::string& uid) const { return pods_.contains(uid); }
 
  private:
   struct Pod {

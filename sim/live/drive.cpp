@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "common/json/value.hpp"
 #include "placement/cluster/power_curve.hpp"
 #include "sim/world/random.hpp"
 
@@ -13,7 +12,6 @@ namespace wattle::sim::live {
 
 namespace {
 
-constexpr std::chrono::milliseconds kSwarmTimeout{500};
 constexpr double kLookEvery_s = 1.0;
 constexpr double kFillFaster = 3;         // ratio of the speed of filling the window to that of replacing pods
 constexpr std::size_t kRealPods = 2;      // limit of pods on this machine
@@ -28,12 +26,11 @@ Driver::Driver(const DriveOptions& options, std::optional<CgroupPods> real, cons
       clock_(clock),
       log_(log),
       run_(mix(options.seed, static_cast<std::uint64_t>(to_ns(clock.wall())))),
-      extender_(options.shim, options.deadline, clock),
-      observer_(options.swarm, options.controller, options.shim),
-      swarm_(options.swarm.host, options.swarm.port),
+      wattle_(options, options.deadline, options.weight, mix(options.seed, 1), clock, log),
       workload_({thesis_profile()}, WorkloadOptions{.endless = true}, options.seed),
-      random_(mix(options.seed, 1)),
-      random_default_(mix(options.seed, 2)) {}
+      random_default_(mix(options.seed, 2)) {
+  if (options.twin) twin_.emplace(*options.twin, options.deadline, options.weight, mix(options.seed, 3), clock, log);
+}
 
 // This machine's true curve is unknown: a typical one for its cores replaces it, the same in both accounts.
 DriveNode Driver::this_machine() const {
@@ -48,38 +45,21 @@ DriveNode Driver::this_machine() const {
 }
 
 Status Driver::begin() {
-  WATTLE_TRY(SwarmView view, observer_.swarm());
-  clear_leftovers();
-  nodes_ = std::move(view.nodes);
-  swarm_epoch_ = std::move(view.epoch);
-  if (real_) nodes_.push_back(this_machine());
-  wattle_.emplace(nodes_);
-  default_.emplace(nodes_);
-  if (options_.twin_shim && options_.twin_swarm && options_.twin_controller)
-    twin_.emplace(Twin::Addresses{*options_.twin_shim, *options_.twin_swarm, *options_.twin_controller},
-                  options_.deadline, options_.weight, mix(options_.seed, 3), nodes_, clock_);
+  WATTLE_TRY(SwarmView view, wattle_.observer().swarm());
+  if (real_) view.nodes.push_back(this_machine());
+  default_.emplace(view.nodes);
+  if (twin_) twin_->begin(view.nodes);
+  wattle_.begin(std::move(view.nodes));
   started_ = accounted_ = next_pod_ = next_look_ = clock_.mono();
   end_ = started_ + from_seconds(options_.run_s);
   return {};
 }
 
-// Removes pods that an earlier driver, perhaps killed, has left on simulated nodes.
-void Driver::clear_leftovers() {
-  const auto body = get(swarm_, "/pods", kSwarmTimeout);
-  if (!body) return;
-  const auto document = SortedJson::read(*body, {.text_bytes = 64 << 20, .built_bytes = 512 << 20});
-  if (!document.is_object() || !document.contains("pods") || !document["pods"].is_array()) return;
-  for (const auto& pod : document["pods"]) {
-    const std::string uid = pod.is_object() ? pod.value("uid", "") : "";
-    if (process_of_marked_uid(uid) != 0) withdraw(uid);
-  }
-}
-
 double Driver::elapsed_s() const { return seconds(std::min(clock_.mono(), end_) - started_); }
 
 std::size_t Driver::phase() const {
-  if (!observer_.closed.empty()) return kSleeping;
-  const auto& status = observer_.status;
+  if (!observer().closed.empty()) return kSleeping;
+  const auto& status = observer().status;
   if (!status || status->mode == "off" || status->mode == "shadow") return 0;
   return status->learned_serves ? kLearned : 1;
 }
@@ -88,18 +68,18 @@ void Driver::account(MonoTime now) {
   const double dt_s = seconds(now - accounted_);
   accounted_ = now;
   PhaseCosts& sum = phases_[phase()];
-  const Costs before = wattle_->costs(), before_default = default_->costs();
-  wattle_->advance(dt_s);
+  const Costs before = wattle().costs(), before_default = default_->costs();
+  wattle_.ledger().advance(dt_s);
   default_->advance(dt_s);
   sum.seconds += dt_s;
-  sum.energy_j += wattle_->costs().energy_j - before.energy_j;
+  sum.energy_j += wattle().costs().energy_j - before.energy_j;
   sum.default_energy_j += default_->costs().energy_j - before_default.energy_j;
   if (twin_) {
     const double before_twin_j = twin_->ledger().costs().energy_j;
-    twin_->advance(dt_s);
+    twin_->ledger().advance(dt_s);
     sum.twin_energy_j += twin_->ledger().costs().energy_j - before_twin_j;
   }
-  sum.soft_pod_seconds += wattle_->costs().soft_pod_seconds - before.soft_pod_seconds;
+  sum.soft_pod_seconds += wattle().costs().soft_pod_seconds - before.soft_pod_seconds;
   sum.default_soft_pod_seconds += default_->costs().soft_pod_seconds - before_default.soft_pod_seconds;
 }
 
@@ -119,51 +99,21 @@ MonoTime Driver::step() {
   return std::min({next_look_, next_pod_, end_});
 }
 
-// Takes over the true state of the simulated nodes.
-void Driver::take(const std::vector<DriveNode>& seen) {
-  for (const DriveNode& each : seen)
-    for (DriveNode& node : nodes_)
-      if (!node.real && node.server.name == each.server.name) {
-        node.latency_ms = each.latency_ms;
-        node.power = each.power;
-      }
-  wattle_->set_power(nodes_);
-}
-
-// Updates the latencies of both accounts, then delivers pods that a node does not have yet.
+// Updates the latencies of all accounts, then delivers pods that a node does not have yet.
 void Driver::look() {
   account(clock_.mono());
-  if (auto view = observer_.swarm()) {
-    take(view->nodes);
-    if (view->epoch != swarm_epoch_) {
-      swarm_epoch_ = std::move(view->epoch);
-      ++counts_.swarm_restarts;
-      log_.warn("drive.swarm_restarted", "the swarm has restarted; its pods are started again");
-      for (Bound& bound : window_)
-        if (!nodes_[bound.node].real) bound.delivered = false;
-    }
-  }
-  observer_.look_at_controller();
-  observer_.look_at_shim();
-  for (DriveNode& node : nodes_) {
-    if (!node.real) continue;
-    for (const ControllerNode& row : observer_.nodes)
-      if (row.name == node.server.name) node.latency_ms = row.latency_ms;
-  }
-  wattle_->set_latencies(nodes_);
-  default_->set_latencies(nodes_);
+  wattle_.look_at_swarm();
+  wattle_.look_at_controller();
+  wattle_.observer().look_at_shim();
+  wattle_.ledger().set_latencies(nodes());
+  default_->set_latencies(nodes());
   if (twin_) {
-    twin_->look(nodes_);
+    twin_->look_at_swarm();
+    twin_->look_at_controller();
+    twin_->ledger().set_latencies(nodes());
     twin_->retry();
   }
-
-  for (auto uid = to_withdraw_.begin(); uid != to_withdraw_.end();)
-    uid = withdraw(*uid) ? to_withdraw_.erase(uid) : std::next(uid);
-  for (Bound& bound : window_) {
-    if (bound.delivered) continue;
-    ++counts_.swarm_retries;
-    if (!deliver(bound)) break;
-  }
+  wattle_.retry();
 }
 
 void Driver::replace_one() {
@@ -172,39 +122,12 @@ void Driver::replace_one() {
   create();
 }
 
-std::optional<std::size_t> Driver::schedule(const SimPod& pod, const KubePod& request) {
-  std::vector<std::size_t> feasible;
-  std::vector<std::string> names, closed;
-  std::vector<KubeNode> kube;
-  for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    if (!fits(wattle_->kube_nodes()[i], request) || (nodes_[i].real && !real_usable_)) continue;
-    if (observer_.closed.contains(nodes_[i].server.name)) {
-      closed.push_back(nodes_[i].server.name);
-      continue;
-    }
-    feasible.push_back(i);
-    names.push_back(nodes_[i].server.name);
-    kube.push_back(wattle_->kube_nodes()[i]);
-  }
-  if (names.empty() && !closed.empty()) {  // the pod becomes known, and a node wakes for it
-    static_cast<void>(extender_.prioritize(pod.spec, closed));
-    return std::nullopt;
-  }
-  if (names.empty()) return std::nullopt;
-  // kube-scheduler asks for no scores of a single node. Without an API server, Wattle knows the names of pods from
-  // requests alone, so each pod is asked for; the answer about one node changes nothing.
-  const std::vector<std::int64_t> scores = extender_.prioritize(pod.spec, names);
-  const auto winner = select_node(kube, request, scores, options_.weight, random_);
-  if (!winner) return std::nullopt;
-  return feasible[*winner];
-}
-
 // A node selector leaves one feasible node: the pod is bound to it in both accounts. Such pods give this machine a load
 // even if it is never advised.
 std::optional<std::size_t> Driver::pinned_node() const {
   if (created_ % kPinEvery != kPinEvery / 2) return std::nullopt;
-  for (std::size_t i = 0; i < nodes_.size(); ++i)
-    if (nodes_[i].real && real_usable_ && wattle_->pods_on(i) < nodes_[i].pod_limit) return i;
+  for (std::size_t i = 0; i < nodes().size(); ++i)
+    if (nodes()[i].real && real_usable_ && wattle().pods_on(i) < nodes()[i].pod_limit) return i;
   return std::nullopt;
 }
 
@@ -224,16 +147,16 @@ void Driver::create() {
   waiting_.reset();
   const auto& [pod, request, ledger_pod] = arrived;
   const auto pinned = pinned_node();
-  if (pinned) static_cast<void>(extender_.prioritize(pod.spec, {nodes_[*pinned].server.name}));  // its name
-  auto node = pinned ? pinned : schedule(pod, request);
-  if (node && nodes_[*node].real) {
+  if (pinned) wattle_.report(pod.spec, *pinned);
+  auto node = pinned ? pinned : wattle_.choose(pod.spec, request, real_usable_);
+  if (node && nodes()[*node].real) {
     constexpr double bound_percent = kRealPods_percent / kRealPods;
     const Status started = real_->start(pod.spec.uid, std::min(pod.mean_demand_cores * 100, bound_percent));
     if (!started) {
       ++counts_.real_failures;
       real_usable_ = false;
       log_.warn("drive.machine_full", "this machine cannot start more pods", {{"error", started.error()}});
-      node = schedule(pod, request);
+      node = wattle_.choose(pod.spec, request, real_usable_);
     } else {
       ++counts_.on_real;
     }
@@ -244,61 +167,39 @@ void Driver::create() {
     return;
   }
   account(clock_.mono());  // the request took time
-  wattle_->place(*node, ledger_pod);
+  const bool real = nodes()[*node].real;
+  window_.push_back({pod.spec.uid, real});
   if (pinned && *pinned == *node) {
     ++counts_.pinned;
     default_->place(*node, ledger_pod);
-  } else if (const auto other = select_node(default_->kube_nodes(), request, {}, 0, random_default_))
+  } else if (const auto other = select_node(default_->kube_nodes(), request, {}, 0, random_default_)) {
     default_->place(*other, ledger_pod);
-  if (twin_) twin_->place(pod, ledger_pod, nodes_[*node].real ? node : std::nullopt);
-  window_.push_back({pod.spec.uid, pod.spec.name, *node, pod, nodes_[*node].real});
-  if (!window_.back().delivered) deliver(window_.back());
+  }
+  if (twin_)  // a pod that fits nowhere is left out
+    if (const auto there = real ? node : twin_->choose(pod.spec, request, false)) twin_->place(*there, pod, ledger_pod);
+  wattle_.place(*node, pod, ledger_pod);
 }
 
 void Driver::remove_oldest() {
   const Bound bound = std::move(window_.front());
   window_.pop_front();
   ++counts_.removed;
-  wattle_->remove(bound.uid);
+  wattle_.remove(bound.uid);
   default_->remove(bound.uid);
   if (twin_) twin_->remove(bound.uid);
-  if (nodes_[bound.node].real) {
-    if (const Status stopped = real_->stop(bound.uid); !stopped)
-      log_.warn("drive.cgroup_left", "the cgroup of a pod could not be removed", {{"error", stopped.error()}});
-  } else if (bound.delivered && !withdraw(bound.uid)) {
-    to_withdraw_.insert(bound.uid);
-  }
-}
-
-bool Driver::deliver(Bound& bound) {
-  const std::string body = swarm_pod(bound.name, nodes_[bound.node].server.name, bound.pod);
-  const auto answer = swarm_.request("POST", "/pods", body, kSwarmTimeout);
-  if (!answer) return false;
-  if (answer->status != 201)
-    log_.warn("drive.pod_refused", "the swarm rejected a pod",
-              {{"pod", bound.name}, {"status", answer->status}, {"answer", answer->body}});
-  bound.delivered = true;
-  return true;
-}
-
-bool Driver::withdraw(const std::string& uid) {
-  const auto answer = swarm_.request("DELETE", "/pods/" + uid, "", kSwarmTimeout);
-  return answer.has_value();  // 404: it is gone already
+  if (!bound.real) return;
+  if (const Status stopped = real_->stop(bound.uid); !stopped)
+    log_.warn("drive.cgroup_left", "the cgroup of a pod could not be removed", {{"error", stopped.error()}});
 }
 
 void Driver::finish() {
-  // Transitions since the last look belong to the last interval.
-  if (const auto view = observer_.swarm()) take(view->nodes);
+  wattle_.look_at_swarm();  // transitions since the last look belong to the last interval
   account(std::min(clock_.mono(), end_));
-  observer_.look_at_controller();
-  observer_.look_at_shim();
-  bool swarm_there = true;
-  for (const Bound& bound : window_) {
-    if (nodes_[bound.node].real)
-      static_cast<void>(real_->stop(bound.uid));
-    else if (swarm_there)
-      swarm_there = withdraw(bound.uid);
-  }
+  wattle_.look_at_controller();
+  wattle_.observer().look_at_shim();
+  for (const Bound& bound : window_)
+    if (bound.real) static_cast<void>(real_->stop(bound.uid));
+  wattle_.remove_all();
   if (twin_) twin_->remove_all();
   window_.clear();
 }

@@ -1,12 +1,12 @@
 // drive: plays a kube-scheduler through the real extender protocol: keeps a window of pods, deletes the oldest, creates
 // one.
-// Rules    filters by resources as NodeResourcesFit does, and by what the controller says of sleeping nodes, as by the
-//          cordon that they have in Kubernetes; calls /prioritize, adds default scores, binds to the winner. A pod that
-//          fits on no node that is awake waits; the request makes it known to the controller, which wakes one for it.
-//          A pod on a simulated node goes to the swarm, a pod on this machine into a cgroup with real load
+// Rules    those of sim/live/placer. A pod that fits on no node that is awake waits. A pod on this machine goes into a
+//          cgroup with real load
 // Pairing  places the same pods with the same arrivals and removals a second time by default scoring alone, in the
 //          ledger only. Joules and latency of both follow from the same curves, background loads and latencies
-//          (sim/live/ledger). With a twin, a third time by a Wattle that does not learn (sim/live/twin)
+//          (sim/live/ledger). With a twin, a third time by a Wattle that does not learn: on simulated nodes of its own
+//          (a swarm with the same seed), to show what learning contributes. A pod that runs on this machine runs there
+//          in both
 // Errors   start: unavailable (no swarm); later a component that does not answer is counted, and the churn continues
 // Threads  single owner
 #pragma once
@@ -16,24 +16,19 @@
 #include <deque>
 #include <optional>
 #include <random>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "common/clock.hpp"
 #include "common/log.hpp"
 #include "sim/live/cgroup_pods.hpp"
-#include "sim/live/extender.hpp"
-#include "sim/live/ledger.hpp"
-#include "sim/live/observe.hpp"
-#include "sim/live/twin.hpp"
+#include "sim/live/placer.hpp"
 #include "sim/world/workload.hpp"
 
 namespace wattle::sim::live {
 
-struct DriveOptions {
-  HttpAddress shim, swarm, controller;
-  std::optional<HttpAddress> twin_shim, twin_swarm, twin_controller;  // all or none
+struct DriveOptions : Placer::Addresses {
+  std::optional<Placer::Addresses> twin;
   double run_s = 90;
   std::size_t pods = 30;
   double period_s = 0.5;  // between two replacements
@@ -58,20 +53,21 @@ class Driver {
   double elapsed_s() const;
   double left_s() const { return seconds(end_ - clock_.mono()); }
   const DriveOptions& options() const { return options_; }
-  const std::vector<DriveNode>& nodes() const { return nodes_; }
-  const Ledger& wattle() const { return *wattle_; }
+  const std::vector<DriveNode>& nodes() const { return wattle_.nodes(); }
+  const Ledger& wattle() const { return wattle_.ledger(); }
   const Ledger& by_default() const { return *default_; }
-  const Twin* twin() const { return twin_ ? &*twin_ : nullptr; }
-  const Extender& extender() const { return extender_; }
-  const Observer& observer() const { return observer_; }
+  const Placer* twin() const { return twin_ ? &*twin_ : nullptr; }
+  const Extender& extender() const { return wattle_.extender(); }
+  const Observer& observer() const { return wattle_.observer(); }
   std::size_t running() const { return window_.size(); }
 
   struct Counts {
     std::uint64_t removed = 0, on_real = 0, pinned = 0;
     std::uint64_t unschedulable = 0;  // pods that had to wait for a node
-    std::uint64_t swarm_retries = 0, swarm_restarts = 0, real_failures = 0;
+    std::uint64_t real_failures = 0;
   };
   const Counts& counts() const { return counts_; }
+  const Placer& placer() const { return wattle_; }
 
   // Phases of a run by what the controller does: it only gives advice, it acts, it acts by what it has learned here, or
   // it lets nodes sleep.
@@ -87,27 +83,20 @@ class Driver {
 
  private:
   struct Bound {
-    std::string uid, name;
-    std::size_t node = 0;
-    SimPod pod;
-    bool delivered = false;  // the node has the pod
+    std::string uid;
+    bool real = false;  // on this machine
   };
   struct Arrived {
     SimPod pod;
     KubePod request;
     LedgerPod ledger_pod;
   };
-  void clear_leftovers();
   void look();
-  void take(const std::vector<DriveNode>& seen);
   void replace_one();
   Arrived arrive();
   void create();
   void remove_oldest();
   std::optional<std::size_t> pinned_node() const;
-  std::optional<std::size_t> schedule(const SimPod& pod, const KubePod& request);
-  bool deliver(Bound& bound);
-  bool withdraw(const std::string& uid);
   void account(MonoTime now);
   DriveNode this_machine() const;
 
@@ -116,18 +105,13 @@ class Driver {
   const Clock& clock_;
   const Log& log_;
   std::uint64_t run_;
-  Extender extender_;
-  Observer observer_;
-  http::Client swarm_;
+  Placer wattle_;
+  std::optional<Placer> twin_;
+  std::optional<Ledger> default_;
   Workload workload_;
-  std::mt19937_64 random_, random_default_;
-  std::vector<DriveNode> nodes_;
-  std::optional<Ledger> wattle_, default_;
-  std::optional<Twin> twin_;
+  std::mt19937_64 random_default_;
   std::deque<Bound> window_;
   std::optional<Arrived> waiting_;  // fits on no node that is awake
-  std::set<std::string> to_withdraw_;
-  std::string swarm_epoch_;
   std::uint32_t created_ = 0;
   bool real_usable_ = true;
   MonoTime started_{}, end_{}, accounted_{}, next_pod_{}, next_look_{};

@@ -317,12 +317,14 @@ std::string summary_text(const Driver& driver) {
   } else {
     out += "  learning             the controller was never reached\n";
   }
-  if (counts.swarm_restarts + counts.swarm_retries + driver.observer().controller_misses + counts.real_failures > 0)
+  if (driver.placer().swarm_restarts() + driver.placer().retries() + driver.observer().controller_misses +
+          counts.real_failures >
+      0)
     out += formatted(
         "  interruptions        swarm restarted %llu times, %llu pods reported again; controller away at %llu looks; "
         "%llu pods refused by this machine\n",
-        whole(counts.swarm_restarts), whole(counts.swarm_retries), whole(driver.observer().controller_misses),
-        whole(counts.real_failures));
+        whole(driver.placer().swarm_restarts()), whole(driver.placer().retries()),
+        whole(driver.observer().controller_misses), whole(counts.real_failures));
   return out + wrapped(std::string("How it is computed. ") + kHow);
 }
 
@@ -352,8 +354,8 @@ std::string summary_json(const Driver& driver) {
                 {"default", costs_json(driver.by_default().costs())},
                 {"phases", phases_json(driver)},
                 {"interruptions",
-                 {{"swarm_restarts", counts.swarm_restarts},
-                  {"pods_told_again", counts.swarm_retries},
+                 {{"swarm_restarts", driver.placer().swarm_restarts()},
+                  {"pods_told_again", driver.placer().retries()},
                   {"controller_away_looks", driver.observer().controller_misses},
                   {"pods_refused_by_this_machine", counts.real_failures}}},
                 {"how", kHow}};

@@ -16,11 +16,7 @@ constexpr double kSystemMemoryRatio = 0.05;
 constexpr double kPodMemoryOfRequest = 0.7;
 
 // Returns the same cgroup id for the same pod at all times; never 0.
-std::uint64_t cgroup_id_of(const std::string& uid) {
-  std::uint64_t hash = 0xcbf29ce484222325ULL;
-  for (const char c : uid) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
-  return (hash & kMaxCgroupId) | 1U;
-}
+std::uint64_t cgroup_id_of(const std::string& uid) { return (hash_of(uid) & kMaxCgroupId) | 1U; }
 
 wire::Placement placement_of(const FleetPod& pod, bool gone) {
   wire::Placement placement;

@@ -70,7 +70,7 @@ class Fleet {
   bool runs(std::size_t node) const { return nodes_[node].power.state() == ServerSwitch::State::on; }
   // Requires can_sleep().
   void turn(std::size_t node, bool on, MonoTime now);
-  // Ends the transitions that are over.
+  // Finishes the transitions whose time has passed.
   void follow(MonoTime now);
   double energy_j(std::size_t node, MonoTime now) const;  // from its true watts, since the start
   // Over its pods, from the start to its last sample: running time, and the part that they waited for CPU.

@@ -9,12 +9,6 @@ namespace {
 
 constexpr double kCoresWithoutRequest = 0.1;
 
-std::uint64_t hash_of(std::string_view text) {
-  std::uint64_t hash = 0xcbf29ce484222325ULL;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
-  return hash;
-}
-
 // 0 to 1, the same for the same text.
 double share_of(std::string_view text) {
   Random random(mix(hash_of(text), 0x6b756265ULL));

@@ -1,7 +1,5 @@
 #include "sim/live/observe.hpp"
 
-#include <algorithm>
-
 #include "common/json/value.hpp"
 #include "common/parse.hpp"
 #include "sim/live/server_switch.hpp"

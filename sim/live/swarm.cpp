@@ -9,7 +9,6 @@
 #include "common/stats/quantile.hpp"
 #include "common/transport/keys.hpp"
 #include "common/version.hpp"
-#include "sim/live/power_api.hpp"
 #include "sim/live/swarm_api.hpp"
 
 namespace wattle::sim::live {

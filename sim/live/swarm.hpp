@@ -1,7 +1,7 @@
 // swarm: many simulated nodes in one process. To the controller each is a real agent with its own CURVE key, session
 // and records.
 // Source   sim/live/fleet for the measurements, common/transport for the protocol
-// Sleep    with `sleep_speedup`, POST /power turns nodes off and on (power_api.hpp). A node that is off sends nothing;
+// Sleep    with `sleep_speedup`, POST /power turns nodes off and on (swarm_api.hpp). A node that is off sends nothing;
 //          after its boot it greets as another start of its agent
 // Units    one record per `tick` and node, the nodes spread evenly over the tick
 // Rounds   a round visits every node, so rounds of many nodes are spaced: 10 ms with 5,000

@@ -1,6 +1,6 @@
 // swarm_api: the HTTP interface of the swarm, as pure functions from text to values and back.
-// Gives    POST /pods, DELETE /pods/UID, GET /pods, GET /nodes, GET /status, GET /livez over a fleet that the caller
-//          locks
+// Gives    POST /pods, DELETE /pods/UID, GET /pods, GET /nodes, GET /status, GET /livez, POST /power over a fleet that
+//          the caller locks
 // Units    in names
 // Errors   malformed and out_of_range name the field; statuses 400 404 409 429 503
 // Threads  pure except for the fleet that is passed in
@@ -28,5 +28,9 @@ std::string nodes_json(const Fleet& fleet, MonoTime now, std::uint64_t epoch, co
 std::string status_json(const SwarmStatus& status, const AckDelays& delays);
 
 http::Response answer_error(const Error& error);
+
+// Answers POST /power: a request of the power driver `exec` (docs/reference/power-drivers.md, Programs), whose program
+// only has to post what it reads and print the answer (curl --data-binary @- http://ADDRESS/power).
+http::Response answer_power(Fleet& fleet, std::string_view body, MonoTime now);
 
 }  // namespace wattle::sim::live

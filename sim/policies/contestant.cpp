@@ -10,7 +10,7 @@ Chooser::Chooser(const Contestant& contestant, const ChooserOptions& options, st
     : contestant_(&contestant), ties_(mix(seed, 0x74696573ULL)), exploration_(mix(seed, 0x65787021ULL)) {
   options_.reward = contestant.reward.value_or(options.reward);
   options_.mask = options.mask;
-  scheduler_ = options.scheduler;
+  extender_weight_ = options.extender_weight;
 }
 
 Result<Chooser> Chooser::make(const Contestant& contestant, const ChooserOptions& options, std::uint64_t seed) {
@@ -30,22 +30,13 @@ Result<Chooser> Chooser::make(const Contestant& contestant, const ChooserOptions
   return chooser;
 }
 
-std::optional<std::size_t> bind_node(std::span<const KubeNode> nodes, const KubePod& pod,
-                                     std::span<const std::int64_t> scores, const SchedulerOptions& scheduler,
-                                     const placement::ClusterView& view, Random& ties) {
-  if (!scheduler.topology_spread) return select_node(nodes, pod, scores, scheduler.extender_weight, ties);
-  std::vector<std::size_t> pods_of_owner;
-  for (const placement::NodeView& node : view.nodes) pods_of_owner.push_back(node.same_app_pods);
-  return select_node(nodes, pod, scores, scheduler.extender_weight, ties, topology_spread(nodes, pod, pods_of_owner));
-}
-
 std::optional<std::size_t> Chooser::choose(const World& world, const placement::ClusterView& view, const SimPod& pod,
                                            const placement::Ahead& ahead) {
   deferred_.reset();
   nodes_ = world.kube_nodes();
   const KubePod kube = kube_pod(pod.spec.request);
   const auto bound = [&](const std::vector<std::int64_t>& scores) {
-    return bind_node(nodes_, kube, scores, scheduler_, view, ties_);
+    return select_node(nodes_, kube, scores, extender_weight_, ties_);
   };
   switch (contestant_->binding) {
     case Binding::unadvised:

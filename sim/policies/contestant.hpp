@@ -52,15 +52,10 @@ struct ChooserOptions {
   placement::ClusterModelOptions cluster_model;
   std::string known;  // cluster model of an earlier run (ClusterModel::save); empty: none
   placement::NetworkOptions network;
-  SchedulerOptions scheduler;
+  std::int64_t extender_weight = kExtenderWeight;
   placement::BudgetLimits limits;
   std::optional<placement::CandidateTrials::State> candidates;  // evidence of that earlier run; unset: none
 };
-
-// Returns the scheduler's choice, given scores of each node (empty: no extender) and the view of the pod.
-std::optional<std::size_t> bind_node(std::span<const KubeNode> nodes, const KubePod& pod,
-                                     std::span<const std::int64_t> scores, const SchedulerOptions& scheduler,
-                                     const placement::ClusterView& view, Random& ties);
 
 class Chooser {
  public:
@@ -89,7 +84,7 @@ class Chooser {
 
   const Contestant* contestant_;
   placement::DecideOptions options_;
-  SchedulerOptions scheduler_;
+  std::int64_t extender_weight_;
   std::unique_ptr<LiveEngine> engine_;
   Random ties_, exploration_;
   std::optional<placement::Deferral> deferred_;

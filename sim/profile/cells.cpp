@@ -1,7 +1,6 @@
 #include "sim/profile/cells.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 
 #include "common/json/value.hpp"

@@ -22,10 +22,7 @@ double Service::next_event_s(double now_s) const {
 void Service::advance(double from_s, double to_s) {
   const double elapsed_s = to_s - from_s;
   if (jobs_.empty() || elapsed_s <= 0) return;
-  if (bandwidth.empty()) {
-    throttled_s_ += elapsed_s;
-    return;
-  }
+  if (bandwidth.empty()) return;
   const double busy = busy_cores();
   served_s_ += elapsed_s * busy / static_cast<double>(jobs_.size());
   bandwidth.use(elapsed_s * busy);

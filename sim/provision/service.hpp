@@ -32,7 +32,6 @@ class Service {
   bool throttled() const { return !jobs_.empty() && bandwidth.empty(); }
   std::size_t waiting() const { return jobs_.size(); }
   std::uint64_t throttled_periods() const { return throttled_periods_; }
-  double throttled_s() const { return throttled_s_; }
 
   Bandwidth bandwidth;
 
@@ -48,7 +47,6 @@ class Service {
   std::vector<Job> jobs_;  // a heap
   double served_s_ = 0;    // time that a request would have been served since the start
   std::uint64_t throttled_periods_ = 0;
-  double throttled_s_ = 0;
 };
 
 }  // namespace wattle::sim::provision

@@ -43,7 +43,6 @@ class Steered final : public Provisioner {
   Steered(const WorldOptions& world, const SteerOptions& options, Steering& steering);
   void tick(const Reading& reading, std::span<std::optional<actuator::CpuLimit>> next) override;
   std::span<const Shape> shapes() const override { return shapes_; }
-  void steer_by(Steering& steering) { steering_ = &steering; }
   const placement::RateForecast& forecast() const { return forecast_; }
 
  private:

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cmath>
 
+#include "common/formatted.hpp"
+#include "common/json/value.hpp"
 #include "common/stats/bootstrap.hpp"
 #include "common/stats/moments.hpp"
 #include "sim/provision/steering.hpp"
@@ -31,6 +32,22 @@ void count(Arm& arm, const Figures& figures, const TeacherJudgeOptions& options,
   };
   arm.minutes_over_ratio = ratio(sum.minutes_over, sum.minutes);
   arm.requests_over_ratio = ratio(sum.requests_over, sum.requests);
+}
+
+using json = SortedJson;
+
+json interval_json(const stats::Interval& interval) {
+  return {{"mean", interval.mean}, {"low", interval.low}, {"high", interval.high}};
+}
+
+std::string percent(const stats::Interval& interval) {
+  return stats::interval_text(interval, {.decimals = 1, .scale = 100, .sign = true, .unit = "%"});
+}
+
+bool has(const TeacherEntry& entry, std::string_view name) {
+  for (const Arm& arm : entry.arms)
+    if (arm.name == name) return true;
+  return false;
 }
 
 }  // namespace
@@ -88,6 +105,86 @@ std::optional<bool> better_than_rule(const TeacherJudgeOptions& options, const T
     return against(entry, kTeacherArm, kRuleArm).below_zero() &&
            entry.arm(kTeacherArm).minutes_over_ratio <= options.minutes_over_ratio;
   });
+}
+
+std::string teacher_text(const TeacherJudgeOptions& options, const TeacherJudgement& judgement) {
+  std::string text = formatted(
+      "target %g ms; %zu service%s, %zu seed%s from %llu, simulated; cost: power of what is granted "
+      "over that of what is used, and %g times the share of requests over target beyond 1%% of a minute\n",
+      1000 * options.world.target_s, options.world.services, options.world.services == 1 ? "" : "s in a chain",
+      options.seeds, options.seeds == 1 ? "" : "s", static_cast<unsigned long long>(options.first_seed),
+      options.steer.price.over);
+  for (const TeacherEntry& entry : judgement.entries) {
+    text += formatted("\n%s\n  %-20s %7s %7s %8s %7s %7s %7s %9s  %s\n", entry.trace.c_str(), "", "cost", "power",
+                      "granted", "GiB", "minutes", "over", "writes/m", "cost against the rule (95%)");
+    for (const Arm& arm : entry.arms) {
+      text += formatted("  %-20s %7.3f %7.3f %8.3f %7.3f %6.1f%% %6.2f%% %9.1f", arm.name.c_str(),
+                        stats::mean(arm.cost), stats::mean(arm.power_ratio), arm.granted_cores, arm.memory_gib,
+                        100 * arm.minutes_over_ratio, 100 * arm.requests_over_ratio, arm.writes_per_minute);
+      if (arm.name != kRuleArm) text += "  " + percent(against(entry, arm.name, kRuleArm));
+      text += "\n";
+    }
+    const placement::ForecastScore& forecast = entry.forecast;
+    text += formatted(
+        "  forecast of the next minute: off by %.1f requests/s (the last minute again: %.1f) of %.1f; %.0f%% in "
+        "range\n",
+        forecast.error_rps, forecast.last_error_rps, forecast.rate_rps, 100 * forecast.within_ratio);
+    if (has(entry, kStudentArm) && has(entry, kTeacherArm))
+      text += "  student against the teacher: " + percent(against(entry, kStudentArm, kTeacherArm)) + "\n";
+  }
+  if (!judgement.entries.empty() && has(judgement.entries.front(), kTeacherArm))
+    if (const auto better = better_than_rule(options, judgement))
+      text += *better ? "\nthe teacher is better than the rule on every trace, with 95% confidence, within the minutes "
+                        "that may be over\n"
+                      : "\nthe teacher is not shown better than the rule on every trace within the minutes that may be "
+                        "over\n";
+  const std::string note = stats::seeds_note(options.seeds, "--seeds");
+  return note.empty() ? text : text + "\n" + note;
+}
+
+std::string teacher_json(const TeacherJudgeOptions& options, const TeacherJudgement& judgement) {
+  json out = {{"simulated", true},
+              {"target_s", options.world.target_s},
+              {"services", options.world.services},
+              {"seeds", options.seeds},
+              {"first_seed", options.first_seed},
+              {"minutes_over_ratio", options.minutes_over_ratio},
+              {"price",
+               {{"core_w", options.steer.price.core_w},
+                {"memory_w_per_gib", options.steer.price.memory_w_per_gib},
+                {"over", options.steer.price.over}}},
+              {"entries", json::array()}};
+  for (const TeacherEntry& entry : judgement.entries) {
+    json arms = json::array();
+    for (const Arm& arm : entry.arms) {
+      json row = {{"name", arm.name},
+                  {"cost", arm.cost},
+                  {"power_ratio", arm.power_ratio},
+                  {"granted_cores", arm.granted_cores},
+                  {"used_cores", arm.used_cores},
+                  {"memory_gib", arm.memory_gib},
+                  {"replicas", arm.replicas},
+                  {"minutes_over_ratio", arm.minutes_over_ratio},
+                  {"requests_over_ratio", arm.requests_over_ratio},
+                  {"writes_per_minute", arm.writes_per_minute}};
+      if (arm.name != kRuleArm) row["against_rule"] = interval_json(against(entry, arm.name, kRuleArm));
+      arms.push_back(std::move(row));
+    }
+    json row = {{"trace", entry.trace},
+                {"arms", std::move(arms)},
+                {"forecast",
+                 {{"minutes", entry.forecast.minutes},
+                  {"error_rps", entry.forecast.error_rps},
+                  {"last_error_rps", entry.forecast.last_error_rps},
+                  {"rate_rps", entry.forecast.rate_rps},
+                  {"within_ratio", entry.forecast.within_ratio}}}};
+    if (has(entry, kStudentArm) && has(entry, kTeacherArm))
+      row["student_against_teacher"] = interval_json(against(entry, kStudentArm, kTeacherArm));
+    out["entries"].push_back(std::move(row));
+  }
+  if (!judgement.entries.empty() && has(judgement.entries.front(), kTeacherArm))
+    if (const auto better = better_than_rule(options, judgement)) out["better_than_rule"] = *better;
+  return out.dump(2) + "\n";
 }
 
 }  // namespace wattle::sim::provision

@@ -15,8 +15,8 @@
 #include <memory>
 #include <vector>
 
+#include "common/rate_trace.hpp"
 #include "sim/provision/provisioner.hpp"
-#include "sim/provision/rates.hpp"
 #include "sim/provision/service.hpp"
 #include "sim/world/random.hpp"
 
@@ -133,6 +133,11 @@ class World {
   std::vector<Counter> before_;
   double read_s_ = 0;
 };
+
+// Synthetic traces of about 130 requests/s: diurnal (slow swings), noisy (each second another rate around one mean),
+// bursty (calm with bursts of some minutes of up to three times as much) and step (four times as much at once, and
+// back).
+std::vector<RateTrace> synthetic_rates(std::uint64_t seed, std::size_t seconds);
 
 // Plays a world to its end.
 Result<Figures> play(World world, Provisioner& provisioner);

@@ -55,21 +55,13 @@ enum class ClusterModel { truth, production, pods };
 inline constexpr std::array kClusterModels{ClusterModel::truth, ClusterModel::production, ClusterModel::pods};
 std::string_view to_string(ClusterModel cluster_model);
 
-// Differences between the true world and what rules and networks know; none by default. Worlds only.
-struct Shift {
-  double odd_waiting = 1;  // factor on the waiting for CPU relative to when it was learned
-  // Strength with which pairs of applications disturb each other (sim/cluster/pairs); 0: none. Takes effect at this
-  // time of the episode; 0: from its start and on the day before.
-  double pairs = 0, pairs_from_s = 0;
-};
-
 enum class Sizes { one_core, openb };
 
 struct Options {
-  // Sizes, crowded and crowded_ratio: worlds only.
+  // Sizes, crowded and pairs: worlds only.
   Sizes sizes = Sizes::one_core;
   bool crowded = false;
-  double crowded_ratio = 1;  // wanted share of a node's cores from which its pods wait for each other
+  double pairs = 0;  // strength with which pairs of applications disturb each other (sim/cluster/pairs)
   std::size_t nodes = 10;
   bool sleep = false;
   bool churn = false;
@@ -88,7 +80,6 @@ struct Options {
   // the number of zones, which the nodes take in turn (0: none).
   double owner_share = 0.5;
   std::size_t zones = 3;
-  Shift shift;
   Experience experience;  // worlds only
   std::optional<std::uint64_t>
       cluster_seed;  // fixes servers and applications to this seed in every episode; unset: each episode draws its own
@@ -97,8 +88,7 @@ struct Options {
 // Returns whether to compare energy per work done instead of per time, because contestants complete different amounts
 // of work.
 inline bool compares_by_work(const Options& options) {
-  return options.crowded || options.sizes != Sizes::one_core || options.shift.pairs > 0 ||
-         options.experience.interference;
+  return options.crowded || options.sizes != Sizes::one_core || options.pairs > 0 || options.experience.interference;
 }
 // A tenth of all pairs, the same for every draw. With a quarter nearly every pod would have a disturbing neighbour on
 // any node.

@@ -16,9 +16,6 @@ constexpr std::size_t kMaxFileBytes = 64 << 20;
 constexpr std::string_view kPrefix = "planetlab_";
 const char* const kForm = "a line is 288 percentages of 0 to 100, separated by commas";
 
-bool ends_with(std::string_view text, std::string_view end) {
-  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
-}
 }  // namespace
 
 Result<DemandDay> parse_day(std::string_view csv, const std::string& file) {
@@ -57,10 +54,8 @@ Result<std::vector<DemandDay>> load_days(const std::string& trace_dir) {
   WATTLE_TRY(const auto entries, dir.list());
   std::vector<DemandDay> days;
   for (const DirEntry& entry : entries) {
-    const bool packed = ends_with(entry.name, ".csv.gz");
-    if (entry.is_dir || entry.name.compare(0, kPrefix.size(), kPrefix) != 0 ||
-        (!packed && !ends_with(entry.name, ".csv")))
-      continue;
+    const bool packed = entry.name.ends_with(".csv.gz");
+    if (entry.is_dir || !entry.name.starts_with(kPrefix) || (!packed && !entry.name.ends_with(".csv"))) continue;
     const std::string file = trace_dir + "/" + entry.name;
     WATTLE_TRY(std::string text, dir.read_file(entry.name, kMaxFileBytes));
     if (packed) {

@@ -36,7 +36,13 @@ enum class Apps {
   services,  // the services of one application, with requests at a rate
 };
 
-// Fault of a scenario; sim/scenarios/troubles draws it.
+// Fault of a scenario, drawn from the seed alone:
+// latency    twice, evenly spread: the nearest node becomes the farthest and the farthest the nearest
+// machines   a quarter of the nodes is gone for 3 to 10 minutes each; the agents of a sixth of the others die for 2 to
+//            6
+// curves     in mid-run the third of the servers with the fewest watts per core draws 1.8 times as much, the third with
+//            the most 0.6 times
+// lies       from a quarter of the run on, a tenth of the nodes: frozen, scaled by 0.4, swapped with another, in turn
 enum class FaultKind { none, latency, machines, curves, lies };
 
 struct Scenario {
@@ -172,6 +178,9 @@ Result<Scenario> find_scenario(std::string_view name);
 // Makes the cluster of an episode: servers from `measured` if there are any, otherwise synthetic; users are near some
 // nodes and far from others.
 WorldOptions make_world(const Scenario& scenario, const std::vector<ServerModel>& measured, std::uint64_t seed);
+
+inline constexpr double kWasteful = 1.8, kThrifty = 0.6;
+FaultPlan draw_troubles(FaultKind kind, const std::vector<NodeSpec>& nodes, double length_s, std::uint64_t seed);
 
 // A pod of a scaled application, with the times at which its autoscaler makes and ends it.
 struct Replica {

@@ -1,7 +1,6 @@
 // kube_scoring: the node that a default kube-scheduler binds to, from its own scores (placement/kube_scoring) and an
 // extender's.
-// Source   NodeResourcesFit and BalancedAllocation; optionally PodTopologySpread with its defaults for pods of one
-//          owner: at most 3 more on one node than on another, weight 2, nodes without zones
+// Source   NodeResourcesFit and BalancedAllocation
 // Errors   none
 // Threads  pure except for the generator passed in
 #pragma once
@@ -33,25 +32,13 @@ using placement::remove_pod;
 
 inline constexpr std::int64_t kMaxExtenderPriority = 10;  // an extender's 0..10 is scaled to 0..100, then weighted
 
-// Returns scores of 0 to 100 per node, for a pod whose owner has that many pods on each; 0 where it does not fit.
-inline constexpr std::int64_t kSpreadWeight = 2;
-std::vector<std::int64_t> topology_spread(std::span<const KubeNode> nodes, const KubePod& pod,
-                                          std::span<const std::size_t> pods_of_owner);
-
 // Returns the index of the node that the scheduler binds to: highest default score plus extender score (0..10) x weight
-// x 10, ties at random. No value if none fits. `extender_scores` is empty without an extender, `spread` without
-// PodTopologySpread; otherwise one per node.
+// x 10, ties at random. No value if none fits. `extender_scores` is empty without an extender, otherwise one per node.
 std::optional<std::size_t> select_node(std::span<const KubeNode> nodes, const KubePod& pod,
                                        std::span<const std::int64_t> extender_scores, std::int64_t extender_weight,
-                                       std::mt19937_64& random, std::span<const std::int64_t> spread = {});
+                                       std::mt19937_64& random);
 
 // The extender's weight in the demo and in the manifests.
 inline constexpr std::int64_t kExtenderWeight = 6;
-
-// Configuration of the binding scheduler.
-struct SchedulerOptions {
-  std::int64_t extender_weight = kExtenderWeight;
-  bool topology_spread = false;
-};
 
 }  // namespace wattle::sim

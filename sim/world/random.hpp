@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <numbers>
 #include <random>
+#include <string_view>
 
 #include "common/stats/draws.hpp"
 
@@ -26,6 +27,13 @@ inline std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
   z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
   return z ^ (z >> 31);
+}
+
+// FNV-1a: the same for the same text.
+inline std::uint64_t hash_of(std::string_view text) {
+  std::uint64_t hash = 0xcbf29ce484222325ULL;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
+  return hash;
 }
 
 inline double normal_of(std::uint64_t a, std::uint64_t b) {

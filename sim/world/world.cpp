@@ -1,8 +1,6 @@
 #include "sim/world/world.hpp"
 
 #include <algorithm>
-#include <cassert>
-#include <cmath>
 
 namespace wattle::sim {
 
@@ -45,10 +43,7 @@ World::World(WorldOptions options, WorldObserver* observer)
   }
   name_nodes();
   schedule_troubles();
-  if (options_.pairs && options_.pairs_from_s > 0)
-    schedule(MonoTime(from_seconds(options_.pairs_from_s)), What::pairs);
-  else if (options_.pairs)
-    kernel_.disturb(*this);
+  if (options_.pairs) kernel_.disturb(*this);
   schedule(MonoTime(from_seconds(options_.demand_slot_s)), What::slot);
   schedule(MonoTime(from_seconds(options_.telemetry_period_s)), What::sample);
 }
@@ -90,8 +85,6 @@ void World::handle(const Event& event) {
       return deliver();
     case What::settle:
       return settle(event.who);
-    case What::pairs:
-      return kernel_.disturb(*this);
   }
 }
 

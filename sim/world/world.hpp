@@ -64,9 +64,8 @@ struct WorldOptions {
   double notice_s = 40;  // until the API server marks a lost machine as not ready
   std::int64_t pod_capacity = 110;
   double start_window_s = seconds(StartCap{}.window);  // how long a binding counts as a start there
-  // Applications (SimPod::app) that disturb each other, and the time from which they do; null: none.
+  // Applications (SimPod::app) that disturb each other; null: none.
   std::shared_ptr<const cluster::Pairs> pairs;
-  double pairs_from_s = 0;
   // Not empty: one meter for all nodes. Agents estimate watts from datasheets, whose watts are this factor of the
   // node's real ones, and the estimates are scaled to the meter.
   std::vector<double> datasheet_times;
@@ -236,7 +235,7 @@ class World : private cluster::Observer {
     std::uint64_t samples = 0;
     double power_w = 0, used_cores = 0, pod_cores = 0, pressure_ratio = 0, latency_ms = 0;  // sums
   };
-  enum class What { shift, curve, gone, noticed, back, slot, sample, deliver, settle, pairs };
+  enum class What { shift, curve, gone, noticed, back, slot, sample, deliver, settle };
   struct Event {
     MonoTime at{};
     std::uint64_t order = 0;

@@ -172,7 +172,7 @@ def main():
                 fail("improve has no range although five days judge", f"{out}{verdict}")
         if "wattle-lab imitate" in commands:
             code, out, err = run("wattle-lab imitate", "--labels", str(folder / "labels"), "--held-out",
-                                 str(folder / "labels"), "--epochs", "1", "--restarts", "1", "--out", str(folder / "x"))
+                                 str(folder / "labels"), "--epochs", "1", "--out", str(folder / "x"))
             if code != 1 or "at least 5" not in err or RANGE.search(out):
                 fail(f"imitate on held-out labels of one fleet ended with {code}", out + err)
     print(f"few_seeds: {len(there)} commands")

@@ -168,9 +168,7 @@ TEST_CASE("a twin places the same pods by its own extender, and the summary has 
   World world, other;
   other.favourite = "sim-01";
   DriveOptions options = world.options(5);
-  options.twin_shim = {"127.0.0.1", other.shim->port()};
-  options.twin_swarm = {"127.0.0.1", other.swarm->port()};
-  options.twin_controller = {"127.0.0.1", 1};
+  options.twin = {{"127.0.0.1", other.shim->port()}, {"127.0.0.1", other.swarm->port()}, {"127.0.0.1", 1}};
   Driver driver(options, std::nullopt, world.clock, world.log);
   REQUIRE(driver.begin());
   world.run(driver, 20);
@@ -295,7 +293,7 @@ TEST_CASE("a restarted swarm gets its nodes' pods again") {
     ++world.epoch;
   }
   world.run(driver, 3);
-  CHECK(driver.counts().swarm_restarts == 1);
+  CHECK(driver.placer().swarm_restarts() == 1);
   const std::lock_guard lock(world.mutex);
   CHECK(world.fleet.pods() == 4);
 }

@@ -90,7 +90,7 @@ Proof prove(const std::vector<std::unique_ptr<models::QTrainer>>& trainers, std:
                                    {{"trained", Binding::advised, "dqn", trained.get()},
                                     {"initial", Binding::advised, "dqn", initial.get()},
                                     {"kube-default", Binding::unadvised}},
-                                   held_out_seeds(kHeldOut));
+                                   seeds_from(kFirstHeldOutSeed, kHeldOut));
   REQUIRE_MESSAGE(evaluation, evaluation.error().message());
   std::printf("%s, %llu decisions\n%s\n", what, static_cast<unsigned long long>(decisions),
               to_table(*evaluation).c_str());

@@ -320,6 +320,29 @@ TEST_CASE("the revision rises when a curve changes or a node joins or falls sile
   CHECK(revision() == first + 3);
 }
 
+TEST_CASE("idle nodes count as sleeping from the first sleep on, until none may sleep") {
+  ClusterHistory story;
+  const auto fleet = [&]() -> const Fleet& { return story.cluster_model.fleet(story.view); };
+  CHECK_FALSE(fleet().idle_nodes_sleep);
+  for (NodeView& node : story.view.nodes) node.wake_cost_j = 3000;
+  story.pass(10);
+  CHECK_FALSE(fleet().idle_nodes_sleep);  // none has slept
+  story.view.nodes[1].asleep = true;
+  story.pass(10);
+  CHECK(fleet().idle_nodes_sleep);
+  CHECK(fleet().nodes[0].sleeps);
+  story.view.nodes[1].asleep = false;
+  story.pass(10);
+  CHECK(fleet().idle_nodes_sleep);  // it may sleep again
+  story.view.nodes[0].wake_cost_j = 0;
+  story.pass(10);
+  CHECK(fleet().idle_nodes_sleep);
+  story.view.nodes[1].wake_cost_j = 0;  // sleep was switched off
+  story.pass(10);
+  CHECK_FALSE(fleet().idle_nodes_sleep);
+  for (const FleetNode& node : fleet().nodes) CHECK_FALSE(node.sleeps);
+}
+
 TEST_CASE("a saved model is restored completely, and damage is refused") {
   ClusterHistory before;
   before.teach(kHeavy, 0.9, 14);

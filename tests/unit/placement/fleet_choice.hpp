@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "placement/decide/policies/policy.hpp"
-#include "sim/improve/fleet_view.hpp"
+#include "sim/improve/fleet_chooser.hpp"
 
 namespace wattle::placement::testing {
 

@@ -7,7 +7,7 @@
 
 #include "placement/decide/decide.hpp"
 #include "placement/decide/policies/registry.hpp"
-#include "sim/improve/fleet_view.hpp"
+#include "sim/improve/fleet_chooser.hpp"
 #include "tests/unit/placement/use_pod.hpp"
 #include "tests/unit/placement/views.hpp"
 

@@ -36,15 +36,9 @@ TEST_CASE("the model gives the scores that a real kube-scheduler logged") {
                      node["pods"].get<std::int64_t>()});
     names.push_back(node["name"].get<std::string>());
   }
-  std::map<std::string, std::vector<std::size_t>> pods_of_service;
   REQUIRE(recorded["pods"].size() >= 60);
   for (const json& one : recorded["pods"]) {
     const KubePod pod{one["milli_cpu"].get<std::int64_t>(), one["memory_bytes"].get<std::int64_t>()};
-    const std::string service = one["service"].get<std::string>();
-    std::vector<std::size_t>& count = pods_of_service[service];
-    count.resize(nodes.size(), 0);
-    const std::vector<std::int64_t> spread =
-        service.empty() ? std::vector<std::int64_t>(nodes.size(), 0) : topology_spread(nodes, pod, count);
     const json& scores = one["scores"];
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       REQUIRE(fits(nodes[i], pod) == scores.contains(names[i]));
@@ -54,13 +48,11 @@ TEST_CASE("the model gives the scores that a real kube-scheduler logged") {
           one["packed"].get<bool>() ? most_allocated(nodes[i], pod) : least_allocated(nodes[i], pod);
       CHECK(fit == real[0].get<std::int64_t>());
       CHECK(balanced_allocation(nodes[i], pod) == real[1].get<std::int64_t>());
-      CHECK(spread[i] * kSpreadWeight == real[2].get<std::int64_t>());
     }
     const auto bound = static_cast<std::size_t>(std::find(names.begin(), names.end(), one["bound"].get<std::string>()) -
                                                 names.begin());
     REQUIRE(bound < nodes.size());
     add_pod(nodes[bound], pod);
-    ++count[bound];
   }
 }
 
@@ -116,27 +108,6 @@ TEST_CASE("an extender's winner at weight 6 matches the highest default score") 
   CHECK(select_node(nodes, pod, scores, 6, random) == 1);
   const std::vector<std::int64_t> veto_of_unfit{0, 10};
   CHECK(select_node(nodes, {1000, kBinaryGiB}, veto_of_unfit, 6, random) == 0);
-}
-
-TEST_CASE("topology spread: like upstream's defaults for three nodes, and it can outvote an extender") {
-  const std::vector<KubeNode> nodes(3, KubeNode{4000, 8 * kBinaryGiB, 110});
-  const KubePod pod{250, 64 << 20};
-  // ln(3 + 2) per pod, and 3 - 1: 2, 4 and 5 (3.6 and 5.2 are rounded).
-  const std::vector<std::size_t> pods{0, 1, 2};
-  CHECK(topology_spread(nodes, pod, pods) == std::vector<std::int64_t>{100, 60, 40});
-  CHECK(topology_spread(nodes, pod, std::vector<std::size_t>(3, 0)) == std::vector<std::int64_t>(3, 100));
-  std::mt19937_64 random(1);
-  const std::vector<std::int64_t> advice{9, 9, 10};
-  CHECK(select_node(nodes, pod, advice, 1, random) == 2);
-  CHECK(select_node(nodes, pod, advice, 1, random, topology_spread(nodes, pod, pods)) == 0);
-  CHECK(select_node(nodes, pod, std::vector<std::int64_t>{0, 0, 10}, 6, random, topology_spread(nodes, pod, pods)) ==
-        2);
-}
-
-TEST_CASE("topology spread does not score a node that the pod does not fit") {
-  std::vector<KubeNode> nodes(2, KubeNode{4000, 8 * kBinaryGiB, 110});
-  nodes[0].allocatable_milli_cpu = 100;
-  CHECK(topology_spread(nodes, {250, 64 << 20}, std::vector<std::size_t>{0, 5}) == std::vector<std::int64_t>{0, 100});
 }
 
 TEST_CASE("ties are broken at random, each with equal chance") {

@@ -52,7 +52,7 @@ Behaviour behaviour(const std::string& preset, const std::string& scenario, bool
   if (by_network) contestant = {"dqn", sim::Binding::advised, "dqn", network.get()};
   Behaviour out;
   double counted = 0, placed = 0;
-  for (const std::uint64_t seed : held_out_seeds(kSeeds)) {
+  for (const std::uint64_t seed : seeds_from(kFirstHeldOutSeed, kSeeds)) {
     EpisodeTrace trace;
     REQUIRE(run_episode(env, contestant, seed, &trace));
     for (const auto& pods : trace.pods) {

@@ -215,7 +215,7 @@ class Fixed final : public models::QNetwork {
   float second_;
 };
 
-TEST_CASE("a network is promoted only if it is significantly better than the current one on held-out labels") {
+TEST_CASE("a network is better than the planner only with statistical certainty on held-out labels") {
   Random random(5);
   const auto draw = [&](double gain) {
     std::vector<Label> labels(200);
@@ -229,15 +229,14 @@ TEST_CASE("a network is promoted only if it is significantly better than the cur
     return labels;
   };
   const Fixed second(1), first(0);
-  const std::vector<const models::QNetwork*> candidates{&first, &second};
-  const Promotion better = promote(draw(1), nullptr, candidates);
-  REQUIRE(better.candidate);
-  CHECK(*better.candidate == 1);
-  CHECK(better.against_present.high < 0);
-  CHECK_FALSE(promote(draw(-1), nullptr, candidates).candidate);  // then the planner is right
-  CHECK_FALSE(promote(draw(0), nullptr, std::vector<const models::QNetwork*>{&second}).candidate);  // noise
-  CHECK_FALSE(promote(draw(1), &second, candidates).candidate);                                     // the same network
-  CHECK_FALSE(promote({}, nullptr, candidates).candidate);
+  const auto over_planner = [&](double gain, const models::QNetwork& network) {
+    const auto labels = draw(gain);
+    return paired_difference(regrets_of(labels, &network), regrets_of(labels, nullptr));
+  };
+  CHECK(over_planner(1, second).below_zero());
+  CHECK_FALSE(over_planner(-1, second).below_zero());  // then the planner is right
+  CHECK_FALSE(over_planner(0, second).below_zero());   // noise
+  CHECK_FALSE(over_planner(1, first).below_zero());    // the planner's own choice
 }
 
 TEST_CASE("without a plan an untrained network ranks by amortised watts, and still places pods where they fit") {

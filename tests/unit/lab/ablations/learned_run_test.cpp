@@ -71,19 +71,6 @@ TEST_CASE("a learned run uses each outcome as often as allowed, and the same opt
   CHECK(std::accumulate(run->decisions.begin(), run->decisions.end(), std::uint64_t{0}) >= run->learner.placed);
 }
 
-TEST_CASE("a run that trusts an unchanging network places as the shipped network does") {
-  const Episode episode = make_episode(data(), small_episode(), 7);
-  LearnedRunOptions options = small_learner();
-  options.trusting = true;
-  Idle idle;
-  const auto learned = run_learned(episode, options, idle);
-  REQUIRE(learned);
-  const Contestant shipped = contestant_named("dqn", options.shipped.get()).value();
-  const auto plain = run_live(episode, nullptr, shipped, {});
-  REQUIRE(plain);
-  CHECK(learned->figures.energy_j == plain->energy_j);
-}
-
 TEST_CASE("worlds: the judged day is the last, and the best alternative does not learn online") {
   WorldsOptions options;
   options.episode = small_episode();

@@ -5,7 +5,7 @@
 
 #include "common/json/value.hpp"
 #include "sim/improve/cluster_record.hpp"
-#include "sim/improve/hours.hpp"
+#include "sim/improve/fleet_run.hpp"
 
 namespace wattle::sim::consolidation {
 

@@ -188,7 +188,6 @@ TEST_CASE("pairs: if none meet, results are the same as without pairs, bit for b
 TEST_CASE("pairs in a world: agents report the waiting of each pod and the load of the node, users their latency") {
   WorldOptions options = two_machines();
   options.pairs = one_pair(0.5);
-  options.pairs_from_s = 100;
   ReportedPods seen;
   World world(options, &seen);
   for (std::size_t app = 0; app < 3; ++app) {
@@ -196,11 +195,8 @@ TEST_CASE("pairs in a world: agents report the waiting of each pod and the load 
     if (app == 0) pod.spec.latency_soft_ms = 12;
     REQUIRE(world.place(pod, 0, app, {}));
   }
-  world.advance_to(99);
-  CHECK(seen.uses.at(0).waited == 0);
   world.advance_to(100);
   const WorldFigures begun = world.figures();
-  CHECK(begun.late_pod_s == 0);
   world.advance_to(200);
   const double third = 1.0 / 3;
   CHECK(seen.uses.at(0).waited == doctest::Approx(third));
@@ -225,16 +221,15 @@ TEST_CASE("episodes with pairs: lifetimes stretch and work costs more energy") {
   options.nodes = 10;
   options.warm_s = 2 * 3600;
   options.measure_s = 4 * 3600;
-  const auto played = [&](const char* name, double strength, double from_s, std::uint64_t seed) {
-    options.shift.pairs = strength;
-    options.shift.pairs_from_s = from_s;
+  const auto played = [&](const char* name, double strength, std::uint64_t seed) {
+    options.pairs = strength;
     const consolidation::Episode episode = make_episode(consolidation::data(), options, seed);
     return run_live(episode, nullptr, contestant_named(name).value(), {}).value();
   };
   const auto joules = [](const consolidation::RunFigures& run) { return run.energy_j / run.work_core_s; };
   double planner = 0, none = 0;
   for (const std::uint64_t seed : {1U, 2U}) {
-    const auto by_plan = played("planner", 0.5, 0, seed), alone = played("planner", 0, 0, seed);
+    const auto by_plan = played("planner", 0.5, seed), alone = played("planner", 0, seed);
     CHECK(alone.life_stretch == 1);
     CHECK(by_plan.life_stretch > 1.05);
     CHECK(by_plan.waiting > alone.waiting);
@@ -242,12 +237,6 @@ TEST_CASE("episodes with pairs: lifetimes stretch and work costs more energy") {
     none += joules(alone);
   }
   CHECK(none < planner);
-  // The hours before they start are unchanged.
-  const auto late = played("planner", 0.5, 4 * 3600, 1), never = played("planner", 0, 0, 1);
-  REQUIRE(late.hours.size() == never.hours.size());
-  for (std::size_t hour = 0; hour < late.hours.size(); ++hour)
-    CHECK((late.hours[hour].energy_j == never.hours[hour].energy_j) == (hour < 4));
-  CHECK(late.hours.back().work_core_s < late.hours.back().pod_s);
 }
 
 TEST_CASE("pairs of the scenario are the same for all seeds, one in ten") {

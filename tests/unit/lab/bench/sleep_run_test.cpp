@@ -1,7 +1,5 @@
 // sleep_run: days on which nodes sleep by a rule: the same pods and work, accounted energy, and a clairvoyant lower
 // bound.
-#include "lab/bench/sleep_run.hpp"
-
 #include <doctest/doctest.h>
 
 #include <algorithm>

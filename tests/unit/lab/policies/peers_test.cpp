@@ -7,7 +7,7 @@
 #include <string>
 
 #include "lab/policies/lab_policies.hpp"
-#include "lab/policies/peaks.hpp"
+#include "lab/policies/makers.hpp"
 #include "placement/decide/policies/registry.hpp"
 
 namespace wattle::placement {

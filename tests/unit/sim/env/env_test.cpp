@@ -224,7 +224,7 @@ TEST_CASE("the waiting that the controller learns in shadow is the pods' real wa
   for (const std::uint64_t seed : {5U, 6U, 7U}) {
     Env env(options);
     Chooser chooser =
-        Chooser::make(watched, {options.reward, options.mask, {}, {}, {}, options.scheduler}, seed).value();
+        Chooser::make(watched, {options.reward, options.mask, {}, {}, {}, options.extender_weight}, seed).value();
     env.begin(seed, chooser.observer());
     while (!env.done()) {
       env.expect(chooser.expected(env.waiting().spec));

@@ -15,7 +15,6 @@
 #include "placement/worth/features.hpp"
 #include "placement/worth/objective.hpp"
 #include "placement/worth/shortlist.hpp"
-#include "sim/improve/fleet_view.hpp"
 #include "tests/unit/placement/views.hpp"
 
 namespace wattle::placement {

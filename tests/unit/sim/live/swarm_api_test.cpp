@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 
 #include "common/json/value.hpp"
-#include "sim/live/power_api.hpp"
 
 using namespace wattle;
 using namespace wattle::sim::live;

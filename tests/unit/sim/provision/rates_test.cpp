@@ -1,5 +1,5 @@
 // rates: generated rates are reproducible by seed.
-#include "sim/provision/rates.hpp"
+#include "sim/provision/world.hpp"
 
 #include <doctest/doctest.h>
 

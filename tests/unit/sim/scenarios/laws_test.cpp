@@ -7,8 +7,6 @@
 
 #include "sim/env/evaluate.hpp"
 #include "sim/scenarios/apps.hpp"
-#include "sim/scenarios/services.hpp"
-#include "sim/scenarios/troubles.hpp"
 
 using namespace wattle;
 using namespace wattle::sim;

@@ -1,0 +1,82 @@
+// placer: places pods through one extender on the nodes of one swarm, and accounts for them: `wattle-sim drive` has one
+// for Wattle, and one for its twin.
+// Rules    filters by resources as NodeResourcesFit does, and by what the controller says of sleeping nodes, as by the
+//          cordon that they have in Kubernetes; calls /prioritize, adds default scores, binds to the winner
+// Pods     on simulated nodes go to the swarm. It gets those that it did not take, and after its restart all, later
+// Errors   none: without an extender's answer the default scores decide
+// Threads  single owner
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "common/clock.hpp"
+#include "common/log.hpp"
+#include "sim/live/extender.hpp"
+#include "sim/live/ledger.hpp"
+#include "sim/live/observe.hpp"
+#include "sim/world/workload.hpp"
+
+namespace wattle::sim::live {
+
+class Placer {
+ public:
+  struct Addresses {
+    HttpAddress shim, swarm, controller;
+  };
+  Placer(const Addresses& at, std::chrono::milliseconds deadline, std::int64_t weight, std::uint64_t seed,
+         const Clock& clock, const Log& log);
+  // Removes pods that an earlier driver, perhaps killed, has left on simulated nodes.
+  void begin(std::vector<DriveNode> nodes);
+  // No value: the pod fits on no node that is awake. The request makes it known, and a node wakes for it.
+  std::optional<std::size_t> choose(const placement::PodSpec& pod, const KubePod& request, bool real_usable);
+  // Makes the pod's name known to Wattle, for a pod whose node is not chosen.
+  void report(const placement::PodSpec& pod, std::size_t node);
+  void place(std::size_t node, const SimPod& pod, const LedgerPod& ledger_pod);
+  void remove(const std::string& uid);
+  void remove_all();
+
+  // Takes over the true state of the simulated nodes.
+  void look_at_swarm();
+  void look_at_controller();
+  // Repeats what the swarm did not take.
+  void retry();
+
+  Ledger& ledger() { return *ledger_; }
+  const Ledger& ledger() const { return *ledger_; }
+  const std::vector<DriveNode>& nodes() const { return nodes_; }
+  const Extender& extender() const { return extender_; }
+  const Observer& observer() const { return observer_; }
+  Observer& observer() { return observer_; }
+  std::uint64_t retries() const { return retries_; }
+  std::uint64_t swarm_restarts() const { return swarm_restarts_; }
+
+ private:
+  struct Delivery {
+    std::string body;  // of POST /pods
+    bool done = false;
+  };
+  bool deliver(const std::string& uid, Delivery& pod);
+  bool withdraw(const std::string& uid);
+
+  const Log& log_;
+  Extender extender_;
+  Observer observer_;
+  http::Client swarm_;
+  std::int64_t weight_;
+  std::mt19937_64 random_;
+  std::vector<DriveNode> nodes_;
+  std::optional<Ledger> ledger_;
+  std::string swarm_epoch_;
+  std::map<std::string, Delivery> pods_;  // on simulated nodes, by UID
+  std::set<std::string> to_withdraw_;
+  std::uint64_t retries_ = 0, swarm_restarts_ = 0;
+};
+
+}  // namespace wattle::sim::live
