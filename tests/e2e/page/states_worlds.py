@@ -41,7 +41,7 @@ class Bare(House):
         return {"kill": lambda: self.kill("controller"), "start": self.start_controller, "hang": lambda: self.send(signal.SIGSTOP),
                 "wake": lambda: self.send(signal.SIGCONT), "listen": self.listen, "leave": self.leave, "guard": self.guard, "grow": self.grow,
                 "keep": lambda: self.cli("model", "save", "kept", key="operator").returncode,
-                "spoil": lambda: self.write("allow", "not a key") and None}
+                "spoil": lambda: self.write("allow", "no key at all") and None}
 
     def send(self, what):
         self.processes["controller"].send_signal(what)
