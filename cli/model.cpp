@@ -7,7 +7,7 @@
 #include "cli/model_files.hpp"
 #include "cli/parts.hpp"
 #include "cli/show.hpp"
-#include "common/printable.hpp"
+#include "cli/table.hpp"
 
 namespace wattle::cli {
 
@@ -23,7 +23,7 @@ std::string learning_text(const View& learning) {
   if (!learning["reward_centre"].number()) return {};
   return "Learning: mean reward " + number(learning["mean_reward"], 3) + " of the last hundred outcomes, " +
          number(learning["reward_centre"], 3) + " subtracted from each; TD error " + number(learning["td_error"], 3) +
-         ", loss " + number(learning["loss"], 4) + "\n";
+         ", loss " + number(learning["loss"], 4);
 }
 
 }  // namespace
@@ -49,10 +49,9 @@ Result<std::string> render_models(const Json& document, const Style& style) {
   const auto gated = serving["gated"].text();
   const std::string kept =
       models.empty() ? "no stored networks yet (store one with `wattle model save NAME`)\n" : to_text(table, style);
-  return kept + "\n" +
-         printable_lines("In use: " + shortened(serving["network_sha256"]) + ", " + from + "\n" +
-                         (gated ? "The network does not decide now. Decisions are " + *gated + ".\n" : "") +
-                         learning_text(view["learning"]));
+  return kept + "\n" + wrapped("In use: " + shortened(serving["network_sha256"]) + ", " + from, 0) +
+         (gated ? wrapped("The network does not decide now. Decisions are " + *gated + ".", 0) : "") +
+         wrapped(learning_text(view["learning"]), 0);
 }
 
 namespace {

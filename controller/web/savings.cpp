@@ -220,7 +220,6 @@ SavingLever placement_lever(const Parts& from) {
   const SavingNow saving = saving_now(from);
   lever.text = saving.placement_text();
   lever.in_force = saving.acting;
-  if (from.decider.spec().mode.mode != Mode::live) lever.command = "wattle policy promote";
   if (const auto shown = saving.shown()) {
     lever.saved_w = shown->placement_w();
     if (shown->ratio.known()) {
@@ -228,6 +227,8 @@ SavingLever placement_lever(const Parts& from) {
       lever.high_w = shown->default_w * shown->ratio.high - shown->asleep_w;
     }
   }
+  if (from.decider.spec().mode.mode != Mode::live && lever.saved_w.value_or(0) >= 0)
+    lever.command = "wattle policy promote";
   if (!lever.low_w) lever.no_interval = lever.saved_w ? "too few decisions" : "no estimate yet";
   const EffectEstimate effect = from.rollout.effect();
   constexpr double kPercent = 100;

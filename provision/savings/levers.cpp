@@ -20,11 +20,13 @@ void order_by_size(std::vector<LeverSaving>& levers) {
 SavingsSum sum_of(std::span<const LeverSaving> levers, const Together& together, std::optional<double> fleet_w) {
   const auto available_w = [&](LeverKind kind) -> std::optional<double> {
     for (const LeverSaving& each : levers)
-      if (each.kind == kind && !each.in_force && each.saved_w) return each.saved_w;
+      if (each.kind == kind && !each.in_force && each.saved_w) return std::max(0.0, *each.saved_w);
     return std::nullopt;
   };
   double all_w = 0, in_force_w = 0;
-  for (const LeverSaving& each : levers) (each.in_force ? in_force_w : all_w) += each.saved_w.value_or(0);
+  for (const LeverSaving& each : levers)  // nobody need apply what would cost
+    (each.in_force ? in_force_w : all_w) +=
+        each.in_force ? each.saved_w.value_or(0) : std::max(0.0, each.saved_w.value_or(0));
   const auto requests_w = available_w(LeverKind::requests), replicas_w = available_w(LeverKind::replicas);
   const double changes_w =
       requests_w && replicas_w ? together.requests_and_replicas_w : requests_w.value_or(0) + replicas_w.value_or(0);
