@@ -177,7 +177,7 @@ def full_disk(cluster, report, _):
 def one_identity_twice(cluster, report, _):
     """A second agent with the key of the first: the one started later reports, it is reported, and when it is gone the first goes on."""
     cluster.configure("a1", file="twin")
-    # Incarnations are seconds at least: in the same one neither would be the later, and both be cut
+    # An incarnation counts seconds: two agents that start within one second would have the same, and both would be cut off.
     wait_until("the first agent's second is over", lambda: time.time() >= int((cluster.dir / "a1/incarnation").read_text()) + 1)
     cluster.start("twin", host="a2")
     wait_until("the controller tells of two agents with one key", lambda: "agent.duplicate" in cluster.log("controller"))
