@@ -58,8 +58,8 @@ struct JournalText {
   std::string boot;
   Records records;
   Planted planted;
-  std::size_t damaged = 0;     // lines that did not count, including an unfinished last one
-  std::size_t unfinished = 0;  // bytes of a last line that does not count and has no newline
+  std::size_t damaged = 0;     // lines that are ignored, including an unfinished last one
+  std::size_t unfinished = 0;  // length in bytes of a last line without its newline, which is ignored
 };
 // Pure; accepts any bytes.
 JournalText parse_journal(std::string_view text);

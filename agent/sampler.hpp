@@ -67,8 +67,6 @@ class Sampler {
   double link_bytes_per_s() const;
   // Adds a finding from elsewhere.
   void note(Finding finding) { findings_.push_back(std::move(finding)); }
-  // Null if no BPF program could be loaded, or none was configured.
-  const KernelSignals* kernel_signals() const { return signals_ ? &*signals_ : nullptr; }
   const PowerModel& power_model() const { return energy_.power_model(); }
   const EnergyMeter& energy_meter() const { return energy_; }
 

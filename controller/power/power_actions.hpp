@@ -53,7 +53,6 @@ class PowerActions {
   // `power`: null: no driver. `threads`: 0 runs each call at once, for tests.
   PowerActions(std::shared_ptr<NodePower> power, std::shared_ptr<NodeMarks> marks, std::size_t threads = kCallThreads);
 
-  bool has_drivers() const { return power_ != nullptr; }
   bool has_marks() const { return marks_ != nullptr; }
   void on_send(Send send) { send_ = std::move(send); }
   Status send(const std::string& node, const wire::SleepOrder& order) const {

@@ -38,8 +38,6 @@ class PowerRecords {
   const Record* find(const std::string& node) const;
   // Replaces the record of its node, or adds it. A new state, or a new operation in it, is a transition.
   void put(Record record);
-  // Drops a node that has nothing to restore: it is awake and never slept. Must not have been put for a transition.
-  void drop(const std::string& node) { records_.erase(node); }
   // Keeps the encoded Hello of the node with its next record.
   void greeted(const std::string& node, std::string hello) { hellos_[node] = std::move(hello); }
   // The Hellos by node, with those of load().

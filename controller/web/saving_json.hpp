@@ -30,7 +30,6 @@ struct ShownSaving {
   std::optional<Calibration> calibration;
   double saved_w() const { return default_w * ratio.mean; }
   double placement_w() const { return saved_w() - asleep_w; }
-  double acting_w() const { return default_w * (1 - ratio.mean); }
 };
 
 struct SavingNow {

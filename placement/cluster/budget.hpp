@@ -67,12 +67,11 @@ class Budget {
   // Ratio of the measured value to the limit; above 1: exceeded. Unset if the budget is not in force or has no
   // measurement.
   std::optional<double> used_ratio() const;
-  double price() const { return price_; }                 // 0: no measurement yet
-  bool reported() const { return reported_; }             // the last call of measure() had a value
-  std::optional<double> measured() const;                 // recent value while a policy acted
-  double lately() const { return lately_.ratio(); }       // over the last minutes in which a policy acted
-  std::optional<double> under_default() const;            // value while no policy acted
-  double acted_s() const { return measured_.seconds(); }  // duration behind measured(), as it fades
+  double price() const { return price_; }            // 0: no measurement yet
+  bool reported() const { return reported_; }        // the last call of measure() had a value
+  std::optional<double> measured() const;            // recent value while a policy acted
+  double lately() const { return lately_.ratio(); }  // over the last minutes in which a policy acted
+  std::optional<double> under_default() const;       // value while no policy acted
 
   void pack(PackWriter& out) const;
   void unpack(PackReader& in);

@@ -95,7 +95,6 @@ class RequestRule {
   const RequestTrack& cpu_track() const { return cpu_track_; }
   const RequestTrack& memory_track() const { return memory_track_; }
   double observed_s() const { return observed_s_; }
-  double last_contact_s() const { return last_contact_s_; }
   // Remaining observation time before a change; 0: none.
   double raise_needs_s() const;
   double lower_needs_s() const;

@@ -1,7 +1,7 @@
 # bench_quick.cmake: runs `bench --quick` twice. Usage: -D SIM=wattle-lab -D FOLDER=scratch
 file(REMOVE_RECURSE "${FOLDER}")
 file(MAKE_DIRECTORY "${FOLDER}")
-file(WRITE "${FOLDER}/curve.json" [[{"name":"taught here","decisions":[0,100,200],"reward":[-0.3,-0.2,-0.1],"x":"labels seen","y":"regret, W0"}]])
+file(WRITE "${FOLDER}/curve.json" [[{"name":"taught here","decisions":[0,100,200],"reward":[-0.3,-0.2,-0.1]}]])
 foreach(run IN ITEMS one two)
   execute_process(COMMAND "${SIM}" bench --quick --curve curve.json --json ${run}.json --html ${run}.html WORKING_DIRECTORY "${FOLDER}"
     RESULT_VARIABLE code OUTPUT_VARIABLE printed ERROR_VARIABLE wrong)

@@ -74,7 +74,7 @@ function plots(heading, axes) {
 const judged = reported.trials.filter(trial => trial.entries.some(entry => entry.name === "true-greedy")).length;
 const decided = plots("regret over decisions", ["decisions", "kJ beyond true greedy"]), whole = plots("regret: energy", ["joules / true greedy's - 1"]);
 if (judged < 1 || decided !== judged || whole !== judged) wrong.push(`${decided} plots of regret over decisions and ${whole} of whole episodes, not ${judged}`);
-for (const curve of reported.curves) if (plots(curve.name, [curve.x, curve.y]) !== 1) wrong.push(`the learning curve ${curve.name} is not drawn with its axes`);
+for (const curve of reported.curves) if (plots(curve.name, ["decisions", "mean reward"]) !== 1) wrong.push(`the learning curve ${curve.name} is not drawn with its axes`);
 if (reported.curves.length < 1) wrong.push("there is no learning curve");
 const whiskers = main.all("line").filter(each => each.attributes["stroke-width"] === "2.4").length;
 if (whiskers < 10 * reported.trials.length) wrong.push(`only ${whiskers} intervals are drawn`);
