@@ -44,7 +44,7 @@ class FindingsText {
 // "default/web-1"; the UID if the name is unknown.
 // The largest share of time that work of a node waits for CPU, memory or I/O.
 std::optional<double> most_pressure(const View& psi);
-// What made a decision, in one word: the name of a policy that is a rule, else "network", "plan" and the like.
+// Returns in one word what made a decision: the name of a policy that is a rule, else "network", "plan" and the like.
 std::string decider_of(const View& decision);
 std::string pod_label(const View& name, const View& name_space, const View& uid);
 // Renders a document's `cpu_wait` or `late`: "at most 1.0% of pods' time; measured

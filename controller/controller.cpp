@@ -30,6 +30,7 @@ constexpr Duration kHangs = std::chrono::seconds(5);  // a loop that has not tur
 constexpr std::size_t kTasks = 64;
 constexpr std::size_t kMaxClusterModelBytes = std::size_t{256} << 20;
 constexpr std::string_view kApi = "/api/v1/";
+
 http::Response failed(const Error& error) {
   int status = error.code == Errc::not_found ? 404 : 503;
   if (error.code == Errc::malformed || error.code == Errc::out_of_range) status = 400;

@@ -22,7 +22,7 @@ WorkloadOptions workload_options(const Scenario& scenario);
 // Returns the mean seconds between arrivals for nodes with that many cores and bytes in total.
 double interval_s(const Scenario& scenario, const std::vector<AppProfile>& profiles, const placement::Resources& fleet);
 
-// One application of several services with requests at a rate, and the autoscaler that sets their replicas.
+// An application of several services with requests at a rate, and the autoscaler that sets their replicas.
 // Source   the setting of distributed provisioning by reinforcement learning: containers of services under 1,000 to
 //          5,000 requests a second; rates are a wave with noise, not the original trace. Replicas follow the rate like
 //          with the HorizontalPodAutoscaler: ceil(wanted / target), not within a tenth, down only to the maximum of
