@@ -122,6 +122,7 @@ int run_app(const std::vector<std::string>& words, Surroundings& around) {
       }
       return misuse(cmdline::usage_error(app, error, around.name));
     }
+    if (const auto wrong = cmdline::not_finite(app)) return misuse(*wrong);
     const std::string command = cmdline::typed_command(app);
     WATTLE_CHECK(as_misuse(read_output(output, common)));
     if (common.output == Output::name && !prints_names(command))

@@ -42,6 +42,13 @@ std::optional<int> parse(CLI::App& app, int argc, const char* const* argv, Asked
     std::fprintf(stderr, "%s\n", error_line(called.substr(0, blank), command, wrong).c_str());
     return kMisused;
   }
+  if (const auto wrong = not_finite(app)) {
+    const std::string called = app.get_name();
+    const auto blank = called.find(' ');
+    const std::string command = blank == std::string::npos ? typed_command(app) : called.substr(blank + 1);
+    std::fprintf(stderr, "%s\n", error_line(called.substr(0, blank), command, *wrong).c_str());
+    return kMisused;
+  }
   return std::nullopt;
 }
 

@@ -2,6 +2,8 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 
 #include "common/cmdline/outline.hpp"
 #include "common/nearest.hpp"
@@ -132,6 +134,21 @@ bool is_misuse(const CLI::App& app, const CLI::ParseError& error) {
   if (!is<CLI::CallForHelp>(error) || deepest(app).get_require_subcommand_min() == 0) return false;
   const auto rest = app.remaining(true);
   return std::any_of(rest.begin(), rest.end(), [](const auto& word) { return !word.starts_with('-'); });
+}
+
+std::optional<Error> not_finite(const CLI::App& app) {
+  const CLI::App* at = &app;
+  for (;;) {
+    for (const CLI::Option* option : at->get_options()) {
+      if (option->count() == 0 || option->get_type_name().find("FLOAT") == std::string::npos) continue;
+      for (const std::string& text : option->results())
+        if (char* end = nullptr; !std::isfinite(std::strtod(text.c_str(), &end)) && *end == '\0')
+          return Error{Errc::malformed, option->get_name(), in_quotes(text) + " is not a number",
+                       "use a finite number"};
+    }
+    if (at->get_subcommands().empty()) return std::nullopt;
+    at = at->get_subcommands().front();
+  }
 }
 
 std::optional<std::string> help_of_group(const CLI::App& app, const CLI::ParseError& error,

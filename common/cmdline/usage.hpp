@@ -28,6 +28,9 @@ bool is_misuse(const CLI::App& app, const CLI::ParseError& error);
 // Returns the help of a group of commands that was typed without a command; no value for any other usage.
 std::optional<std::string> help_of_group(const CLI::App& app, const CLI::ParseError& error, const std::string& program);
 
+// Returns the error of a number option that was given as NaN or infinite, which ranges of CLI11 do not refuse.
+std::optional<Error> not_finite(const CLI::App& app);
+
 // Describes wrong usage: an unknown command or option with the closest name, a missing or wrong value with the allowed
 // ones. `program` is the name that the user types, for the reference to --help.
 Error usage_error(const CLI::App& app, const CLI::ParseError& error, const std::string& program);

@@ -76,6 +76,26 @@ std::string line_of(std::vector<std::string> words) {
 }
 }  // namespace
 
+TEST_CASE("a number option that is NaN or infinite is refused, and a text of that name is not") {
+  const auto refused = [](std::vector<std::string> words) {
+    CLI::App app{"about"};
+    double share = 1;
+    std::string name;
+    auto* command = app.add_subcommand("run", "runs");
+    command->add_option("--share", share, "a share")->check(CLI::Range(0.0, 1.0));
+    command->add_option("--rate", share, "a rate")->type_name("RATE")->check(CLI::Range(0.0, 1.0));
+    command->add_option("--name", name, "a name");
+    std::reverse(words.begin(), words.end());
+    app.parse(words);
+    const auto wrong = not_finite(app);
+    return wrong ? wrong->subject : "";
+  };
+  CHECK(refused({"run", "--share", "nan"}) == "--share");
+  CHECK(refused({"run", "--share=-NaN"}) == "--share");
+  CHECK(refused({"run", "--rate", "nan"}) == "--rate");
+  CHECK(refused({"run", "--share", "0.5", "--name", "nan"}) == "");
+}
+
 TEST_CASE("a group of commands alone has its help, and anything after it has none") {
   const auto help_of = [](std::vector<std::string> words) -> std::string {
     CLI::App app{"about"};
