@@ -26,29 +26,23 @@ std::optional<int> parse(CLI::App& app, int argc, const char* const* argv, Asked
     std::fputs(page->c_str(), stdout);
     return flushed(0);
   }
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    if (!is_misuse(app, error)) {
-      if (dynamic_cast<const CLI::CallForHelp*>(&error) == nullptr) return flushed(app.exit(error));
-      std::fputs(fitted(app.help()).c_str(), stdout);
-      return flushed(0);
-    }
+  const auto refuse = [&app](const Error& wrong) {
     // A command with its own parser has a name such as "wattle-sim train".
     const std::string called = app.get_name();
     const auto blank = called.find(' ');
     const std::string command = blank == std::string::npos ? typed_command(app) : called.substr(blank + 1);
-    const Error wrong = usage_error(app, error, called);
     std::fprintf(stderr, "%s\n", error_line(called.substr(0, blank), command, wrong).c_str());
     return kMisused;
+  };
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (is_misuse(app, error)) return refuse(usage_error(app, error, app.get_name()));
+    if (dynamic_cast<const CLI::CallForHelp*>(&error) == nullptr) return flushed(app.exit(error));
+    std::fputs(fitted(app.help()).c_str(), stdout);
+    return flushed(0);
   }
-  if (const auto wrong = not_finite(app)) {
-    const std::string called = app.get_name();
-    const auto blank = called.find(' ');
-    const std::string command = blank == std::string::npos ? typed_command(app) : called.substr(blank + 1);
-    std::fprintf(stderr, "%s\n", error_line(called.substr(0, blank), command, *wrong).c_str());
-    return kMisused;
-  }
+  if (const auto wrong = not_finite(app)) return refuse(*wrong);
   return std::nullopt;
 }
 
