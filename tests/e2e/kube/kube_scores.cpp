@@ -1,12 +1,11 @@
 // kube_scores: scores of sim/world/kube_scoring, for a comparison with a real kube-scheduler.
 // Source   standard input: a line {"nodes": [{"name", "milli_cpu", "memory_bytes", "pods"}]}, then a line for each pod
-//          {"milli_cpu", "memory_bytes", "service", "packed"} and, when it has been bound, a line {"bound": node}.
-//          service: name of the Service that selects the pod, or ""; packed: MostAllocated in place of LeastAllocated
-// Output   for each pod a line {node: {"fit", "balanced", "spread"}} of the nodes that it fits on
+//          {"milli_cpu", "memory_bytes", "packed"} and, when it has been bound, a line {"bound": node}. packed:
+//          MostAllocated in place of LeastAllocated
+// Output   for each pod a line {node: {"fit", "balanced"}} of the nodes that it fits on
 // Errors   exit 2: an invalid line
 #include <algorithm>
 #include <iostream>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -22,30 +21,20 @@ using namespace wattle::sim;
 struct Nodes {
   std::vector<std::string> names;
   std::vector<KubeNode> nodes;
-  std::map<std::string, std::vector<std::size_t>> pods_of_service;
 };
 
 struct Asked {
   KubePod pod;
-  std::string service;
   bool packed = false;
 };
 
-json scores(Nodes& all, const Asked& asked) {
-  const std::size_t count = all.nodes.size();
-  std::vector<std::int64_t> spread(count, 0);
-  if (!asked.service.empty()) {
-    std::vector<std::size_t>& pods = all.pods_of_service[asked.service];
-    pods.resize(count, 0);
-    spread = topology_spread(all.nodes, asked.pod, pods);
-  }
+json scores(const Nodes& all, const Asked& asked) {
   json out = json::object();
-  for (std::size_t i = 0; i < count; ++i) {
+  for (std::size_t i = 0; i < all.nodes.size(); ++i) {
     const KubeNode& node = all.nodes[i];
     if (!fits(node, asked.pod)) continue;
     out[all.names[i]] = {{"fit", asked.packed ? most_allocated(node, asked.pod) : least_allocated(node, asked.pod)},
-                         {"balanced", balanced_allocation(node, asked.pod)},
-                         {"spread", spread[i] * kSpreadWeight}};
+                         {"balanced", balanced_allocation(node, asked.pod)}};
   }
   return out;
 }
@@ -67,12 +56,10 @@ int run() {
     } else if (reported.contains("bound")) {
       const auto at = std::find(all.names.begin(), all.names.end(), reported["bound"].get<std::string>());
       if (at == all.names.end() || !asked) return 2;
-      const auto index = static_cast<std::size_t>(at - all.names.begin());
-      add_pod(all.nodes[index], asked->pod);
-      if (!asked->service.empty()) ++all.pods_of_service[asked->service][index];
+      add_pod(all.nodes[static_cast<std::size_t>(at - all.names.begin())], asked->pod);
     } else {
       asked = Asked{KubePod{reported["milli_cpu"].get<std::int64_t>(), reported["memory_bytes"].get<std::int64_t>()},
-                    reported["service"].get<std::string>(), reported["packed"].get<bool>()};
+                    reported["packed"].get<bool>()};
       std::cout << scores(all, *asked).dump() << std::endl;
     }
   }

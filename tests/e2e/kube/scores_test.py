@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 """scores_test: the simulator's model of the default scheduler gives the scores of a real kube-scheduler. For each pod
-and node, sim/world/kube_scoring returns the scores that the plugins NodeResourcesFit (LeastAllocated and
-MostAllocated), NodeResourcesBalancedAllocation and PodTopologySpread (its defaults, for pods of a Service) log, and the
-pod is bound to one of the best nodes.
+and node, sim/world/kube_scoring returns the scores that the plugins NodeResourcesFit (LeastAllocated and MostAllocated)
+and NodeResourcesBalancedAllocation log, and the pod is bound to one of the best nodes.
 
 The model is that of Kubernetes 1.36 and later. Up to 1.35, NodeResourcesBalancedAllocation had another formula; for
 these versions its scores are not compared.
@@ -28,9 +27,8 @@ from house import SKIPPED, wait_until  # noqa: E402
 from patience import LATE_S  # noqa: E402
 
 SCORED = re.compile(r'"Plugin scored node for pod" pod="default/([^"]+)" plugin="([^"]+)" node="([^"]+)" score=(-?\d+)')
-PLUGINS = {"NodeResourcesFit": "fit", "NodeResourcesBalancedAllocation": "balanced", "PodTopologySpread": "spread"}
+PLUGINS = {"NodeResourcesFit": "fit", "NodeResourcesBalancedAllocation": "balanced"}
 NODES = [(4, 8), (8, 16), (8, 64), (16, 32), (32, 64), (64, 512), (2, 4), (6, 48)]  # cores, GiB
-SERVICES = ("", "web", "db")
 PACKED = {"schedulerName": "packed", "pluginConfig": [{"name": "NodeResourcesFit", "args": {"scoringStrategy": {
     "type": "MostAllocated", "resources": [{"name": "cpu", "weight": 1}, {"name": "memory", "weight": 1}]}}}]}
 
@@ -42,7 +40,7 @@ def logged(plane, name):
         if pod == name and plugin in PLUGINS:
             found.setdefault(node, {})[PLUGINS[plugin]] = int(score)
     # The log omits a plugin without scores for a pod.
-    return {node: {"fit": 0, "balanced": 0, "spread": 0} | scores for node, scores in found.items()}
+    return {node: {"fit": 0, "balanced": 0} | scores for node, scores in found.items()}
 
 
 def has_model_of_balance(plane):
@@ -53,8 +51,6 @@ def has_model_of_balance(plane):
 
 def make_cluster(plane):
     nodes = [{"name": f"n{i}", "milli_cpu": cores * 1000, "memory_bytes": gib << 30, "pods": 110} for i, (cores, gib) in enumerate(NODES)]
-    for service in SERVICES[1:]:
-        plane.call("POST", "/api/v1/namespaces/default/services", {"metadata": {"name": service}, "spec": {"selector": {"app": service}, "ports": [{"port": 80}]}})
     for node, (cores, gib) in zip(nodes, NODES):
         plane.add_node(node["name"], cpu=str(cores), memory=f"{gib}Gi")
     plane.nodes_ready(len(nodes))
@@ -75,7 +71,7 @@ class Comparison:
         self.say(pod)
         predicted = json.loads(self.model.stdout.readline())
         self.plane.add_pod(name, cpu=f"{pod['milli_cpu']}m" if pod["milli_cpu"] else None, memory=str(pod["memory_bytes"]) if pod["memory_bytes"] else None,
-                           labels={"app": pod["service"]} if pod["service"] else {}, scheduler="packed" if pod["packed"] else "default-scheduler")
+                           scheduler="packed" if pod["packed"] else "default-scheduler")
         bound = wait_until(f"{name} is bound", lambda: next((p["spec"].get("nodeName") for p in self.plane.pods() if p["metadata"]["name"] == name), None), LATE_S)
         real = logged(self.plane, name)
         if not self.compare_balance:
@@ -86,7 +82,7 @@ class Comparison:
         total = {node: sum(scores.values()) for node, scores in predicted.items()}
         if total.get(bound) != max(total.values()):
             self.not_best.append((name, bound, total))
-        self.record["pods"].append(pod | {"scores": {node: [one["fit"], one["balanced"], one["spread"]] for node, one in real.items()}, "bound": bound})
+        self.record["pods"].append(pod | {"scores": {node: [one["fit"], one["balanced"]] for node, one in real.items()}, "bound": bound})
         self.say({"bound": bound})
 
 
@@ -100,7 +96,7 @@ def run(binaries, version, pods, claims, write):
             both = Comparison(plane, model, nodes)
             for i in range(pods):
                 both.place(f"pod-{i}", {"milli_cpu": rng.choice([0, 50, 100, 250, 333, 500, 1000, 1999]), "memory_bytes": rng.choice([0, 1, 64, 128, 200, 500, 1000, 3000]) << 20,
-                                        "service": rng.choice(SERVICES), "packed": rng.random() < 0.3})
+                                        "packed": rng.random() < 0.3})
             model.stdin.close()
         claims.check(f"the model gives the real scores of every node, for each of {pods} pods" + ("" if both.compare_balance else " (BalancedAllocation left out)"), not both.differ, f"{len(both.differ)} differ: {both.differ[:2]}")
         claims.check("each pod is bound to one of the best nodes", not both.not_best, both.not_best[:2])
