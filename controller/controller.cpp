@@ -307,8 +307,7 @@ Status Controller::start_http(const Clock& clock, const Log& log) {
     if (const Status known = check_query(what, request); !known) return failed(known.error());
     if (what.empty()) return found(index_text(routes_));
     if (is_of_store(what, request.query)) return of_store(what, request.query, clock.wall());
-    const auto body = ask_loop([this, what, arguments = request.query] { return loop_->document(what, arguments); });
-    return found(body);
+    return found(ask_loop([this, what, arguments = request.query] { return loop_->document(what, arguments); }));
   };
   // `wattle provision set --follow` reports what it has done with its orders.
   routes["POST " + std::string(kApi) + "provision"] = {

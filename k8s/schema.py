@@ -69,6 +69,7 @@ FORMS = {
     "controller": {
         "http.address": REACHED,
         "learn.pretrained": {"type": "string", "minLength": 1},
+        "enrol.address": ADDRESS,
         "enrol.kubernetes.accounts": {"type": "array", "items": text("[^/]+/[^/]+")},
         "kubernetes.server": URL,
         "tariff.currency": text("[A-Z]{3}"),
