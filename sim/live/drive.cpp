@@ -122,8 +122,7 @@ void Driver::replace_one() {
   create();
 }
 
-// A node selector leaves one feasible node: the pod is bound to it in both accounts. Such pods give this machine a load
-// even if it is never advised.
+// A node selector leaves one node, in both accounts, so that this machine has a load even if it is never advised.
 std::optional<std::size_t> Driver::pinned_node() const {
   if (created_ % kPinEvery != kPinEvery / 2) return std::nullopt;
   for (std::size_t i = 0; i < nodes().size(); ++i)
@@ -147,8 +146,7 @@ void Driver::create() {
   waiting_.reset();
   const auto& [pod, request, ledger_pod] = arrived;
   const auto pinned = pinned_node();
-  if (pinned) wattle_.report(pod.spec, *pinned);
-  auto node = pinned ? pinned : wattle_.choose(pod.spec, request, real_usable_);
+  auto node = wattle_.choose(pod.spec, request, real_usable_, pinned);
   if (node && nodes()[*node].real) {
     constexpr double bound_percent = kRealPods_percent / kRealPods;
     const Status started = real_->start(pod.spec.uid, std::min(pod.mean_demand_cores * 100, bound_percent));

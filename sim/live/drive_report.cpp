@@ -30,17 +30,17 @@ constexpr const char* kHow =
 
 std::string number(const std::optional<double>& value, int digits) { return value ? fixed(*value, digits) : "-"; }
 
-// Lines of at most 110 characters, broken at spaces.
-std::string wrapped(std::string_view words) {
-  constexpr std::size_t kWidth = 110;
-  std::string out;
-  while (words.size() > kWidth) {
-    const auto at = words.rfind(' ', kWidth);
+// A text after its title, broken at spaces; further lines begin below the text's first.
+std::string hanging(std::string_view title, std::string_view text) {
+  constexpr std::size_t kWidth = 100;
+  std::string out(title), indent(title.size(), ' ');
+  while (title.size() + text.size() > kWidth) {
+    const auto at = text.rfind(' ', kWidth - title.size());
     if (at == std::string_view::npos) break;
-    out += std::string(words.substr(0, at)) + "\n";
-    words.remove_prefix(at + 1);
+    out += std::string(text.substr(0, at)) + "\n" + indent;
+    text.remove_prefix(at + 1);
   }
-  return out + std::string(words) + "\n";
+  return out + std::string(text) + "\n";
 }
 
 double change_percent(double value, double against) { return against > 0 ? (value / against - 1) * 100 : 0; }
@@ -112,19 +112,6 @@ json phases_json(const Driver& driver) {
   return list;
 }
 
-// A text after its title, whose further lines begin below its first.
-std::string hanging(std::string_view title, std::string_view text) {
-  constexpr std::size_t kWidth = 100;
-  std::string out(title), indent(title.size(), ' ');
-  while (title.size() + text.size() > kWidth) {
-    const auto at = text.rfind(' ', kWidth - title.size());
-    if (at == std::string_view::npos) break;
-    out += std::string(text.substr(0, at)) + "\n" + indent;
-    text.remove_prefix(at + 1);
-  }
-  return out + std::string(text) + "\n";
-}
-
 // The modelled saving and the alarms, each with its title.
 std::vector<std::pair<std::string, std::string>> notices(const Driver& driver) {
   std::vector<std::pair<std::string, std::string>> out;
@@ -149,11 +136,13 @@ std::string learning_text(const Driver& driver) {
     without_j += phase.twin_energy_j;
   }
   if (!(acted_s > 0)) return {};
-  return wrapped(formatted(
-      "Learning. It changed the energy by %+.1f %% (%+.0f J in the %.0f s before nodes slept) against a Wattle without "
-      "learning that placed the same pods on equal simulated nodes beside the demo; negative saves. A learned network "
-      "served for %.0f s.",
-      change_percent(energy_j, without_j), energy_j - without_j, acted_s, driver.phases()[Driver::kLearned].seconds));
+  return hanging("", formatted("Learning. It changed the energy by %+.1f %% (%+.0f J in the %.0f s before nodes slept) "
+                               "against a Wattle without "
+                               "learning that placed the same pods on equal simulated nodes beside the demo; negative "
+                               "saves. A learned network "
+                               "served for %.0f s.",
+                               change_percent(energy_j, without_j), energy_j - without_j, acted_s,
+                               driver.phases()[Driver::kLearned].seconds));
 }
 
 // Time that a node of mean idle power must sleep to save its round trip.
@@ -173,14 +162,17 @@ std::string sleep_text(const Driver& driver) {
   const Driver::PhaseCosts& phase = driver.phases()[Driver::kSleeping];
   const Costs& costs = driver.wattle().costs();
   if (!(phase.seconds > 0)) return {};
-  return wrapped(formatted(
-      "Sleep. In the %.0f s in which idle nodes slept, the nodes drew %.0f W, and %.0f W by default with all nodes on "
-      "(%+.1f %%). The published joules of transitions are included: %llu x %.0f J for shutdowns, %llu x %.0f J for "
-      "boots. Simulated nodes shorten the time of a transition, not its joules: a shutdown and a boot pay after %.0f "
-      "minutes of sleep.",
-      phase.seconds, phase.energy_j / phase.seconds, phase.default_energy_j / phase.seconds,
-      change_percent(phase.energy_j, phase.default_energy_j), whole(costs.shutdowns), ServerSwitch::shutdown_j(),
-      whole(costs.boots), ServerSwitch::boot_j(), std::ceil(break_even_s(driver) / 60)));
+  return hanging("", formatted("Sleep. In the %.0f s in which idle nodes slept, the nodes drew %.0f W, and %.0f W by "
+                               "default with all nodes on "
+                               "(%+.1f %%). The published joules of transitions are included: %llu x %.0f J for "
+                               "shutdowns, %llu x %.0f J for "
+                               "boots. Simulated nodes shorten the time of a transition, not its joules: a shutdown "
+                               "and a boot pay after %.0f "
+                               "minutes of sleep.",
+                               phase.seconds, phase.energy_j / phase.seconds, phase.default_energy_j / phase.seconds,
+                               change_percent(phase.energy_j, phase.default_energy_j), whole(costs.shutdowns),
+                               ServerSwitch::shutdown_j(), whole(costs.boots), ServerSwitch::boot_j(),
+                               std::ceil(break_even_s(driver) / 60)));
 }
 
 // "idle nodes sleep; 210 W so far, by default 390 W (-46.2 %)". In the first phase both are the default scheduler.
@@ -284,7 +276,7 @@ std::string summary_text(const Driver& driver) {
   std::string out =
       formatted("Summary: %.0f s, a window of %zu pods (250m CPU, 64 MiB, soft 20 ms, hard 30 ms), %zu nodes\n",
                 wattle.seconds, driver.options().pods, driver.nodes().size());
-  out += wrapped(in_short(driver)) + sleep_text(driver) + learning_text(driver);
+  out += hanging("", in_short(driver)) + sleep_text(driver) + learning_text(driver);
   out += phases_text(driver);
   out += formatted(
       "  placements           %zu (%llu on this machine, %llu of them by node selector), %llu removed, "
@@ -325,7 +317,7 @@ std::string summary_text(const Driver& driver) {
         "%llu pods refused by this machine\n",
         whole(driver.placer().swarm_restarts()), whole(driver.placer().retries()),
         whole(driver.observer().controller_misses), whole(counts.real_failures));
-  return out + wrapped(std::string("How it is computed. ") + kHow);
+  return out + hanging("", std::string("How it is computed. ") + kHow);
 }
 
 std::string summary_json(const Driver& driver) {

@@ -45,7 +45,8 @@ void Placer::begin(std::vector<DriveNode> nodes) {
   }
 }
 
-std::optional<std::size_t> Placer::choose(const placement::PodSpec& pod, const KubePod& request, bool real_usable) {
+std::optional<std::size_t> Placer::choose(const placement::PodSpec& pod, const KubePod& request, bool real_usable,
+                                          std::optional<std::size_t> pinned) {
   std::vector<std::size_t> feasible;
   std::vector<std::string> names, closed;
   std::vector<KubeNode> kube;
@@ -59,17 +60,14 @@ std::optional<std::size_t> Placer::choose(const placement::PodSpec& pod, const K
     names.push_back(nodes_[i].server.name);
     kube.push_back(ledger_->kube_nodes()[i]);
   }
+  if (pinned) names = {nodes_[*pinned].server.name};
   if (names.empty() && !closed.empty()) static_cast<void>(extender_.prioritize(pod, closed));
   if (names.empty()) return std::nullopt;
-  // kube-scheduler asks for no scores of a single node. Without an API server, Wattle knows the names of pods from
-  // requests alone, so each pod is asked for; the answer about one node changes nothing.
+  // kube-scheduler asks for no scores of a single node. Wattle knows the pod's name from this request alone.
   const std::vector<std::int64_t> scores = extender_.prioritize(pod, names);
+  if (pinned) return pinned;
   const auto winner = select_node(kube, request, scores, weight_, random_);
   return winner ? std::optional(feasible[*winner]) : std::nullopt;
-}
-
-void Placer::report(const placement::PodSpec& pod, std::size_t node) {
-  static_cast<void>(extender_.prioritize(pod, {nodes_[node].server.name}));
 }
 
 void Placer::place(std::size_t node, const SimPod& pod, const LedgerPod& ledger_pod) {

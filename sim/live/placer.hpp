@@ -34,10 +34,9 @@ class Placer {
          const Clock& clock, const Log& log);
   // Removes pods that an earlier driver, perhaps killed, has left on simulated nodes.
   void begin(std::vector<DriveNode> nodes);
-  // No value: the pod fits on no node that is awake. The request makes it known, and a node wakes for it.
-  std::optional<std::size_t> choose(const placement::PodSpec& pod, const KubePod& request, bool real_usable);
-  // Makes the pod's name known to Wattle, for a pod whose node is not chosen.
-  void report(const placement::PodSpec& pod, std::size_t node);
+  // Asks Wattle for a node; with `pinned` only to make the pod known. No value: it fits on no node that is awake.
+  std::optional<std::size_t> choose(const placement::PodSpec& pod, const KubePod& request, bool real_usable,
+                                    std::optional<std::size_t> pinned = std::nullopt);
   void place(std::size_t node, const SimPod& pod, const LedgerPod& ledger_pod);
   void remove(const std::string& uid);
   void remove_all();
