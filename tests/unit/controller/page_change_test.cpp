@@ -147,8 +147,8 @@ TEST_CASE("an invalid body changes nothing and is named") {
     with(odd, "the body is not");
   with("{}", "no setting given");
   with(R"({"why": "to see", "force": true})", "no setting given");
-  with(R"({"mode": "off", "reward": "planner"})", "argument reward: unknown");
-  with(R"({"mode": "off", "weight.energy": "1"})", "argument weight.energy: unknown");
+  with(R"({"mode": "off", "reward": "planner"})", "field reward: unknown field");
+  with(R"({"mode": "off", "weight.energy": "1"})", "field weight.energy: unknown field");
   with(R"({"mode": 1})", "argument mode: is not a string");
   with(R"({"mode": ""})", "argument mode: is not a string");
   with(R"({"mode": ["off"]})", "argument mode: is not a string");

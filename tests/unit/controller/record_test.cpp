@@ -123,7 +123,6 @@ TEST_CASE("an invalid record query is refused, and the error names a valid one")
   CHECK_FALSE(is_of_store("record", {{"of", "nodes"}}));
   for (const std::map<std::string, std::string>& wrong : {std::map<std::string, std::string>{},
                                                           {{"of", "wishes"}},
-                                                          {{"of", "pods"}, {"limit", "3"}},
                                                           {{"of", "hours"}, {"after", "7"}},
                                                           {{"of", "hours"}, {"after", "x:y"}},
                                                           {{"of", "pods"}, {"since", "-1d"}}}) {

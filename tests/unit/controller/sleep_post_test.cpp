@@ -73,16 +73,19 @@ TEST_CASE("an order over HTTP needs the operator's token and JSON") {
 
 TEST_CASE("an order over HTTP with an invalid body is refused, and the answer shows the form") {
   OrderRig rig;
-  for (const char* body :
-       {"", "x", "[]", "{}", R"({"order": "sleep-wake"})", R"({"order": "sleep-now", "node": "n1"})",
-        R"({"order": "sleep-wake", "node": ""})", R"({"order": "sleep-wake", "node": 1})",
-        R"({"order": "sleep-wake", "node": "n1", "all": "yes"})", R"({"order": "sleep-exclude", "node": "n1"})"}) {
+  for (const char* body : {"", "x", "[]", "{}", R"({"order": "sleep-wake"})", R"({"order": "sleep-now", "node": "n1"})",
+                           R"({"order": "sleep-wake", "node": ""})", R"({"order": "sleep-wake", "node": 1})",
+                           R"({"order": "sleep-exclude", "node": "n1"})"}) {
     CAPTURE(body);
     rig.request.body = body;
     const http::Response response = rig.ask();
     CHECK(response.status == 400);
     CHECK(json::parse(response.body)["error"].get<std::string>().find("sleep-empty") != std::string::npos);
   }
+  rig.request.body = R"({"order": "sleep-wake", "node": "n1", "all": "yes"})";
+  const http::Response unknown = rig.ask();
+  CHECK(unknown.status == 400);
+  CHECK(json::parse(unknown.body)["error"].get<std::string>().find("field all: unknown field") != std::string::npos);
   CHECK(rig.asked.empty());
 }
 
