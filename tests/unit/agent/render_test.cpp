@@ -235,8 +235,9 @@ TEST_CASE("doctor reports no source as usable whose file has no values") {
                                                    {"proc/self/mountinfo", "cgroup"},
                                                    {"sys/class/hwmon/hwmon0/power1_average", "hwmon"},
                                                    {"sys/fs/cgroup/cgroup.controllers", "cgroup-memory"}};
-  for (const auto& [name, content] : good) {
-    CAPTURE(name);
+  for (const auto& file : good) {
+    const auto& [name, content] = file;
+    CAPTURE(file.first);
     const std::string& source = sources.at(name);
     CHECK(well.at(source) == "ok");
     for (const char* bad : {"", "\n", "nothing of use\n", "\xff\xfe: 1 2\n"}) {
