@@ -25,7 +25,7 @@ std::string_view code_of(Tone tone) {
   }
   return "";
 }
-constexpr std::size_t kNarrowest = 30;  // of a last column that is wrapped
+constexpr std::size_t kNarrowest = 30;  // least width of a wrapped last column
 
 // A cell's text in lines that begin at this column, without the last line's end.
 std::string toned_lines(const Cell& cell, std::size_t at, bool colour) {

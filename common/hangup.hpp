@@ -1,5 +1,5 @@
-// hangup: SIGHUP of a service. Administrators send it to services that read their configuration again. Ours do not, and
-// must not end: systemd takes an end by SIGHUP for a wanted one and does not start the service again.
+// hangup: keeps a service running after SIGHUP, which administrators send to make services reread their configuration.
+// Ours do not reread it, and systemd treats an exit by SIGHUP as intended and does not restart the service.
 // Threads  main thread, after the program has chosen its signals and before it starts threads
 #pragma once
 

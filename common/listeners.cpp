@@ -30,7 +30,7 @@ bool is_address(const std::string& host) {
   return ::inet_pton(AF_INET, host.c_str(), &v4) == 1 || ::inet_pton(AF_INET6, without_zone.c_str(), &v6) == 1;
 }
 
-// Returns "*" for an address that stands for all, which also takes the port of each single one.
+// Returns "*" for a wildcard address, which conflicts with every address on the same port.
 std::string host_of(const std::string& host) { return host == "::" || host == "0.0.0.0" ? "*" : host; }
 
 }  // namespace

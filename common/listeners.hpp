@@ -1,7 +1,7 @@
 // listeners: checks the addresses on which a program will listen when they are configured, before it starts.
 // Accepts  for HTTP a numeric address and a port; for ZeroMQ tcp://ADDRESS:PORT, where ADDRESS is *, numeric or an
 //          interface, and ipc:///PATH of a socket in a folder that exists. Port 0 is any free port
-// Errors   mistakes of the section: an address that is none, a path that is too long, a port that two listeners use
+// Errors   mistakes of the section: an invalid address, a path that is too long, a port that two listeners use
 // Threads  single owner
 #pragma once
 

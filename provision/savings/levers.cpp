@@ -24,7 +24,7 @@ SavingsSum sum_of(std::span<const LeverSaving> levers, const Together& together,
     return std::nullopt;
   };
   double all_w = 0, in_force_w = 0;
-  for (const LeverSaving& each : levers)  // nobody need apply what would cost
+  for (const LeverSaving& each : levers)  // a lever that would cost energy counts as 0
     (each.in_force ? in_force_w : all_w) +=
         each.in_force ? each.saved_w.value_or(0) : std::max(0.0, each.saved_w.value_or(0));
   const auto requests_w = available_w(LeverKind::requests), replicas_w = available_w(LeverKind::replicas);

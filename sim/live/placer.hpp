@@ -1,8 +1,8 @@
 // placer: places pods through one extender on the nodes of one swarm, and accounts for them: `wattle-sim drive` has one
 // for Wattle, and one for its twin.
-// Rules    filters by resources as NodeResourcesFit does, and by what the controller says of sleeping nodes, as by the
-//          cordon that they have in Kubernetes; calls /prioritize, adds default scores, binds to the winner
-// Pods     on simulated nodes go to the swarm. It gets those that it did not take, and after its restart all, later
+// Rules    filters by resources as NodeResourcesFit does, and excludes nodes that the controller reports as asleep, as
+//          their cordon does in Kubernetes; calls /prioritize, adds default scores, binds to the winner
+// Pods     on simulated nodes go to the swarm. Pods that it refused, and all pods after its restart, are sent again
 // Errors   none: without an extender's answer the default scores decide
 // Threads  single owner
 #pragma once

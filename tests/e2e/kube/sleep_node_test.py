@@ -36,7 +36,7 @@ from tiny_image import layout  # noqa: E402
 PATIENCE = 2 * AGES_S  # an emulated processor, possibly beside compilers
 LOAD = "registry.test/load:1"
 MOVES = "/apis/apps/v1/namespaces/default/deployments/moves"
-SUSPENDED_S = 60  # of a suspend by an operator
+SUSPENDED_S = 60  # length of an operator's suspend
 
 
 def seconds_of(timestamp):
