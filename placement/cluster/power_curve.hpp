@@ -48,9 +48,9 @@ class PowerCurve {
 
  private:
   static constexpr std::size_t kBasis = 4;
-  // A fit can be off by a spread and a half for long where its components do not reach. Two readings that are far off,
-  // or four that are off by three spreads, indicate another server. Independent readings with the assumed spread do so
-  // once in 10^8.
+  // A fit can be off by one and a half spreads for a long time where its components cannot follow the curve. Two
+  // readings that are far off, or four that are off by three spreads, indicate another server. Independent readings
+  // with the assumed spread do so once in 10^8.
   static constexpr double kShiftSlack = 1.5, kShiftCut = 6.0, kShiftLimit = 5.5;
   explicit PowerCurve(double scale_w);
   double sd_w(const std::array<double, kBasis>& components) const;

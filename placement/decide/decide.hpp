@@ -51,7 +51,7 @@ struct PolicyInputs {
   std::size_t shortlist = 0;                  // nodes that the network ranks; 0: all
   Fleet* copy = nullptr;  // the view's nodes if they are not those of the cluster model (PolicyContext)
   Ahead ahead;
-  std::string_view gate;          // why a gate keeps the network from being asked; empty: none does. Outlives the call
+  std::string_view gate;          // why a gate keeps the network out; empty: it is used. Outlives the call
   Policy* chooser = nullptr;      // ranks nodes in place of `policy`, which still gives features and record
   FactsOfNodes* facts = nullptr;  // kept between decisions on the same view or copies; null: made for this decision
 };

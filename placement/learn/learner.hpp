@@ -61,7 +61,7 @@ class Learner {
 
  private:
   void count_replay(std::uint64_t given_up_before);
-  // Restarts the running means; those of outcomes start from the kept ones.
+  // Restarts the running means; those of outcomes start from the kept experience.
   void begin_means();
 
   LearnerOptions options_;

@@ -55,7 +55,7 @@ class TabularNetwork final : public models::QNetwork {
 
 std::unique_ptr<models::QTrainer> make_tabular_trainer();
 
-// Returns the policy (placement/policies) that a network serves.
+// Returns the policy (placement/decide/policies) that a network serves.
 std::string_view policy_of(const models::QNetwork& network);
 
 // Makes the network that serves a trainer's weights(): the table, or the network of models/frozen.

@@ -1,4 +1,4 @@
-// rest_check: whether the rest of the cluster does without a node, for how long, and whether that pays.
+// rest_check: checks whether the other nodes can do without a node, for how long, and whether its sleep saves energy.
 // Units    in names
 // Errors   none
 // Threads  pure function

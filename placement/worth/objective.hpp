@@ -35,8 +35,9 @@ double added_wait_w(const Fleet& fleet, std::size_t node, const PodEstimate& ask
 double added_cost_w(const Fleet& fleet, std::size_t node, const PodEstimate& ask);
 double amortised_cost_w(const Fleet& fleet, std::size_t node, const PodEstimate& ask);
 
-// Distance of the pod from its users, in multiples of the pod's watts: the part of the latency term that is lost on a
-// node with this latency, at its price. 0 for a pod without a latency limit. For policies without the prior of Q.
+// Cost of the distance from the pod's users, in multiples of the pod's watts: the part of the latency term that a node
+//          with this latency loses, at its price. 0 for a pod without a latency limit. For policies without the prior
+//          of Q.
 double late_cost(double latency_price, const PodSpec& pod, std::optional<double> latency_ms);
 
 // Sets the price of the prior's latency term.

@@ -55,7 +55,7 @@ struct RewardConfig {
   Formula formula;            // of expression
   double reference_w = 20.0;  // marginal watts that cost one unit of energy reward
   double horizon_s = 3600;    // cap of the expected remaining life
-  bool with_prior = true;  // false: Q is the network's output alone, for a network trained so (placement/worth/prior)
+  bool with_prior = true;  // false: Q is the network's output alone, as it was trained (placement/worth/prior)
   bool operator==(const RewardConfig&) const = default;
 };
 
