@@ -33,21 +33,21 @@ class Asks {
   LoggedDecision what_if(placement::PodSpec pod, std::vector<std::string> candidates,
                          const placement::RewardConfig& reward);
   std::vector<wire::BoardClass> board();
-  // Makes class `number` of placement::kBoardClassCores; asks wait meanwhile.
+  // Computes class `number` of placement::kBoardClassCores; no ask is answered meanwhile.
   wire::BoardClass board_class(std::size_t number);
   // Sets the number of starts still allowed on each node of the board.
   void report_starts(wire::Board& board);
   void expire(MonoTime now);
-  // A decision from before the restart.
+  // Restores a decision from before the restart.
   void recall(const wire::Decision& decision);
-  // The pod is placed or deleted, so it gets no repeated answer.
+  // Forgets the answer for a pod that is placed or deleted.
   void forget(const std::string& pod_uid) { repeats_.forget(pod_uid); }
 
  private:
   wire::Suggestion decide(wire::Ask ask, MonoTime now);
   // Forgets answers of an earlier edition.
   void drop_outdated();
-  // Pods that come next: those that the ask names, or else those of the API server's queue.
+  // The next pods: those that the ask names, or else those of the API server's queue.
   std::vector<placement::PodSpec> next_pods(const wire::Ask& ask) const;
 
   DecisionCore& core_;

@@ -1,5 +1,5 @@
-// confirmed_workloads: follows workloads without Kubernetes from `wattle confirm` to their end: which unit each is on
-// its node, and when it ends.
+// confirmed_workloads: follows workloads without Kubernetes from `wattle confirm` to their end: finds the unit that
+// each of them is on its node, and when it ends.
 // Begin    on `wattle confirm`, or earlier if a unit of the workload's name appears on the node that it was advised to
 // Unit     the named unit, or else the unit with the workload's name; looked for until it appears. A tied unit is the
 //          workload (state/unit_ties)
@@ -34,13 +34,13 @@ namespace wattle::controller {
 
 struct Confirmation {
   std::string uid, node;
-  std::string unit;          // as the node's agent names it; empty: none is known
-  bool ended = false;        // it has ended already and reserves nothing
+  std::string unit;          // as the node's agent names it; empty: unknown
+  bool ended = false;        // it has already ended and reserves nothing
   std::int64_t limit_s = 0;  // 0: no time limit
 };
 struct Ending {
-  std::string uid, node;  // no node: it had not been started
-  bool ended = false;     // before
+  std::string uid, node;  // no node: it was not started
+  bool ended = false;     // before this call
 };
 
 class ConfirmedWorkloads {
@@ -60,7 +60,7 @@ class ConfirmedWorkloads {
   // Call before the record goes into state and store: gives units their workloads' UIDs. Returns true if the record
   // changed.
   bool name(const std::string& node, Record& record);
-  // The pod leaves the node that it is on.
+  // Records that the pod leaves its node.
   void left(const placement::PodSpec& pod);
   // Restores a workload that ran when the store was last written.
   void recall(const PodFacts& pod);

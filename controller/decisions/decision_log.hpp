@@ -72,7 +72,7 @@ class DecisionLog {
   const LoggedDecision* find(std::uint64_t id) const;
   // The newest decision of a decision id, a pod UID, a pod name, or "namespace/name".
   const LoggedDecision* newest(std::string_view pod) const;
-  // Notes that the decision was added or extended.
+  // Records that the decision was added or extended.
   void changed(std::uint64_t id) { changed_.insert(id); }
   // Takes the ids of decisions added or extended since the last call.
   std::set<std::uint64_t> take_changed() { return std::exchange(changed_, {}); }

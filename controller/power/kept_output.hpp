@@ -1,4 +1,4 @@
-// kept_output: output of a driver as an error keeps it: its end, in printable characters, without the secrets.
+// kept_output: shortens the output of a driver for an error: keeps its end, in printable characters, without secrets.
 // Errors   none
 // Threads  pure
 #pragma once

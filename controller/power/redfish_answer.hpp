@@ -1,4 +1,4 @@
-// redfish_answer: what the answers of a Redfish service mean. A BMC is not trusted: its answers are bounded, and a link
+// redfish_answer: parses the answers of a Redfish service. A BMC is not trusted: its answers are bounded, and a link
 // that leaves its own service is refused.
 // Source   DMTF DSP0266 (protocol) and DSP2046 (schemas): ComputerSystem, ActionInfo, Chassis, Power,
 //          EnvironmentMetrics
@@ -33,7 +33,7 @@ struct RedfishSystem {
 
 struct RedfishChassis {
   std::string power, environment;  // links to its meters; empty: none
-  std::size_t systems = 0;         // in it; a meter of several systems says nothing about one
+  std::size_t systems = 0;         // in it; a meter of several systems does not measure one of them
 };
 
 // Returns whether the text is a path below /redfish/ that can be requested as it is.
