@@ -1,6 +1,7 @@
 // nearest: the known name that is closest to a mistyped one, for the "did you mean" of an error.
 // Rules    ignores case; counts inserted, deleted, replaced and swapped letters: one may differ, two in a word of five
-//          letters and three in a word of eight; else a name that begins with the word's three or more letters
+//          letters and three in a word of eight; otherwise a name that begins with the word, if it has three or more
+//          letters
 // Cost     words x names; looks at the first kMostNames names only
 // Errors   none
 // Threads  pure

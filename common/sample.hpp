@@ -33,7 +33,7 @@ struct Pressure {
   bool operator==(const Pressure&) const = default;
 };
 
-// Values of one socket that PCM reports beside its energy.
+// Values of one socket that PCM reports in addition to its energy.
 struct SocketValues {
   std::uint64_t socket = 0;
   std::optional<double> dram_read_bytes_per_s, dram_write_bytes_per_s;
@@ -106,7 +106,7 @@ struct WorkloadValues {
   std::optional<std::uint64_t> memory_high_events, memory_oom_kills;  // since the last record that had them
   KernelValues kernel;
   std::vector<ContainerValues> containers;  // only for a pod
-  // Over the interval, by workloads within this one; no value if it holds none.
+  // Over the interval, by workloads within this one; no value if it contains none.
   std::optional<std::uint64_t> nested_cpu_us;
   bool operator==(const WorkloadValues&) const = default;
 };

@@ -24,7 +24,7 @@ struct Reply {
   std::string body;
 };
 
-// API server as a reflector uses it.
+// The API server's interface for a reflector.
 class Api {
  public:
   virtual ~Api() = default;

@@ -1,4 +1,4 @@
-// static_pods: decides which pod of an API server is known by the UID that a kubelet gave its static pod.
+// static_pods: decides which pod of an API server gets the UID that a kubelet gave to its static pod.
 // Source   the annotation kubernetes.io/config.mirror: a kubelet shows a static pod to the API server as a mirror pod,
 //          whose annotation holds the UID that the node's cgroups use. Every user who may create pods can write the
 //          annotation, too

@@ -39,7 +39,8 @@ struct NumberForm {
 std::string interval_text(const Interval& interval, const NumberForm& form);
 // The range alone.
 std::string range_text(const Interval& interval, const NumberForm& form);
-// A line for people below figures of so many seeds; empty: they are enough. `option` asks for more, such as "--seeds".
+// A line for people below figures from this number of seeds; empty if they are enough. `option`: how to ask for more,
+// such as "--seeds".
 std::string seeds_note(std::size_t seeds, const std::string& option);
 
 }  // namespace wattle::stats

@@ -1,7 +1,7 @@
-// peer_clock: reports that our monotonic clock has stood still against the peer's, as while this machine was suspended
-// or its virtual machine paused. The peer then takes our times for older ones.
+// peer_clock: detects that our monotonic clock stood still relative to the peer's, as it does while this machine is
+// suspended or its virtual machine is paused. The peer would then map our times to the past.
 // Model    each round trip bounds how far the peer's clock is ahead of ours; the lowest upper bound of the last 5 to 10
-//          minutes against the present lower bound. A slow link or a slow peer only widens the bounds
+//          minutes against the current lower bound. A slow link or a slow peer only widens the bounds
 // Units    nanoseconds
 // Errors   none: impossible times are ignored
 // Threads  single owner
