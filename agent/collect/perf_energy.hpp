@@ -34,11 +34,11 @@ std::uint64_t perf_energy_uj(std::uint64_t count, double scale_j);
 // Returns what an event of the power PMU counts: "energy-pkg" the package, "energy-ram" its DRAM.
 EnergyKind perf_event_kind(std::string_view name);
 
-// Kernel interface: opens a counter of one CPU, for everything that runs there, and reads it.
+// Kernel interface: opens a counter of one CPU, for all tasks that run there, and reads it.
 struct PerfPort {
   std::function<Result<Fd>(std::uint32_t type, std::uint64_t config, unsigned cpu)> open;
   std::function<Result<std::uint64_t>(int fd)> read;
-  std::function<bool(int fd)> stands_still;  // a counter that was just opened does not change while the machine runs
+  std::function<bool(int fd)> stands_still;  // whether a newly opened counter does not change while the machine runs
 };
 PerfPort kernel_perf_port();
 
