@@ -1,6 +1,7 @@
 // model_service: passes operators' orders about networks from the loop to the trainer's thread, and the replies back,
 // without waiting.
-// Queries  model-save, model-add, model-load (docs/reference/api.md), which are audited through the rollout when done
+// Queries  model-save, model-add, model-load (docs/reference/api.md), which the rollout records in the audit log when
+//          done
 // Errors   in the reply: malformed (no name, an unknown argument), unavailable (learning is off), and the trainer's
 // Threads  single owner
 #pragma once
