@@ -1,4 +1,5 @@
-// journal: records the original limits before the first write, so that they can be restored however the process ends.
+// journal: records the original limits before the first write, so that they can be restored even if the process is
+// killed.
 // Source   <state_dir>/originals: one line per change, "<16 hex digits of the rest's SHA-256> <rest>\n", append-only:
 //              boot BOOT_ID                              record and limits are valid only during this boot
 //              take SEAM ID KNOB ORIGINAL NAME           on disk before the knob is written for the first time
@@ -51,7 +52,7 @@ class Records {
   Map map_;
 };
 
-// Drop-ins that exist because of us, and the value that each keeps after we are done.
+// Drop-ins that we caused, and the value that each keeps after we are done.
 using Planted = std::map<std::pair<Target, Knob>, std::int64_t>;
 
 struct JournalText {
