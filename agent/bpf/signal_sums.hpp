@@ -35,7 +35,7 @@ class RootIndex {
  private:
   using Entries = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
   static std::optional<std::uint64_t> find(const Entries& sorted, std::uint64_t cgroup_id);
-  Entries walked_, reported_, roots_, before_;  // in the order added now, and before; sorted: now, and before the last change
+  Entries walked_, reported_, roots_, before_;  // as added now, and before; sorted: now, and before the last change
 };
 
 // Views of the mapped table. The kernel writes bucket ids and counters concurrently.
