@@ -20,7 +20,7 @@ class RuleSteering final : public Steering {
   bool local_;
 };
 
-// Input of a network. A student sees what a node does, and does not change replicas.
+// Input of a network. A student sees only what a node sees, and does not change replicas.
 using Asked = models::provision::LocalView;
 Asked ask_teacher(const MinuteOfService& seen);
 Asked ask_student(const MinuteOfService& seen);
