@@ -1,4 +1,4 @@
-// q_network: the seam between decisions and the computation of Q. Independent of any framework.
+// q_network: the interface between decisions and the computation of Q. Independent of any framework.
 // Shapes   node features [nodes x kNodeFeatures] row-major, pod [kPodFeatures], context [kContextFeatures], per-node
 //          outputs [nodes]
 // Units    reward units; Q(node) = prior(node) + residual(node)
