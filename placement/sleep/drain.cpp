@@ -36,7 +36,7 @@ void Drain::refused(std::string_view pod, SleepLedger& ledger) {
 
 void Drain::landed(std::string_view owner, std::string_view node) {
   const auto of_owner = [&](const Pod& each) { return each.state == State::evicted && each.move.owner == owner; };
-  // Replicas of one owner are alike: one that landed on the target of another is where it was meant to be.
+  // Replicas of one owner are interchangeable: one that landed on the target of another is in the right place.
   auto found = std::find_if(pods_.begin(), pods_.end(),
                             [&](const Pod& each) { return of_owner(each) && each.move.target == node; });
   if (found == pods_.end()) {

@@ -13,7 +13,7 @@ namespace wattle::placement {
 namespace {
 
 constexpr double kWattsOfGrade = 0.05;  // decides among nodes of nearly equal load with ee
-constexpr double kOfNext = 0.5;         // weight of the next placement's expected reward beside this one's
+constexpr double kOfNext = 0.5;         // weight of the next placement's expected reward relative to this one's
 
 double or_zero(double value) { return std::isfinite(value) ? value : 0.0; }
 double share_of(double of, double whole) { return whole > 0 ? or_zero(of / whole) : 0.0; }
