@@ -30,7 +30,7 @@ bool is_name_letter(char c) {
 }
 bool has_node_word(const std::string& text) { return text.find(kNodeWord) != std::string::npos; }
 
-// A name with the marks that a path or an address gives a meaning to would reach another file or host.
+// Characters with a meaning in a path or an address would let a name reach another file or host.
 bool is_node_name(std::string_view name) {
   return !name.empty() && std::isalnum(static_cast<unsigned char>(name.front())) != 0 &&
          name.find("..") == std::string_view::npos && std::all_of(name.begin(), name.end(), is_name_letter);
@@ -177,7 +177,7 @@ bool has(const NodeDrivers& item, DriverKind kind) {
          (kind == DriverKind::agent && item.agent);
 }
 
-// The driver of the role: the named one, or the only one that can.
+// The driver of the role: the named one, or the only capable one.
 DriverKind read_role(config::Section& section, const NodeDrivers& item, const Role& role,
                      std::vector<DriverKind>& used) {
   std::vector<std::string_view> names;
@@ -197,7 +197,7 @@ DriverKind read_role(config::Section& section, const NodeDrivers& item, const Ro
     return kinds[chosen];
   }
   used.insert(used.end(), present.begin(), present.end());
-  if (section.has(role.key)) return DriverKind::none;  // an unknown name, which is a mistake already
+  if (section.has(role.key)) return DriverKind::none;  // an unknown name, which is already reported as a mistake
   if (present.size() == 1) return present[0];
   if (present.size() > 1)
     section.mistake(role.key, "missing, and several drivers can do it", "name the driver");
@@ -208,7 +208,7 @@ DriverKind read_role(config::Section& section, const NodeDrivers& item, const Ro
 
 void read_roles(config::Section& section, NodeDrivers& item) {
   using enum DriverKind;
-  std::vector<DriverKind> used;  // by a role, or by one that has yet to name its driver
+  std::vector<DriverKind> used;  // used by a role, or possibly by a role that names no driver
   item.sleep = read_role(section, item, {"sleep", true, {exec, redfish, ipmi, agent}}, used);
   item.wake = read_role(section, item, {"wake", true, {exec, redfish, ipmi, wol}}, used);
   item.observe = read_role(section, item, {"observe", false, {exec, redfish, ipmi}}, used);

@@ -146,7 +146,7 @@ void MarginLearner::resume() {
       {{"file", loaded->file}, {"step", trainer_->steps()}, {"minutes", static_cast<std::uint64_t>(replay_.size())}});
 }
 
-// A student that cannot be restored is trained again, under a version of its own.
+// A student that cannot be restored is trained again, under a new version.
 void MarginLearner::resume_student(const models::LoadedCheckpoint& loaded) {
   kept_release_ = release_of(loaded.manifest.figures);
   release_ = kept_release_;
@@ -173,7 +173,7 @@ void MarginLearner::resume_student(const models::LoadedCheckpoint& loaded) {
 
 void MarginLearner::run() {
   setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()),
-              kLearnerNice);  // decisions go first; a refusal changes nothing
+              kLearnerNice);  // decisions have priority; a failure is harmless
   bool stop = false;
   while (!stop) {
     {
@@ -282,7 +282,7 @@ void MarginLearner::freeze() {
   network_ = std::move(*frozen);
 }
 
-// Without a network, the trial's state alone: a rollback outlives a restart.
+// Without a network, saves only the trial's state: a rollback must survive a restart.
 void MarginLearner::save() {
   saved_at_ = clock_.mono();
   models::Manifest manifest;

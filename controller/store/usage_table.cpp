@@ -107,7 +107,7 @@ Status UsageTable::prepare() {
 }
 
 Status UsageTable::load() {
-  // Rows from before do not cover the time in which nothing is kept, so they are deleted.
+  // Earlier rows would not cover the time in which nothing is kept, so they are deleted.
   if (!kept())
     return database_->run("DELETE FROM usage; DELETE FROM usage_node; DELETE FROM pod WHERE NOT (" + kRunsConfirmed +
                           "); UPDATE progress SET usage_from_s = 0; " + empty_slots("1"));
