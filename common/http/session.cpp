@@ -152,7 +152,7 @@ void Session::await_request() {
   });
 }
 
-// Reads the header itself, because Beast's parser does not show how it was written.
+// Reads the header itself, because Beast's parser does not expose its original form.
 void Session::read_header() {
   if (!take(Turn::peer)) return close();
   limit(shared_.options.request_timeout);
@@ -240,7 +240,7 @@ void Session::on_read(error_code error, bool header) {
   on_request();
 }
 
-// Decides everything that the header alone decides, before any of the body is read.
+// Decides everything that depends only on the header, before any of the body is read.
 void Session::on_request() {
   const auto& message = parser_->get();
   auto target = parse_target(std::string_view(message.target().data(), message.target().size()));

@@ -8,7 +8,7 @@
 namespace wattle::kube {
 
 namespace {
-// Letters of keys and values; the length and place of '/' and '.' are the API server's business.
+// Characters of keys and values; the API server checks lengths and the position of '/' and '.'.
 bool is_word(std::string_view text, bool may_be_empty) {
   if (text.empty()) return may_be_empty;
   return text.size() <= 317 && std::ranges::all_of(text, [](char c) {
