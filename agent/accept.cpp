@@ -12,8 +12,8 @@ namespace wattle::agent {
 namespace {
 
 using Report = OrderedJson;
-// Tolerances: for two counters of one quantity, and for the sum of two loads against both together, because clock and
-// temperature change with the load.
+// Tolerances: for two counters of one quantity, and for the sum of two loads against both together, because clock
+// frequency and temperature change with the load.
 constexpr double kCountersApart = 0.05, kTogetherApart = 0.25, kOwnCores = 0.05;
 // A smaller rise over idle is too small to evaluate.
 constexpr double kLeastRise_w = 1;

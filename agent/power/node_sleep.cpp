@@ -8,9 +8,9 @@
 namespace wattle::agent {
 
 namespace {
-// The controller repeats its order, so a longer time only delays the end after its loss.
+// The controller repeats its order, so a longer time would only delay the end if the controller is lost.
 constexpr std::uint64_t kLongestShallow_s = 300;
-// The two clocks that the time asleep is the difference of are read one after the other.
+// The time asleep is the difference of two clocks that are read one after the other.
 constexpr Duration kSleptAtLeast = std::chrono::milliseconds(500);
 
 // Shortens a text at the start of a character.

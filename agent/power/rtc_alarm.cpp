@@ -64,7 +64,7 @@ Status RtcAlarm::arm(std::uint64_t after_s) {
   const std::uint64_t at_s = now_s + after_s;
   WATTLE_TRY(const std::uint64_t before_s, read("wakealarm"));
   if (!armed_ && before_s > now_s && before_s <= at_s) return {};
-  // The kernel takes no alarm while one is set.
+  // The kernel accepts no alarm while one is set.
   if (before_s != 0) WATTLE_CHECK(write(0));
   armed_ = true;
   Status armed = set(at_s);

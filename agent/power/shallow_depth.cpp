@@ -129,7 +129,7 @@ void ShallowDepth::leave(std::string_view why) {
   log_.info("node_shallow.ended", "the node has its own energy settings again", {{"why", why}});
 }
 
-// Another program's value counts as back.
+// A value set by another program counts as restored.
 bool ShallowDepth::is_back(const std::string& below, const Changed& setting) {
   const auto now = read_setting(path(below));
   if (!now) return false;
@@ -159,7 +159,7 @@ void ShallowDepth::restore() {
     if (std::exchange(reported_, false)) log_.info("node_shallow.restored", "all energy settings are back");
     return;
   }
-  // A journal that still lists a value which is back is harmless, because that value is not the one set.
+  // A journal that still lists a restored value is harmless, because that value is not the one set.
   if (changed_.size() != before) static_cast<void>(keep());
   if (!std::exchange(reported_, true))
     log_.warn("node_shallow.not_restored", "energy settings of the node are not back; the agent tries again",
