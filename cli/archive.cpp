@@ -283,7 +283,7 @@ Result<Manifest> write_archive(const std::string& path, const std::string& versi
   }
   WATTLE_CHECK(check_members(manifest.files, path));
   const std::string part = path + ".part";
-  ::unlink(part.c_str());  // of an interrupted run
+  ::unlink(part.c_str());  // left by an interrupted run
   const Fd fd(::open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!fd.valid()) return fail_errno(errno, part);
   Status done = write_members(fd.get(), part, manifest, sources);

@@ -118,7 +118,7 @@ Result<std::vector<std::string>> received_nodes(Controller& controller) {
   return names;
 }
 
-// Reports each named node that no agent has registered; the others may still take the workload. Fails with not_found if
+// Reports each named node that no agent has registered; the others can still take the workload. Fails with not_found if
 // none is registered.
 Status report_unknown(const Invocation& invocation, Controller& controller, const std::vector<std::string>& named) {
   WATTLE_TRY(const Json document, controller.ask("nodes", {}));

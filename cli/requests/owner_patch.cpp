@@ -67,7 +67,7 @@ std::optional<double> cap_of(const Part& part, const char* resource, bool guaran
   return guaranteed ? std::nullopt : amount_of(part.has.limits, resource);
 }
 
-// Divides `wanted` in proportion to the present requests. What is above a container's limit goes to the others.
+// Divides `wanted` in proportion to the current requests. An amount above a container's limit goes to the others.
 std::vector<double> shares_of(const std::vector<Part>& parts, const char* resource, double wanted, bool guaranteed) {
   std::vector<double> shares(parts.size(), 0);
   std::vector<bool> capped(parts.size(), false);
@@ -131,8 +131,8 @@ bool equals_limit(const Part& part, const char* resource) {
   return limit && set.value_or(request_of(part, resource)) == *limit;
 }
 
-// Keeps the QoS class of a template whose requests would all equal their limits: as Guaranteed, its limits would change
-// with its requests from then on.
+// Keeps the QoS class of a template whose requests would all equal their limits: as Guaranteed, its limits would then
+// change with its requests.
 void keep_class(std::vector<Part>& parts, std::vector<std::string>& notes) {
   for (const Part& part : parts)
     for (const char* resource : kResources)
@@ -151,7 +151,7 @@ void keep_class(std::vector<Part>& parts, std::vector<std::string>& notes) {
     }
 }
 
-// An object with one member. Written without nested braces, which compilers read in different ways.
+// An object with one member. Avoids nested braces, which compilers interpret differently.
 OrderedJson within(const char* key, OrderedJson value) {
   OrderedJson object = OrderedJson::object();
   object[key] = std::move(value);
