@@ -65,7 +65,7 @@ int run_app(int argc, char** argv) {
   pthread_sigmask(SIG_BLOCK, &ending, nullptr);
   ignore_hangup_without_terminal();
 
-  const BootClock clock;  // no answer from before a suspend is used after it
+  const BootClock clock;  // answers from before a suspend must not be used after it
   ServiceNotify notify;
   const auto service = Service::start(*config, clock, log, notify, std::move(standby));
   if (!service) return complain(service.error());
