@@ -124,8 +124,8 @@ std::vector<std::pair<std::string, std::string>> notices(const Driver& driver) {
 
 json optional_json(const std::optional<double>& value) { return value ? json(*value) : json(nullptr); }
 
-// The contribution of learning to the joules while Wattle acted and no node slept, because which node happens to be
-// empty first differs between both: negative saves.
+// The contribution of learning to the joules while Wattle acted and no node slept, because the two differ in which node
+// happens to be empty first. A negative value is a saving.
 std::string learning_text(const Driver& driver) {
   if (driver.twin() == nullptr) return {};
   double energy_j = 0, without_j = 0, acted_s = 0;

@@ -50,7 +50,7 @@ World::World(WorldOptions options, WorldObserver* observer)
 
 void World::schedule(MonoTime at, What what, std::uint64_t who) { events_.push({at, events_made_++, what, who}); }
 
-// At the same moment the machines' events come first.
+// At equal times, the machines' events come first.
 void World::advance_to(double when_s) {
   const MonoTime when(from_seconds(when_s));
   while (kernel_.due(when) || events_.top().at <= when) {
