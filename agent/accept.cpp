@@ -130,7 +130,8 @@ std::vector<AcceptTally::Verdict> AcceptTally::counters() const {
       out.push_back({platform + " is more than its packages", figure(*whole_w) + " W and " + figure(*part_w) + " W",
                      *whole_w >= *part_w});
   }
-  if (out.empty()) out.push_back({"two counters of one thing agree", "no domain has two sources on this machine", {}});
+  if (out.empty())
+    out.push_back({"two counters of one quantity agree", "no domain has two sources on this machine", {}});
   return out;
 }
 
