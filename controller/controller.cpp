@@ -130,7 +130,7 @@ Status Controller::start_margins(const Clock& clock, const Log& log) {
   if (started)
     margin_learner_ = std::move(*started);
   else
-    log.error("margins.disabled", "the teacher of provisioning is disabled", {{"error", started.error()}});
+    log.error("margins.disabled", "the provisioning teacher is disabled", {{"error", started.error()}});
   return {};
 }
 

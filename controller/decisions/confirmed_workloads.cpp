@@ -148,7 +148,7 @@ Result<Ending> ConfirmedWorkloads::done(const std::string& pod, bool failed) {
     return Ending{uid, {}, false};
   }
   if (!workloads_.contains(uid))
-    return fail(Errc::conflict, "pod " + pod, "was not confirmed: it ends with its cgroup on " + node,
+    return fail(Errc::conflict, "pod " + pod, "was not confirmed: it ends when its cgroup does on " + node,
                 "stop it on the node");
   if (failed) decider_.placements().failed(uid, to_string(kube::PodFailure::crash));
   end(uid, failed ? "reported as failed" : "reported as done");

@@ -96,7 +96,7 @@ std::string SavingNow::placement_text() const {
   if (!now || !acting || asleep.nodes == 0) return figure_text();
   const double saved_w = now->placement_w();
   return std::string(saved_w < 0 ? "uses " : "saves ") + fixed(std::abs(saved_w), 1) + " W " +
-         (saved_w < 0 ? "more " : "") + "beside the nodes asleep, modelled" + certainty();
+         (saved_w < 0 ? "more " : "") + "in addition to the nodes asleep, modelled" + certainty();
 }
 
 std::string SavingNow::figure_text() const {

@@ -147,7 +147,7 @@ std::string given_up_words(const ResizeCounts& resizes) {
 SavingLever requests_lever(const Parts& from, const Picture& picture) {
   SavingLever lever;
   lever.kind = LeverKind::requests;
-  lever.no_interval = "one packing of the present pods; pods to come are not modelled";
+  lever.no_interval = "one packing of the current pods; future pods are not modelled";
   if (!from.requests.on()) {
     lever.text = "unknown: provisioning.level is off";
     return lever;
@@ -192,7 +192,7 @@ SavingLever requests_lever(const Parts& from, const Picture& picture) {
 SavingLever replicas_lever(const Parts& from, const Picture& picture) {
   SavingLever lever;
   lever.kind = LeverKind::replicas;
-  lever.no_interval = "one packing of the present pods; pods to come are not modelled";
+  lever.no_interval = "one packing of the current pods; future pods are not modelled";
   if (!from.replicas.on()) {
     lever.text = "unknown: needs provisioning.replicas and provisioning.prometheus.rate_query";
     return lever;

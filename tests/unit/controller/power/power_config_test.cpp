@@ -122,7 +122,7 @@ TEST_CASE_FIXTURE(ConfigFixture,
   const std::string print(64, 'a');
   CHECK(mistakes("{node: a, redfish: {address: 'http://127.0.0.1:8000'" + file + "}}").empty());
   CHECK(mistakes("{node: a, redfish: {address: 'https://{node}-bmc.example'" + file + "}}").empty());
-  check_mistake("{node: a, redfish: {address: 'http://10.0.0.7'" + file + "}}", {"in the clear", "(use https://)"});
+  check_mistake("{node: a, redfish: {address: 'http://10.0.0.7'" + file + "}}", {"unencrypted", "(use https://)"});
   check_mistake("{node: a, redfish: {address: 10.0.0.7" + file + "}}", {".redfish.address: 10.0.0.7 is not a URL"});
   check_mistake("{node: a, redfish: {address: 'https://u:p@10.0.0.7'" + file + "}}",
                 {".redfish.address: has a user name"});
