@@ -250,13 +250,13 @@ Result<OwnerPatch> owner_patch(const OrderedJson& owner, const OwnerAdvice& advi
     return fail(Errc::not_found, advice.workload, "its template already requests what it needs", "nothing to apply");
   if (!template_spec.empty() && parts.size() > 1)
     made.notes.insert(made.notes.begin(), "Needs are known per pod: its " + std::to_string(parts.size()) +
-                                              " containers share them in proportion to their present requests.");
+                                              " containers share them in proportion to their current requests.");
   constexpr double kDay_s = 86'400, kHour_s = 3600;
   if (advice.observed_s < kDay_s && !template_spec.empty())
     made.notes.push_back("Only " + std::to_string(static_cast<long long>(advice.observed_s / kHour_s)) +
                          " h are observed, so a need at another time of day may be missing.");
   if (guaranteed && !template_spec.empty())
-    made.notes.push_back("Limits change along, because they equal the requests (QoS class Guaranteed).");
+    made.notes.push_back("Limits change too, because they equal the requests (QoS class Guaranteed).");
   if (const std::string note = initial_note(pod, parts); !note.empty() && !template_spec.empty())
     made.notes.push_back(note);
   if (const std::string manager = manager_of(view); !manager.empty())

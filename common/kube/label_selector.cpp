@@ -60,7 +60,8 @@ Result<LabelSelector::Requirement> LabelSelector::requirement_of(std::string_vie
     out.kind = whole[order] == '>' ? Kind::above : Kind::below;
     key = parse::trim(std::string_view(whole).substr(0, order));
     values = parse::trim(std::string_view(whole).substr(order + 1));
-    if (!wattle::parse::integer<std::int64_t>(values)) return wrong("compares with something that is no whole number");
+    if (!wattle::parse::integer<std::int64_t>(values))
+      return wrong("compares with something that is not a whole number");
   }
   if (!is_word(key, false)) return wrong("has no valid key");
   out.key = key;
