@@ -54,7 +54,8 @@ int run_app(int argc, char** argv) {
     if (started)
       standby = std::move(*started);
     else
-      log.warn("standby.failed", "kube-scheduler waits for the shim if it hangs", {{"why", started.error()}});
+      log.warn("standby.failed", "the standby process does not start: kube-scheduler waits for the shim if it hangs",
+               {{"why", started.error()}});
   }
   // Blocked before any thread starts, so that only the sigwait below receives them.
   sigset_t ending;

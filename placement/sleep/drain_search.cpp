@@ -55,7 +55,7 @@ std::optional<SleepChoice> DrainSearch::drain(std::size_t row) {
   const RestCheck check = check_rest(ground_, row, drain_s);
   if (check.why) return keep(row, check.why), std::nullopt;
   if (Exclusion why = rest(node)) return keep(row, std::move(why)), std::nullopt;
-  if (left() == 0) return keep(row, {ExcludedFor::rate, "the pods that may move in an hour have moved"}), std::nullopt;
+  if (left() == 0) return keep(row, {ExcludedFor::rate, "the limit of moved pods per hour is reached"}), std::nullopt;
   if (drain_s > seconds(config.longest_drain))
     return keep(row, {ExcludedFor::rate, "to empty it at the allowed pace takes " + time_text(drain_s)}), std::nullopt;
 

@@ -186,7 +186,7 @@ void Transition::on_agent_returned() {
     case PowerState::suspending:
       if (!record_.goodbye) return;
       record_.ordered.reset();
-      return fail_round_trip(PowerState::probation, "went on after its goodbye");
+      return fail_round_trip(PowerState::probation, "continued after its goodbye");
     case PowerState::asleep:
       return enter(PowerState::probation, "woke by itself");
     case PowerState::waking:

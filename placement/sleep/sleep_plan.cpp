@@ -59,7 +59,7 @@ void Planning::sort_rows(std::vector<std::size_t>& empty, std::vector<std::size_
     if (state != PowerState::awake && state != PowerState::blocked) continue;
     Exclusion why = excluded_alone(node.facts, node.record, in_.now, config_.rules, in_.recommending);
     if (!why && !node.ready) why = {ExcludedFor::not_ready, "it is not ready"};
-    if (!why && !ground_.awake[row]) why = {ExcludedFor::not_ready, "it takes no pods now (cordoned?)"};
+    if (!why && !ground_.awake[row]) why = {ExcludedFor::not_ready, "it accepts no pods now (cordoned?)"};
     if (why)
       keep(row, std::move(why));
     else

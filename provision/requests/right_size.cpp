@@ -48,8 +48,7 @@ std::optional<Resources> next_target(const OwnerSizing& state, const OwnerFacts&
 // Returns why the pods would not have stayed within the smaller request for long enough; empty: they would have.
 std::string not_kept_to(const ShadowUse& shadow, const OwnerFacts& facts, double now_s, const SizingOptions& options) {
   if (shadow.since_s == 0 || shadow.seconds <= 0) return "no telemetry of its pods yet";
-  if (now_s - shadow.since_s < options.shadow_s)
-    return "observed for less than an hour with the smaller request in mind";
+  if (now_s - shadow.since_s < options.shadow_s) return "observed against the smaller request for less than an hour";
   if (shadow.over_memory_at_s > 0 && now_s - shadow.over_memory_at_s < options.over_memory_s)
     return "a pod needed more memory than the smaller request within the last six hours";
   if (facts.limits_follow && shadow.over_cpu_ratio() > options.over_cpu_ratio)

@@ -27,7 +27,7 @@ inline constexpr Subcommand kProvisionEnv{
     "provision-env", "provide an environment over JSON lines for setting CPU limits", provision_env};
 // The commands that scripts/demo uses, nodes and a scheduler for real parts of Wattle, in the program wattle-sim-live.
 inline constexpr Subcommand kSwarm{
-    "swarm", "simulate many nodes that use the agents' protocol and run the pods that they get", swarm};
+    "swarm", "simulate many nodes that use the agents' protocol and run the pods bound to them", swarm};
 inline constexpr Subcommand kDrive{"drive", "simulate a kube-scheduler through the extender protocol", drive};
 inline constexpr Subcommand kChurn{
     "churn", "create and delete pods on a Kubernetes API server and report how long they waited for a node", churn};
