@@ -71,7 +71,7 @@ std::vector<Move> Drain::reserved() const {
 std::optional<std::string> Drain::stopped(WallTime now, const MoveLimits& limits) const {
   if (!arrived_.empty()) return "pod " + arrived_ + " came to the node";
   if (misplaced_ >= limits.misplacements)
-    return std::to_string(misplaced_) + " pods did not land where they were meant to";
+    return std::to_string(misplaced_) + " pods were bound to other nodes than planned";
   for (const Pod& pod : pods_)
     if (pod.state == State::evicted && now - pod.evicted >= limits.landing)
       return "pod " + pod.move.name + " has not started elsewhere in time";
