@@ -127,7 +127,7 @@ struct ControllerConfig {
   bool suggest_replicas = false;  // of workloads whose rates Prometheus has; asks the API server for autoscalers
   power::SleepSettings sleep;
   std::vector<std::string> schedulers{
-      "wattle"};  // whose pods are to be asked for; those that shims are asked by come to them
+      "wattle"};  // whose pods should be requested; the schedulers of connected shims are added
   LogLevel log_level = LogLevel::info;
 };
 

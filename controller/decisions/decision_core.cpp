@@ -66,8 +66,8 @@ void DecisionCore::follow_block() {
   engine_.shadow().set_control(control ? std::optional(block_at(spec_.schedule, clock_.wall()).number) : std::nullopt);
 }
 
-// In shadow mode, advice accumulates on a copy of the cluster. The pod goes to the real cluster, so learning uses that
-// one.
+// In shadow mode, advice accumulates on a copy of the cluster. The pod is placed on the real cluster, so learning uses
+// that one.
 std::optional<OpenDecision> DecisionCore::go_by_copy(placement::PlacementDecision& advice,
                                                      const placement::ClusterView& view, const placement::PodSpec& spec,
                                                      const models::QNetwork* network, double epsilon,

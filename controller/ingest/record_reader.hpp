@@ -41,7 +41,7 @@ struct Session {
   std::uint64_t live_in_second = 0, pings_in_second = 0;
   std::uint64_t student_version = 0;  // last version sent
   std::uint64_t version = 0;          // of the wire
-  std::uint64_t granted = 0;          // operation of its goodbye or grant; 0: none, or the agent goes on
+  std::uint64_t granted = 0;          // operation of its goodbye or grant; 0: none, or the agent continues
 };
 struct Seqs {
   std::uint64_t taken = 0, committed = 0;

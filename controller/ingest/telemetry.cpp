@@ -112,7 +112,7 @@ std::vector<wire::Message> Telemetry::receive(const transport::Incoming& incomin
   }
   Session& session = found->second;
   session.last_message = clock_.mono();
-  if (kind == wire::Kind::samples || kind == wire::Kind::live) session.granted = 0;  // the agent goes on
+  if (kind == wire::Kind::samples || kind == wire::Kind::live) session.granted = 0;  // the agent continues
   if (auto* samples = std::get_if<wire::Samples>(&*message)) return on_samples(incoming, session, *samples);
   if (auto* live = std::get_if<wire::Live>(&*message)) return on_live(incoming, session, *live);
   if (const auto* ping = std::get_if<wire::Ping>(&*message))

@@ -1,9 +1,9 @@
 // telemetry: the controller's side of the agents' sessions, without sockets: takes bytes and returns messages.
 // Rules    a key of role agent speaks for its own node only, and Hello comes first. The higher incarnation of a node
-//          takes over at once; a lower one is refused while the higher lives; two that keep taking over from each other
-//          are both cut. Records are taken once by (node, incarnation, seq) and acknowledged cumulatively after the
-//          store has committed them (at once without a store). Refused records are acknowledged, too, because sending
-//          them again would not help. Undecodable data ends the session
+//          takes over at once; a lower one is refused while the higher is connected; two that keep taking over from
+//          each other are both disconnected. Records are accepted once by (node, incarnation, seq) and acknowledged
+//          cumulatively after the store has committed them (at once without a store). Refused records are acknowledged,
+//          too, because sending them again would not help. Undecodable data ends the session
 // Credit   the number of unacknowledged records that an agent may have: a share of the store's queue, less for an agent
 //          that sends much more than others. An agent that exceeds its credit is cut
 // Overload acknowledgements carry the interval and the credit that shed() sets

@@ -5,10 +5,10 @@
 //          tolerate the taint do not count a marked node, and their rollouts do not wait for it
 // Owners   kMarksAnnotation lists the cordon and the label if Wattle has added them. A cordon or label that was there
 //          before is an operator's, and stays. The taint's key belongs to Wattle. kAutoscalerTaint is removed with it:
-//          Cluster Autoscaler leaves it on a node that it hands over to sleep, because it expects the node to be
+//          Cluster Autoscaler leaves it on a node that it lets sleep, because it expects the node to be
 //          deleted
 // Once     the cordon is removed together with the taint that Kubernetes' node controller derives from it: the
-//          scheduler tries a waiting pod as soon as the cordon is gone, and a remaining taint would delay the pod
+//          scheduler tries a waiting pod as soon as the cordon is removed, and a remaining taint would delay the pod
 // Precondition  the patches carry metadata.resourceVersion: the list of taints is replaced as a whole
 // Errors   malformed: not a Node
 // Threads  pure functions

@@ -99,7 +99,7 @@ class PowerCycles {
     std::optional<MonoTime> asked;
     std::uint64_t annotated = 0, granting = 0, taken = 0;  // operations; taken: the driver or the agent has the order
     MonoTime taken_at{};                                   // last time
-    bool again = false;                                    // the order to wake is to be repeated
+    bool again = false;                                    // the order to wake must be repeated
     placement::sleep::TransitionMeter meter;
   };
   Lane& lane_of(const std::string& node);

@@ -24,7 +24,7 @@ inline constexpr std::size_t kMostRedfishBytes = std::size_t{1} << 20;
 
 struct RedfishSystem {
   PowerState state = PowerState::unknown;
-  bool turning_on = false, turning_off = false;  // the state is unknown, and this is where it goes
+  bool turning_on = false, turning_off = false;  // the state is unknown, and this is its next one
   std::string reset_target;                      // of ComputerSystem.Reset; empty: it has no such action
   std::vector<std::string> reset_types;          // that the system names as allowable; empty: it names none
   std::string reset_info;                        // link to them; empty: none

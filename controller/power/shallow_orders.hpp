@@ -29,7 +29,7 @@ inline constexpr std::string_view kShallow = "shallow";  // as depth and as feat
 
 // Returns whether the node's agent offers it, and the node has no work.
 bool offers_shallow(const ClusterState& state, const controller::Node& node);
-// Names of the nodes of the plan that are to be shallow. Adds "(shallow)" to the reason that keeps each awake.
+// Names of the nodes of the plan that should be shallow. Adds "(shallow)" to the reason that keeps each awake.
 std::set<std::string> choose_shallow(const SleepSnapshot& snapshot, placement::sleep::SleepPlan& plan);
 
 class ShallowOrders {

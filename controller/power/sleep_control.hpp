@@ -66,7 +66,7 @@ std::string host_name();
 struct MadePlan {
   placement::sleep::SleepPlan plan;
   std::map<std::string, ProbedNode> probed;  // by node
-  std::set<std::string> shallow;             // names of the nodes that are to be shallow
+  std::set<std::string> shallow;             // names of the nodes that should be shallow
   MonoTime at{};
 };
 

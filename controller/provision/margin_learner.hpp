@@ -64,7 +64,7 @@ struct MarginLearnerFigures {
   std::uint64_t minutes = 0;   // posted since the start
   std::size_t replay = 0;      // minutes in the replay
   std::uint64_t networks = 0;  // frozen
-  std::uint64_t failures = 0;  // steps, networks and checkpoints
+  std::uint64_t failures = 0;  // failed steps, networks and checkpoints
   std::optional<double> loss;
   std::string problem;                                    // the last one, for people
   std::size_t lessons = 0;                                // lessons kept for the next student

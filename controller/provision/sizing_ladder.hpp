@@ -107,7 +107,7 @@ class SizingLadder {
   double now_s() const;
 
  private:
-  // Counts over all owners while a tick goes through them.
+  // Counts over all owners while a tick iterates over them.
   struct Tally {
     std::size_t busy = 0, in_flight = 0, ordered = 0;
     placement::HarmControl control;

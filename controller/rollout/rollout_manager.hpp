@@ -34,8 +34,8 @@ struct RolloutFigures {
   std::uint64_t changes = 0, rollbacks = 0;  // since the start; rollbacks by monitors only
 };
 
-// Events to act upon, in their order: the spec in force changed; the serving network was promoted and is to be kept; a
-// rollback withdrew it and the one before is to be restored.
+// Events to act upon, in their order: the spec in force changed; the serving network was promoted and must be kept; a
+// rollback withdrew it and the previous one must be restored.
 enum class RolloutEvent { spec_changed, network_promoted, network_withdrawn };
 
 class RolloutManager {

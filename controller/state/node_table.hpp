@@ -83,7 +83,7 @@ struct Node {
   std::uint64_t samples = 0;             // intervals
   std::uint64_t interval_seq = 0;        // of the first part of the last interval
   std::uint64_t parts_seen = 0;          // parts received of that interval
-  std::deque<RecordMark> ahead;          // shown ahead of their turn, still to come; ascending
+  std::deque<RecordMark> ahead;          // shown early, and still expected in order; ascending
   std::int64_t interval_ns = 0;
   NodeValues values;
   std::vector<ProbeValues> probes;

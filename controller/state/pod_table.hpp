@@ -1,4 +1,4 @@
-// pod_table: all pods: those that wait for a node, are expected on one or run there, and those that are gone.
+// pod_table: all pods: those that wait for a node, are expected on one or run there, and those that ended.
 // Source   asks; placements that agents and operators report; the pods of an API server, if any, whose statements take
 //          precedence
 // Gives    counts and sums of pods in the rows of their nodes

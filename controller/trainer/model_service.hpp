@@ -19,7 +19,7 @@ namespace wattle::controller {
 class ModelService {
  public:
   ModelService(Learning& learning, RolloutManager& rollout) : learning_(learning), rollout_(rollout) {}
-  // `route` is where the reply goes; done() returns it later.
+  // `route` is the destination of the reply; done() returns it later.
   void take(const wire::Query& query, const std::string& who, std::string route);
   std::vector<LateReply> done();
   // Applies a promotion or a rollback to the network, without a reply.

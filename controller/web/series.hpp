@@ -90,7 +90,7 @@ class Series {
   std::optional<std::int64_t> fleet_slot_;
   std::optional<MonoTime> parts_at_, counted_at_;
   std::uint64_t decisions_ = 0, successful_ = 0;  // at counted_at_
-  std::string mode_, policy_, decides_;           // as last marked; empty: not yet
+  std::string mode_, policy_, decides_;           // as last marked; empty: none yet
   WallTime parts_end_{}, coarse_end_{};           // of the newest rows of nodes and pods
   std::size_t rows_ = 0;                          // since coarse_end_
 };
