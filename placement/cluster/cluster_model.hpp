@@ -64,7 +64,7 @@ class ClusterModel {
   PodHandle placed(const PodSpec& pod, const std::string& node, MonoTime now);
   // Records mean usage over the last `interval_s`. Fastest if the readings are grouped by node.
   void used(std::span<const PodReading> readings, double interval_s) { pods_.use(readings, interval_s, demand_); }
-  // Records that the pod is being deleted: its request counts until it is gone, but its usage is no longer expected.
+  // Records that the pod is being deleted: its request counts until it is deleted, but its usage is no longer expected.
   void leaving(const std::string& uid, MonoTime now) { pods_.leave(uid, now, demand_); }
   void gone(const std::string& uid, MonoTime now);
   // Records the new request of a running pod; ignores other pods.

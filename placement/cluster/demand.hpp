@@ -1,4 +1,4 @@
-// demand: learns per application the mean cores that a pod uses and how long it lives.
+// demand: learns per application the mean cores of a pod and its lifetime.
 // Model    an application is namespace, owner, image and labels, never the pod's name. Its mean share of the request is
 //          shrunk towards that of its image in the same namespace, which is shrunk towards the mean of all (normal
 //          model; the weight of the prior is the variance within applications over that between them). Lifetimes are

@@ -59,8 +59,8 @@ class Plan {
   std::span<const Placed> blocks_of(std::size_t node) const {
     return std::span(by_node_).subspan(first_of_[node], first_of_[node + 1] - first_of_[node]);
   }
-  // Expected additional watts since planning, summed over the pods to come (weighted by the probability that they
-  // come).
+  // Expected additional watts since planning, summed over the expected pods (weighted by the probability that they
+  //          arrive).
   double cost() const { return expected_w_; }
   std::size_t nodes() const { return pods_then_.size(); }
   std::uint64_t revision() const { return revision_; }  // of the fleet

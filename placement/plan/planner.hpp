@@ -1,8 +1,7 @@
 // planner: chooses nodes for all expected pods, not only for the waiting one.
 // Method   1. Makes a plan (placement/plan/plan).
 //          2. All blocks that will very likely be filled are open at the same time. Among them a pod of demand quantile
-//             q goes
-//          to the server at that quantile of curve slope: heavy pods to flat curves.
+//          q is assigned to the server at that quantile of curve slope: heavy pods to flat curves.
 //          3. Where waiting has a price, the waiting that the pod would add is weighed against the plan's preference.
 //          So are pairs of applications that slow each other (placement/plan/pair_cost). The less trust the
 //          expectations have earned, the more the pod's own cost decides in place of the plan: its places' watts in a
@@ -56,7 +55,7 @@ class Planner {
     std::shared_ptr<const Plan> plan;
     std::uint64_t edition = 0;     // of the fleet
     std::vector<double> done;      // pods of the plan that are there
-    std::vector<double> expected;  // pods that are still likely to come
+    std::vector<double> expected;  // pods that are still likely to arrive
     std::vector<double> closed;    // preference of each node while it is closed
     double expected_pods = 0;      // sum of `expected`
     double present = 1;            // survival at the plan's current position

@@ -47,9 +47,9 @@ struct PowerEvent {
     chosen,         // by the sleep plan, for a node that is empty
     chosen_drain,   // by the sleep plan, for a node that has pods
     marked,         // its marks are visible to the scheduler
-    unmarked,       // its marks are gone
+    unmarked,       // its marks are removed
     drained,        // the marks are visible, and no pods are left other than those of DaemonSets and static ones
-    drain_stopped,  // a pod came, did not leave, or did not land where it was meant to
+    drain_stopped,  // a pod arrived, did not leave, or was bound to another node than planned
     goodbye,        // of its agent
     observed,
     action_failed,   // the driver or the agent refused or gave up the current operation
@@ -84,7 +84,7 @@ std::string_view to_string(PowerAction action);
 struct PowerStep {
   NodePowerRecord record;
   PowerAction action = PowerAction::none;
-  bool changed = false;  // the record is to be stored before the action
+  bool changed = false;  // store the record before the action
 };
 
 PowerStep step(const NodePowerRecord& record, const PowerEvent& event, WallTime now, const PowerLimits& limits);

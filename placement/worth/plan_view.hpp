@@ -32,9 +32,9 @@ struct PlanView {
   std::optional<std::size_t> pick;     // index into the fleet's nodes
   std::optional<std::size_t> avoided;  // the pick if this pod and its neighbours did not slow each other
   double demand_cores = 0;             // predicted mean of this pod
-  double demand_quantile = 0;          // among the pods to come, 0 lightest
+  double demand_quantile = 0;          // among the expected pods, 0 lightest
   double life_s = std::numeric_limits<double>::infinity();
-  double expected_pods = 0;         // still to come; under churn, in the steady state
+  double expected_pods = 0;         // still expected to arrive; under churn, in the steady state
   double demand_error_cores = 0;    // deviation of similar pods from the prediction; 0: exact
   double forecast_error_ratio = 0;  // as in Fleet
 };

@@ -1,4 +1,4 @@
-// cost: policies that choose by the cost of a node: the planner, which also considers the pods to come, and rules
+// cost: policies that choose by the cost of a node: the planner, which also considers the expected pods, and rules
 // without a plan.
 // Units    watts
 // Errors   none
