@@ -78,7 +78,7 @@ enum class WorkloadKind : std::uint8_t { pod = 0, service = 1, vm = 2, other = 3
 std::string_view to_string(WorkloadKind kind);
 
 // Container of a pod over the interval; only containers that used something. Their sum is at most the value of
-// their root; the difference belongs to no container that was seen.
+// their root; the difference belongs to no observed container.
 struct ContainerValues {
   std::string id;  // first 12 digits of the runtime's id
   std::uint64_t cpu_usage_us = 0;

@@ -252,7 +252,7 @@ void BestArm::judge() {
 }
 
 // `difference`: the challenger's cost over that of the arm in use, where `apart` of the pods differ. Returns true for a
-// verdict: an arm was withdrawn, or came into use.
+// verdict: an arm was withdrawn, or its use began.
 bool BestArm::judge(std::size_t challenger, double difference, double apart) {
   const bool with_floor = challenger == 0 || state_.serving == 0;
   const std::size_t judged = challenger == 0 ? state_.serving : challenger;

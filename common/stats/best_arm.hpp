@@ -9,7 +9,7 @@
 //          (`worst`): the bound of its measured cost over the floor's, or kWorst while that is not lower. A
 //          challenger's block begins only if the ledger then stays within `day_loss`. If no whole block fits, the
 //          arm gets a part of one, once the ledger is almost free, and the arm in use decides the remaining part. An
-//          arm in use counts at most `day_loss`, because its upper bound was not above that when it came into use
+//          arm in use counts at most `day_loss`, because its upper bound was not above that when its use began
 // Carried  pods outlive their block, so a block's cost also shows earlier placements. A block reports the share of
 //          running pods that each arm placed. The difference of a group's costs is divided by the difference of these
 //          shares, which makes it unbiased where costs are linear in the shares, and weighted by it
