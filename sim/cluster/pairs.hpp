@@ -1,7 +1,7 @@
 // pairs: which applications disturb each other on a shared machine, and how much, in pairs or through shared resources.
 // Model    a pod beside at least one pod of a disturbing application runs at 1 / (1 + strength) of its speed; only the
 //          strongest counts. It keeps its cores busy (caches, memory bandwidth and hardware threads are shared, so that
-//          an instruction takes longer) and counts as waiting for the remaining time. Its work is fixed, so it lives,
+//          an instruction takes longer) and counts as waiting for the remaining time. Its work is fixed, so it runs,
 //          and uses cores, correspondingly longer
 // Resource a machine has a capacity per core of each resource. A pod's slowdown by a resource is its application's
 //          sensitivity times the excess of the other pods' use over the capacity; the slowdowns by resources add up,

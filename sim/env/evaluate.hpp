@@ -69,7 +69,7 @@ std::optional<std::size_t> bind_target(Env& env, const std::vector<std::int64_t>
 Result<EpisodeFigures> run_episode(Env& env, const Contestant& contestant, std::uint64_t seed,
                                    EpisodeTrace* trace = nullptr, const std::string& known = {});
 
-// Returns, per seed, the cluster model (curves, demand, lives, waiting) of a controller in shadow mode after one
+// Returns, per seed, the cluster model (curves, demand, lifetimes, waiting) of a controller in shadow mode after one
 // episode under the default scheduler, with other pods of the same applications.
 Result<std::vector<std::string>> learned_in_shadow(const EnvOptions& options, const std::vector<std::uint64_t>& seeds);
 

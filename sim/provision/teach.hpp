@@ -1,8 +1,8 @@
 // teach: trains the provisioning teacher online in simulated hours with Double DQN behind models::QTrainer, and its
 // student, which acts while the teacher labels (DAgger: Ross, Gordon, Bagnell 2011).
 // Hours    synthetic traces of one seed each, at rates of a random scale; none of them is used for evaluation
-// Reward   -(cost of the following minute beyond the work that came in it), or DRPC's (provision/minute/drpc_reward),
-//          minus its mean; each service of a chain acts and learns separately
+// Reward   -(cost of the following minute beyond the work that arrived in it), or DRPC's
+//          (provision/minute/drpc_reward), minus its mean; each service of a chain acts and learns separately
 // Units    hours of simulated time; costs as provision/minute/choice.hpp
 // Errors   forwards the trainer's; errors of a world's write
 // Threads  single owner; the same options and trainer give the same weights

@@ -1,7 +1,7 @@
 // world: a service, or a chain of services that each request passes in order, under requests of a rate trace.
 // Source   arrivals are Poisson with the rate of each second; works are log-normal, drawn with the arrival, so that
 //          every contestant gets the same requests; services as in service.hpp, each with its own node and limit
-// Replicas of a service each have a separate node, limit and memory. A request goes to the replica with the fewest
+// Replicas of a service each have a separate node, limit and memory. A request is sent to the replica with the fewest
 //          waiting requests. Replicas start at once; a removed replica finishes its requests
 // Memory   the working set of a replica: a base plus a part in proportion to the rate of the last minute. With less
 //          memory, pages are read again, which makes requests more work; there are no OOM kills

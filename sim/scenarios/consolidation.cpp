@@ -72,7 +72,7 @@ std::vector<App> make_apps(const Options& options, Random& random) {
   return apps;
 }
 
-// Sets requests and lives from a production cluster; at least half of the servers have room for each.
+// Sets requests and lifetimes from a production cluster; at least half of the servers have room for each.
 void give_sizes(std::vector<App>& apps, const std::vector<PodSize>& sizes, const std::vector<ServerModel>& servers,
                 Random& random) {
   double mean_cores = 0;

@@ -119,7 +119,7 @@ struct PodUse {
 class WorldObserver {
  public:
   virtual ~WorldObserver() = default;
-  // Called when a pod was bound or is gone, as an API server reports it. `row` is the view's; `id` is unique in this
+  // Called when a pod was bound or deleted, as an API server reports it. `row` is the view's; `id` is unique in this
   // world.
   virtual void placed(cluster::PodId id, const placement::PodSpec& pod, const std::string& node, std::size_t row,
                       MonoTime now) = 0;
