@@ -3,8 +3,7 @@
 // Rules    a board is valid for its ttl_ms from receipt; within one epoch only a higher seq replaces it. A pod's class
 //          is the first whose upper end is at least its CPU request, otherwise the last; a node that the class does not
 //          list gets 0. A node at its start cap gets 0, too: the board has the remaining starts per node, minus the
-//          starts that this shim has assigned since. The best of the others gets 10, so that it is known where the pod
-//          goes
+//          starts that this shim has assigned since. The best of the others gets 10, so that the pod's node is known
 // Units    scores 0..10
 // Threads  any
 #pragma once

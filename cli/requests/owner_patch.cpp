@@ -67,7 +67,7 @@ std::optional<double> cap_of(const Part& part, const char* resource, bool guaran
   return guaranteed ? std::nullopt : amount_of(part.has.limits, resource);
 }
 
-// Divides `wanted` in proportion to the current requests. An amount above a container's limit goes to the others.
+// Divides `wanted` in proportion to the current requests. An amount above a container's limit is given to the others.
 std::vector<double> shares_of(const std::vector<Part>& parts, const char* resource, double wanted, bool guaranteed) {
   std::vector<double> shares(parts.size(), 0);
   std::vector<bool> capped(parts.size(), false);

@@ -1,6 +1,6 @@
 // student_trainer: trains a student to imitate its teacher's choices, and offers it once it repeats more of them than a
 // node's own rule does.
-// Source   lessons (lesson.hpp); one in kHeldOutOf is never used for training and only evaluates
+// Source   lessons (lesson.hpp); one in kHeldOutOf is used only for evaluation, never for training
 // Bounds   number of lessons kept (the oldest are dropped first), gradient steps per lesson
 // Errors   those of the trainer
 // Threads  single owner; the same lessons, options and trainer give the same weights

@@ -25,7 +25,7 @@ struct ReplicaOptions {
   double late_ratio = 0.003;              // as in the nodes' margin rule
   double aim_down = 0.95, aim_up = 1.01;  // factors, a minute
   double memory_minutes = 120;            // of the CPU time per request
-  std::size_t least_minutes = 10;         // with requests and their usage, needed for the first suggestion
+  std::size_t least_minutes = 10;         // minutes with requests and their usage that the first suggestion requires
   double least_requests = 30;             // per minute, to learn from it
   std::size_t down_minutes = 30;
   std::size_t most = 10'000;

@@ -1,7 +1,7 @@
 // emptying: finds the nodes of a fleet that can be left empty when its pods are packed together.
 // Method   tries the nodes one by one, starting with the most idle watts per capacity that its pods use. A node is
-//          emptied if all of its pods have room on others; each goes to the first with room, in the reverse order. A
-//          moved pod may move again. Nodes without pods are empty from the start
+//          emptied if all of its pods have room on others; each is placed on the first with room, in the reverse order.
+//          A moved pod may move again. Nodes without pods are empty from the start
 // Assumes  requests alone limit a node. Affinity, topology spread and disruption budgets are not considered
 // Cost     a step per node; a moved pod costs the logarithm of the number of nodes
 // Units    cores, bytes, watts
