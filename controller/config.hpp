@@ -113,8 +113,8 @@ struct ControllerConfig {
   std::optional<Duration> settle_window;  // unset: the preset's, or kSettleWindow
   int decision_ring = 1000;               // decisions in memory, 1 MB; not from the file
   LearnConfig learn;
-  std::string
-      models_dir;  // of the networks that come with the programs; from where these are, not from the file; empty: unknown
+  // Folder of the shipped networks; from the program's path, not from the file. Empty: unknown.
+  std::string models_dir;
   std::uint64_t descriptor_limit = 0;  // of this process, not from the file; 0: unknown
   StoreConfig store;
   Tariff tariff;
@@ -126,8 +126,8 @@ struct ControllerConfig {
   PrometheusConfig prometheus;    // source of rates and latencies that nodes do not know
   bool suggest_replicas = false;  // of workloads whose rates Prometheus has; asks the API server for autoscalers
   power::SleepSettings sleep;
-  std::vector<std::string> schedulers{
-      "wattle"};  // whose pods should be requested; the schedulers of connected shims are added
+  // Schedulers that should ask about each pod; those of connected shims are added.
+  std::vector<std::string> schedulers{"wattle"};
   LogLevel log_level = LogLevel::info;
 };
 

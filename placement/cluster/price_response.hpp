@@ -31,7 +31,7 @@ class PriceResponse {
   bool on_trial_ = false, tested_again_ = false;
   stats::Moments here_, below_;     // lost shares of half hours at this rung, and at the one below
   int half_hours_ = 0;              // at this rung
-  double part_s_ = 0, lost_s_ = 0;  // of the current half hour
+  double part_s_ = 0, lost_s_ = 0;  // in the current half hour
   double now_s_ = 0, passed_at_s_ = 0, again_at_s_ = 0;
 };
 

@@ -89,7 +89,7 @@ class RunningPods {
     std::uint32_t generation = 0;
     double seen_core_s = 0, seen_core2_s = 0, seen_s = 0, last_cores = 0;
     double reported_s = 0,
-           reported_life_s = 0;  // parts of the observed time and life that the demand model has received
+           reported_life_s = 0;  // parts of the observed time and lifetime that the demand model has received
     ExpectedUse expected;        // the part that the node's sums contain
     // observed time after which the prediction weighs as much as the observations
     double prior_s = 0;
