@@ -1,7 +1,7 @@
 // budget: limits a measured share of pods' time, such as the share that pods wait for CPU, and sets the price at which
 // placements pay for it (placement/worth/objective).
 // Measured a share of time is pod-seconds waited over pod-seconds lived: an hour of a hundred pods weighs as much as a
-// hundred hours of one
+//          hundred hours of one
 // Price    rises while the measured value exceeds the budget and falls more slowly below it: dual ascent in bounded
 //          multiplicative steps. The price of waiting rises only as far as waiting responds to it (price_response).
 //          Only values measured while a Wattle policy acted change a price. A price starts with the first measurement,

@@ -9,8 +9,8 @@
 //          that a pod started with, because the next pods of its template start with that request
 // Pairs    affect placement/plan/pair_cost only, no other value of a fleet
 // Revision the fleet's number increases, at most every revise_every_s, when a curve, the demand, the expected cores or
-// the price changes by more than change_ratio (the price: price_ratio), and immediately when a node is added or
-// removed, stops reporting or changes size
+//          the price changes by more than change_ratio (the price: price_ratio), and immediately when a node is added
+//          or removed, stops reporting or changes size
 // Bounds   max_apps applications, max_pods running pods, max_curves curves kept over a restart
 // Units    in names; seconds of the view's clock
 // Errors   restore: malformed, and the model is unchanged; no other call fails

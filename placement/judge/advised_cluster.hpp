@@ -5,8 +5,8 @@
 //          there and were advised elsewhere. Unplaced load, new curves and learned demand are in both. The copy equals
 //          the cluster bit by bit where advice and placement agree
 // Reserved a pod counts from its advice on, like a pod in flight in live mode (request, places, start), and from its
-// start until its end on the advised node. A pod that is not kept and does not start within `unseen` is dropped; if it
-// starts later, it runs on the same node in both
+//          start until its end on the advised node. A pod that is not kept and does not start within `unseen` is
+//          dropped; if it starts later, it runs on the same node in both
 // Compare  compare() returns the power that both draw and how much their running pods wait. Both have the same pods. It
 //          uses the curves, demand and waiting models of the planner and the features, counts a node that sleeps at its
 //          sleep power, and charges the energy of each wake, including wakes ahead of demand

@@ -5,7 +5,7 @@
 //          0 it is the watts. Waiting uses the upper end of the pods' possible usage, power uses the mean: poorly known
 //          pods are not crowded together, because the errors of replicas are correlated
 // Measured a share of time is pod-seconds waited over pod-seconds lived: an hour of a hundred pods weighs as much as a
-// hundred hours of one
+//          hundred hours of one
 // Latency  a shortfall of the reward's latency term can cost watts for the lifetime of the pod. A point of the latency
 //          term costs the joules of a point of the energy term (placement/worth/reward), so that copies of a cluster
 //          weigh both like outcomes do. A hard limit is a mask and has no price

@@ -2,7 +2,7 @@
 // faults, and agents whose reports are late, noisy, missing or wrong (sim/world/trouble.hpp).
 // Truth    the kernel's; never reported
 // Reported view(): the reports of agents and API server so far, as controller/state would hold them; its curves are
-// fitted to reported samples only
+//          fitted to reported samples only
 // Units    in names; seconds from the start of the run where a time is a plain number
 // Errors   place, remove: not_found, conflict, exhausted, naming pod or node
 // Threads  single owner; the same options and calls give the same bytes
