@@ -44,7 +44,7 @@ class PairExcess {
  public:
   explicit PairExcess(PairExcessOptions options = {}) : options_(options) {}
 
-  // Adds a reading: a pod of `app` waited `excess` longer than its node alone explains, for `seen_s`, beside pods of
+  // Adds a reading: a pod of `app` waited `excess` longer than its node explains, for `seen_s`, beside pods of
   // these applications (each once; includes `app` if another pod of it was there). Returns whether it was used.
   bool observe(AppId app, std::span<const AppId> beside, double excess, double seen_s);
 
@@ -92,7 +92,7 @@ class PairExcess {
     double blame = 0;        // probability of blame with the sets
     std::uint64_t last = 0;  // last seen, on a clock that observations advance
   };
-  // A set of suspects, at least one of which is to blame unless the waiting was chance.
+  // A set of suspects, at least one of which is the cause unless the waiting was chance.
   struct Slow {
     std::vector<AppId> suspects;  // ascending
     double excess = 0, seen_s = 0, settled_s = 0;

@@ -1,4 +1,4 @@
-// view_fleet: builds a Fleet from a view alone (curves, requests, telemetry), without expectations, for callers without
+// view_fleet: builds a Fleet from only a view (curves, requests, telemetry), without expectations, for callers without
 // a cluster model.
 // Units    in names
 // Errors   none; values of the view are limited to sane ones

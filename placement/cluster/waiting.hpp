@@ -68,9 +68,9 @@ class WaitingModel {
 // Returns a node's waiting: pressure, otherwise time in the run queue over time wanted, both without the time in which
 // workloads were throttled by their own limits. No value if neither is known.
 std::optional<double> waiting_ratio(const NodeView& node);
-// Returns the same from pressure alone.
+// Returns the same from only pressure.
 std::optional<double> stalled_ratio(const NodeView& node);
-// Returns the same for a pod that used `cores` during an interval, from its own pressure alone.
+// Returns the same for a pod that used `cores` during an interval, from only its own pressure.
 std::optional<double> stalled_ratio(const WorkloadValues& pod, double cores, double interval_s);
 
 }  // namespace wattle::placement

@@ -45,7 +45,7 @@ inline constexpr std::size_t kUnknownRecorded = 32;
 struct PolicyInputs {
   Policy& policy;
   const models::QNetwork* network = nullptr;  // null: a policy that learns uses the predicted reward
-  ClusterModel* cluster_model = nullptr;      // null: use the view alone
+  ClusterModel* cluster_model = nullptr;      // null: use only the view
   RowIndex* index = nullptr;                  // reused between decisions for speed; null: built for this decision
   std::span<const std::size_t> rows;          // rows of the candidates, if they were looked up already
   std::size_t shortlist = 0;                  // nodes that the network ranks; 0: all

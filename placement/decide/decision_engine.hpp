@@ -124,7 +124,7 @@ class DecisionEngine {
  private:
   // The policy that ranks nodes in place of policy_; null: policy_ does.
   Policy* chooser() const;
-  // The policy and the policies that may stand in for it.
+  // The policy and the policies that may replace it.
   std::array<Policy*, 3> all_policies() const { return {policy_.get(), floor_.get(), planner_.get()}; }
   PlacementDecision decide_on(const ClusterView& view, Fleet* copy, Question question, const DecideOptions& options);
 

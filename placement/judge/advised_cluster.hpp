@@ -143,9 +143,9 @@ class AdvisedCluster {
   struct Seen {
     std::string node;
     bool now_asleep = false, advised_asleep = false;
-    std::optional<MonoTime> empty_since;  // in the copy alone
+    std::optional<MonoTime> empty_since;  // only in the copy
   };
-  // Returns whether a node that is empty in the copy alone may sleep there, and does or has been empty for long enough.
+  // Returns whether a node that is empty only in the copy may sleep there, and does or has been empty for long enough.
   static bool rested(const FleetNode& node, const NodeView& view, Seen& seen, MonoTime now);
 
   AdvisedOptions options_;

@@ -13,9 +13,10 @@
 // Excludes blocks with measured watts for less than 95% of node time, with less than 90% of the time observed, or with
 //          less than a tenth of a core used on average
 // Waiting  known after kLeastWaitBlocks blocks in which a candidate had placed most of the running pods. A candidate
-//          that breaks the limit (kOverWait) is withdrawn, whatever it saves, if its pods waited longer than with the
-//          floor, or kOverWait times as long as with another candidate. If the floor breaks the limit, the candidate
-//          that keeps it at the least cost replaces the floor (best_arm); if none does, one with far less waiting
+//          that breaks the limit (kOverWait) is withdrawn, regardless of its saving, if its pods waited longer than
+//          with the floor, or kOverWait times as long as with another candidate. If the floor breaks the limit, the
+//          candidate that keeps it at the least cost replaces the floor (best_arm); if none does, one with far less
+//          waiting
 // Units    in names
 // Errors   restore: false for invalid state
 // Threads  single owner

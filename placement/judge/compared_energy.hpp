@@ -1,4 +1,4 @@
-// compared_energy: modelled energy of the cluster since some moment, as it is and with all advice followed.
+// compared_energy: modelled energy of the cluster since some moment, in reality and with all advice followed.
 // Units    J, s
 // Threads  value
 #pragma once

@@ -35,7 +35,7 @@ struct ModelledBlock {
   double now_j = 0, advised_j = 0;                           // the default scheduler's choices; Wattle's
   double now_waited_s = 0, advised_waited_s = 0, pod_s = 0;  // pod-seconds: waited, and all
   double advised_pod_s = 0;                                  // of pods with advice
-  double asleep_j = 0;                                       // saved by nodes that sleep in the cluster alone
+  double asleep_j = 0;                                       // saved by nodes that sleep only in the cluster
   double may_sleep_s = 0;                                    // seconds times the share of nodes that may sleep
   bool sane() const;
 };
@@ -52,7 +52,7 @@ struct ModelledFigure {
   double now_wait_ratio = 0, advised_wait_ratio = 0;  // share of pods' time
   double seconds = 0;                                 // time covered
   double advised_ratio = 0;                           // share of pods' time with advice
-  double asleep_w = 0;                                // part of the difference: nodes that sleep in the cluster alone
+  double asleep_w = 0;                                // part of the difference: nodes that sleep only in the cluster
 };
 
 // State to keep over a restart.

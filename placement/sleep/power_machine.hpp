@@ -1,7 +1,7 @@
 // power_machine: the transitions of one node's power. The controller reports events, stores the record, and then
 // carries out the action; a simulator does the same. Nothing here acts.
 // Asleep   only after the agent's goodbye with the number of the current operation and an observation of off. If no
-//          driver can observe the node, the goodbye alone counts, and the record is `presumed`
+//          driver can observe the node, only the goodbye counts, and the record is `presumed`
 // Failed   contact lost without a goodbye, or no wake. A failed node gets no marks
 // Back     every step before suspending is reversible. Once a node is suspending, a wake waits until the sleep has
 //          ended. Marks of a node that was ordered to sleep are removed when it is ready, or when it has failed

@@ -88,7 +88,7 @@ struct NodePowerRecord {
   bool goodbye = false;             // its agent said goodbye with the number of the current sleep
   bool slept = false;               // was asleep since it was last ready
   bool observable = true;           // a driver can say whether it is on; the caller sets it
-  bool presumed = false;            // asleep by its goodbye alone
+  bool presumed = false;            // asleep only by its goodbye
   bool wake_pending = false;        // wakes as soon as the current sleep has ended
   bool test = false;                // the last trip is an ordered test: the caller wakes the node once it is asleep
   std::uint32_t attempts = 0;       // of the current wake

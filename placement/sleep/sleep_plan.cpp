@@ -51,7 +51,7 @@ class Planning {
   SleepPlan plan_;
 };
 
-// Finds the awake nodes that no rule about the node alone excludes, and the reasons of the others.
+// Finds the awake nodes that no rule about a single node excludes, and the reasons of the others.
 void Planning::sort_rows(std::vector<std::size_t>& empty, std::vector<std::size_t>& used) {
   for (std::size_t row = 0; row < in_.nodes.size(); ++row) {
     const SleepNode& node = in_.nodes[row];

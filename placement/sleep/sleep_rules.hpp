@@ -103,7 +103,7 @@ struct Exclusion {
   explicit operator bool() const { return cause != ExcludedFor::none; }
 };
 
-// Returns why the node may not sleep, judged by this node alone. `recommending`: skip what only keeps `automatic` from
+// Returns why the node may not sleep, judged only by this node. `recommending`: skip what only keeps `automatic` from
 //          acting (the mode recommend,
 // and missing round trips), because a recommendation does not act.
 Exclusion excluded_alone(const SleepFacts& facts, const NodePowerRecord& record, WallTime now, const SleepRules& rules,

@@ -12,7 +12,7 @@
 namespace wattle::placement {
 
 // Least margin, in W0, by which another node must beat the plan's where the network's residual is flat. The prior then
-// differs from the plan by latency alone, and its noise must not reorder nodes whose costs in the plan differ by
+// differs from the plan only by latency, and its noise must not reorder nodes whose costs in the plan differ by
 // little.
 inline constexpr double kSilentMargin = 0.1;
 

@@ -214,7 +214,7 @@ void judge(const RewardConfig& config, const ClusterView& view, std::span<const 
   double mean_w = 0;
   for (const Prediction& prediction : predictions) mean_w += prediction.amortised_w;
   mean_w /= std::max<double>(1, static_cast<double>(predictions.size()));
-  if (config.preset == Preset::weighted) {  // depends on each node alone, so thousands of nodes are cheap
+  if (config.preset == Preset::weighted) {  // depends only on each node itself, so thousands of nodes are cheap
     const PodOutlook asked = outlook(pod);
     for (Prediction& prediction : predictions)
       prediction.terms = config.with_prior
