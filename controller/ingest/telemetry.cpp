@@ -314,7 +314,7 @@ Result<Answer> Telemetry::order(const std::string& node, const wire::SleepOrder&
                 "its agent uses wire version " + std::to_string(session.version) + ", and sleep needs " +
                     std::to_string(wire::kSleepSince),
                 "upgrade wattle-agent on this node");
-  // An order without a number is about energy settings alone.
+  // An order without a number concerns only energy settings.
   if (order.operation != 0) session.granted = order.granted ? order.operation : 0;
   return Answer{session.route, order};
 }

@@ -68,7 +68,7 @@ class Telemetry {
   // Ends sessions that have been silent too long.
   void expire();
   std::size_t sessions() const { return sessions_.size(); }
-  // Limits what agents send from now on.
+  // Limits what agents send until the next call.
   void shed(const Shedding& shedding) { shedding_ = shedding; }
   const Shedding& shedding() const { return shedding_; }
   const TelemetryFigures& figures() const { return figures_; }

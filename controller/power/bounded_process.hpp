@@ -18,7 +18,7 @@ namespace wattle::controller::power {
 struct Program {
   std::vector<std::string> words;  // a name without '/' is searched in PATH
   std::string input = {};          // its standard input
-  // Content of kSecretFile, which exists for this program alone and never on a disk.
+  // Content of kSecretFile, which exists only for this program and never on a disk.
   std::optional<std::string> secret = {};
 };
 inline constexpr const char* kSecretFile = "/dev/fd/3";

@@ -15,7 +15,7 @@ std::string redact(std::string text, const std::vector<std::string>& secrets);
 // The last kMostOutputBytes, on one line.
 std::string kept_output(std::string_view text);
 
-// "WHAT: OUTPUT"; WHAT alone if there is no output.
+// "WHAT: OUTPUT"; only WHAT if there is no output.
 std::string with_output(std::string what, std::string_view output);
 
 }  // namespace wattle::controller::power

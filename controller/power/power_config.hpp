@@ -57,7 +57,7 @@ enum class DriverKind : std::uint8_t { none, exec, redfish, ipmi, wol, agent };
 
 struct NodeDrivers {
   std::string node = "*";                     // name or pattern, in which '*' matches any characters
-  std::map<std::string, std::string> labels;  // all of which the node must have
+  std::map<std::string, std::string> labels;  // the node must have all of them
   std::optional<ExecConfig> exec;
   std::optional<RedfishConfig> redfish;
   std::optional<IpmiConfig> ipmi;

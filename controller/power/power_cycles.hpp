@@ -57,7 +57,7 @@ class PowerCycles {
   // Moves under way, whose targets the plan counts as taken.
   std::vector<placement::sleep::Move> reserved() const { return drain_.reserved(); }
 
-  // The node as it is now, at least once a second. A managed node gets a record.
+  // Call with the current node at least once a second. A managed node gets a record.
   void look(NodeNow now);
   // Records that a node that is awake still reports. Returns false if the node needs a look().
   bool reports(const std::string& node);

@@ -36,7 +36,7 @@ struct RedfishChassis {
   std::size_t systems = 0;         // in it; a meter of several systems does not measure one of them
 };
 
-// Returns whether the text is a path below /redfish/ that can be requested as it is.
+// Returns whether the text is a path below /redfish/ that can be requested unchanged.
 bool is_redfish_path(std::string_view text);
 
 // `subject` names the answer in errors.

@@ -54,7 +54,7 @@ struct MarginLearnerOptions {
   Duration checkpoint_every = std::chrono::minutes(10);
   double max_abs_residual = 20;  // costs are about 1
   std::uint64_t seed = 1;
-  models::provision::TeacherReward reward = models::provision::TeacherReward::waste;  // each has a folder of its own
+  models::provision::TeacherReward reward = models::provision::TeacherReward::waste;  // each has a separate folder
   models::provision::ReplayOptions replay{.minutes = 10'000};
   models::provision::StudentTrainerOptions student;
 };

@@ -1,7 +1,7 @@
 // student_release: decides whether nodes get the student, in the states of common/stats/network_trial. A candidate is a
 // student that is not trained yet.
 // Trial    services whose latency is known take turns between the teacher's comparison and the student's. In its turn
-//          (one pair of blocks of margin_trial.hpp) the student has one block, and whatever serves without it has the
+//          (one pair of blocks of margin_trial.hpp) the student has one block, and what serves without it has the
 //          other. The student may cost kAllowance more, because nodes without latency can only use throttling instead
 // In use   once the test shows this; its turns are then less frequent
 // Withdrawn  the test shows that it costs more; or minutes over target roll it back; or nodes report that it let more

@@ -8,10 +8,10 @@
 //          differed where both were known. A canary measured y and modelled x; y - x has the variance s^2 (Student's
 //          t). r = 1 + kPriorRatio^2 x (y - x) / (kPriorRatio^2 x^2 + s^2), with the variance kPriorRatio^2 s^2 /
 //          (kPriorRatio^2 x^2 + s^2). A short canary, or a modelled saving near zero, leaves r near 1
-// Interval that of the model alone, which was found to cover its bias. Only where the canary contradicts the model,
+// Interval that of the model, which was found to cover its bias. Only where the canary contradicts the model,
 //          |y - x| beyond 1.96 sqrt(kPriorRatio^2 x^2 + s^2), the part beyond widens it. No value with fewer than five
 //          blocks per arm, or without a modelled saving
-// Bounds   ratio and interval within kMostCalibration either way
+// Bounds   ratio and interval within kMostCalibration in both directions
 // Threads  values, pure functions
 #pragma once
 

@@ -27,7 +27,7 @@ struct BlockResult {
   double core_h = 0;    // requested
   double node_s = 0, watched_node_s = 0;
   std::uint64_t decisions = 0;
-  // Modelled energy of a control block: of the cluster as it is, and as if its advice had been followed from the
+  // Modelled energy of a control block: of the real cluster, and as if its advice had been followed from the
   // block's beginning.
   double modelled_s = 0;  // of the measured time
   double modelled_j = 0, modelled_acting_j = 0;

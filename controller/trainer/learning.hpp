@@ -1,4 +1,4 @@
-// learning: the interface of the trainer for other threads. This base class stands in when learning is off: it ignores
+// learning: the interface of the trainer for other threads. This base class is used when learning is off: it ignores
 // all calls.
 // Threads  any
 #pragma once

@@ -15,7 +15,7 @@ namespace wattle::controller {
 
 struct ModelOrder {
   enum class What {
-    save,        // the network as it is now, under a name
+    save,        // the current network, under a name
     add,         // a network from outside, under a name; nothing else changes
     load,        // another network serves, and learning continues from it
     promoted,    // keep the serving network, so that a rollback can restore it

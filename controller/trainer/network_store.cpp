@@ -81,7 +81,7 @@ bool NetworkStore::fits_preset(const models::Manifest& manifest) const {
   return manifest.reward.empty() || manifest.reward == text_of(reward_.preset);
 }
 
-// An unusable checkpoint is left alone; learning starts from scratch.
+// An unusable checkpoint is not changed; learning starts from scratch.
 std::optional<models::LoadedCheckpoint> NetworkStore::newest() const {
   auto loaded = checkpoints_.load_newest(placement::feature_schema_hash());
   if (loaded) {
@@ -234,7 +234,7 @@ Result<std::string> NetworkStore::save_as(const std::string& name, const Figures
   models::Weights network;
   models::add_prefixed(network, network_.checkpoint(), models::kNetworkPrefix);
   models::Manifest saved = manifest(figures);
-  saved.trusted.reset();  // the network alone
+  saved.trusted.reset();  // only the network
   if (name == kPromotedModel) saved.certificate = kPromotedHere;
   WATTLE_CHECK(checkpoints_.save_as(name, network, saved));
   if (name == kPromotedModel)

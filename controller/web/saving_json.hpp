@@ -43,7 +43,7 @@ struct SavingNow {
   std::optional<double> total_w() const;
   // "saves 20 W (5%) [3, 7], modelled, not calibrated; pods wait 0.4% instead of 0.3%"
   std::string text() const;
-  // The part of placement alone, without the watts of nodes asleep.
+  // The part of placement, without the watts of nodes asleep.
   std::string placement_text() const;
 
  private:

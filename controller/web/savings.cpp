@@ -22,7 +22,7 @@ namespace {
 using placement::LeverKind;
 
 constexpr double kGiB = 1 << 30;
-constexpr double kSameRequest = 0.01;  // relative; a smaller difference is no change
+constexpr double kSameRequest = 0.01;  // relative; a smaller difference does not count
 
 std::string words_of(double value, int digits, const char* unit) {
   std::array<char, 64> text{};

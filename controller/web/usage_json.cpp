@@ -57,7 +57,7 @@ Status known_name(const UsageQuery& query, const UsageReport& report) {
   if (report.from_s == 0) return {};
   const bool of_pod = std::any_of(report.rows.begin(), report.rows.end(),
                                   [](const auto& row) { return row.first.find('/') != std::string::npos; });
-  if (!query.pod.empty() && !of_pod)  // a row of its own is "namespace/pod/container"
+  if (!query.pod.empty() && !of_pod)  // a container's row is "namespace/pod/container"
     return fail(Errc::not_found, "pod " + query.pod, "no container of the pod was recorded in that period",
                 "list running pods with `wattle pods`; extend the period with --since");
   return {};
