@@ -20,7 +20,7 @@ inline constexpr std::size_t kMostNames = 5000;
 // Returns the closest name; the first of several that are equally close.
 std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& names);
 
-// Returns the fix of an error about an unknown name: `did you mean "NAME"? FIX`, or FIX alone if no name is close.
+// Returns the fix of an error about an unknown name: `did you mean "NAME"? FIX`, or only FIX if no name is close.
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& names, std::string_view fix = {});
 
 // Returns names as a list for an error: "a, b, c".

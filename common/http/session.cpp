@@ -270,7 +270,7 @@ void Session::on_request() {
   read_body();
 }
 
-// Reserves room for what has arrived and for the next read; an announced length alone reserves none.
+// Reserves room for what has arrived and for the next read; an announced length reserves none.
 bool Session::hold_room(std::size_t bytes) {
   const std::size_t needed = bytes <= kSmallBody ? 0 : bytes + kReadBytes;
   const std::size_t held = held_bytes_.load();

@@ -1,4 +1,4 @@
-// database: one SQLite file for this process alone, with statements, transactions and migrations.
+// database: one SQLite file, used only by this process, with statements, transactions and migrations.
 // Source   libsqlite3; write-ahead log, synchronous=FULL: committed data survives a power failure
 // Mode     0600, also for its log
 // Errors   name the file and the fix: exhausted (disk full), malformed (damaged, or not a file), conflict (another

@@ -24,7 +24,7 @@ struct SalvageTable {
 
 struct Salvaged {
   std::uint64_t rows = 0;
-  std::vector<std::string> incomplete;  // tables of which some rows cannot be read
+  std::vector<std::string> incomplete;  // tables with rows that cannot be read
 };
 
 // Overwrites rows of `into` that have the same primary key. All rows are copied in one transaction.

@@ -20,7 +20,7 @@ constexpr double kSlopePrior = 0.2;       // weight of the prior slope 1, as squ
 constexpr double kMostSlope = 2;
 constexpr double kChanged = 2;        // standard errors by which an arm's newest groups cost more than the floor
 constexpr double kMostSpent = 0.1;    // of `day_loss`, when an arm gets a part of a block
-constexpr double kLeastApart = 0.01;  // smaller differences of shares are no evidence
+constexpr double kLeastApart = 0.01;  // smaller differences of shares do not count as evidence
 
 constexpr double kOfMedian = 1.4826, kMedianVariance = 1.5708;  // of normal values
 

@@ -29,10 +29,10 @@
 //          cost at most 1 + kWorst times as much as the floor. The tests measure the mean of the worst day. A single
 //          day may cost more: the upper bound is too low at some time in up to a quarter of the clusters. An arm in use
 //          that becomes worse costs its difference until a rule stops it
-// Budget   an arm that breaks a budget is no measure of cost: other arms are not withdrawn for costing more than it.
-//          The caller may replace such a floor by an arm that keeps the budget (replace_floor). That arm then takes the
-//          floor's part: the bound and the ledger hold over it, from its own blocks. The floor rests for a day, then
-//          twice as long each time; after that it serves again, as at the start
+// Budget   the cost of an arm that breaks a budget is not comparable: other arms are not withdrawn for costing more
+//          than it. The caller may replace such a floor by an arm that keeps the budget (replace_floor). That arm then
+//          takes the floor's part: the bound and the ledger hold over it, from its own blocks. The floor rests for a
+//          day, then twice as long each time; after that it serves again, as at the start
 // Limits   costs that are not linear in the shares of pods, such as those of nodes that one pod keeps awake, bias a
 //          difference and thus the ledger
 // Units    costs per unit of work in any unit; excess as a share of a block's cost

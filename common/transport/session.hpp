@@ -5,7 +5,7 @@
 // Overload an Ack may ask for a longer interval of records, which the owner follows; pings are then rarer, too
 // Backlog  while older records wait, the newest interval is sent first as Live. The backlog starts after a random
 //          pause, so that a fleet does not return all at once, and is sent at most at Pace::per_s records per second
-// Clock    a new conversation begins when our clock has stood still, because the peer maps our times since the Hello
+// Clock    a new conversation begins when our clock has been stopped, because the peer maps our times since the Hello
 // Sleep    the owner receives the controller's sleep orders and decides. hold() and flushed() empty the outbox before a
 //          goodbye; fall_silent() ends the conversation without loss until wake()
 // Errors   none returned: failures are states in status()
