@@ -71,7 +71,7 @@ class SignalSums {
   // Time on CPU of a cgroup that read() has not summed yet; no value if switches are not counted, or if the cgroup may
   // have no slot.
   std::optional<std::uint64_t> unread_on_cpu_ns(std::uint64_t cgroup_id) const;
-  // Drops counts without a root; call if counts up to now do not matter.
+  // Drops counts without a root; call if previous counts should be ignored.
   void drop_unclaimed() { unclaimed_.clear(); }
   // Drops the sums of roots that no longer exist; call after they have been reported.
   void prune(const RootIndex& roots) {

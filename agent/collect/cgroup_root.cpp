@@ -191,8 +191,8 @@ void CgroupCollector::take_io(CgroupRoot& root, const IoTotals& now, bool newbor
 void CgroupCollector::read_slow(CgroupNode& node, const cgroup_record* record, bool newborn, WorkloadValues& values) {
   CgroupRoot& root = *node.root;
   if (root.fresh)
-    root.slow_at = now_ + std::chrono::seconds(1 + first_sights_++ %
-                                                       kSlow.count());  // a fifth of the roots each second from now on
+    root.slow_at =
+        now_ + std::chrono::seconds(1 + first_sights_++ % kSlow.count());  // then a fifth of the roots each second
   else
     root.slow_at = std::max(root.slow_at, now_ - kSlow) + (now_ - root.active_at < kIdle_after ? kSlow : kSlow_idle);
   DirOf dir(tree_, node);

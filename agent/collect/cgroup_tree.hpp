@@ -75,7 +75,7 @@ struct CgroupNode {
   std::optional<std::uint64_t> usage_us;                          // as last read
   std::optional<std::uint64_t> usage_delta_us;                    // over the last interval
   std::uint64_t within_us = 0;                                    // usage of workloads below
-  std::optional<std::uint64_t> throttled_us, throttled_delta_us;  // by its own limit alone
+  std::optional<std::uint64_t> throttled_us, throttled_delta_us;  // only by its own limit
   std::unique_ptr<MaybeFile> throttled_v1;                        // cpu.stat of cgroup v1, once it was read
   std::vector<DeadRoot> dead;                                     // at or below children that left in this refresh
   std::unique_ptr<CgroupRoot> root;                               // of a workload root, once it was read

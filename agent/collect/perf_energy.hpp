@@ -3,9 +3,9 @@
 //          per event and CPU of the mask; <sys>/devices/system/cpu/cpuN/topology/{physical_package_id,die_id}
 // Gives    one DomainEnergy per event and package (or die, where a package has several)
 // Units    the kernel counts in units of .scale joules (2^-32), in 64 bits that do not wrap
-// Errors   open_: not_found (no such PMU, or one whose counters all stand still, as in some virtual machines), denied
-//          (CPU-wide events need CAP_PERFMON or perf_event_paranoid below 1), malformed. A counter that stands still is
-//          omitted; after a failed read that interval and the next have no value
+// Errors   open_: not_found (no such PMU, or one whose counters never advance, as in some virtual machines), denied
+//          (CPU-wide events need CAP_PERFMON or perf_event_paranoid below 1), malformed. A counter that does not
+//          advance is omitted; after a failed read that interval and the next have no value
 // Cost     1 read per counter;  Threads  single owner
 #pragma once
 
