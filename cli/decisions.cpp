@@ -99,7 +99,7 @@ void declare_decisions(CLI::App& command, Run& chosen) {
   command.add_option("--limit", options.limit, "Number of decisions, 1 to 1000")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  // -w prints decisions as they are made, so it has no order or start of its own.
+  // -w prints decisions as they are made, so it supports neither an order nor a start.
   command.get_option("--watch")->excludes(since)->excludes(command.get_option("--sort-by"));
 }
 

@@ -1,5 +1,5 @@
 // `wattle place NAME`: asks for a node for a workload that Kubernetes does not schedule. The exit code is 0 with an
-// advised node, 1 without one, and 3 if the workload should wait. `-o name` prints the node alone, so that a script can
+// advised node, 1 without one, and 3 if the workload should wait. `-o name` prints only the node, so that a script can
 // use both the node and the exit code.
 #include <algorithm>
 #include <array>
