@@ -2,7 +2,7 @@
 // one.
 // Rules    those of sim/live/placer. A pod that fits on no node that is awake waits. A pod on this machine goes into a
 //          cgroup with real load
-// Pairing  places the same pods with the same arrivals and removals a second time by default scoring alone, in the
+// Pairing  places the same pods with the same arrivals and removals a second time by only default scoring, in the
 //          ledger only. Joules and latency of both follow from the same curves, background loads and latencies
 //          (sim/live/ledger). With a twin, a third time by a Wattle that does not learn, on separate simulated nodes (a
 //          swarm with the same seed), to show what learning contributes. A pod that runs on this machine runs there

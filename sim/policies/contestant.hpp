@@ -1,5 +1,5 @@
 // contestant: defines how an episode's decisions are made: by a policy of placement/decide/policies within the
-// controller's decision engine, by the default scheduler alone, or with the truth.
+// controller's decision engine, by only the default scheduler, or with the truth.
 // Binding  to kube-scheduler's choice given the scores (sim/world/kube_scoring); ties and random events follow the seed
 // Errors   make: not_found, with the names
 // Threads  single owner

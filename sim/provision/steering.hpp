@@ -27,7 +27,7 @@ Asked ask_student(const MinuteOfService& seen);
 
 class NetworkSteering final : public Steering {
  public:
-  // Null network: the prior alone. If a student's output is not finite: the rule by throttling, as on a node.
+  // Null network: only the prior. If a student's output is not finite: the rule by throttling, as on a node.
   NetworkSteering(std::shared_ptr<const models::QNetwork> network, bool student)
       : network_(std::move(network)), student_(student) {}
   models::provision::Setting minute(std::size_t service, const MinuteOfService& seen) override;

@@ -36,7 +36,7 @@ enum class Apps {
   services,  // the services of one application, with requests at a rate
 };
 
-// Fault of a scenario, drawn from the seed alone:
+// Fault of a scenario, drawn only from the seed:
 // latency    twice, evenly spread: the nearest node becomes the farthest and the farthest the nearest
 // machines a quarter of the nodes fails for 3 to 10 minutes each; the agents of a sixth of the others stop for 2 to 6
 // curves in mid-run the third of the servers with the fewest watts per core starts to draw 1.8 times as much, and the

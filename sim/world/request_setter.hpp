@@ -2,7 +2,7 @@
 // like `wattle provision set`.
 // Input    as in controller/provision: per pod the mean of whole minutes, one rule per owner; waiting as reported by
 //          telemetry
-// Sets     CPU and memory, or CPU alone, each minute: up at once, down once the pod has run for hold_s. New pods start
+// Sets     CPU and memory, or only CPU, each minute: up at once, down once the pod has run for hold_s. New pods start
 //          with their template's requests. All owners allow lower requests; a request never exceeds the machine
 // Projects a setter that only projects does not set requests, and packs the fleet each day as `wattle savings` does
 //          (provision/savings/freed_nodes), with requests that last for days

@@ -145,7 +145,7 @@ MonoTime World::outcome_at() const {
   const Duration into = now().time_since_epoch() % period;
   const Duration reported = into == Duration::zero() ? period : 2 * period - into;
   const MonoTime window_ends = now() + from_seconds(options_.settle_s + options_.telemetry_delay_s);
-  // Right after its report, if the window alone ends earlier.
+  // Right after its report, if the window ends earlier.
   return std::max(window_ends, now() + reported + delay + Duration(1));
 }
 
