@@ -64,7 +64,7 @@ class StudentTrainer {
   std::optional<double> loss_;
 };
 
-// Share of `lessons` in which the best action is the teacher's. Null network: the prior alone.
+// Share of `lessons` in which the best action is the teacher's. Null network: only the prior.
 Agreement agreement_of(const std::deque<PolicyExample>& lessons, const QNetwork* student);
 
 }  // namespace wattle::models::provision

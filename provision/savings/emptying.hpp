@@ -2,7 +2,7 @@
 // Method   tries the nodes one by one, starting with the most idle watts per capacity that its pods use. A node is
 //          emptied if all of its pods have room on others; each is placed on the first with room, in the reverse order.
 //          A moved pod may move again. Nodes without pods are empty from the start
-// Assumes  requests alone limit a node. Affinity, topology spread and disruption budgets are not considered
+// Assumes  only requests limit a node. Affinity, topology spread and disruption budgets are not considered
 // Cost     a step per node; a moved pod costs the logarithm of the number of nodes
 // Units    cores, bytes, watts
 // Errors   none; values must be finite. An overcommitted node takes no pod

@@ -1,6 +1,6 @@
 // freed_nodes: the nodes that right-sized requests and fewer replicas free in a fleet, separately and together.
 // Method   the fleet is packed (provision/savings/emptying) without and with the changes; a change frees the
-//          difference. Nodes that packing alone would empty are not counted. Where requests only become smaller, the
+//          difference. Nodes that packing would empty anyway are not counted. Where requests only become smaller, the
 //          packing of the unchanged fleet stays valid, so a change never frees fewer than zero nodes
 // Rank     changes are ranked by the capacity that they free, and the largest are also packed one after the other. Each
 //          packing costs a pass over the pods, so that more pods mean fewer ranked ones: kMostRanked at most
