@@ -41,7 +41,7 @@ struct LearnConfig {
   // No key: at this rate training on a shared core does not slow decisions noticeably.
   double steps_per_s = 50;      // at most
   double duty_ratio = 0.25;     // at most this share of one core
-  int freeze_every_steps = 25;  // a new network serves after that many steps
+  int freeze_every_steps = 25;  // a new network serves after this many steps
   // No key: a residual corrects a reward of about -10 to 0, so a larger one means divergence.
   double max_abs_residual = 1e5;                       // a network with a larger residual does not serve
   int n_step = 3;                                      // placements that a transition spans at most

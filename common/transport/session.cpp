@@ -295,7 +295,7 @@ void AgentSession::send_placements() {
 
 bool AgentSession::piled_up() const { return outbox_.size() > in_flight_.size(); }
 
-// Sends the newest interval ahead of older records; it is sent again in its turn.
+// Sends the newest interval ahead of older records; it is sent again in order.
 void AgentSession::send_live() {
   if (version_ < wire::kLiveSince || sleep_.held() || !piled_up()) return;
   const MonoTime now = clock_.mono();

@@ -79,7 +79,7 @@ struct Samples {
 };
 
 // The newest interval, sent while older records wait so that views and decisions use it now. It is not acknowledged,
-// and is sent again in Samples in its turn.
+// and is sent again in Samples in order.
 struct Live {
   std::vector<Record> records;  // the parts of one interval of the session's incarnation
 };

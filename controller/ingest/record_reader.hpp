@@ -100,7 +100,7 @@ class RecordReader {
   void set_taken(NodeHistory& history, const RecordMark& mark) const;
   Taken take(const std::string& node, NodeHistory& history, Record& record);
   void keep_item(NodeHistory& history, Record& record, std::string_view bytes);
-  // Takes the next record in its turn.
+  // Takes the next record in order.
   std::optional<Complaint> take_next(Session& session, NodeHistory& history);
   void show_next(const Session& session, const NodeHistory& history);
   void leave_rest(Session& session);

@@ -4,7 +4,7 @@
 // Marks    without them (no API server) mark, unmark and annotate succeed at once, and no pod is evicted
 // Limits   kOrderLimit for orders to a driver, kObserveLimit for observations
 // Errors   in the outcome: those of the drivers and of the marks
-// Threads  the loop's; the destructor waits for calls under way
+// Threads  the loop's; the destructor waits for running calls
 #pragma once
 
 #include <chrono>
@@ -64,7 +64,7 @@ class PowerActions {
   void event(std::string node, NodeEvent event);
 
   std::vector<PowerOutcome> done();
-  bool busy() const { return marking_.busy() || calling_.busy(); }  // a call is under way
+  bool busy() const { return marking_.busy() || calling_.busy(); }  // a call is running
   std::vector<EvictOutcome> evicted() { return std::exchange(evicted_, {}); }
 
  private:

@@ -253,7 +253,7 @@ void PowerCycles::start(PowerCall call, const Record& record, Lane& lane) {
   actions_.start(call, lane.now.node, record);
 }
 
-// Begins the action of the record, if the record is on disk and the node has no call under way.
+// Begins the action of the record, if the record is on disk and no call for the node is running.
 void PowerCycles::pump(const std::string& node, Lane& lane) {
   const Record& record = *records_.find(node);
   const MonoTime at = around_.clock.mono();

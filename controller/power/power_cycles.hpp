@@ -54,7 +54,7 @@ class PowerCycles {
   bool has_marks() const { return actions_.has_marks(); }
   // Nodes that do not take pods, from a drain on; they are looked at and planned for more often.
   bool any_sleeps() const;
-  // Moves under way, whose targets the plan counts as taken.
+  // Moves in progress, whose targets the plan counts as taken.
   std::vector<placement::sleep::Move> reserved() const { return drain_.reserved(); }
 
   // Call with the current node at least once a second. A managed node gets a record.

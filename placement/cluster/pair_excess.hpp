@@ -1,10 +1,10 @@
 // pair_excess: learns which applications slow each other on a shared node, from how long pods wait for CPU.
 // Model    the neighbour that slows a pod most determines how long the pod waits. For each pair of applications the
 //          model keeps the largest share of time that the neighbour can take (the smallest excess seen beside it) and
-//          the probability that the neighbour is to blame. Waiting that occurs beside any neighbour is an entry of the
+//          the probability that the neighbour is the cause. Waiting that occurs beside any neighbour is an entry of the
 //          application itself; a neighbour counts only with its excess over that entry
 // Learning uses the excess of a pod's waiting over the waiting of any pod on its node. At least one neighbour of a
-//          waiting pod is to blame, but none beside which the pod waited much less. The minimal sets of suspects are
+//          waiting pod is the cause, but none beside which the pod waited much less. The minimal sets of suspects are
 //          kept. Belief propagation over all sets yields the blame, with a prior of one in ten pairs (group testing
 //          with a noisy or; Sejdinovic and Johnson, 2010). A set from one reading counts as chance, and a set seen for
 //          a short time may be chance. Unexplained excess makes the neighbours suspects again. An application that

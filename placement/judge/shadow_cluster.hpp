@@ -25,7 +25,7 @@ namespace wattle::placement {
 
 class ClusterModel;  // placement/cluster/cluster_model.hpp
 
-// The choices that are modelled beside the real cluster. The real cluster follows the others.
+// The choices that are modelled on the copy. The real cluster follows the others.
 enum class Modelled { none, advice, default_scheduler };
 
 class ShadowCluster {

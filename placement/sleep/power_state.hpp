@@ -96,7 +96,7 @@ struct NodePowerRecord {
   std::uint32_t round_trips = 0;    // ordered to sleep, was asleep, woke and was ready
   std::uint32_t cycles_today = 0;   // sleeps begun on `day`
   std::int64_t day = 0;             // days since the epoch, UTC
-  std::optional<WallTime> ordered;  // first attempt of the order under way
+  std::optional<WallTime> ordered;  // first attempt of the current order
   std::optional<WallTime> last_slept, last_woken;
   Transitions measured;  // the machine fills the times, the caller joules and watts
   MeteredTransitions sleeps, wakes;

@@ -67,7 +67,7 @@ struct SleepConfig {
 
 struct SleepInputs {
   WallTime now{};
-  const Fleet* fleet = nullptr;  // rows as in nodes; `requested` and `pods` with the reservations of a drain under way
+  const Fleet* fleet = nullptr;  // rows as in nodes; `requested` and `pods` with the reservations of a running drain
   std::span<const SleepNode> nodes;
   std::span<const PendingPod> pending;
   const DemandOutlook* outlook = nullptr;

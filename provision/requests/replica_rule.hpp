@@ -3,7 +3,7 @@
 //          least number of replicas that serves the upper end of the forecast (rate_forecast)
 // Aim      starts at `aim_ratio`, its maximum. If late requests are reported, it falls in a minute with more than
 //          `late_ratio` despite enough replicas, and rises in a minute with fewer
-// Steady   up at once; down to the maximum of the last `down_minutes`, and only once that many are known. Never below
+// Steady   up at once; down to the maximum of the last `down_minutes`, and only once this many are known. Never below
 //          the owner's number
 // Units    requests/s, cores, seconds of the wall clock; shares of requests
 // Errors   minutes that are not finite or have no replica are ignored; after ten without a rate `down_minutes` restart

@@ -1,8 +1,8 @@
 // request_rule: suggests CPU and memory requests for one workload from the past needs of its pods.
 // Need     CPU: a pod's usage in a minute, raised by the share that it waited or was throttled, at most twice the
-//          usage. Memory: the maximum of ten minutes without page cache, or with it if the pod waited for memory or met
-//          memory.high. An OOM kill adds a fifth, which takes effect at once and is the minimum for `kill_hold_s`, or
-//          for a day where rises are known
+//          usage. Memory: the maximum of ten minutes without page cache, or with it if the pod waited for memory or
+//          reached memory.high. An OOM kill adds a fifth, which takes effect at once and is the minimum for
+//          `kill_hold_s`, or for a day where rises are known
 // Rule     a quantile of a histogram with decaying weights, evaluated each `every_s`: up at once; down if it was lower
 //          by `dead_ratio` (memory: by a step) for all of `hold_s`, and then to the maximum of that time. A change down
 //          is that far from the change before it. Once three days are known: for CPU the need of those days at
@@ -31,7 +31,7 @@ struct RequestOptions {
   double memory_margin_ratio = 0.15;
   double kill_hold_s = 8 * 86'400, risen_kill_hold_s = 86'400;
   double daily_after_days = 3;  // known days for the next hour; 8: never
-  double rises_after_days = 3;  // known days beside today; 14: never
+  double rises_after_days = 3;  // known days before today; 14: never
   double load_exponent = 0;     // a minute's weight is its need to this power: 0 weighs time, 1 load
   double raise_after_s = 3600, lower_after_s = 12 * 3600;
   double every_s = 600, hold_s = 1800;
@@ -50,7 +50,7 @@ double needed_cores(const PodUse& use);
 struct PodMemory {
   double bytes = 0;
   double cache_bytes = 0;
-  bool pressed = false;  // it waited for memory, or met memory.high
+  bool pressed = false;  // it waited for memory, or reached memory.high
   bool killed = false;
 };
 double needed_bytes(const PodMemory& memory);

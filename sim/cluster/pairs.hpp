@@ -51,7 +51,7 @@ class Pairs {
   void use(std::size_t app, const ResourceUse& use) { of_app_[app] = use; }
   bool shares() const { return !of_app_.empty(); }
   ByResource uses(std::size_t app) const { return app < of_app_.size() ? of_app_[app].uses : ByResource{}; }
-  // The slowdown of a pod on a machine of that many cores, beside pods that use that much.
+  // The slowdown of a pod on a machine with these cores, beside pods with this use.
   Slowdown slowdown(std::size_t app, const ByResource& others, double cores) const {
     Slowdown slowed;
     if (app >= of_app_.size()) return slowed;

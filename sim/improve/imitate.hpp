@@ -21,7 +21,7 @@ namespace wattle::sim::consolidation {
 struct ImitateOptions {
   std::uint64_t seed = 1;  // for the order of examples
   double temperature = 0.15;
-  // Weight of the policy's expected regret over the temperature, beside the cross-entropy.
+  // Weight of the policy's expected regret over the temperature, in addition to the cross-entropy.
   double regret_weight = 0;
   bool average = false;  // averages the weights over the last half of the steps
   std::size_t epochs = 20;

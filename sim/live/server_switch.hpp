@@ -27,7 +27,7 @@ class ServerSwitch {
   void turn_off(MonoTime now);
   // Begins a boot; during a shutdown, the boot follows it.
   void turn_on(MonoTime now);
-  // End of the transition under way; MonoTime::max() if there is none.
+  // End of the current transition; MonoTime::max() if there is none.
   MonoTime next() const { return until_; }
   // Enters the state that begins at next(), if that time has come. Returns whether the server now runs again.
   bool pass(MonoTime now);
@@ -46,7 +46,7 @@ class ServerSwitch {
   double speedup_;
   State state_ = State::on;
   MonoTime until_ = MonoTime::max();
-  bool boot_next_ = false;  // after the shutdown under way
+  bool boot_next_ = false;  // after the current shutdown
   std::uint64_t shutdowns_ = 0, boots_ = 0;
 };
 

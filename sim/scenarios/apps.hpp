@@ -19,7 +19,7 @@ namespace wattle::sim {
 std::vector<AppProfile> profiles_of(const Scenario& scenario, std::uint64_t apps_seed);
 WorkloadOptions workload_options(const Scenario& scenario);
 
-// Returns the mean seconds between arrivals for nodes with that many cores and bytes in total.
+// Returns the mean seconds between arrivals for nodes with these cores and bytes in total.
 double interval_s(const Scenario& scenario, const std::vector<AppProfile>& profiles, const placement::Resources& fleet);
 
 // An application of several services with requests at a rate, and the autoscaler that sets their replicas.

@@ -34,7 +34,7 @@ Result<Experience> experience_named(std::string_view name);
 
 // Wanted share of each node's cores above which its pods wait.
 std::vector<double> waiting_starts(std::size_t nodes, std::uint64_t seed);
-// Adds the use of shared resources to the pairs of that many applications.
+// Adds the use of shared resources to the pairs of this number of applications.
 void share_resources(cluster::Pairs& pairs, std::size_t apps, std::uint64_t seed);
 // Watts of the nodes' datasheets divided by their real ones.
 std::vector<double> datasheet_times(std::size_t nodes, std::uint64_t seed);
