@@ -2,7 +2,7 @@
 // controller in time.
 // Rules    the same pod with the same candidates gets the same answer within `repeat_within`. In mode live an advised
 //          node reserves the pod until the pod is seen or the expectation expires
-// Wait     if the ask permits it and advice is acted upon, a decision may be to wait (placement/decide/deferral).
+// Wait     if the ask permits it and advice is acted upon, a decision may defer the pod (placement/decide/deferral).
 //          Deferrals bounds the waiting and repeats the answer until it is time to ask again. Askers that do not permit
 //          it, such as shims, never get it
 // Next     a decision keeps room for the pods that the ask names as next, or else for up to decide.look_ahead pods of

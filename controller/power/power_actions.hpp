@@ -1,6 +1,6 @@
 // power_actions: carries out calls to the power drivers, the marks of nodes and their agents, away from the loop.
-// Calls    of different nodes run at once, kCallThreads at a time. The caller starts one call per node, and the next
-//          one after done() has returned the outcome of the first
+// Calls    of different nodes run concurrently, kCallThreads at a time. The caller starts one call per node, and the
+//          next one after done() has returned the outcome of the first
 // Marks    without them (no API server) mark, unmark and annotate succeed at once, and no pod is evicted
 // Limits   kOrderLimit for orders to a driver, kObserveLimit for observations
 // Errors   in the outcome: those of the drivers and of the marks

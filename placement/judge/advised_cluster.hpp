@@ -10,8 +10,8 @@
 // Compare  compare() returns the power that both draw and how much their running pods wait. Both have the same pods. It
 //          uses the curves, demand and waiting models of the planner and the features, counts a node that sleeps at its
 //          sleep power, and charges the energy of each wake, including wakes ahead of demand
-// Sleep    a node that is empty in both sleeps in the copy if it does in the cluster. One that is empty in the copy
-//          alone, and may sleep (NodeView::wake_cost_j), stays asleep there, or falls asleep once staying awake has
+// Sleep    a node that is empty in both sleeps in the copy if it does in the cluster. One that is empty only in the
+//          copy, and may sleep (NodeView::wake_cost_j), stays asleep there, or falls asleep once staying awake has
 //          cost as much as a wake (ski rental), because the copy has no forecast. The copy keeps as many empty nodes
 //          awake as the cluster does. With `all_awake` no node of the copy sleeps
 // Nodes    rows are those of a view. If a row gets another node, the pods that were advised to the old node count where
