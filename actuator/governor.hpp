@@ -76,7 +76,7 @@ class Governor {
     MemoryRule rule;
     ProtectionRule protection;
     MonoTime at;                 // last reading
-    std::string least_ancestor;  // last one that was reported for permitting no protection
+    std::string least_ancestor;  // last one reported because it permits no protection
   };
   struct Workload {
     explicit Workload(stats::NetworkTrial trial) : margin(trial) {}

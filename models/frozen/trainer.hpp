@@ -33,7 +33,7 @@ struct TrainerOptions {
 
 struct StepStats {
   double loss = 0;    // Huber loss of errors in units of the batch, mean over it
-  double mean_q = 0;  // mean Q of the taken actions
+  double mean_q = 0;  // mean Q of the chosen actions
   double max_abs_q = 0;
   double grad_norm = 0;  // before clipping
   std::uint64_t step = 0;

@@ -107,7 +107,7 @@ inline constexpr double kOrderHysteresis = 0.03, kUsualHysteresis = 0.1;
 // Number of usual pods that fit the empty node by the scarcer of its cores and memory. Fractional, so that the order of
 // nodes does not depend on the size of the usual pod if cores are scarce on every node.
 double places_of(const FleetNode& node, const Resources& usual);
-// Number of usual pods that this request is worth.
+// Number of usual pods that need as much as this request.
 double places_taken(const Resources& request, const Resources& usual);
 // Watts at half load per place: the key of policy node-order, lowest first.
 double packing_w(const FleetNode& node, const Resources& usual);

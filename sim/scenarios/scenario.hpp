@@ -22,7 +22,7 @@ enum class Kind {
   batch,   // create a batch, delete all, repeat
   window,  // keep a number of pods: delete the oldest, create one
   fill,    // pods stay forever
-  churn,   // pods arrive at random and live their lifetimes
+  churn,   // pods arrive at random and end after their lifetimes
   burst,   // pods stay; after `window` of them all others arrive within burst_s
   scaled,  // replicas follow the rate of requests
 };

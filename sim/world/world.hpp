@@ -108,7 +108,7 @@ struct WorldFigures {
 
 class World;
 
-// Mean usage over an interval that the pod ran through. The pod is identified by its number in placed().
+// Mean usage over an interval in which the pod ran throughout. The pod is identified by its number in placed().
 struct PodUse {
   cluster::PodId pod = 0;
   double cores = 0, memory_bytes = 0;
