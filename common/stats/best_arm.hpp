@@ -168,7 +168,7 @@ class BestArm {
   double limit(double blocks) const;
   bool stops(double more, double share) const;
   bool on_trial(std::size_t arm) const;
-  // Share of a block that the arm may decide; 0: none at present.
+  // Share of a block that the arm may decide; 0: none now.
   double room(std::size_t arm) const;
   void withdraw(std::size_t arm);
   void serve(std::size_t arm);

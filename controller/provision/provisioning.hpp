@@ -40,7 +40,7 @@ class Provisioning {
   }
   // Adds a minute of a service on the node; `known` is the node's state, null if there is none.
   void minute(const std::string& node, const Node* known, const LimitMinute& minute);
-  // Closes a minute each minute.
+  // Evaluates each minute once it has passed.
   Steps tick(const ClusterState& state);
 
   const RequestBook& requests() const { return requests_; }

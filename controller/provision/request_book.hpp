@@ -114,7 +114,7 @@ class RequestBook {
   void described(const kube::Pod& pod);
   // Adds a complete interval of the node.
   void record(const Node& node);
-  // Closes a minute each minute, and updates suggestions when due.
+  // Evaluates each minute once it has passed, and updates suggestions when due.
   Steps tick(const ClusterState& state);
 
   const std::map<std::string, RequestWorkload>& workloads() const { return workloads_; }

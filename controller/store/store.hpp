@@ -53,7 +53,7 @@ struct StoreFigures {
   std::uint64_t queue_records = 0, queue_bytes = 0;
   std::uint64_t file_bytes = 0, raw_records = 0;
   std::uint64_t gap_records = 0;  // noticed since the start
-  std::string decisions_problem;  // why no decision is kept at present; empty: all is well
+  std::string decisions_problem;  // why decisions are not kept now; empty: no problem
   std::uint64_t decisions_lost = 0;
 };
 
