@@ -32,7 +32,7 @@ class PowerDrain {
   void move(const WallStep& step) {
     if (drain_) drain_->move(step);
   }
-  // Empty if no drain is running.
+  // Returns the node that is being drained; empty: none.
   std::string node() const { return drain_ ? drain_->node() : std::string(); }
   bool done() const { return drain_ && drain_->done(); }
   // Moves whose pods have not landed.

@@ -21,7 +21,7 @@ struct Alarm {
   std::string command() const;  // prints the details
 };
 
-// Empty if there is no problem.
+// Returns the current alarms; an empty list means that there is no problem.
 std::vector<Alarm> alarms(const Parts& from, const FleetSums& sums);
 SortedJson alarms_json(const Parts& from, const FleetSums& sums);
 

@@ -37,7 +37,7 @@ struct Together {
 struct SavingsSum {
   double saved_w = 0;
   double in_force_w = 0;  // of the levers in force whose saving is known
-  double overlap_w = 0;  // of the levers' sum, counted once; below 0: together they free more than each alone
+  double overlap_w = 0;   // of the levers' sum, counted once; below 0: together they free more than each alone
 };
 
 // Largest first; unknown ones last.
