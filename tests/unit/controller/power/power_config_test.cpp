@@ -95,7 +95,8 @@ TEST_CASE_FIXTURE(ConfigFixture, "each error has file, line, key and fix") {
   check_mistake("{node: a, exec: {command: [" + dir.file("none") + "]}}", {"does not exist"});
   check_mistake("{node: a, exec: {command: [" + credentials + "]}}", {"is not a program", "(chmod +x"});
   const std::string open = write("open", "#!/bin/sh\n", 0777);
-  check_mistake("{node: a, exec: {command: [" + open + "]}}", {"can be changed by others", "(chmod go-w"});
+  check_mistake("{node: a, exec: {command: [" + open + "]}}",
+                {"can be changed by users other than root", "(chmod go-w"});
   check_mistake("{node: a, " + exec() + ", wake: redfish}", {".wake: the item has no section redfish"});
   check_mistake("{node: a, " + exec() + ", wake: wol, wol: {mac: 52-54}}", {".wol.mac: 52-54", "is not a MAC"});
   check_mistake("{node: a*, " + exec() + ", wake: wol, wol: {mac: '52:54:00:12:34:56'}}", {"belongs to one node"});
@@ -132,7 +133,7 @@ TEST_CASE_FIXTURE(ConfigFixture,
                 {".redfish.ca_file: ", "no.pem"});
   check_mistake(
       "{node: a, redfish: {address: 'https://b', ca_file: " + program + ", fingerprint: " + print + file + "}}",
-      {"beside fingerprint"});
+      {"together with fingerprint"});
   check_mistake("{node: a, redfish: {address: 'https://b', system: '1'" + file + "}}", {".redfish.system: 1"});
   const auto colons = parse("{node: a, redfish: {address: 'https://b', fingerprint: 'AA" + [] {
     std::string more;
