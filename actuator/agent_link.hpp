@@ -1,7 +1,7 @@
 // agent_link: socket on which the agent sends orders and gets reports.
 // Source   AF_UNIX SOCK_SEQPACKET; one message at a time in each direction (common/actuation); the newest connection
 //          replaces the old one
-// Rules    the kernel identifies a peer's user (SO_PEERCRED): accepted are root, our own user and the agent's
+// Rules    the kernel identifies a peer's user (SO_PEERCRED); only root, our own user and the agent's user are accepted
 // Errors   io, denied, not_found (no such user); an invalid message ends its connection
 // Threads  single owner; never blocks
 #pragma once

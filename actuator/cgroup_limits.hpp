@@ -1,4 +1,5 @@
-// cgroup_limits: reads and writes limits in the kernel's cgroup files, of v2 or v1, whichever has the CPU controller.
+// cgroup_limits: reads and writes limits in the kernel's cgroup files, in whichever of v2 and v1 has the CPU
+// controller.
 // Source   v2: cpu.max, cpu.max.burst, memory.high, memory.low; v1: cpu.cfs_quota_us, cpu.cfs_burst_us (v1 has neither
 //          memory.high nor memory.low); the period is only read. Mount points from <proc>/self/mountinfo
 // Errors   those of Limits; find: not_found, and unsupported if the cgroup has neither the CPU nor the memory
@@ -31,8 +32,8 @@ std::optional<std::int64_t> parse_limit(std::string_view text);
 // Returns the second number of cpu.max.
 std::optional<std::int64_t> parse_period_us(std::string_view text);
 
-// Least memory.low of the ancestors of a cgroup, and the ancestor that has it. Reclaim of the whole node leaves the
-// cgroup no more than that; reclaim within one of the ancestors counts only the ancestors below that one.
+// Least memory.low of the ancestors of a cgroup, and the ancestor that has it. Reclaim of the whole node protects no
+// more than that; reclaim within one of the ancestors considers only the ancestors below it.
 struct AncestorProtection {
   std::int64_t bytes = kUnlimited;
   std::string path;  // empty: the cgroup has no ancestor but the root, which has no memory.low

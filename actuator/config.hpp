@@ -1,6 +1,6 @@
 // config: configuration of the actuator.
 // Source   a strict YAML file (docs/reference/configuration.md has every key); every key has a default
-// Errors   malformed, all mistakes at once, each with file, line, key and fix
+// Errors   malformed; reports all mistakes at once, each with file, line, key and fix
 // Threads  values
 #pragma once
 
@@ -21,7 +21,7 @@ struct ActuatorConfig {
   std::vector<actuation::Order> workloads;
   Rules rules;
   std::string student_file = actuation::kStudentFile;  // network that moves margins, once it exists; empty: none
-  // The file is the agent's, and may be missing.
+  // True if the agent writes the file, which may then be missing.
   bool student_of_agent() const { return student_file == actuation::kStudentFile; }
   LogLevel log_level = LogLevel::info;
 };

@@ -38,7 +38,7 @@ Finding kubelet_finding(const CgroupMounts& mounts) {
   return {"kubernetes", true, false, "no kubelet owns cgroups here"};
 }
 
-// Queries -.slice, which exists wherever systemd runs.
+// Queries -.slice, which exists on every systemd machine.
 Finding systemd_finding(const Machine& machine, UnitManager& systemd) {
   if (!machine.has_systemd())
     return {"systemd", true, false,

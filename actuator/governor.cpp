@@ -31,7 +31,7 @@ void Governor::steer_by(models::provision::Network student) {
   for (auto& [path, workload] : workloads_) workload->margin.on_new_student(student_.new_trial());
 }
 
-// Adds and removes workloads as the orders demand.
+// Adds and removes workloads according to the orders.
 void Governor::merge(MonoTime now) {
   const auto levels = orders_.take_levels(now);
   if (!levels) return;
@@ -93,7 +93,7 @@ bool Governor::waits(Workload& workload, const Error& error, MonoTime now) {
   return true;
 }
 
-// Checks that the cgroup has the files of the workload's level, with a period that the rule is made for.
+// Checks that the cgroup has the files of the workload's level, with a period that the rule supports.
 Status Governor::check_files(const Workload& workload, const Target& cgroup) {
   if (workload.grant.level == Level::protect) return cgroups_.require(cgroup, Knob::low_bytes);
   WATTLE_CHECK(cgroups_.require(cgroup, Knob::quota_us));

@@ -1,16 +1,17 @@
-// governor: the fast loop: applies the student's rule to every workload each 100 ms; writes limits if the level allows.
+// governor: the fast loop: applies the student's rule to every workload every 100 ms, and writes limits if the level
+// allows it.
 // Levels   off: no action; suggest: reports limits and protection without setting them; limits: sets CPU limits and
-//          memory.high; protect: sets memory.low alone
+//          memory.high; protect: sets only memory.low
 // Rules    A limit, memory.high included, never exceeds the original one. memory.low is never below the original one,
-//          and all that is protected at most Rules::most_protected_bytes. memory.max and memory.min are not changed.
-//          Orders of an agent that was silent for 10 s expire, and the limits set by them are restored.
+//          and the sum of protected memory is at most Rules::most_protected_bytes. memory.max and memory.min are not
+//          changed. Orders of an agent that was silent for 10 s expire, and the limits set by them are restored.
 //          At level suggest systemd is not queried. A unit's limit is lowered every 5 s at most, because each write
 //          costs systemd a file.
 //          If one workload is inside another, only the outer one counts.
 // Margins  actuator/workload_margin
-// Slow     while the keeper of a workload's limits does not answer, actuator/held_limits waits. Then the limits are
-//          given up, as after any other trouble, and restored once the keeper answers
-// Errors   trouble with one workload is in its report; the loop continues
+// Slow     while the keeper of a workload's limits does not answer, actuator/held_limits waits. After that the limits
+//          are given up, as after any other error, and restored once the keeper answers
+// Errors   an error of one workload is in its report; the loop continues
 // Threads  single owner
 #pragma once
 
@@ -74,8 +75,8 @@ class Governor {
   struct MemoryWatch {
     MemoryRule rule;
     ProtectionRule protection;
-    MonoTime at;                 // last look
-    std::string least_ancestor;  // the last one that was reported because it lets no protection through
+    MonoTime at;                 // last reading
+    std::string least_ancestor;  // last one reported because it permits no protection
   };
   struct Workload {
     explicit Workload(stats::NetworkTrial trial) : margin(trial) {}

@@ -20,7 +20,7 @@ inline constexpr Duration kSlowPatience = std::chrono::seconds(60);
 
 class HeldLimits {
  public:
-  // Takes over a target, whose limits are these originals.
+  // Takes over a target with these original limits.
   void adopt(Target target, const Values& originals, MonoTime now);
   // Forgets the target; the caller has restored its limits.
   void clear() { *this = {}; }
@@ -32,10 +32,10 @@ class HeldLimits {
   // Set by us, or suggested.
   const std::optional<CpuLimit>& cpu() const { return cpu_; }
   std::optional<std::int64_t> high_bytes, low_bytes;
-  // Changes the CPU limit within the original one. Returns false if it stays.
+  // Changes the CPU limit within the original one. Returns false if it stays the same.
   bool set_cpu(CpuLimit next, MonoTime now);
 
-  // Writes what is wanted.
+  // Writes the wanted limits.
   Result<Outcome> write(Ledger& ledger, MonoTime now);
   // Checks about once a second whether another writer changed a limit. No value: a check is not due.
   std::optional<Result<Outcome>> look(Ledger& ledger, MonoTime now);

@@ -1,4 +1,5 @@
-// journal: records the original limits before the first write, so that they can be restored however the process ends.
+// journal: records the original limits before the first write, so that they can be restored even if the process is
+// killed.
 // Source   <state_dir>/originals: one line per change, "<16 hex digits of the rest's SHA-256> <rest>\n", append-only:
 //              boot BOOT_ID                              record and limits are valid only during this boot
 //              take SEAM ID KNOB ORIGINAL NAME           on disk before the knob is written for the first time
@@ -6,7 +7,7 @@
 //                                                        before every write; until settled, BEFORE or NEXT is in force
 //              done SEAM ID KNOB NAME                    the original, or a value of another writer, is in force again
 //              plant SEAM ID KNOB VALUE NAME             systemd has a drop-in of ours while it contains VALUE
-//              pull SEAM ID KNOB NAME                    the drop-in is gone, or another writer owns it
+//              pull SEAM ID KNOB NAME the drop-in was removed, or another writer owns it
 //          <state_dir>/lock: "BOOT_ID BYTES\n", the minimum size of the record. It reveals a truncated or missing file,
 //          and distinguishes it from a last line that was being written when the process was killed.
 // Rules    a kernel file changes only after its line is written: kill -9 leaves the line in the page cache, and a
@@ -51,7 +52,7 @@ class Records {
   Map map_;
 };
 
-// Drop-ins that exist because of us, and the value that each keeps after we are done.
+// Drop-ins that we caused, and the value that each keeps after we are done.
 using Planted = std::map<std::pair<Target, Knob>, std::int64_t>;
 
 struct JournalText {

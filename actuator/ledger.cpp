@@ -55,7 +55,7 @@ Result<Outcome> Ledger::check(const Target& target, MonoTime now, const Values& 
   return Outcome::done;
 }
 
-// Another writer changed a limit: keeps it, and puts ours back.
+// Another writer changed a limit: keeps it, and restores the originals of ours.
 Status Ledger::leave(const Target& target, const Values& seen, MonoTime now) {
   ++foreign_;
   off_until_[target] = now + kHandsOff;

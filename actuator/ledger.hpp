@@ -1,14 +1,12 @@
 // ledger: the only writer of limits. Always restores the originals, and respects values that others write.
 // Rules    A knob is read before it is written: if the value is not our last one, it belongs to another writer. It
-//          stays, the other knobs of that workload are restored, and the workload is left alone for a minute; then the
-//          value is the new original.
-//          Only knobs that are wanted or recorded are read, so that trouble with one does not affect the others.
-//          Quota and burst are written in the order that never makes burst exceed quota.
+//          stays, the other knobs of that workload are restored, and the workload is not touched for a minute; then the
+//          value becomes the new original. Only knobs that are wanted or recorded are read, so that an error of one
+//          does not affect the others. Quota and burst are written in the order that never makes burst exceed quota.
 //          A workload that is gone has nothing to restore.
-//          With a damaged record, a value that is not known to be ours stays, is reported with the original, and keeps
-//          its record.
-//          restore_all() also removes systemd's drop-ins of ours, once no limit is held.
-// Errors   those of the seam and the journal; a knob that could not be restored keeps its record, and is tried again
+//          With a damaged record, a value that is not known to be ours stays and keeps its record, and is reported with
+//          the original. restore_all() also removes systemd drop-ins that we caused, once no limit is held.
+// Errors   those of Limits and the journal; a knob that could not be restored keeps its record, and is tried again
 // Limits   the kernel has no compare-and-swap: a write by others in the microseconds between our read and write is lost
 // Threads  single owner
 #pragma once
@@ -34,14 +32,14 @@ struct Restored {
   std::uint64_t waiting = 0;  // bursts above a quota that another writer lowered; restored once the quota allows them
   std::vector<Error> failed;
   std::optional<Error> damage;  // damage of the record: limits that it lacks cannot be restored
-  std::vector<Error> traces;    // drop-ins of ours that could not be removed
+  std::vector<Error> traces;    // our drop-ins that could not be removed
 };
 
 class Ledger {
  public:
   Ledger(Journal journal, Limits& limits) : journal_(std::move(journal)), limits_(limits) {}
 
-  // Limits given by others: our recorded originals where we wrote, otherwise the current values.
+  // Limits set by others: our recorded originals where we wrote, otherwise the current values.
   Result<Values> originals(const Target& target, std::span<const Knob> knobs = kKnobs);
   // Writes wanted values that differ; restores all other knobs.
   Result<Outcome> set(const Target& target, Values wanted, MonoTime now);

@@ -1,4 +1,4 @@
-// limits: seam to the keeper of a workload's limits: the kernel's cgroup files, or systemd.
+// limits: the interface to the keeper of a workload's limits: the kernel's cgroup files, or systemd.
 // Units    quota and burst in us per period, memory in bytes; kUnlimited if the kernel has "max" or -1
 // Errors   not_found: the workload is gone, which is normal; unsupported: the knob does not exist here; out_of_range:
 //          the value is refused (EINVAL: burst above quota, quota above the parent's); timeout: it may or may not take

@@ -20,7 +20,7 @@ namespace wattle::actuator {
 
 class MarginStudent {
  public:
-  // `aim_ratio`: share of throttled periods that its rule aims at. `throttled_ratio`: share allowed in the long run.
+  // `aim_ratio`: share of throttled periods at which its rule aims. `throttled_ratio`: share allowed in the long run.
   MarginStudent(double aim_ratio, double throttled_ratio) : aim_ratio_(aim_ratio), throttled_ratio_(throttled_ratio) {}
 
   // Null removes it.

@@ -25,7 +25,7 @@ struct MemoryUse {
   std::uint64_t working_set_bytes = 0;          // without file pages that were not used recently
   std::uint64_t refaults = 0;                   // pages read again soon after they were reclaimed
   std::uint64_t high_events = 0;                // allocations that memory.high delayed
-  std::optional<std::uint64_t> stall_us;        // time in which some task waited for memory, throttled or not
+  std::optional<std::uint64_t> stall_us;        // time in which some task waited for memory, even if throttled
   std::uint64_t used_us = 0, throttled_us = 0;  // CPU time as in CpuUse; filled in by the caller
   std::uint64_t low_events = 0;                 // times that the kernel reclaimed pages below memory.low
 };

@@ -1,5 +1,5 @@
-// node_load: CPU headroom of the node, from idle time and pressure. Waiting for a workload's own quota does not count
-// as pressure.
+// node_load: CPU headroom of the node, from idle time and pressure. Waiting that a workload's own quota causes does not
+// count as pressure.
 // Source   /proc/stat (first line), /proc/pressure/cpu
 // Units    cores; ratios of the time between two readings
 // Errors   not_found, malformed; without pressure files only idle time counts

@@ -1,5 +1,5 @@
-// os: system calls that change limits and their record, in one place, so that a test can end the process between any
-// two.
+// os: the system calls that change limits and their record, in one place, so that a test can end the process between
+// any two of them.
 // Errors   as in the calls: -errno
 // Threads  any
 #pragma once

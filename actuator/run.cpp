@@ -49,9 +49,10 @@ void log_restored(const Restored& restored, std::string_view event, std::string_
               {"foreign", restored.foreign},
               {"gone", restored.gone},
               {"waiting", restored.waiting}});
-  // A confined process may not write there; its unit then runs `restore`, which does.
+  // A confined process may not write there; its unit then runs `restore`, which may.
   for (const Error& error : restored.traces)
-    log.info("restore.left", "the trace of a restored limit cannot be removed by this process", {{"error", error}});
+    log.info("restore.left", "a systemd drop-in of a restored limit cannot be removed by this process",
+             {{"error", error}});
   for (const Error& error : restored.failed)
     log.error("restore.failed", "a limit was not restored", {{"error", error}});
   if (restored.damage)
@@ -102,7 +103,7 @@ void look(StudentWatch& student, const std::string& file, Governor& governor, Mo
   if (another)
     log.info("student.serves", "the student's margins are in use", {{"file", file}});
   else if (another.error().code == Errc::not_found)
-    log.info("student.gone", "the student file is gone; throttling sets the margins", {{"file", file}});
+    log.info("student.gone", "the student file was removed; throttling sets the margins", {{"file", file}});
   else
     log.warn("student.lost", "the student file is not usable; the previous student stays in use",
              {{"error", another.error()}});
@@ -143,7 +144,7 @@ Status run(const ActuatorConfig& config, const Machine& machine, const Clock& cl
   Ledger ledger(std::move(journal), limits);
   const Restored left = ledger.restore_all();
   log_restored(left, "restore.left_behind", "restored limits that a previous actuator left behind", log);
-  // A limit in force may be ours, and must not be taken for the original.
+  // A limit in force may be ours, and must not be mistaken for the original.
   if (left.damage) return tl::unexpected<Error>(*left.damage);
   WATTLE_TRY(NodeLoad load,
              NodeLoad::open_(machine.proc(), static_cast<double>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)))));

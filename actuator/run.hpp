@@ -1,4 +1,5 @@
-// run: runs the actuator: restores limits of an earlier process, ticks every 100 ms, restores all limits at its end.
+// run: runs the actuator: restores the limits of an earlier process, ticks every 100 ms, and restores all limits when
+// it ends.
 // Errors   a damaged record (after restoring its intact entries); an unusable state directory, socket or cgroup tree;
 //          at the end, limits that could not be restored
 // Threads  one, and one in the helper process that talks to systemd (unit_helper.hpp)

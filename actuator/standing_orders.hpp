@@ -1,7 +1,7 @@
-// standing_orders: the orders in force: those of the configuration, and those of the agent until it is silent.
+// standing_orders: the orders in force: those of the configuration, and those of the agent unless it falls silent.
 // Merge    the configuration takes precedence. If one workload is inside another, only the outer one counts
 // Bounds   actuation::kMaxWorkloads
-// Errors   none: a path that cannot be normalised stays as it is, and no workload is found there
+// Errors   none: a path that cannot be normalised stays unchanged and matches no workload
 // Threads  single owner
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace wattle::actuator {
 
-// An agent that is silent for longer gives no orders any more.
+// Orders of an agent that is silent for longer expire.
 inline constexpr Duration kSilence = std::chrono::seconds(10);
 
 class StandingOrders {
@@ -26,7 +26,7 @@ class StandingOrders {
   void receive(actuation::Orders orders, MonoTime now);
   // Forgets the agent's orders if it is silent. Returns levels by path if they may have changed since the last call.
   std::optional<std::map<std::string, actuation::Level>> take_levels(MonoTime now);
-  // Returns true if orders of the agent came or expired since the last call.
+  // Returns true if orders of the agent arrived or expired since the last call.
   bool take_received();
   // Orders in force, with normal paths; no value: none.
   const std::optional<actuation::Orders>& agent() const { return agent_; }

@@ -77,7 +77,7 @@ UnitBus::~UnitBus() = default;
 tl::unexpected<Error> UnitBus::refused(int failed, const char* name, const char* text, std::string subject,
                                        bool writes) {
   const Errc code = bus_code(failed, name != nullptr ? name : "", writes);
-  // Reconnects at the next call; also after a call that may still be answered, so that its answer is not taken for
+  // Reconnects at the next call; also after a call that may still be answered, so that its answer is not mistaken for
   // another's.
   if (sd_bus_is_open(bus_.get()) <= 0) bus_.reset();
   const std::string what = text != nullptr ? text : std::string(to_string(code));

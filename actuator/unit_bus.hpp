@@ -18,7 +18,7 @@ namespace wattle::actuator {
 
 class UnitBus final : public UnitManager {
  public:
-  // Zero patience waits without limit.
+  // A patience of zero means to wait without limit.
   explicit UnitBus(std::string address, std::chrono::microseconds patience = {});
   ~UnitBus() override;
   Result<std::string> cgroup_of(const std::string& unit) override;

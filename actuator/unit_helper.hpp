@@ -1,10 +1,11 @@
 // unit_helper: a separate process that talks to systemd, so that this one needs no connection to a bus.
 // Why      Root's connection to the system bus can make systemd start anything. This process receives messages from the
-//          agent, so it has none. It can send the helper only a unit's name, one of three properties and a number.
-//          systemd may take seconds (daemon-reload). The loop waits at most kPatience, and sends no further request
-//          until systemd has answered.
+//          agent, so it has no such connection. It can send the helper only a unit's name, one of three properties and
+//          a number. systemd may take seconds (daemon-reload). The loop waits at most kPatience, and sends no further
+//          request until systemd has answered.
 // Rules    The helper drops its rights like this process, except for AF_UNIX sockets. It ends when this process does,
-//          for any reason. Files that are open when it starts stay open in it: a lock is held until both have ended.
+//          for any reason. Files that are open when it starts stay open in it, so that a lock is held until both
+//          processes have ended.
 // Errors   those of UnitManager; timeout also while an earlier request is unanswered; unavailable without a helper
 // Threads  single owner; start it while there is only one thread
 #pragma once
@@ -28,7 +29,7 @@ class UnitHelper final : public UnitManager {
   Result<std::string> cgroup_of(const std::string& unit) override;
   Result<std::uint64_t> read(const std::string& unit, UnitProperty property) override;
   Status write(const std::string& unit, UnitProperty property, std::uint64_t value) override;
-  // The helper has ended, and answers no further request.
+  // True if the helper has ended; it then answers no further request.
   bool gone() const { return gone_; }
 
  private:

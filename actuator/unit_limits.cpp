@@ -73,7 +73,7 @@ Result<Target> UnitLimits::find(const std::string& path) {
   if (manager_ == nullptr || !is_unit_name(unit)) return cgroup;
   const auto where = manager_->cgroup_of(unit);
   if (!where && where.error().code != Errc::not_found) return tl::unexpected<Error>(where.error());
-  // A user's or container's own systemd has units of its own in a delegated subtree.
+  // The systemd of a user or container has separate units in a delegated subtree.
   if (!where || *where != cgroup.name) return cgroup;
   return Target{Seam::unit, cgroup.name, 0};
 }

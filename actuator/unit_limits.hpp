@@ -1,8 +1,8 @@
-// unit_limits: limits of systemd's units, set through systemd; those of other cgroups are set in the kernel's files.
-// Source   CPUQuotaPerSecUSec, MemoryHigh and MemoryLow by UnitManager, and the cpu.max, memory.high and memory.low
-//          that systemd writes for them; cpu.max.burst, which systemd does not know, in its file
-// Rules    systemd's drop-ins store whole percents of a core, so only those are written: a daemon-reload then keeps the
-//          value. systemd and the kernel must agree before a write and after it. The period is only read.
+// unit_limits: sets limits of systemd units through systemd, and those of other cgroups in the kernel's files.
+// Source   CPUQuotaPerSecUSec, MemoryHigh and MemoryLow through UnitManager, and the cpu.max, memory.high and
+//          memory.low that systemd writes for them; cpu.max.burst, which systemd does not know, in its file
+// Rules    systemd's drop-ins store whole percents of a core, so only such values are written: a daemon-reload then
+//          keeps the value. systemd and the kernel must agree before a write and after it. The period is only read.
 // Errors   those of Limits; conflict: systemd and the kernel differ, so another writer bypasses systemd
 // Threads  single owner
 #pragma once

@@ -100,7 +100,7 @@ void WorkloadMargin::end_minute(const Readings& now, MarginStudent& student, std
   if (reported.memory && memory_limited_) reported.memory->margin_ratio = now_.memory;
   reported.student_out = !trial_.in_use();
   reported_ = reported;
-  // Waits for a step only if the rule would not give more.
+  // Waits for a step only if the rule would not grant more.
   held_ = steered_ && rule_margin_ <= ended_with_.cpu;
   steered_ = false;
   if (!held_) now_.cpu = rule_margin_;

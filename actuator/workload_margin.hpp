@@ -2,9 +2,9 @@
 // Rule     late requests, if the agent reports them; otherwise a student, if there is one; otherwise throttling. A
 //          student that lets the workload be throttled too much (student_trial) no longer moves its margin
 // Steps    after each minute the controller may move the margins by a rung (actuation::MarginStep) for one minute. If
-//          it has done so once and is then silent for kSilence, the rule takes over
+//          it has done so once and then stays silent for kSilence, the rule takes over
 // Units    in names
-// Errors   trouble with the student is appended to the caller's list
+// Errors   errors of the student are appended to the caller's list
 // Threads  single owner
 #pragma once
 
@@ -37,10 +37,10 @@ class WorkloadMargin {
   // Starts from this margin, for a workload whose limits are not in force yet.
   void restart(double margin_ratio);
   void on_new_student(stats::NetworkTrial trial);
-  // Sets what the last orders say of the workload.
+  // Sets what the last orders contain about the workload.
   void order(std::optional<actuation::Requests> requests, std::optional<actuation::MarginStep> step);
   void add_tick(const models::provision::CopyTick& tick, double elapsed_s);
-  // Adds a look at memory. `high_bytes`: the limit that the rule and the original allow; unset: none.
+  // Adds a reading of memory. `high_bytes`: the limit that the rule and the original allow; unset: none.
   void add_memory(const MemoryUse& use, std::optional<std::int64_t> high_bytes, bool hurt);
 
   // Readings at a tick. Call move() while our limits are in force, and stop() otherwise: latency and throttling then do
@@ -77,7 +77,7 @@ class WorkloadMargin {
   std::optional<actuation::MarginStep> step_;
   std::uint64_t minutes_ = 0;  // finished minutes
   std::optional<actuation::Minute> reported_;
-  bool memory_limited_ = false;          // by us, or by the original limit where the rule would give more
+  bool memory_limited_ = false;          // by us, or by the original limit where the rule would allow more
   bool steered_ = false, held_ = false;  // this minute: a step is in force; a step is awaited
   bool by_student_ = false;              // this minute: the student's margin is in force
   stats::NetworkTrial trial_;            // of the student

@@ -12,8 +12,8 @@ namespace wattle::agent {
 namespace {
 
 using Report = OrderedJson;
-// Tolerances: for two counters of one quantity, and for the sum of two loads against both together, because clock and
-// temperature change with the load.
+// Tolerances: for two counters of one quantity, and for the sum of two loads against both together, because clock
+// frequency and temperature change with the load.
 constexpr double kCountersApart = 0.05, kTogetherApart = 0.25, kOwnCores = 0.05;
 // A smaller rise over idle is too small to evaluate.
 constexpr double kLeastRise_w = 1;
@@ -130,7 +130,8 @@ std::vector<AcceptTally::Verdict> AcceptTally::counters() const {
       out.push_back({platform + " is more than its packages", figure(*whole_w) + " W and " + figure(*part_w) + " W",
                      *whole_w >= *part_w});
   }
-  if (out.empty()) out.push_back({"two counters of one thing agree", "no domain has two sources on this machine", {}});
+  if (out.empty())
+    out.push_back({"two counters of one quantity agree", "no domain has two sources on this machine", {}});
   return out;
 }
 

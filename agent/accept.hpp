@@ -1,9 +1,9 @@
-// accept: evaluates this machine's energy counters: one report of a run with known loads, alone and together.
+// accept: evaluates this machine's energy counters in one report of a run with known loads, separately and together.
 // Source   the sampler's ticks, and the readings of every energy source at each tick, including those that are not in
 //          the sum
 // Gives    per phase power and usage; conservation, tick by tick; counters against each other; loads together against
-//          alone; attribution; the agent's own cost. The report is text to read and JSON to post, without names of
-//          machines, users or workloads and without addresses
+//          separate loads; attribution; the agent's own cost. The report is text to read and JSON to post, without
+//          names of machines, users or workloads and without addresses
 // Units    watts, seconds, cores; energy in integer microjoules
 // Threads  values; single owner
 #pragma once
@@ -53,9 +53,9 @@ class AcceptTally {
   // `phase`: index into kAcceptPhases; `all`: readings of every source at this tick; `own_cpu_s`: of this process since
   // its start.
   void take(std::size_t phase, const Sample& sample, const EveryReading& all, double own_cpu_s);
-  // A load could not get its own workload, and why.
+  // Call if a load could not get its own workload; `why` is the reason.
   void without_workloads(std::string why) { no_workloads_ = std::move(why); }
-  // No load ran, so the phases say nothing about loads.
+  // Call if no load ran, so that the phases prove nothing about loads.
   void without_loads(const std::string& why) { no_loads_ = no_workloads_ = why; }
   void own_memory(std::uint64_t bytes) { own_memory_bytes_ = bytes; }
 

@@ -1,7 +1,7 @@
 // accept_run: implements `wattle-agent accept`: runs this machine through the phases of accept.hpp.
 // Loads    child processes, in their own cgroups if those can be made; both are removed at the end
-// Errors   those of the sampler; a report that cannot be written. On a captured tree no load runs, because it describes
-//          another machine
+// Errors   those of the sampler; a report that cannot be written. On a captured tree no load runs, because the tree
+//          describes another machine
 // Threads  the caller's
 #pragma once
 

@@ -78,7 +78,7 @@ struct AgentConfig {
   http::Access http_access;
   EchoConfig echo;
   Roots roots;
-  bool nested = false;                   // the node shares its kernel with others: values of its own cgroup
+  bool nested = false;                   // the node shares its kernel with others: uses the values of its own cgroup
   std::vector<std::string> pod_parents;  // cgroup paths whose children are pods, named by the directory
   std::vector<ProbeTarget> probes;
   EstimateConfig estimate;
@@ -86,7 +86,7 @@ struct AgentConfig {
   BpfConfig bpf;
   ProvisioningConfig provisioning;
   SleepConfig power;
-  std::vector<IpNetwork> cluster_networks;  // round trips to peers in them are not counted as users'
+  std::vector<IpNetwork> cluster_networks;  // round trips to peers in them do not count as users'
   LogLevel log_level = LogLevel::info;
 };
 

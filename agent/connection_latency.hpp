@@ -2,7 +2,7 @@
 // Source   agent/bpf/answer_times, for workloads that the configuration names (provisioning.connections), by their
 //          cgroups in the tick's sample
 // Gives    sums since the agent started, and the 99th percentile of the last minute
-// Rules    values are known from the first answer on: before it, the workload may not use TCP
+// Rules    values are known after the first answer: before it, the workload may not use TCP
 // Errors   a failure to load is a finding; there are no values then
 // Threads  single owner
 #pragma once
@@ -33,7 +33,7 @@ class ConnectionLatency {
   // Loads the programs while the process has the right to; finding() reports the result.
   explicit ConnectionLatency(const AgentConfig& config);
   const Finding& finding() const { return finding_; }
-  // Once a tick.
+  // Call once per tick.
   void read(const Sample& sample);
   const std::vector<AnswerValues>& values() const { return values_; }  // as configured
   std::map<std::string, actuation::Requests> totals() const;

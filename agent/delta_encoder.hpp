@@ -1,6 +1,6 @@
 // delta_encoder: selects the parts of a record that must be sent, and splits them into records.
 // Rule     a workload root is listed if it was active or changed since it was last listed (see at_rest). All are listed
-//          in the first record, in every 60th, after tell_all(), and if one disappeared without a final value. Roots
+//          in the first record, in every 60th, after report_all(), and if one disappeared without a final value. Roots
 //          with the same name are listed together, because the controller sums them. If they exceed a message, they are
 //          split into several records
 // Seq      records have their own numbers, from 1: an interval may take several
@@ -32,7 +32,7 @@ class DeltaEncoder {
  private:
   // Values of a root at rest. An id always belongs to the same root, with the same name and kind; counts are 0 at rest.
   struct Resting {
-    std::uint32_t reported = 0;             // bit set of the numbers that have values
+    std::uint32_t reported = 0;             // bit set of the numbers with values
     std::array<std::uint64_t, 4> levels{};  // memory_bytes, pids, memory_anon_bytes, memory_file_bytes
     bool operator==(const Resting&) const = default;
   };

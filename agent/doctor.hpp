@@ -1,7 +1,7 @@
 // doctor: lists the sources that this node provides, those that it does not, the reason, and the fix.
 // To add   write `std::vector<Finding> examine_xxx(const AgentConfig&)` beside the source (its header includes
-//          agent/finding.hpp, not doctor's) and one line for it in kExaminers of doctor.cpp. It opens the same
-//          files as the agent, reads once, closes them, and never throws. A `source` is one word that never changes.
+//          agent/finding.hpp, not doctor's) and one line for it in kExaminers of doctor.cpp. It opens the same files as
+//          the agent, reads them once, closes them, and never throws. A `source` is one word that never changes.
 //          The `why` of an ok finding names the result ("4 zones: package-0, dram-0"), of a lost one the file or call
 //          that failed. `fix` is the fix for the operator, or empty. Names are unique: wire::Hello::features lists the
 //          ok ones

@@ -1,4 +1,4 @@
-// doctor_setup: checks the configuration and the machine before the agent is started for good.
+// doctor_setup: checks the configuration and the machine before the agent is put into service.
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// echo: the endpoint for latency probes of users and other nodes: GET /echo is answered at once.
+// echo: the endpoint for latency probes of users and other nodes. Answers GET /echo at once.
 // Gives    200 "ok", or the caller's `?nonce=` (at most 64 letters, digits, '-' and '_'), which no cache can know
 // Errors   400 for another nonce; start: conflict (address in use), malformed (address)
 // Threads  any
@@ -17,7 +17,7 @@ namespace wattle::agent {
 
 struct EchoConfig {
   std::string address = "::";
-  std::optional<std::uint16_t> port;  // no value: only beside /metrics
+  std::optional<std::uint16_t> port;  // no value: only on the port of /metrics
 };
 
 http::Response echo(const http::Request& request);

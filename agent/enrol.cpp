@@ -14,7 +14,8 @@ namespace {
 
 constexpr Duration kFirstPause = std::chrono::seconds(1);
 constexpr Duration kLongestPause = std::chrono::seconds(300);
-// During an installation agents start long before the controller, whose image is larger and whose volume arrives later
+// During an installation agents start long before the controller, whose image is larger and whose volume is attached
+// later
 constexpr Duration kLongestUnanswered = std::chrono::seconds(30);
 constexpr Duration kQuiet = std::chrono::seconds(10);  // the controller reads its list within two
 constexpr std::size_t kMaxAnswer = 64 << 10;

@@ -27,7 +27,7 @@ struct Finding {
 inline Finding usable(std::string source, std::string why, bool optional = true) {
   return {std::move(source), true, optional, std::move(why), ""};
 }
-// The machine does not have it, and there is nothing to fix.
+// The machine lacks the source, and there is nothing to fix.
 inline Finding absent(std::string source, const Error& error) {
   return {std::move(source), false, true, error.subject + ": " + error.what, "", true};
 }

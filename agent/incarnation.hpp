@@ -21,7 +21,7 @@ Status make_state_dir(const std::string& state_dir);
 
 struct Incarnation {
   std::uint64_t number = 0;
-  std::optional<Error> healed;  // the problem of the file, which is rewritten
+  std::optional<Error> healed;  // the problem of a file that was rewritten
 };
 Result<Incarnation> next_incarnation(const std::string& state_dir, WallTime now, std::uint64_t at_least = 0);
 

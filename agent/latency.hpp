@@ -1,8 +1,8 @@
-// latency: reads from services' metrics pages how many requests exceeded a target.
+// latency: reads the number of requests that exceeded a target from services' metrics pages.
 // Source   GET of a page on a loopback address, as configured (provisioning.latency); latency_histogram.hpp parses it
 // Gives    sums since the agent started, per workload; continues when a service restarts
-// Rules    each page every 10 s, one after the other; after a failure in a minute. One second to connect and one to
-//          answer, 2 MiB; does not follow redirects
+// Rules    reads each page every 10 s, one after the other; after a failure, a minute later. Allows one second to
+//          connect, one to answer, and 2 MiB; does not follow redirects
 // Errors   if a page is missing or invalid, its workload's latency is unknown until it is back; logged once
 // Threads  its own thread reads the pages; totals() from any
 #pragma once
@@ -42,7 +42,7 @@ struct LatencyPace {
 // Sums a counter that may restart.
 class LateRequestSum {
  public:
-  // The first reading, and one below the last, is a new start.
+  // The first reading, and any reading below the previous one, starts a new count.
   void add(const LateRequests& reading);
   const actuation::Requests& sum() const { return sum_; }
 
@@ -53,7 +53,7 @@ class LateRequestSum {
 
 class Latency {
  public:
-  // Needs at least one source. `log` must outlive it.
+  // Needs at least one source. `log` must outlive this object.
   Latency(const std::vector<LatencySource>& sources, const Log& log, LatencyPace pace = {});
   Latency(const Latency&) = delete;
   Latency& operator=(const Latency&) = delete;

@@ -29,7 +29,7 @@ struct LinkValues {
   std::uint64_t outbox_records = 0;
   std::uint64_t dropped_records = 0;
   bool spool = false;          // records wait on disk
-  bool spool_durable = false;  // and the disk accepts them
+  bool spool_durable = false;  // the disk accepts them
   std::uint64_t spool_bytes = 0;
   std::uint64_t spool_gap_records = 0;  // dropped, and no newer record has been acknowledged yet
   std::uint64_t spool_written_bytes = 0;
@@ -47,8 +47,8 @@ struct ProvisioningValues {
 };
 
 struct MetricsOptions {
-  std::size_t max_workloads = 1000;                 // listed one by one: what a Prometheus takes of a node
-  Duration energy_floor = std::chrono::seconds(1);  // the resolution that a side channel needs is far finer
+  std::size_t max_workloads = 1000;                 // listed one by one: as many as a Prometheus accepts from a node
+  Duration energy_floor = std::chrono::seconds(1);  // a side channel needs a far finer resolution
 };
 
 class Metrics {

@@ -1,5 +1,5 @@
 // metrics_text: Prometheus' text exposition format 0.0.4, line by line.
-// Gives    families in the order in which they are begun; label values escaped, bytes that are no UTF-8 replaced
+// Gives    families in the order in which they are begun; label values are escaped, bytes that are not UTF-8 replaced
 // Units    micro() writes a whole number of millionths as a decimal number, exactly
 // Threads  single owner
 #pragma once
@@ -13,14 +13,14 @@
 
 namespace wattle::agent {
 
-// `key="value"`, behind a comma if there are labels already.
+// Appends `key="value"`, after a comma if there are labels already.
 void add_label(std::string& labels, std::string_view key, std::string_view value);
 
 class MetricsText {
  public:
   explicit MetricsText(std::size_t expected_bytes) { text_.reserve(expected_bytes); }
 
-  // The family that the next values belong to; its head is written with the first of them.
+  // Begins the family of the next values; its head is written with the first of them.
   void begin(std::string_view name, std::string_view type, std::string_view help);
 
   template <class T>
@@ -32,11 +32,11 @@ class MetricsText {
   void micro(std::uint64_t millionths, std::string_view labels = {}, std::string_view more_labels = {},
              std::string_view suffix = {});
 
-  // Lines of a histogram: the number of values at or below each `bound`, ascending; then the sum and count of all.
+  // Write a histogram: the number of values at or below each `bound`, ascending; then the sum and count of all.
   void bucket(double bound, std::uint64_t up_to, std::string_view labels);
   void histogram_end(double sum, std::uint64_t all, std::string_view labels);
 
-  // A family of one value; without samples if the value is unknown.
+  // Writes a family of one value; without samples if the value is unknown.
   template <class T>
   void gauge(std::string_view name, std::string_view help, const std::optional<T>& number) {
     begin(name, "gauge", help);

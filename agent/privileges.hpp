@@ -1,7 +1,7 @@
 // privileges: drops every capability after everything that needs one has been opened.
 // Source   capabilities(7), prctl(2): effective, permitted, inheritable, ambient, bounding set, no_new_privs
 // Needs    BPF programs load with CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN, energy_uj opens with CAP_DAC_READ_SEARCH,
-//          ICMP sockets with CAP_NET_RAW. Descriptors and mappings stay valid. A source that is lost later (an unloaded
+//          ICMP sockets with CAP_NET_RAW. Descriptors and mappings stay valid. A source that fails later (an unloaded
 //          program, a counter file that must be reopened) stays lost until the agent restarts
 // Errors   denied, naming the remaining capabilities, as read back from the kernel
 // Threads  capabilities belong to a thread: call while there is only one

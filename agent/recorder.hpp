@@ -1,6 +1,6 @@
 // recorder: `wattle-agent sample`: writes samples of all workloads or one to stdout or a file.
-// Gives    JSON lines or CSV (render.hpp); each sample is written whole and at once. If the disk is full, an incomplete
-//          sample is removed from the file, so that the last line is whole
+// Gives    JSON lines or CSV (render.hpp); each sample is written as a whole and immediately. If the disk is full, an
+//          incomplete sample is removed from the file, so that the last line is whole
 // Errors   a file that cannot be opened or written, by name; not_found if the requested workload never appeared
 // Threads  the caller's, and the prober's
 #pragma once

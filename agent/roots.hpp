@@ -1,4 +1,5 @@
-// roots: paths of this machine's /proc and /sys: the usual ones, mounted elsewhere in a container, or a captured tree.
+// roots: paths of /proc and /sys: this machine's own, those mounted elsewhere in a container, or those of a captured
+// tree.
 // Threads  values
 #pragma once
 

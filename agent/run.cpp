@@ -115,7 +115,7 @@ Status run(const AgentConfig& config, const Clock& clock, const Log& log) {
   if (begun.healed)
     log.warn("incarnation.healed", "the incarnation file was damaged and has been replaced",
              {{"error", *begun.healed}, {"incarnation", begun.number}});
-  // Puts back the energy settings of a killed process, before they are examined.
+  // Restores the energy settings that a killed process left, before they are examined.
   static_cast<void>(ShallowDepth(config.roots, config.state_dir, clock, log));
   WATTLE_TRY(auto sampler, Sampler::open_(config, clock, begun.number));
   // The actuator receives paths.

@@ -1,7 +1,7 @@
 // sampler: reads all collectors at a tick into one Record.
 // Gives    the record for the controller, its cumulative counters, and the pods that started and ended
-// Errors   a failed collector leaves its values without a reading and reports its error in Sample::errors. So does a
-//          value that is not finite, because a controller would refuse the record and all later ones
+// Errors   a failed collector leaves its values without a reading and reports its error in Sample::errors. A value that
+//          is not finite is handled in the same way, because a controller would refuse the record and all later ones
 // Threads  single owner
 #pragma once
 
@@ -65,7 +65,7 @@ class Sampler {
   const std::vector<Finding>& findings() const { return findings_; }
   // Speed of the last sample's interfaces as the kernel reports it; 0: unknown.
   double link_bytes_per_s() const;
-  // Adds a finding from elsewhere.
+  // Adds a finding of another component.
   void note(Finding finding) { findings_.push_back(std::move(finding)); }
   const PowerModel& power_model() const { return energy_.power_model(); }
   const EnergyMeter& energy_meter() const { return energy_; }

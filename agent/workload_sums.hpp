@@ -31,7 +31,7 @@ enum class Counter : std::uint8_t {
 enum class Gauge : std::uint8_t { memory_bytes, pids, count };
 // clang-format on
 
-// Values by key, some of which may never have been reported.
+// Values by key; some keys may never have been reported.
 template <class Key>
 class Sum {
  public:
@@ -108,7 +108,7 @@ struct SummedWorkload {
   std::unique_ptr<Sums> sums;    // null: folded
   std::int64_t ended_at_ns = 0;  // mono; 0: still running
   std::uint64_t seen = 0;
-  std::uint64_t recent_us = 0, use_us = 0;  // CPU since the last selection; the decaying sum over all selections
+  std::uint64_t recent_us = 0, use_us = 0;  // CPU time since the last selection; its decaying sum over all selections
 };
 
 class WorkloadSums {

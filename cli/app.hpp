@@ -13,7 +13,7 @@
 namespace wattle::cli {
 
 int run_app(int argc, char** argv);
-// Same as run_app, with the given surroundings; `arguments` without the program's name.
+// Same as run_app, with the given environment; `arguments` excludes the program's name.
 int run_app(const std::vector<std::string>& arguments, Surroundings& around);
 
 // Returns the command that users type for this program path: `kubectl wattle` if kubectl runs it as a plugin.

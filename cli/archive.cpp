@@ -212,7 +212,7 @@ Result<std::optional<Member>> parse_member(std::string_view block, const std::st
   if (!bytes || !made_s || *bytes > kMostMemberBytes || !is_member_name(member.name))
     return damaged(archive, "is not an archive made by `wattle backup`");
   member.bytes = *bytes;
-  // The header must match ours byte for byte: the sum alone would miss two changes that cancel out.
+  // The header must match ours byte for byte: the sum would miss two changes that cancel out.
   if (block != member_header(member, static_cast<std::int64_t>(*made_s))) return damaged(archive, "is damaged");
   return std::optional<Member>(std::move(member));
 }
@@ -283,7 +283,7 @@ Result<Manifest> write_archive(const std::string& path, const std::string& versi
   }
   WATTLE_CHECK(check_members(manifest.files, path));
   const std::string part = path + ".part";
-  ::unlink(part.c_str());  // of an interrupted run
+  ::unlink(part.c_str());  // left by an interrupted run
   const Fd fd(::open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!fd.valid()) return fail_errno(errno, part);
   Status done = write_members(fd.get(), part, manifest, sources);

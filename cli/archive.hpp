@@ -1,11 +1,11 @@
-// archive: writes and reads one tar file of named files, with a list of their digests first and that list's digest
+// archive: writes and reads a tar file of named files, with a list of their digests first and the digest of that list
 // last. `tar tf` lists it.
 // Format   POSIX.1-1988 "ustar", plain files only; members manifest.json, the files in its order, manifest.sha256
 // Does not use libarchive: it reads 38% of the archives with one changed byte as if they were intact, needs 40 MB of
 // libraries in an image (libicu), and would parse the extended formats of tar as root.
-// Rules    names are relative, at most 100 of letters, digits, ".", "_", "-", "/", without ".." and without parts
-//          that are empty or "."; no two members have one name, and none has the name of another's
-//          folder. A changed byte anywhere is refused
+// Rules    names are relative, with at most 100 letters, digits, ".", "_", "-" and "/", and without parts that are
+//          empty, "." or ".."; no two members have the same name, and none has the name of another's folder. A changed
+//          byte anywhere is refused
 // Errors   name the archive: malformed (damaged, truncated, not an archive), unsupported (of a newer version), those of
 //          the disk
 // Threads  single owner; parse_member() is pure
@@ -49,7 +49,7 @@ Result<Manifest> parse_manifest(std::string_view text, const std::string& archiv
 
 struct Source {
   std::string name;
-  File file;  // held open, so that a renamed replacement has no effect
+  File file;  // kept open, so that replacing the path has no effect
 };
 // Fails if the path exists; call before longer work.
 Status refuse_taken(const std::string& path);
@@ -57,8 +57,8 @@ Status refuse_taken(const std::string& path);
 Result<Manifest> write_archive(const std::string& path, const std::string& version, std::int64_t made_s,
                                const std::vector<Source>& sources);
 
-// Reads and checks the whole archive. Calls `piece` with an empty piece at the start of each file, then with those of
-// the file.
+// Reads and checks the whole archive. Calls `piece` with an empty piece at the start of each file, then with the file's
+// pieces.
 using Piece = std::function<Status(const Member& member, std::string_view bytes)>;
 Result<Manifest> read_archive(const std::string& path, const Piece& piece);
 

@@ -224,7 +224,7 @@ class Unpacked {
       return fail(Errc::conflict, archive_,
                   "contains " + member.name + ", but another file of the backup has the same path: " + path,
                   "set different paths in the configuration, as on the machine of the backup");
-    ::unlink(part.c_str());  // of an interrupted restore
+    ::unlink(part.c_str());  // left by an interrupted restore
     to_ = Fd(::open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode_of(member.name)));
     if (!to_.valid()) return fail_errno(errno, part);
     places_.push_back({part, path});

@@ -1,4 +1,4 @@
-// cluster: a client of an API server, for the commands that need one.
+// cluster: a client of an API server, for commands that need one.
 // Source   a kubeconfig (cli/kubeconfig), or the service account of a pod
 // Login    files are read before each request. A credential plugin runs again when its login has expired, and once when
 //          the API server answers 401
@@ -37,11 +37,11 @@ class Cluster {
   Result<OrderedJson> post(const std::string& target, const OrderedJson& object);
   // Returns false if the object exists already.
   Result<bool> create(const std::string& target, const OrderedJson& object);
-  // Fails with conflict if the object was written meanwhile or has another version.
+  // Fails with conflict if the object was written in the meantime or has another version.
   Result<OrderedJson> put(const std::string& target, const OrderedJson& object);
   // Applies a strategic merge patch. Fails with malformed if validation refuses the result.
   Result<OrderedJson> patch(const std::string& target, const OrderedJson& object);
-  kube::Api& api();  // for code that reads lists; logs in like the other calls
+  kube::Api& api();  // for code that reads lists; logs in as the other calls do
   const std::string& url() const { return url_; }
   // The client certificate; empty: none.
   const std::string& certificate_file() const { return certificate_file_; }

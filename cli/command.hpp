@@ -28,10 +28,10 @@ enum class Output { table, wide, json, yaml, name, jsonpath };
 struct Surroundings {
   std::ostream& out;
   std::ostream& err;
-  bool terminal = false;                                            // is `out` one?
+  bool terminal = false;                                            // `out` is a terminal
   std::function<std::optional<std::string>(const char*)> variable;  // of the environment
   std::string name = "wattle";                                      // the name that the user typed
-  bool keyboard = false;                                            // is standard input a terminal?
+  bool keyboard = false;                                            // standard input is a terminal
 };
 
 // The API server, for commands that need one, and for the way to a controller in its cluster.
@@ -40,7 +40,7 @@ struct ClusterOptions {
   bool given() const { return !kubeconfig.empty() || !context.empty(); }
 };
 
-// The options of all commands. Each command has a struct of its own for the others.
+// The options that all commands share. Each command has a struct for its other options.
 struct CommonOptions {
   std::string server, feed, key, server_key, timeout;  // empty: as configured
   ClusterOptions cluster;
@@ -63,7 +63,7 @@ inline constexpr int kProblem = 1;
 inline constexpr int kUsage = 2;
 inline constexpr int kWait = 3;  // `place`: the workload should wait; run `place` again later
 
-// An error that ends a command, and the exit code that it gives.
+// An error that ends a command, and its exit code.
 struct Failure {
   Failure(Error e, int code = kProblem) : error(std::move(e)), exit_code(code) {}
   Error error;
@@ -80,7 +80,7 @@ tl::expected<T, Failure> as_misuse(Result<T> result) {
   return std::move(result).map_error([](Error error) { return Failure(std::move(error), kUsage); });
 }
 
-// For a command whose malformed inputs are all given by the user.
+// For a command whose malformed inputs all come from the user.
 inline Outcome misuse_if_malformed(Status done) {
   if (done) return kOk;
   return done.error().code == Errc::malformed ? Outcome(misuse(std::move(done.error()))) : Outcome(forward_error(done));
@@ -104,7 +104,7 @@ void complain(const Invocation& invocation, Error error);
 }  // namespace wattle::cli
 
 namespace wattle {
-// For WATTLE_TRY and WATTLE_CHECK.
+// Used by WATTLE_TRY and WATTLE_CHECK.
 template <class T>
 tl::unexpected<cli::Failure> forward_error(tl::expected<T, cli::Failure>& result) {
   return tl::unexpected<cli::Failure>(std::move(result.error()));

@@ -1,7 +1,7 @@
 // commands: the entry points behind the table in commands.cpp, and the pure renderers behind them.
 // Source   a document of docs/reference/api.md, parsed
 // Units    as the document; people see MiB, W, %, ms and ages
-// Errors   malformed: the document lacks the list or object it is about; any other missing or null value shows as "-"
+// Errors   malformed: the document lacks its main list or object; any other missing or null value shows as "-"
 // Threads  main only; renderers from any
 #pragma once
 

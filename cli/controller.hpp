@@ -1,4 +1,4 @@
-// controller: the reading commands' way to the controller's ask socket.
+// controller: connects reading commands to the controller's ask socket.
 // Source   wire::Query over CURVE (common/transport/ask_client); documents of docs/reference/api.md
 // Errors   denied (key refused), unavailable (connection refused, at once; the link broke), timeout (no answer),
 //          malformed (the answer is not a JSON object); refusals of the controller keep their code and text

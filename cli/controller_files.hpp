@@ -26,7 +26,7 @@ struct ControllerFiles {
 // Adds --config.
 void declare_controller_file(CLI::App& command, std::string& path);
 Result<ControllerFiles> load_controller_files(const std::string& path);
-// Path of root's own key on this machine, next to the controller's.
+// Path of root's operator key on this machine, next to the controller's key.
 std::string operator_key_of(const ControllerFiles& files);
 
 }  // namespace wattle::cli

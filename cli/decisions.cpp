@@ -1,4 +1,4 @@
-// `wattle decisions [--limit N] [--since 7d]`: the newest decisions and what became of them.
+// `wattle decisions [--limit N] [--since 7d]`: lists the newest decisions and their outcomes.
 
 #include "cli/declare.hpp"
 #include "cli/human.hpp"
@@ -82,7 +82,7 @@ struct DecisionsOptions : ListOptions {
 
 Outcome run_decisions(const Invocation& invocation, const DecisionsOptions& options) {
   if (options.watch) return watch_decisions(invocation, options.name_space);
-  // The newest of a namespace are among those of all.
+  // The newest decisions of a namespace may be beyond the newest of all.
   const std::size_t limit = options.name_space.empty() ? options.limit : kMostDecisions;
   Query query{{"limit", std::to_string(limit)}};
   if (!options.since.empty()) query["since"] = options.since;
@@ -99,7 +99,7 @@ void declare_decisions(CLI::App& command, Run& chosen) {
   command.add_option("--limit", options.limit, "Number of decisions, 1 to 1000")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  // -w prints decisions as they are made, which have an order and no past.
+  // -w prints decisions as they are made, so it supports neither an order nor a start.
   command.get_option("--watch")->excludes(since)->excludes(command.get_option("--sort-by"));
 }
 

@@ -23,7 +23,7 @@ Options& runs(CLI::App& command, Run& chosen, Outcome (*run)(const Invocation&, 
   });
   return *options;
 }
-// Sets the work of a command without options of its own.
+// Sets the work of a command without its own options.
 void runs(CLI::App& command, Run& chosen, Outcome (*run)(const Invocation&));
 
 }  // namespace wattle::cli

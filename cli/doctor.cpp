@@ -84,7 +84,7 @@ Result<ClusterSeen> look_at_cluster(const Invocation& invocation) {
   return seen;
 }
 
-// A warning in place of the fleet's findings. Those of the controller and the nodes remain valid.
+// A warning that replaces the fleet's findings. Those of the controller and the nodes remain valid.
 std::vector<Finding> not_judged(const Error& why) {
   return {{"fleet", "answer", State::warn, why.subject + ": " + why.what, why.fix}};
 }

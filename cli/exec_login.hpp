@@ -1,4 +1,4 @@
-// exec_login: logs in to an API server with the credential plugin of a kubeconfig, as EKS, GKE and AKS use it.
+// exec_login: logs in to an API server with the credential plugin of a kubeconfig, as used by EKS, GKE and AKS.
 // Source   users[].user.exec of a kubeconfig; the program's ExecCredential (client.authentication.k8s.io/v1 and
 //          v1beta1)
 // Cost     one run of the program; its answer is valid until its expirationTimestamp

@@ -28,7 +28,7 @@ class JsonPath {
     std::optional<std::int64_t> first, last;  // index: first; slice: from first to before last; negative: from the end
     std::vector<Step> of;                     // filter: path below each value
     Compare compare = Compare::exists;
-    OrderedJson with;        // filter: the other side
+    OrderedJson with;        // filter: the right-hand side
     std::size_t column = 0;  // from 1, in the user's text
   };
 

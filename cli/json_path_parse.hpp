@@ -16,7 +16,7 @@ class JsonPathReader {
   JsonPathReader(std::string_view text, const std::string& subject, std::size_t before)
       : text_(text), subject_(subject), before_(before) {}
   bool take(std::string_view expected);
-  // Reads steps until the end of the text, or until a character that no step begins with.
+  // Reads steps until the end of the text, or until a character that cannot begin a step.
   Result<std::vector<JsonPath::Step>> steps();
   bool at_end() const { return at_ == text_.size(); }
   tl::unexpected<Error> wrong(const std::string& what, const std::string& fix) const;

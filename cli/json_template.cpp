@@ -35,7 +35,7 @@ std::size_t closing(std::string_view text, std::size_t open) {
   return std::string_view::npos;
 }
 
-// Text in quotes, with \n, \t and \r; any other escaped character stands for itself.
+// Text in quotes, with \n, \t and \r; any other escaped character is taken literally.
 Result<std::string> unquoted(std::string_view text, std::size_t at) {
   if (text.size() < 2 || text.back() != text.front())
     return wrong(at, "the text does not end", "add the closing quote");

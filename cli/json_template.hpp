@@ -1,6 +1,6 @@
 // json_template: the output of -o jsonpath=TEMPLATE: text with paths in braces, as in kubectl.
 // Source   {.nodes[*].name}, {range .nodes[*]}{.name}{"\n"}{end}, {"text"}; several values are separated by spaces
-// Gives    text as it is, numbers and booleans as in JSON, nothing for null and for keys that an object lacks, compact
+// Gives    text unchanged, numbers and booleans as in JSON, nothing for null and for keys that an object lacks, compact
 //          JSON for lists and objects. Control characters of the document become "?"
 // Errors   malformed, with the column and a fix; a key that no object of the document has
 // Threads  values

@@ -56,7 +56,7 @@ cmdline::KnownValues known_names(Surroundings& around) {
                    const std::vector<std::string>& typed) -> std::vector<std::string> {
     const auto kind = std::ranges::find(kLabels, label, &std::pair<std::string_view, std::string_view>::first);
     if (kind == kLabels.end()) return {};
-    // Covers what has no timeout of its own, such as a login's program and kubectl.
+    // Covers what has no separate timeout, such as a login's program and kubectl.
     const auto before = std::signal(SIGALRM, end_silently);
     ::alarm(kPatience_s);
     const CommonOptions common = typed_options(typed);

@@ -57,7 +57,7 @@ void make_relative_to(Json& object, const char* key, const std::string& folder) 
   if (!path.empty() && path.front() != '/') *found = folder + path;
 }
 
-// A program name without '/' stays as it is: it is searched in PATH.
+// A program name without '/' is unchanged: it is searched in PATH.
 void make_command_relative_to(Json& user, const std::string& folder) {
   const auto exec = user.is_object() ? user.find("exec") : user.end();
   if (exec == user.end() || !exec->is_object()) return;

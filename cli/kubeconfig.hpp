@@ -1,8 +1,8 @@
-// kubeconfig: reads the API server and the login from a kubeconfig, by the rules of client-go.
-// Source   FILE of --kubeconfig, else the merged files of KUBECONFIG: the whole entry of a name comes from the first
-//          file that has it, and the first current context wins. Paths are relative to the file that contains them
+// kubeconfig: reads the API server and the login from a kubeconfig, following client-go's rules.
+// Source   FILE of --kubeconfig, else the merged files of KUBECONFIG: the first file with an entry of a name supplies
+//          the whole entry, and the first current context wins. Paths are relative to the file that contains them
 // Errors   not_found (no file, no such context), malformed, unsupported (a login by auth-provider or by name and
-//          password; impersonation), denied (no check of the server; a token in the clear)
+//          password; impersonation), denied (no verification of the server; a token over plain HTTP)
 // Threads  main only
 #pragma once
 

@@ -65,7 +65,7 @@ Status print_list(const Invocation& invocation, const List& list, const ListOpti
   }
   return print(invocation, document, [&](const Json& shown, Style style) -> Result<std::string> {
     style.headers = !options.no_headers;
-    // A list that the options have emptied is not one without data.
+    // A list that the options have emptied differs from one without data.
     const bool narrowed = !options.name_space.empty() || !options.selector.empty();
     if (narrowed && View(shown)[list.what].items().empty())
       return printable_lines("no " + std::string(list.what) +

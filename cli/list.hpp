@@ -1,4 +1,4 @@
-// list: commands that print a list of the controller: their common options, and what the options do to its document.
+// list: commands that print a list from the controller: their common options, and how these change its document.
 // Source   kLists: one row per list
 // Rules    -n, --sort-by and -l change the document, so that each output format gets the same items. Sorting is
 //          ascending like kubectl's, with unknown values last
@@ -30,7 +30,7 @@ struct List {
   const char* what;                       // name of the document, and key of its list
   const char* name_space;                 // key of an item's namespace; null: items have none
   bool labelled;                          // the document has the argument `selector`
-  std::string (*name)(const View& item);  // as other commands take it
+  std::string (*name)(const View& item);  // in the form that other commands accept
   Result<std::string> (*render)(const Json& document, const Style& style);
 };
 

@@ -38,7 +38,7 @@ tl::unexpected<Error> wrong(const std::string& option, const std::string& value,
   return fail(Errc::malformed, option, "invalid value '" + value + "'", fix);
 }
 
-// A namespace stands unquoted in YAML, which reads some words and all numbers as other types than text.
+// The namespace is unquoted in YAML, which reads some words and all numbers as types other than text.
 Status check_namespace(const std::string& option, const std::string& name) {
   static const std::set<std::string> kWords{"true", "false", "yes", "no", "on", "off", "null", "y", "n"};
   const bool lower = std::ranges::none_of(name, [](unsigned char c) { return std::isupper(c) != 0; });

@@ -1,7 +1,7 @@
 // manifests: the manifests of Wattle with the values of one installation, for `wattle install`.
 // Source   k8s/install.yaml, which k8s/render.py renders from the chart with placeholders; the build embeds it
 // Rules    replaces the placeholders, and nothing else. Names of ConfigMaps and of the Job end with a hash of their
-//          content, so that a change restarts the pods that use them, and never changes a Job, which is immutable
+//          content, so that a change restarts the pods that use them, and never modifies a Job, which is immutable
 // Errors   malformed: a value that the manifests cannot hold
 // Threads  pure
 #pragma once

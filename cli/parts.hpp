@@ -21,7 +21,7 @@ inline constexpr double kStaleAge_ms = 10'000;
 // Pressure at or above this share of time stalled is highlighted.
 inline constexpr double kPressure_ratio = 0.10;
 
-// "up", "stale" or "offline", and its tone; names and ages take the tone too.
+// "up", "stale" or "offline", with its tone, which names and ages share.
 Cell state_cell(const View& node);
 Cell pressure_cell(std::optional<double> ratio);
 // "users 4.1 ms" for the first target that answered; "users lost" if no target did.
@@ -44,7 +44,8 @@ class FindingsText {
 // "default/web-1"; the UID if the name is unknown.
 // The largest share of time that work of a node waits for CPU, memory or I/O.
 std::optional<double> most_pressure(const View& psi);
-// Returns in one word what made a decision: the name of a policy that is a rule, else "network", "plan" and the like.
+// Returns the source of a decision in one word: the name of a policy that is a rule, otherwise "network", "plan" and so
+// on.
 std::string decider_of(const View& decision);
 std::string pod_label(const View& name, const View& name_space, const View& uid);
 // Renders a document's `cpu_wait` or `late`: "at most 1.0% of pods' time; measured
@@ -57,9 +58,9 @@ std::string power_text(const View& status);
 // Money and CO2 of an object's joules by the controller's tariff: "0.43 EUR, 530 g CO2"; empty without a tariff.
 // `ending` of the keys: "_per_day".
 std::string cost_text(const View& object, const std::string& ending = {});
-// The same of the energy since a node or pod was first seen, for a table.
+// The same for the energy since a node or pod was first seen, for a table.
 std::string cost_cell(const View& object);
-// The modelled saving, and what a day of it is worth.
+// The modelled saving, and its value per day.
 std::string modelled_text(const View& modelled);
 // Watts of a node beyond its idle watts.
 std::optional<double> active_w(const View& node);

@@ -1,5 +1,5 @@
 // `wattle place NAME`: asks for a node for a workload that Kubernetes does not schedule. The exit code is 0 with an
-// advised node, 1 without one, and 3 if the workload should wait. `-o name` prints the node alone, so that a script can
+// advised node, 1 without one, and 3 if the workload should wait. `-o name` prints only the node, so that a script can
 // use both the node and the exit code.
 #include <algorithm>
 #include <array>
@@ -118,7 +118,7 @@ Result<std::vector<std::string>> received_nodes(Controller& controller) {
   return names;
 }
 
-// Reports each named node that no agent has registered; the others may still take the workload. Fails with not_found if
+// Reports each named node that no agent has registered; the others can still take the workload. Fails with not_found if
 // none is registered.
 Status report_unknown(const Invocation& invocation, Controller& controller, const std::vector<std::string>& named) {
   WATTLE_TRY(const Json document, controller.ask("nodes", {}));

@@ -1,8 +1,8 @@
-// port_forward: local ports of the Service wattle-controller in a cluster, by `kubectl port-forward`.
+// port_forward: local ports of the Service wattle-controller in a cluster, opened by `kubectl port-forward`.
 // Needs    kubectl: port forwarding is a protocol of client-go, which kubectl implements. The Role wattle-reader of the
 //          chart grants the permissions
 // Ends     with this object, and with the process
-// Errors   not_found (no kubectl); unavailable, with the words of kubectl
+// Errors   not_found (no kubectl); unavailable, with kubectl's message
 // Threads  main only
 #pragma once
 
@@ -30,7 +30,7 @@ class PortForward {
   static Result<PortForward> open_(const Invocation& invocation, std::span<const std::uint16_t> targets);
   // Local ports, in the order of the target ports.
   const std::vector<std::string>& ports() const { return ports_; }
-  // Fails if kubectl has ended; reads its output, which must not fill the pipe.
+  // Fails if kubectl has ended; reads its output, so that the pipe does not fill up.
   Status check();
 
  private:

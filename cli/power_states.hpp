@@ -1,4 +1,4 @@
-// power_states: shows the power states of nodes, and what sleeps, in the documents of docs/reference/api.md.
+// power_states: shows the power states of nodes in the documents of docs/reference/api.md.
 // Errors   none; a missing value shows as "-" or as nothing
 // Threads  any
 #pragma once
@@ -14,7 +14,7 @@ namespace wattle::cli {
 
 // The power state of an object with `state`.
 Cell power_cell(const View& power);
-// Wattle put the node to sleep or wakes it, so that its agent may be silent.
+// True if Wattle put the node to sleep or is waking it, so that its agent may be silent.
 bool may_be_silent(const View& node);
 // ", 2 asleep" of the document `status`; empty if there are none.
 std::string asleep_text(const View& status);

@@ -22,8 +22,7 @@ class PrintedDecisions {
   bool take(const wire::Decision& decision);
 
  private:
-  using Key =
-      std::pair<std::uint64_t, std::int64_t>;  // a controller without a store numbers from 1 again after a restart
+  using Key = std::pair<std::uint64_t, std::int64_t>;  // without a store, a controller restarts its numbers at 1
   std::set<Key> printed_;
   std::deque<Key> in_order_;
 };

@@ -22,8 +22,8 @@ struct Ran {
 // Runs a program to its end. A name without '/' is searched in PATH.
 Result<Ran> run_program(const std::vector<std::string>& words);
 
-// Like run_program, but captures standard output alone. Standard error, and standard input if `interactive`, are this
-// process's. Adds or replaces these variables of the environment.
+// Like run_program, but captures only standard output. The program shares standard error, and standard input if
+// `interactive`, with this process. Adds or replaces these variables of the environment.
 Result<Ran> output_of(const std::vector<std::string>& words,
                       const std::vector<std::pair<std::string, std::string>>& environment, bool interactive = false);
 
@@ -34,7 +34,7 @@ struct Started {
 };
 // Starts a program in its own session, with its outputs in the file.
 Result<Started> start_program(const std::vector<std::string>& words, const std::string& log_file);
-// A program that ends with this process, however this process ends.
+// A program that ends when this process ends, for any reason.
 struct Child {
   Started process;
   Fd output;  // its standard output and error
@@ -50,7 +50,7 @@ std::string host_name();
 // Returns the seconds since 1970.
 std::int64_t unix_now_s();
 
-// Returns the path of a Wattle program: beside this one, else by PATH.
+// Returns the path of a Wattle program: beside this one, otherwise found in PATH.
 std::string program_of_ours(const std::string& name);
 
 }  // namespace wattle::cli

@@ -17,7 +17,7 @@ namespace wattle::cli {
 
 namespace {
 
-// Renders freed memory; "-1.5 GiB" if it would take more.
+// Renders freed memory; "-1.5 GiB" if the change would need more.
 std::string signed_bytes(std::optional<double> value) {
   if (value && *value < 0) return "-" + bytes(-*value);
   return bytes(value);

@@ -20,7 +20,8 @@ std::string sized_text(const View& size) {
   return number(size["cpu_cores"], 3) + " / " + bytes(size["memory_bytes"]);
 }
 
-// "throttled 0.1% -> 0.3%, waited 1.0% -> 1.2%, kills 0 -> 0"; before the first step, what would have been met.
+// "throttled 0.1% -> 0.3%, waited 1.0% -> 1.2%, kills 0 -> 0"; before the first step, what the pods would have
+// experienced.
 std::string sizing_measured(const View& sizing) {
   const View measured = sizing["measured"], shadow = sizing["shadow"];
   const auto change = [&](const char* what) {

@@ -145,8 +145,7 @@ Result<std::vector<PodDone>> set_once(Cluster& cluster, Advisor& advisor, const 
   auto done = set_requests(cluster, name_space, document, options);
   if (!done || !said.follow || said.dry_run) return done;
   if (const Status taken = advisor.report(report_of(name_space, document, *done)); !taken)
-    done->push_back(
-        {"(report)", "", "failing", "The controller does not take the report: " + taken.error().what, "", ""});
+    done->push_back({"(report)", "", "failing", "The controller rejects the report: " + taken.error().what, "", ""});
   return done;
 }
 

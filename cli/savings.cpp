@@ -123,7 +123,7 @@ std::string level_of(const View& row) {
 OwnerAdvice advice_of(const View& row) {
   OwnerAdvice advice;
   advice.workload = row["workload"].text_or("");
-  // A template does not follow the hour, as the rule does.
+  // A template cannot change every hour, as the rule does.
   advice.cpu_cores = row["lasting"]["cpu_cores"].number();
   advice.memory_bytes = row["lasting"]["memory_bytes"].number();
   advice.observed_s = row["heard_s"].number().value_or(0);

@@ -11,7 +11,7 @@
 
 namespace wattle::cli {
 
-// Moves the cursor home and erases below it, which avoids flicker.
+// Moves the cursor home and erases everything below it, which avoids flicker.
 inline constexpr std::string_view kHome = "\x1b[H\x1b[J";
 
 // Waits for SIGINT and SIGTERM.

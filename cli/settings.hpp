@@ -1,6 +1,6 @@
 // settings: the controller's address and this client's keys.
 // Source   with --context, the cluster (cli/cluster_route); for `kubectl wattle` without a configuration, the current
-//          context. Otherwise --options, otherwise the strict YAML file in WATTLE_CONFIG, otherwise
+//          context. Otherwise the options, then the strict YAML file in WATTLE_CONFIG, otherwise
 //          ~/.config/wattle/cli.yaml, otherwise /etc/wattle/cli.yaml if it exists (keys: server, feed, key, server_key,
 //          timeout, allow_list; "~/" is the home directory)
 // Units    timeout in milliseconds here; "5s", "250ms" or seconds in the file and on the command line
@@ -21,7 +21,7 @@ namespace wattle::cli {
 
 struct Settings {
   std::string server = "tcp://127.0.0.1:7462";
-  std::string feed;             // if not set: the server's host, and the next lower port
+  std::string feed;             // if not set: the server's host and the next lower port
   std::string key_file;         // our key pair
   std::string server_key_file;  // the controller's public key
   std::chrono::milliseconds timeout{5'000};

@@ -35,7 +35,7 @@ std::string totals_text(const View& totals) {
   return printable_lines(wrapped(text + ".", 0));
 }
 
-// "19.7 kJ published": joules of a sleep and a wake, and where they come from.
+// "19.7 kJ published": joules of a sleep and a wake, and their source.
 std::string transitions_text(const View& node) {
   return joules(node["transitions_j"]) + (node["transitions_measured"].flag() == true ? " measured" : " published");
 }

@@ -25,7 +25,7 @@ Cell asked_by(const View& status) {
             " pods bound in the last 15 min without a request";
   return {text, connected < shims.size() || (bound && *bound > 0 && unasked == bound) ? Tone::bad : Tone::plain};
 }
-// What decides and why; if several decided, also "network 97, plan 3 of the newest 100".
+// The decider and why; if several decided, also "network 97, plan 3 of the newest 100".
 std::string decided_by(const View& status) {
   std::string out = status["network_gated"].text_or("");
   if (constexpr std::string_view kChoice = "the choice of "; out.starts_with(kChoice)) out.erase(0, kChoice.size());
@@ -49,7 +49,7 @@ Result<std::string> render_status(const Json& document, const Style& style) {
     return fail(Errc::malformed, "the controller's answer", "contains neither 'version' nor 'mode'",
                 "check that controller and wattle have the same version");
   const auto started = status["started_wall_ns"].number();
-  // These counters begin at 0 with the controller's process; the store keeps what came before.
+  // These counters start at 0 with the controller's process; the store has earlier ones.
   const std::string since = started ? " since " + utc(started) : std::string(" since the controller's start");
   const auto nodes = status["nodes"].number();
   const auto connected = status["nodes_connected"].number();

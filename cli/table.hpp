@@ -46,7 +46,7 @@ struct Layout {
 Layout layout_of(const Table& table);
 // Returns a title line, then one line per row; two spaces between columns, none at the end of a line.
 std::string to_text(const Table& table, bool colour);
-// The same for a list, without titles if the style has none.
+// The same for a list; without titles if the style has none.
 std::string to_text(const Table& table, const Style& style);
 // Wraps printable text at kWrap columns if words permit, with this many spaces before each line.
 inline constexpr std::size_t kWrap = 100;

@@ -26,7 +26,7 @@ class View {
   bool present() const;  // there, and not null
   std::optional<double> number() const;
   operator std::optional<double>() const { return number(); }  // for the functions of cli/human.hpp
-  // An integer to its last digit: ids and counts have 64 bits, of which a double holds 53.
+  // An integer with all digits: ids and counts have 64 bits, but a double holds only 53.
   std::optional<std::string> integer() const;
   std::optional<bool> flag() const;
   std::optional<std::string> text() const;

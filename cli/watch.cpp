@@ -18,7 +18,7 @@ namespace {
 constexpr std::chrono::milliseconds kLookForStop{100};
 constexpr Duration kDrawEvery = std::chrono::seconds(1);
 
-// The key that a table of decisions shows of each; `wattle explain` shows the rest.
+// The fields that a table of decisions shows; `wattle explain` shows all.
 Json decision_document(const wire::Decision& decision) {
   Json marginal_w = nullptr;
   for (const wire::Candidate& candidate : decision.candidates)

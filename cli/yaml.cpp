@@ -10,7 +10,7 @@
 namespace wattle::cli {
 
 namespace {
-// Words that some readers take for a boolean or null.
+// Words that some readers parse as a boolean or null.
 constexpr std::array<std::string_view, 9> kWords{"null", "true", "false", "yes", "no", "on", "off", "y", "n"};
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }

@@ -1,5 +1,5 @@
-# arm64.cmake: programs for arm64 on a machine that is not: clang, which makes code for every machine, on the packages of scripts/sysroot.
-# A toolchain file; preset `release-arm64` takes it. WATTLE_SYSROOT names another sysroot.
+# arm64.cmake: toolchain file of preset `release-arm64`: compiles for arm64 on other machines, with clang and the
+# packages of scripts/sysroot. WATTLE_SYSROOT names another sysroot.
 
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
@@ -16,7 +16,7 @@ set(CMAKE_C_COMPILER clang)
 set(CMAKE_CXX_COMPILER clang++)
 set(CMAKE_C_COMPILER_TARGET aarch64-linux-gnu)
 set(CMAKE_CXX_COMPILER_TARGET aarch64-linux-gnu)
-# A product and a sum are rounded apart, as on x86-64: the same decisions of the same numbers
+# Rounds a product and a sum separately, as on x86-64, so that equal inputs give equal decisions
 set(CMAKE_C_FLAGS_INIT -ffp-contract=off)
 set(CMAKE_CXX_FLAGS_INIT -ffp-contract=off)
 foreach(kind IN ITEMS EXE SHARED MODULE)

@@ -8,7 +8,7 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
 
 find_program(WATTLE_CCACHE ccache)
 if(WATTLE_CCACHE)
-  # Paths below the source tree count relative to it: every checkout takes what another one compiled.
+  # Hashes paths relative to the source tree, so that checkouts share compiled objects.
   set(launcher "${CMAKE_COMMAND}" -E env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1
     "CCACHE_IGNOREOPTIONS=-ffile-prefix-map=*" "${WATTLE_CCACHE}")
   set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
@@ -19,10 +19,10 @@ if(WATTLE_MOLD)
   add_link_options(-fuse-ld=mold)
 endif()
 
-# Debug symbols and asserts name files from the root of the tree: another folder makes the same bytes.
+# Debug symbols and asserts name files relative to the root of the tree, so that every folder gives the same bytes.
 add_compile_options("-ffile-prefix-map=${PROJECT_SOURCE_DIR}=.")
 
-# Hardening of what is released (tests/lint/hardening.py reads it back), and in each program only what it reaches.
+# Hardens released programs (tests/lint/hardening.py checks it), and removes unreachable sections.
 if(CMAKE_BUILD_TYPE STREQUAL "Release")
   add_compile_options(-fstack-protector-strong -D_FORTIFY_SOURCE=2 -ffunction-sections -fdata-sections)
   if(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64")
@@ -37,14 +37,15 @@ add_library(wattle_options INTERFACE)
 target_include_directories(wattle_options INTERFACE "${PROJECT_SOURCE_DIR}")
 target_compile_options(wattle_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-missing-field-initializers)
 target_compile_definitions(wattle_options INTERFACE WATTLE_VERSION="${PROJECT_VERSION}")
-# Files that are compiled together are taken for headers (g++), and their names for ones that are meant (clang); dev and clang compile each alone.
+# Unity builds: g++ treats the included sources as headers, and warns about names of other files. The presets dev and
+# clang compile each file separately.
 if(CMAKE_UNITY_BUILD)
   target_compile_options(wattle_options INTERFACE $<IF:$<CXX_COMPILER_ID:GNU>,-Wno-subobject-linkage,-Wno-shadow>)
 endif()
 if(WATTLE_WERROR)
   target_compile_options(wattle_options INTERFACE -Werror)
 endif()
-# The factor by which tests wait longer (WATTLE_PATIENCE, which scripts/run-tests reads here) and by which ctest's TIMEOUT grows.
+# Factor of the waits of tests (WATTLE_PATIENCE, which scripts/run-tests reads here) and of ctest's TIMEOUT.
 set(patience 1)
 if(WATTLE_SANITIZE MATCHES "thread")
   set(patience 8)
@@ -65,8 +66,9 @@ function(wattle_library name)
   target_link_libraries(${name} PUBLIC wattle_options ${arg_USES} PRIVATE ${arg_PRIVATE})
 endfunction()
 
-# wattle_program(name MANUAL section [COMPLETED] [COMPONENT sim] SOURCES main.cpp USES target ...): its package is cmake/packages.cmake's component of
-# that name, or COMPONENT; wattle belongs to `cli`. The program prints its manual page and, with COMPLETED, its shell completions, after each link.
+# wattle_program(name MANUAL section [COMPLETED] [COMPONENT sim] SOURCES main.cpp USES target ...): adds a program to
+# the component of its name in cmake/packages.cmake, or to COMPONENT; wattle belongs to `cli`. After each link, the
+# program prints its manual page and, with COMPLETED, its shell completions.
 function(wattle_program name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "COMPLETED" "MANUAL;COMPONENT" "SOURCES;USES")
   add_executable(${name} ${arg_SOURCES})
@@ -77,7 +79,8 @@ function(wattle_program name)
     set(component ${arg_COMPONENT})
   endif()
   install(TARGETS ${name} RUNTIME COMPONENT ${component})
-  # Instrumented programs are tested, not handed out: a build does not hang on what a sanitizer says of them. Another machine's do not run here.
+  # Instrumented programs are not installed, and a sanitizer's report must not fail the build. Programs for another
+  # machine do not run here.
   if(WATTLE_SANITIZE OR CMAKE_CROSSCOMPILING)
     return()
   endif()
@@ -94,15 +97,15 @@ function(wattle_program name)
       add_custom_command(TARGET ${name} POST_BUILD COMMAND $<TARGET_FILE:${name}> completion ${shell} > "${shown}/${name}.${shell}"
         BYPRODUCTS "${shown}/${name}.${shell}" VERBATIM)
     endforeach()
-    # Where Debian's shells look.
+    # Folders that Debian's shells search.
     install(FILES "${shown}/${name}.bash" DESTINATION share/bash-completion/completions RENAME ${name} COMPONENT ${component})
     install(FILES "${shown}/${name}.zsh" DESTINATION share/zsh/vendor-completions RENAME _${name} COMPONENT ${component})
     install(FILES "${shown}/${name}.fish" DESTINATION share/fish/vendor_completions.d COMPONENT ${component})
   endif()
 endfunction()
 
-# What every test program has: doctest's main, and where fixtures and programs are. Tests themselves are compiled without optimisation
-# (they are most of the code, and run against optimised libraries).
+# Common part of all test programs: doctest's main, and the paths of fixtures and programs. Tests are compiled without
+# optimisation, because they are most of the code; the tested libraries are optimised.
 if(WATTLE_TESTS)
   add_library(wattle_test_main OBJECT "${PROJECT_SOURCE_DIR}/tests/doctest_main.cpp"
     "${PROJECT_SOURCE_DIR}/tests/patience.cpp" "${PROJECT_SOURCE_DIR}/tests/places.cpp")

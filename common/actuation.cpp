@@ -9,7 +9,7 @@ namespace wattle::actuation {
 
 namespace {
 constexpr double kMostValue = 1e6;
-constexpr std::string_view kReadsMemory = "+memory";  // paths begin with a slash, so this is none
+constexpr std::string_view kReadsMemory = "+memory";  // paths begin with a slash, so this is not one
 
 std::string milli_text(const std::optional<double>& value) {
   if (!value || !std::isfinite(*value)) return "-";

@@ -12,10 +12,9 @@
 //          1 + margin of CPU and of memory, in billionths
 //          :MINUTE: the minute that has just ended, as ten numbers and what is known of its requests and memory
 //          (actuation.cpp); in billionths
-//          "off +memory" among the orders: the agent reads the memory and student fields of a minute. An older agent
-//          would reject a report that has them
-//          LOW, EFFECTIVE: memory.low, and the part of it that the ancestors' memory.low lets through
-//          memory is in bytes; "-" is an unknown value; a path is the rest of its line
+//          "off +memory" among the orders: the agent reads the memory and student fields of a minute. Older agents
+//          reject reports that have them LOW, EFFECTIVE: memory.low, and the part of it that the ancestors' memory.low
+//          permits memory is in bytes; "-" is an unknown value; a path is the rest of its line
 // Errors   malformed, out_of_range; a message is accepted whole or rejected
 // Threads  pure
 #pragma once
@@ -55,7 +54,7 @@ struct Requests {
   bool operator==(const Requests&) const = default;
 };
 
-// Margins that the controller wants in force from the end of that minute on.
+// Margins that the controller wants in force from the end of that minute.
 struct MarginStep {
   std::uint64_t minute = 0;
   double margin_ratio = 0;                  // above -1

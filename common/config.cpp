@@ -39,7 +39,7 @@ struct Section::Node {
     document->mistakes.emplace_back(line, std::move(text));
   }
 
-  // Registers a key for keys(); an item of a list stands for all items.
+  // Registers a key for keys(); one item of a list represents all items.
   void ask(std::string_view key, std::string_view kind, std::string standing, std::string range = {},
            bool required = false) {
     std::string name = full(key);

@@ -80,10 +80,10 @@ class Document {
  public:
   // Fails if the file does not exist or is not YAML.
   static Result<Document> load(const std::string& path);
-  // Parses text; `name` stands for the file in messages.
+  // Parses text; `name`: name of the file in messages.
   static Result<Document> parse(const std::string& text, const std::string& name);
   Section root();
-  // Returns all mistakes so far, including unknown keys, in one error; OK if there is none.
+  // Returns all mistakes so far, including unknown keys, in one error; success if there is none.
   Status finish();
   // Keys read so far, in order.
   std::vector<Key> keys() const;

@@ -10,7 +10,7 @@
 
 namespace wattle::config {
 
-// Appends line and text of each mistake; `name` stands for the file.
+// Appends line and text of each mistake; `name`: name of the file.
 void find_twice(const std::string& text, const std::string& name, std::vector<std::pair<int, std::string>>& into);
 
 }  // namespace wattle::config

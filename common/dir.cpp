@@ -173,7 +173,7 @@ Result<std::string> Dir::read_file(const std::string& relative, std::size_t max_
 }
 
 Result<std::vector<DirEntry>> Dir::list() const {
-  // fdopendir takes over the descriptor and its position, so it gets one of its own.
+  // fdopendir takes over the descriptor and its position, so it gets a separate one.
   Fd own(::openat(fd_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!own.valid()) return fail_errno(errno, path_);
   std::unique_ptr<DIR, int (*)(DIR*)> stream(::fdopendir(own.get()), ::closedir);

@@ -10,7 +10,7 @@
 
 namespace wattle {
 
-// "SUBJECT: what (fix)"; without an empty part. Unlike Error::message() it omits the code.
+// "SUBJECT: what (fix)", without empty parts. Unlike Error::message(), it omits the code.
 std::string error_text(const Error& error);
 
 // The line without its end, safe for a terminal. `command` is empty for a program that has none.

@@ -10,7 +10,7 @@
 
 namespace wattle {
 
-// Ignores SIGHUP, unless the program has a terminal, whose end also ends the program.
+// Ignores SIGHUP unless the program has a terminal: closing the terminal must still end the program.
 inline void ignore_hangup_without_terminal() {
   const int terminal = ::open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC);
   if (terminal >= 0) {

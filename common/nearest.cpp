@@ -5,7 +5,7 @@
 namespace wattle {
 
 namespace {
-constexpr std::size_t kLongest = 128;  // longer words are no names
+constexpr std::size_t kLongest = 128;  // longer words are not names
 
 std::string lower(std::string_view text) {
   std::string out(text);

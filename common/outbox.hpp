@@ -47,7 +47,7 @@ class Outbox {
   // Records of the newest interval that may be sent; none if its first part is missing.
   virtual std::vector<EncodedRecord> newest() const = 0;
   virtual std::size_t size() const = 0;
-  virtual std::uint64_t dropped() const = 0;  // lost to the size limit
+  virtual std::uint64_t dropped() const = 0;  // lost because of the size limit
 };
 
 // Returns the last interval of records that were pushed in order.

@@ -1,4 +1,4 @@
-// printable: makes foreign text safe for a terminal, a log and a page. All output of foreign text goes through it.
+// printable: makes foreign text safe for a terminal, a log and a page. All output of foreign text uses it.
 // Why      pods, nodes and peers choose their own names, which must not move a cursor, hide, imitate other text or
 //          reverse the reading direction of the text beside them
 // Becomes  '?' for control characters (ESC, C1), direction marks, characters without width (except combining marks),

@@ -11,7 +11,7 @@ namespace wattle {
 
 class Pulse {
  public:
-  // `born` counts as the first iteration.
+  // `born`: time of construction, which counts as the first iteration.
   explicit Pulse(MonoTime born) : last_ns_(to_ns(born)) {}
   void beat(MonoTime now) { last_ns_.store(to_ns(now), std::memory_order_relaxed); }
   Duration age(MonoTime now) const { return now - mono_from_ns(last_ns_.load(std::memory_order_relaxed)); }

@@ -33,7 +33,7 @@ struct Pressure {
   bool operator==(const Pressure&) const = default;
 };
 
-// Values of one socket that PCM reports beside its energy.
+// Values of one socket that PCM reports in addition to its energy.
 struct SocketValues {
   std::uint64_t socket = 0;
   std::optional<double> dram_read_bytes_per_s, dram_write_bytes_per_s;
@@ -78,7 +78,7 @@ enum class WorkloadKind : std::uint8_t { pod = 0, service = 1, vm = 2, other = 3
 std::string_view to_string(WorkloadKind kind);
 
 // Container of a pod over the interval; only containers that used something. Their sum is at most the value of
-// their root; the difference belongs to no container that was seen.
+// their root; the difference belongs to no observed container.
 struct ContainerValues {
   std::string id;  // first 12 digits of the runtime's id
   std::uint64_t cpu_usage_us = 0;
@@ -106,7 +106,7 @@ struct WorkloadValues {
   std::optional<std::uint64_t> memory_high_events, memory_oom_kills;  // since the last record that had them
   KernelValues kernel;
   std::vector<ContainerValues> containers;  // only for a pod
-  // Over the interval, by workloads within this one; no value if it holds none.
+  // Over the interval, by workloads within this one; no value if it contains none.
   std::optional<std::uint64_t> nested_cpu_us;
   bool operator==(const WorkloadValues&) const = default;
 };

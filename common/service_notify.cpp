@@ -61,7 +61,7 @@ void ServiceNotify::stopping() const { send("STOPPING=1", false); }
 void ServiceNotify::alive(MonoTime now) {
   if (every_ == Duration(0)) return;
   std::int64_t reported = reported_ns_.load(std::memory_order_relaxed);
-  // Half the period, so that a call that comes a little early still counts.
+  // Half the period, so that a slightly early call still counts.
   if (reported != kNever && to_ns(now) - reported < every_.count() / 2) return;
   if (reported_ns_.compare_exchange_strong(reported, to_ns(now), std::memory_order_relaxed)) send("WATCHDOG=1", false);
 }

@@ -2,8 +2,8 @@
 // Source   the protocol of sd_notify(3): datagrams of VARIABLE=VALUE to $NOTIFY_SOCKET; $WATCHDOG_USEC and
 //          $WATCHDOG_PID. Does not use libsystemd: its sd_notify() blocks while the manager's queue is full, which is
 //          after 11 messages, and a loop must not hang because PID 1 does
-// Rules    alive() is called by the loop that does the work, never by a thread of its own, so that the watchdog detects
-//          a hung loop. It passes on only a few calls per WatchdogSec
+// Rules    alive() is called by the loop that does the work, never by a separate thread, so that the watchdog detects a
+//          hung loop. It passes on only a few calls per WatchdogSec
 // Errors   none; does nothing unless systemd started the program
 // Threads  any
 #pragma once

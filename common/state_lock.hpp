@@ -1,7 +1,7 @@
 // state_lock: exclusive access to a controller's state folder: for the controller while it runs, or for `wattle
 // restore`.
-// Source   the empty file `lock` in the folder, which stays there; the kernel drops its lock when the holder exits,
-//          however it exits
+// Source   the empty file `lock` in the folder, which stays there; the kernel drops its lock when the holder exits, for
+//          any reason
 // Errors   conflict: another process holds it; errors of the folder and the file
 // Threads  single owner
 #pragma once

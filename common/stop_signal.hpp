@@ -16,7 +16,7 @@ class StopSignal {
  public:
   static Result<StopSignal> open_();
   int fd() const { return fd_.get(); }
-  // True once a signal has arrived, and from then on.
+  // True once a signal has arrived; stays true.
   bool pending();
   // Waits for a signal for at most `timeout`; true if one has arrived.
   bool wait(std::chrono::nanoseconds timeout);

@@ -1,5 +1,5 @@
 // wall_step: steps of the wall clock (NTP, an operator, a machine that was suspended), and the times that move with
-// them: limits and rests then last as long as without the step, and no measured duration contains it.
+// them: limits and rests last as long as without the step, and no measured duration contains it.
 // Restart  a step while the program does not run looks like time that passed
 // Units    wall time; the functions that end in _s take seconds of Unix time, where 0 means never
 // Errors   none
@@ -16,7 +16,7 @@ namespace wattle {
 struct WallStep {
   WallTime from{};  // the time before the step
   Duration by{};
-  // A time that the clock had not reached before the step was stored before an earlier step back; it stays.
+  // A time that the clock had not reached before the step was stored before an earlier step back, and stays.
   WallTime moved(WallTime at) const { return at > from ? at : at + by; }
   void move_s(double& at_s) const {
     if (at_s != 0 && at_s <= static_cast<double>(to_ns(from)) * 1e-9) at_s += seconds(by);
@@ -29,7 +29,7 @@ struct WallStep {
 
 class WallSteps {
  public:
-  // A smaller one is a clock that is adjusted while it runs, or two clocks that are not read at once.
+  // A smaller difference means a clock that is slewed, or two clocks that were not read at the same time.
   static constexpr Duration kStep = std::chrono::seconds(2);
 
   // Returns the step since the last call, if there was one.

@@ -14,7 +14,7 @@
 
 namespace wattle {
 
-// `name` stands for the file in errors.
+// `name`: name of the file in errors.
 Result<std::vector<OrderedJson>> parse_yaml(const std::string& text, const std::string& name);
 Result<std::vector<OrderedJson>> load_yaml(const std::string& path);
 

@@ -28,13 +28,13 @@ class Answers {
  public:
   Answers(const Parts& parts, const Feed& feed, Guardrails& guardrails, ModelService& models, DecisionKeeper& keeper,
           ConfirmedWorkloads& confirmed);
-  // Makes the messages to send at once: one, or none if the answer comes later or no peer waits for it.
+  // Returns the messages to send now: one, or none if the answer comes later or no peer waits for it.
   Draft<std::vector<wire::Message>> answer(const transport::Incoming& incoming, Duration waited);
   // Makes a refusal and counts it.
   wire::Message refuse(const transport::Identity& who, transport::Refused reason, Error why);
   // Answers a read request (docs/reference/api.md).
   Document document(const std::string& what, const Arguments& arguments);
-  // Takes the answers about models, store and backups that are ready.
+  // Takes the finished answers about models, store and backups.
   std::vector<LateReply> late();
 
  private:

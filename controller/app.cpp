@@ -21,7 +21,7 @@ namespace {
 
 int serve(const ControllerConfig& config) {
   const Log log("wattle-controller", config.log_level, LogFormat::automatic);
-  auto stop = StopSignal::open_();  // before any thread starts, so that all inherit the mask
+  auto stop = StopSignal::open_();  // before any thread starts, so that all threads inherit the mask
   if (!stop) {
     log.error("controller.start_failed", "the controller cannot start", {{"error", stop.error()}});
     return 1;

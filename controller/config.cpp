@@ -206,7 +206,7 @@ void read_prometheus(config::Section section, PrometheusConfig& out) {
     section.mistake("token", "would be sent unencrypted", "use an https:// URL");
 }
 
-// Viewers and operators have different tokens; the operators' never crosses a network in the clear.
+// Viewers and operators have different tokens; the operators' token never crosses a network unencrypted.
 void read_operator_token(config::Section& section, ControllerConfig& out) {
   section.read("operator_token_file", out.operator_token_file);
   if (out.operator_token_file.empty()) return;
@@ -280,7 +280,7 @@ Result<ControllerConfig> read(config::Document document) {
   out.learn.epsilon = out.decide.epsilon;
   out.learn.seed = out.seed;
   out.learn.tabular = out.policy == "tabular-q";
-  // The learner must not give up on outcomes that the settle window still waits for.
+  // The learner must not give up on outcomes while their settle window is open.
   out.learn.settle_expiry =
       std::max(out.learn.settle_expiry, out.settle_window.value_or(kSettleWindow) + std::chrono::minutes(1));
   return out;
@@ -312,7 +312,7 @@ Result<ControllerConfig> parse_config(const std::string& text, const std::string
 }
 
 std::vector<config::Key> config_keys() {
-  // Sections that are asked for their keys only where they are there.
+  // Sections whose keys are read only if the section is present.
   auto document = config::Document::parse("{enrol: {kubernetes: {}}}", "keys");
   static_cast<void>(read(*document));
   return document->keys();

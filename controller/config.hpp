@@ -30,21 +30,21 @@
 
 namespace wattle::controller {
 
-inline constexpr int kReplay = 20'000;  // transitions kept: 150 MB of a thousand nodes, of the newest placements
+inline constexpr int kReplay = 20'000;  // newest transitions kept: 150 MB for a thousand nodes
 
-// Members without a key in the file are what tests and benchmarks vary; their defaults are those of every controller.
+// Only tests and benchmarks change members without a key in the file; every controller uses their defaults.
 struct LearnConfig {
   bool enabled = true;
   Duration checkpoint_every = std::chrono::seconds(30);
   int warmup = 128;  // transitions before the first step
-  int batch = 64;    // transitions a step; without a key: at most warmup
-  // Without a key: training stays far below what a decision would notice on a shared core.
+  int batch = 64;    // transitions per step; without a key: at most warmup
+  // No key: at this rate training on a shared core does not slow decisions noticeably.
   double steps_per_s = 50;      // at most
   double duty_ratio = 0.25;     // at most this share of one core
-  int freeze_every_steps = 25;  // a new network serves after that many
-  // Without a key: a residual is a correction of a reward of about -10 to 0, so that this one means divergence.
+  int freeze_every_steps = 25;  // a new network serves after this many steps
+  // No key: a residual corrects a reward of about -10 to 0, so a larger one means divergence.
   double max_abs_residual = 1e5;                       // a network with a larger residual does not serve
-  int n_step = 3;                                      // placements that a transition spans, at most
+  int n_step = 3;                                      // placements that a transition spans at most
   double tau_s = 300;                                  // time constant of the discount between placements
   Duration settle_expiry = std::chrono::seconds(120);  // outcomes later than this are lost; longer than any window
   double learning_rate = 5e-4;                         // of Adam
@@ -91,7 +91,7 @@ struct ControllerConfig {
   bool measure_candidates = false;
   std::string data_dir = "/var/lib/wattle-controller";
   std::string key_file;    // this controller's key pair
-  std::string allow_file;  // whose key may do what
+  std::string allow_file;  // which key may do what
   std::string telemetry_endpoint = "tcp://*:7460";
   std::string feed_endpoint = "tcp://*:7461";
   std::string ask_endpoint = "tcp://*:7462";
@@ -102,10 +102,10 @@ struct ControllerConfig {
   std::string policy = "dqn";
   placement::BudgetLimits limits;
   placement::DecideOptions decide;                     // reward, masks, exploration
-  SwitchbackSchedule blocks;                           // their lengths, in mode canary
+  SwitchbackSchedule blocks;                           // lengths of blocks in mode canary
   placement::ModelledOptions modelled{.block_s = 60};  // blocks of the modelled saving
   std::int64_t seed = 1;
-  // Not from the file: longer than an agent takes to report a pod that starts, also while its image is pulled.
+  // Not from the file: longer than an agent takes to report a pod that starts, even while its image is pulled.
   Duration in_flight_expiry = std::chrono::seconds(30);
   // Not from the file: a scheduler that repeats an ask after its own timeout (50 ms to 1 s) gets the same answer.
   Duration repeat_within = std::chrono::seconds(2);
@@ -113,8 +113,8 @@ struct ControllerConfig {
   std::optional<Duration> settle_window;  // unset: the preset's, or kSettleWindow
   int decision_ring = 1000;               // decisions in memory, 1 MB; not from the file
   LearnConfig learn;
-  std::string
-      models_dir;  // of the networks that come with the programs; from where these are, not from the file; empty: unknown
+  // Folder of the shipped networks; from the program's path, not from the file. Empty: unknown.
+  std::string models_dir;
   std::uint64_t descriptor_limit = 0;  // of this process, not from the file; 0: unknown
   StoreConfig store;
   Tariff tariff;
@@ -126,8 +126,8 @@ struct ControllerConfig {
   PrometheusConfig prometheus;    // source of rates and latencies that nodes do not know
   bool suggest_replicas = false;  // of workloads whose rates Prometheus has; asks the API server for autoscalers
   power::SleepSettings sleep;
-  std::vector<std::string> schedulers{
-      "wattle"};  // whose pods are to be asked for; those that shims are asked by come to them
+  // Schedulers that should ask about each pod; those of connected shims are added.
+  std::vector<std::string> schedulers{"wattle"};
   LogLevel log_level = LogLevel::info;
 };
 

@@ -26,7 +26,7 @@ namespace {
 using std::chrono::milliseconds;
 constexpr milliseconds kHttpPatience{2000};
 constexpr milliseconds kChangePatience{10'000};       // the audit is on disk then
-constexpr Duration kHangs = std::chrono::seconds(5);  // a loop that has not turned for this long hangs
+constexpr Duration kHangs = std::chrono::seconds(5);  // a loop without a turn for this long counts as hung
 constexpr std::size_t kTasks = 64;
 constexpr std::size_t kMaxClusterModelBytes = std::size_t{256} << 20;
 constexpr std::string_view kApi = "/api/v1/";
@@ -93,7 +93,7 @@ Status Controller::start_parts(const Clock& clock, const Log& log, ServiceNotify
 }
 
 Status Controller::start_learning(const Clock& clock, const Log& log) {
-  if (config_.learn.enabled) {  // whichever policy decides: it may be another tomorrow
+  if (config_.learn.enabled) {  // for any policy, because operators may change it
     const BeginNetwork begin = [this](const placement::RewardConfig& reward) {
       LearnConfig learn = config_.learn;
       if (reward.preset != configured_preset_ && learn.pretrained != "none") learn.pretrained = "auto";
@@ -118,7 +118,7 @@ Status Controller::start_learning(const Clock& clock, const Log& log) {
   return {};
 }
 
-// A disk that takes nothing makes what is learned of margins end with the process, as all that is kept there does.
+// On a disk that cannot be written, learned margins are lost when the process ends, like all other state.
 Status Controller::start_margins(const Clock& clock, const Log& log) {
   WATTLE_TRY(traffic_, PrometheusRates::start(config_.prometheus, clock, log));
   if (!config_.learn.enabled || config_.teacher == TeacherMode::off) return {};
@@ -130,11 +130,11 @@ Status Controller::start_margins(const Clock& clock, const Log& log) {
   if (started)
     margin_learner_ = std::move(*started);
   else
-    log.error("margins.disabled", "the teacher of provisioning is disabled", {{"error", started.error()}});
+    log.error("margins.disabled", "the provisioning teacher is disabled", {{"error", started.error()}});
   return {};
 }
 
-// A folder that takes nothing holds nothing that a restore could replace meanwhile.
+// A folder that cannot be written contains nothing that a restore could replace.
 Status Controller::lock_state(const Log& log) {
   Status made = make_dirs(config_.data_dir, 0700);
   auto lock = made ? StateLock::take(config_.data_dir) : Result<StateLock>(forward_error(made));
@@ -144,9 +144,9 @@ Status Controller::lock_state(const Log& log) {
   return {};
 }
 
-// Changes made at run time are in force from the start. A damaged file is moved aside. An order to stop
-// may be lost if that happens, if the file is missing or empty although other files show an earlier start, or if it
-// cannot be read. Then no advice acts. On a disk that cannot be written, changes last as long as the process.
+// Changes made at run time are in force from the start. A damaged file is moved aside. An order to stop may be lost if
+// that happens, if the file is missing or empty although other files show an earlier start, or if it cannot be read. In
+// these cases no advice acts. On a disk that cannot be written, changes last as long as the process.
 Status Controller::start_rollout(const Clock& clock, const Log& log) {
   const std::string path = config_.data_dir + "/control.db";
   const MonitorOptions monitors{{}, config_.learn.max_abs_residual};
@@ -252,7 +252,7 @@ Status Controller::start_watch(const Clock& clock, const Log& log) {
   return {};
 }
 
-// The store's thread makes it, and this worker waits; the loop has no part in it.
+// The store's thread builds the document while this worker waits; the loop is not involved.
 http::Response Controller::of_store(const std::string& what, const std::map<std::string, std::string>& arguments,
                                     WallTime now) {
   auto asked = ask_store(*store_, what, arguments, now, config_.tariff);
@@ -279,7 +279,7 @@ Status Controller::let_page_change(PageParts& page) {
 Status Controller::start_http(const Clock& clock, const Log& log) {
   const auto ask_loop = [this](TaskQueue::Work work) { return tasks_->call(std::move(work), kHttpPatience); };
   http::Routes routes;
-  // The loop's own pulse: a place in its task queue may be hard to get while it turns well.
+  // Uses the loop's pulse, because its task queue may be full although the loop runs.
   routes["GET /livez"] = [this, &clock](const http::Request&) -> http::Response {
     const Duration age = pulse_.age(clock.mono());
     if (age <= kHangs) return {200, "text/plain", "ok\n"};

@@ -36,7 +36,7 @@ struct PageParts;
 
 class Controller {
  public:
-  // `notify`, if there is one, hears of each turn of the loop, and outlives this.
+  // `notify` is called at each turn of the loop and must outlive the controller; it may be null.
   static Result<std::unique_ptr<Controller>> start(const ControllerConfig& config, const Clock& clock, const Log& log,
                                                    ServiceNotify* notify = nullptr);
   ~Controller();  // stops asking, deciding and learning, in that order, and writes a last checkpoint
@@ -60,8 +60,8 @@ class Controller {
 
   ControllerConfig config_;
   placement::Preset configured_preset_ = placement::Preset::weighted;  // learn.pretrained names a file for this one
-  std::optional<StateLock> lock_;                                      // the last to go
-  std::string ran_before_;  // by what is known that a controller ran here; empty: nothing
+  std::optional<StateLock> lock_;                                      // released last
+  std::string ran_before_;  // evidence that a controller ran here before; empty: none
   Endpoints endpoints_;
   transport::AllowFile allow_;
   transport::Context context_;

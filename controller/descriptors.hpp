@@ -11,8 +11,8 @@
 
 namespace wattle::controller {
 
-// Reserved for clients with requests (shims, the command line): 256, so that operators are served when agents or
-// strangers hold all other descriptors. HTTP and enrolment use at most 256 connections each.
+// Reserved for clients with requests (shims, the command line): 256, so that operators are served even when agents or
+//          unknown peers hold all other descriptors. HTTP and enrolment use at most 256 connections each.
 inline constexpr std::uint64_t kOwnDescriptors = 1024;
 inline constexpr std::uint64_t kAskDescriptors = 256;
 

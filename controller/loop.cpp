@@ -25,14 +25,14 @@ constexpr Duration kTick = milliseconds(100);
 constexpr Duration kSaveEvery = std::chrono::minutes(5);
 constexpr Duration kWatchEvery = std::chrono::seconds(1);
 constexpr Duration kBehindAtMost = std::chrono::seconds(30);
-// Agents are asked for a record at least this often, and for two before their node becomes stale.
+// Agents must send a record at least this often, and two before their node becomes stale.
 constexpr Duration kLongestTick = std::chrono::seconds(5);
 
 Duration longest_tick(const ControllerConfig& config) {
   return std::min(kLongestTick, from_seconds(config.decide.mask.stale_after_s / 2));
 }
 
-// A restart gives no number again.
+// Numbers are not reused after a restart.
 std::uint64_t first_decision(const ControllerParts& parts) {
   return 1 + std::max(parts.learning.last_decision_id(), parts.store.last_decision_id());
 }
@@ -207,7 +207,7 @@ void Loop::follow_overload() {
 }
 
 void Loop::receive_watch() {
-  // Nodes last: a pod that is bound to a node was bound after the node came.
+  // Nodes last: a pod that is bound to a node was bound after the node appeared.
   auto pods = parts_.watch.take_pods();
   auto nodes = parts_.watch.take_nodes();
   if (join_.take(std::move(nodes), std::move(pods))) feed_.changed();
@@ -325,7 +325,7 @@ void Loop::on_lost(const std::string& node) {
 
 void Loop::tick() {
   ticked_ = parts_.clock.mono();
-  // While messages wait here no session counts as silent: a cut peer would only come back with another handshake and
+  // While messages wait here, no session counts as silent: a cut peer would only reconnect with another handshake and
   // Hello.
   if (!behind_ || ticked_ - expired_ >= kBehindAtMost) {
     telemetry_.expire();

@@ -3,7 +3,7 @@
 // Rules    the allow list is read again when its file changes, each second until that succeeds. A peer that is no
 //          longer on it loses session and feed at once
 // Errors   a peer with an invalid or forbidden message is refused, counted and logged once a minute; the loop continues
-// Threads  made by one thread; run() and everything else by the loop's own
+// Threads  constructed by one thread; run() and everything else on the loop's thread
 #pragma once
 
 #include <atomic>
@@ -55,11 +55,11 @@ struct Endpoints {
 
 class Loop final : private TelemetrySink, private DecisionSink, private PodSink {
  public:
-  // The arguments outlive the loop. `saver` writes the cluster model.
+  // The arguments must outlive the loop. `saver` writes the cluster model.
   static Result<std::unique_ptr<Loop>> bind(const ControllerParts& parts, Provisioning& provisioning, TaskQueue& tasks,
                                             BackgroundWriter& saver, placement::ClusterModel cluster_model,
                                             const transport::KeyPair& key);
-  // `turned` is called at each turn, which is every 50 ms or so while it does not hang.
+  // `turned` is called at each turn, about every 50 ms unless the loop hangs.
   void run(const std::atomic<bool>& stop, const std::function<void(MonoTime)>& turned);
   Endpoints endpoints() const;  // without http
   // Continues the page's saved history; call before run().
@@ -143,7 +143,7 @@ class Loop final : private TelemetrySink, private DecisionSink, private PodSink 
   Overload overload_;
   Turns turns_;
   MonoTime ticked_{}, expired_{}, saved_{}, watched_{};
-  bool behind_ = false;  // telemetry waits to be read
+  bool behind_ = false;  // unread telemetry waits
   // A record that is being shown to the other parts.
   struct Shown {
     const std::string& node;

@@ -1,6 +1,6 @@
-// steps: work of the loop's thread in short parts, between which Turns serves asks.
+// steps: splits work of the loop's thread into short parts, between which Turns serves asks.
 // Steps    does a part of the work; returns true while more is left
-// Draft    does a part of the work; returns its result once it is complete. Do not call it again then
+// Draft    does a part of the work; returns its result once it is complete, and must not be called after that
 // Rules    the subject of a step must outlive the work. Only asks and probes run between two steps: they make and
 //          expect pods, but remove none, and change no node, workload or session
 // Threads  the loop's
@@ -34,7 +34,7 @@ Draft<T> ready(T value) {
   return [value = std::move(value)]() mutable { return std::optional<T>(std::move(value)); };
 }
 
-// Calls `each` for all items, kItemsPerStep in a step.
+// Calls `each` for all items, kItemsPerStep per step.
 template <class Items, class Each>
 Steps each_of(Items& items, Each each) {
   using At = decltype(items.begin());

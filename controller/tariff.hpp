@@ -1,4 +1,4 @@
-// tariff: price and carbon intensity of electricity, by which documents show joules as money and as grams of CO2.
+// tariff: price and carbon intensity of electricity, with which documents show joules as money and as grams of CO2.
 // Source   the section `tariff` of the configuration; one price for all nodes and hours
 // Units    currency per kWh, g CO2 per kWh; joules in
 // Threads  value

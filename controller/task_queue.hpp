@@ -1,7 +1,7 @@
 // task_queue: runs work of other threads on the thread that owns the state, and returns the result to them.
 // Bounds   at most `capacity` waiting calls
 // Errors   unavailable (the owner stops or the queue is full), timeout (not started, and dropped; or still running)
-// Threads  call() from any but the owner; all others from the owner
+// Threads  call() from any thread except the owner; all others from the owner
 #pragma once
 
 #include <chrono>

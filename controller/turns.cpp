@@ -16,7 +16,7 @@ using transport::Refused;
 using transport::Sent;
 constexpr int kReadAtOnce = 512;
 constexpr milliseconds kPoll{50};
-// A client that waits longer is sent a Pong before its answer, to check that it is still connected; clients ignore it.
+// A client that waits longer gets a Pong before its answer, to check that it is still connected; clients ignore it.
 constexpr Duration kAskWhetherThere = std::chrono::seconds(1);
 // Retry interval for an answer that finds no room.
 constexpr Duration kUnreadPause = milliseconds(20);
@@ -142,7 +142,7 @@ void Turns::read_telemetry() {
   }
 }
 
-// Answers a Ping at once, so that a session lasts however long records wait; queues everything else.
+// Answers a Ping at once, so that a session survives while records wait; queues everything else.
 void Turns::take_telemetry(Incoming&& incoming) {
   using Sort = PeerQueues::Sort;
   const auto head = wire::peek(incoming.bytes);

@@ -29,7 +29,7 @@ class Turns {
   // `tasks`: calls of HTTP.
   Turns(const Parts& parts, transport::Server& telemetry_socket, transport::Server& ask_socket, Answers& answers,
         TaskQueue& tasks, Overload& overload);
-  // A turn of the loop calls these in this order.
+  // Each turn of the loop calls these in this order.
   void asks();
   // While the store is behind, only pings are answered: records wait in the queues of their peers, which credit bounds.
   void telemetry();
@@ -37,7 +37,7 @@ class Turns {
   void http();
   // Does all of the work, and serves asks between its steps.
   void finish(const Steps& steps);
-  // Returns true if the work at hand must leave its next step until asks have been served.
+  // Returns true if the current work must wait with its next step until asks have been served.
   bool asks_due() const { return parts_.clock.mono() - asks_served_ >= kAsksEvery; }
   // Returns true if the rest of a message of records must wait.
   bool enough() const { return parts_.clock.mono() >= message_until_; }

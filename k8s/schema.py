@@ -45,7 +45,8 @@ ADDRESS = text(f"({IPV4}|{IPV6})")
 REACHED = ADDRESS | {"not": {"pattern": r"^(127\.|::1$)"}}  # probes come from outside of the pod
 TARGET = {"type": "string", "pattern": rf"^(tcp://{HOST}:{PORT}|ipc:///.+)?$"}
 URL = text(rf"(https?://{HOST}(:{PORT})?({PATH})?)?")
-# Texts of which config_keys says no more than that they are texts, and further limits of a key. chart_values.py holds them to the programs.
+# Forms of texts that config_keys does not describe, and further limits of keys. chart_values.py compares them with the
+# programs.
 FORMS = {
     "agent": {
         "node": {"type": "string", "minLength": 1},
@@ -83,9 +84,10 @@ FORMS = {
         "controller.feed": TARGET | {"minLength": 1},
     },
 }
-# Texts that are one of some names: the program lists them when it refuses another.
+# Texts with a fixed set of names, which the program lists when it refuses another one.
 NAMED = {"agent": [], "controller": ["mode", "policy", "reward.preset", "reward.load"], "shim": []}
-# Keys that the chart's volumes, Services, probes and schedulers rely on: only the chart's own value fits. A key that base does not set stays empty.
+# Keys that the chart's volumes, Services, probes and schedulers depend on: only the chart's own value is valid. A key
+# that base does not set stays empty.
 OWNED = {
     "agent": ["state_dir", "root", "http.port", "http.token_file", "controller.enrol.token_file", "controller.enrol.ca_file"],
     "controller": ["data_dir", "key", "allow_list", "store.path", "http.port", "http.token_file", "enrol.port", "enrol.tls.certificate", "enrol.tls.key"],

@@ -24,7 +24,7 @@ class Arrivals {
  public:
   // Requires rate_rps > 0.
   static Arrivals constant(double rate_rps, Duration length, Spacing spacing, std::uint64_t seed);
-  // Each second of the trace takes 1/speed s and has the same number of requests.
+  // Each second of the trace lasts 1/speed s and keeps its number of requests.
   static Arrivals of_trace(const RateTrace& trace, double speed, Spacing spacing, std::uint64_t seed);
   // Ends the arrivals at `length`.
   void cut(Duration length) { length_ = std::min(length_, length); }

@@ -14,7 +14,8 @@ std::vector<Stressor> stressors_of(const Levels& levels, Duration length, const 
     out.push_back({resource, level, std::move(words)});
   };
   if (levels.cpu_cores) {
-    // Avoids --cpu-load, which keeps its share of the time it gets; beside other processes that is less than the level.
+    // Avoids --cpu-load, which keeps a share of the time that it gets; next to other processes this is less than the
+    // level.
     const long workers = std::max(1L, std::lround(std::ceil(*levels.cpu_cores)));
     add(Resource::cpu, *levels.cpu_cores, {"--cpu", std::to_string(workers), "--cpu-method", "int64"});
   }

@@ -24,16 +24,16 @@ struct Levels {
   bool none() const { return !cpu_cores && !memory_bytes && !disk_bytes_per_s && !network_bytes_per_s; }
 };
 
-// Describes a stress-ng process. It holds memory by itself; for other resources it runs at full speed, and we pause it
-// (throttle.hpp).
+// Describes a stress-ng process. It keeps the memory level by itself; for other resources it runs at full speed, and we
+// pause it (throttle.hpp).
 struct Stressor {
   Resource resource = Resource::cpu;
   double level = 0;
   std::vector<std::string> words;  // arguments of stress-ng
 };
 
-// Writes into `folder`; listens on loopback at `port`. stress-ng ends by itself after `length`, in case we do not end
-// it before.
+// Writes into `folder`; listens on loopback at `port`. stress-ng ends by itself after `length` if we do not end it
+// earlier.
 std::vector<Stressor> stressors_of(const Levels& levels, Duration length, const std::string& folder,
                                    std::uint16_t port);
 

@@ -37,7 +37,7 @@ void remove_folder(const std::string& folder) {
     if (got < 0 && errno == EINTR) continue;
     if (got != static_cast<ssize_t>(sizeof group)) break;
     if (group == 0)
-      groups.clear();  // all have ended in good order, and their ids may be reused
+      groups.clear();  // all have ended normally, and their ids may be reused
     else
       groups.push_back(group);
   }

@@ -1,8 +1,8 @@
-// resource: runs stress-ng at levels of CPU, memory, disk and network for a time, and measures what was really used.
+// resource: runs stress-ng at given levels of CPU, memory, disk and network for a time, and measures the actual use.
 // Source   stress-ng, proc(5) below an injected root
 // Units    as levels.hpp
 // Errors   not_found (no stress-ng), out_of_range (more than the machine has), unavailable (a process ended by itself;
-//          has its last output)
+//          the error has its last output)
 // Threads  main thread, before any other starts: it forks
 #pragma once
 

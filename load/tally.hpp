@@ -50,7 +50,7 @@ struct Tally {
   std::size_t most_connections = 0;  // at the same time
   std::map<int, std::uint64_t> by_status;
   std::array<std::uint64_t, kFailureNames.size()> failed{};
-  // Time from due to answered. A timeout counts with its length; other failures do not count.
+  // Time from due to answered. A timeout counts with its duration; other failures do not count.
   Spread latency;
   // Time from due until sent on an open connection (or timed out before), and from sent to answered.
   Spread waited, answering;

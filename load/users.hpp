@@ -1,7 +1,7 @@
 // users: sends requests like users, over kept HTTP/1.1 connections, and measures each.
-// Open     a request is due by the clock and counts from then, even if no connection is free to send it: the figures
-//          include what a stalled server does to later requests (no coordinated omission)
-// Closed   each of N users waits for an answer, thinks, and sends the next request, which is due after thinking
+// Open     a request is due by the clock, and its time counts from then, even if no connection is free: the figures
+//          include the effect of a stalled server on later requests (no coordinated omission)
+// Closed   each of N users waits for an answer, thinks, and sends the next request, which is due after the think time
 // Source   Boost.Asio and Boost.Beast, only in users.cpp
 // Bounds   connections; requests that wait for one (16 bytes each); answers are not kept
 // Errors   not_found (the name), unavailable (no answer at the start), exhausted (open files)
@@ -37,7 +37,7 @@ struct UserLoad {
   bool bodiless = false;             // answers have no body: HEAD
   std::optional<Arrivals> arrivals;  // unset: a closed loop
   ClosedLoop closed;
-  Duration timeout = std::chrono::seconds(10);  // counted from when a request is due
+  Duration timeout = std::chrono::seconds(10);  // since a request was due
   std::size_t most_connections = 256;           // only in an open loop
   std::size_t most_waiting = 100'000;           // only in an open loop; requests beyond it are unsent
   std::uint64_t seed = 1;
@@ -56,7 +56,7 @@ struct Progress {
 Result<Tally> apply_users(const UserLoad& load, const Clock& clock, StopSignal& stop,
                           const std::function<void(const Progress&)>& report);
 
-// Returns the request from "GET /path HTTP/1.1" on; each of `headers` is "Name: value".
+// Returns the request, starting with "GET /path HTTP/1.1"; each of `headers` is "Name: value".
 // Errors   malformed: an invalid header, or one that we set ourselves (Host, Content-Length, ...)
 Result<std::string> request_bytes(const http::Origin& origin, const std::string& method, const std::string& target,
                                   const std::vector<std::string>& headers, const std::string& body);

@@ -54,7 +54,8 @@ int run_app(int argc, char** argv) {
     if (started)
       standby = std::move(*started);
     else
-      log.warn("standby.failed", "kube-scheduler waits for the shim if it hangs", {{"why", started.error()}});
+      log.warn("standby.failed", "the standby process does not start: kube-scheduler waits for the shim if it hangs",
+               {{"why", started.error()}});
   }
   // Blocked before any thread starts, so that only the sigwait below receives them.
   sigset_t ending;
@@ -65,7 +66,7 @@ int run_app(int argc, char** argv) {
   pthread_sigmask(SIG_BLOCK, &ending, nullptr);
   ignore_hangup_without_terminal();
 
-  const BootClock clock;  // no answer from before a suspend is used after it
+  const BootClock clock;  // answers from before a suspend must not be used after it
   ServiceNotify notify;
   const auto service = Service::start(*config, clock, log, notify, std::move(standby));
   if (!service) return complain(service.error());

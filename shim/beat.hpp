@@ -1,5 +1,5 @@
-// beat: reports to the controller every second that this shim runs, and its figures. While the breaker is open, the
-// same message is the probe that can close it.
+// beat: reports to the controller every second that this shim is running, with its figures. While the breaker is open,
+// the same message is the probe that can close it.
 // Source   Query `shim` of the ask socket (docs/reference/api.md, Commands)
 // Errors   none: the breaker handles a controller that does not answer
 // Threads  start() creates one, joined by the destructor; without start() the caller runs turn()
@@ -28,7 +28,7 @@ using Facts = std::map<std::string, std::string>;
 class Beat {
  public:
   using Tell = std::function<Status(Facts facts)>;  // must return by the deadline of an ask
-  // The referenced objects must outlive it.
+  // The referenced objects must outlive this object.
   Beat(Tell report, std::function<Facts()> facts, Breaker& breaker, const Clock& clock, const Log& log)
       : report_(std::move(report)),
         facts_(std::move(facts)),
@@ -38,7 +38,7 @@ class Beat {
         pulse_(clock.mono()) {}
   ~Beat();
   void start();
-  // Reports if a second has passed, or sends the probe if the breaker wants one.
+  // Reports if a second has passed, or sends the probe if the breaker requests one.
   void turn();
   const Pulse& pulse() const { return pulse_; }
 

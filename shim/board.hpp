@@ -1,10 +1,9 @@
 // board: scores pods from the last board that the controller published, and counts the pods that this shim has sent to
 // each node since.
 // Rules    a board is valid for its ttl_ms from receipt; within one epoch only a higher seq replaces it. A pod's class
-//          is the first whose upper end holds its CPU request, otherwise the last; a node that the class does not list
-//          gets 0. A node at its start cap gets 0, too: the board has the remaining starts per node, from which the
-//          starts that this shim has given since are subtracted. The best of the others gets 10, so that it is known
-//          where the pod goes
+//          is the first whose upper end is at least its CPU request, otherwise the last; a node that the class does not
+//          list gets 0. A node at its start cap gets 0, too: the board has the remaining starts per node, minus the
+//          starts that this shim has assigned since. The best of the others gets 10, so that the pod's node is known
 // Units    scores 0..10
 // Threads  any
 #pragma once
@@ -46,7 +45,7 @@ class BoardKeeper {
   // Makes the current board neutral until the next one arrives, after the controller answered that its mode is off or
   // shadow.
   void stop();
-  // Counts a pod that a decision of the controller sends to a node.
+  // Counts a pod that a decision of the controller assigns to a node.
   void given(const std::string& pod_uid, const std::string& node, std::uint64_t decision_id, MonoTime now);
   // Time since the last board arrived.
   std::optional<Duration> age(MonoTime now) const;

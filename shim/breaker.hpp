@@ -1,7 +1,7 @@
 // breaker: stops requests to a controller that does not answer, so that an outage costs only a few pods their deadline.
 // Rules    closed: requests are sent; after `misses` failures in a row: open: none are sent. After a pause, one
 //          background probe (half open) decides: closed if it is answered, otherwise another pause. Pauses double up to
-//          `longest_pause`, also if it opens again before any ask was answered; an answered ask resets them
+//          `longest_pause`, even if it opens again before any ask was answered; an answered ask resets them
 // Errors   none
 // Threads  any
 #pragma once
@@ -25,9 +25,9 @@ struct BreakerOptions {
 
 class Breaker {
  public:
-  // The clock must outlive it.
+  // The clock must outlive this object.
   explicit Breaker(const Clock& clock, BreakerOptions options = {}) : clock_(clock), options_(options) {}
-  // If false, answer without the controller.
+  // If false, the caller answers without the controller.
   bool may_ask() const { return state() == BreakerState::closed; }
   // Report the result of a request that was sent while closed; ignored in other states.
   void answered();

@@ -1,6 +1,6 @@
 // config: configuration of a shim.
 // Source   a strict YAML file (systemd/etc/shim.yaml shows every key)
-// Errors   malformed, all mistakes at once, each with file, line, key and fix
+// Errors   malformed; reports all mistakes at once, each with file, line, key and fix
 // Threads  values
 #pragma once
 

@@ -3,9 +3,9 @@
 //          may act now
 // Rules    a node known to be above the limit is vetoed; a node without data is vetoed only while another is known to
 //          be within the limit. All nodes pass without a limit, for a bound pod, and if the controller is unavailable,
-//          neutral or malformed. Preemption uses the same rule. If it has accepted a node for a pod, the node passes
-//          for kPromisedFor while it is the pod's only candidate, as a nominated node is: its victims are gone, and a
-//          veto would repeat the eviction
+//          neutral or malformed. Preemption uses the same rule. After preemption has accepted a node for a pod, the
+//          node passes for kPromisedFor while it is the pod's only candidate, as a nominated node is: its victims are
+//          gone, and a veto would repeat the eviction
 // Units    milliseconds
 // Errors   none
 // Threads  any
@@ -50,7 +50,7 @@ using LatencyAsker = std::function<Result<std::string>(const std::string& target
 
 class LatencyVeto {
  public:
-  // The clock must outlive it.
+  // The clock must outlive this object.
   LatencyVeto(LatencyAsker asker, const Clock& clock, std::chrono::milliseconds deadline)
       : asker_(std::move(asker)), clock_(clock), deadline_(deadline) {}
   // Judges a request of the verb filter.

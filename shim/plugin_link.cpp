@@ -115,7 +115,7 @@ void PluginLink::accept() {
 void PluginLink::drop(const Error& why) {
   if (why.code == Errc::unavailable) return;
   if (const auto count = logged_.note(path_, clock_.mono()))
-    log_.warn("plugin.disconnected", "disconnected a peer of the plugin's socket",
+    log_.warn("plugin.disconnected", "a peer was disconnected from the plugin's socket",
               {{"why", why.message()}, {"times", *count}});
 }
 

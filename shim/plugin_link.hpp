@@ -1,4 +1,4 @@
-// plugin_link: serves the scheduler plugin on a unix socket, one request after another on its own thread.
+// plugin_link: serves the scheduler plugin on a unix socket, one request at a time, on its own thread.
 // Rules    a peer that sends no frame of plugin_wire, keeps a frame unfinished for kFrameWithin or does not read its
 //          answers is disconnected and logged once a minute; it may connect again. A message that answer() refuses gets
 //          the refusal first
@@ -30,7 +30,7 @@ inline constexpr Duration kFrameWithin = std::chrono::seconds(5);
 class PluginLink {
  public:
   using Answer = std::function<Result<std::string>(std::string_view message)>;  // returns a whole frame
-  // The clock and the log must outlive it.
+  // The clock and the log must outlive this object.
   static Result<std::unique_ptr<PluginLink>> start(const std::string& path, Answer answer, const Clock& clock,
                                                    const Log& log);
   ~PluginLink();
@@ -45,7 +45,7 @@ class PluginLink {
   PluginLink(std::string path, Fd listener, Fd stop, Answer answer, const Clock& clock, const Log& log);
   void serve();
   void accept();
-  // The next two return why the peer must go.
+  // The next two return why the peer must be disconnected.
   std::optional<Error> read(Peer& peer);
   std::optional<Error> answer_frames(Peer& peer);
   void drop(const Error& why);

@@ -51,7 +51,7 @@ class Fields {
     if (!next(name, value)) return;
     const bool number = value.type == ValueType::positive || value.type == ValueType::real;
     const double found = value.type == ValueType::real ? value.real : static_cast<double>(value.positive);
-    if (!number || !std::isfinite(found) || found < 0) return refuse(name, "is not a finite number from 0 up");
+    if (!number || !std::isfinite(found) || found < 0) return refuse(name, "is not a finite number of at least 0");
     out = found;
   }
   void read(const char* name, std::string& out) {
@@ -170,7 +170,7 @@ Result<PluginRequest> decode_plugin_request(std::string_view message) {
     fields.read("candidates", wanted.candidates);
     out = std::move(wanted);
   } else {
-    fields.refuse("kind", "is " + std::to_string(kind) + ", which is no request");
+    fields.refuse("kind", "is " + std::to_string(kind) + ", which is not a request");
   }
   fields.end();
   if (fields.error()) return tl::unexpected<Error>(std::move(*fields.error()));

@@ -41,7 +41,7 @@ struct ScoresWanted {
 
 using PluginRequest = std::variant<NodesWanted, ScoresWanted>;
 
-// Number of bytes that the frame's message has.
+// Number of bytes of the frame's message.
 Result<std::size_t> plugin_length(std::string_view four_bytes);
 Result<PluginRequest> decode_plugin_request(std::string_view message);
 // Whole frames. An empty list of nodes means that the board cannot name any.

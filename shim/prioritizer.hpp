@@ -1,8 +1,8 @@
 // prioritizer: scores a pod's candidates, even if the controller fails.
 // Rules    bound pod: neutral; same pod and candidates within 2 s: the same answer; otherwise the controller within the
 //          deadline unless the breaker is open; otherwise the board while it is fresh; otherwise neutral (all 0). With
-//          bound_scores, a pod with soft preferences gets at most kBoundedScore: its best node that, all others 0. The
-//          board knows neither owners nor taints, so its scores are always bounded for a pod with preferences or an
+//          bound_scores, the best node of a pod with soft preferences gets at most kBoundedScore, and all others get 0.
+//          The board knows neither owners nor taints, so its scores are always bounded for a pod with preferences or an
 //          owner
 // Errors   none: always returns one integer 0..10 per candidate
 // Threads  any
@@ -52,7 +52,7 @@ using Asker = std::function<Result<wire::Suggestion>(wire::Ask&, std::chrono::mi
 
 class Prioritizer {
  public:
-  // Board, breaker and clock must outlive it.
+  // Board, breaker and clock must outlive this object.
   Prioritizer(Asker asker, BoardKeeper& board, Breaker& breaker, const Clock& clock, std::chrono::milliseconds deadline,
               bool bound_scores = true)
       : asker_(std::move(asker)),
@@ -61,7 +61,7 @@ class Prioritizer {
         clock_(clock),
         deadline_(deadline),
         bound_scores_(bound_scores) {}
-  // Lends the ask to the asker, because a copy of a thousand names would cost a seventh of the answer.
+  // Lends the ask to the asker, because copying a thousand names would take a seventh of the answer's time.
   Scores scores(wire::Ask& ask);
   Scores scores(wire::Ask&& ask) { return scores(ask); }
 

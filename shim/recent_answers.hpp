@@ -29,7 +29,7 @@ class RecentAnswers {
  private:
   struct Answer {
     std::string pod_uid;
-    std::string candidates;            // joined; same order as in the ask, which a retry most likely has, too
+    std::string candidates;            // joined, in the order of the ask, which a retry most likely repeats
     std::vector<std::int64_t> scores;  // a score per candidate
     MonoTime until{};
   };

@@ -1,5 +1,5 @@
-// requests: counts requests to this shim: their schedulers, how many, when last, and how many were answered without
-// the controller.
+// requests: counts requests to this shim: by which schedulers, how many, the time of the last one, and how many were
+// answered without the controller.
 // Bounds   names of kSchedulersKept schedulers; further ones are counted without their name
 // Errors   none
 // Threads  any

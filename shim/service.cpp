@@ -324,7 +324,7 @@ Result<Service> Service::start(const ShimConfig& config, const Clock& clock, con
   options.threads = kThreads;
   options.max_bodies_bytes = kMaxBodiesBytes;
   options.tls = config.listen_access.tls;
-  options.token_file = config.http_access.token_file;  // /metrics alone
+  options.token_file = config.http_access.token_file;  // only for /metrics
   options.hosts = config.http_access.hosts;
   options.open_paths.insert("/prioritize");
   options.open_paths.insert("/filter");

@@ -23,7 +23,7 @@ Result<std::unique_ptr<Standby>> Standby::start(const Log& log) {
   const pid_t process = ::fork();
   if (process < 0) return fail_errno(errno, "standby process");
   if (process == 0) {
-    ours = Fd();  // the last copy is the shim's, so that its end is seen
+    ours = Fd();  // the shim then has the only copy, so that its end is detected
     ::prctl(PR_SET_NAME, "shim-standby");
     run_standby(theirs, SystemClock(), log);
     ::_exit(0);
@@ -51,7 +51,7 @@ void Standby::share(int listener) {
   static_cast<void>(::sendmsg(link_.get(), &message, MSG_NOSIGNAL));
 }
 
-// A full socket is a standby that is slow; the beats that wait there are enough.
+// A full socket means a slow standby; the beats that wait in it are enough.
 void Standby::beat() {
   if (::send(link_.get(), "", 1, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0 || errno == EAGAIN || errno == EWOULDBLOCK) return;
   if (!lost_.exchange(true))

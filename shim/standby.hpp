@@ -1,8 +1,8 @@
 // standby: a second process that shares the shim's listening socket, and answers kube-scheduler neutrally while the
 // shim hangs. Otherwise each pod would wait for the extender's httpTimeout.
-// Rules    it takes new connections once beat() has not been called for kHangsAfter, until the next beat. Each gets one
+// Rules    it accepts new connections if beat() has not been called for kHangsAfter, until the next beat. Each gets one
 //          answer (neutral_answer.hpp) and is closed; a request other than kube-scheduler's gets 503. It ends with the
-//          shim. Connections that the shim accepted before wait for the shim
+//          shim. Connections that the shim has accepted wait for the shim
 // Bounds   one connection at a time, each for at most kExchangeWithin
 // Errors   at start: those of socketpair(2) and fork(2)
 // Threads  start() before any thread starts; beat() from any
@@ -26,7 +26,7 @@ inline constexpr Duration kExchangeWithin = std::chrono::milliseconds(200);
 
 class Standby {
  public:
-  // The log must outlive it.
+  // The log must outlive this object.
   static Result<std::unique_ptr<Standby>> start(const Log& log);
   ~Standby();
   // Shares a listening socket of HTTP without TLS. Call once.

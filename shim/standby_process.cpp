@@ -79,7 +79,7 @@ std::optional<std::string> read_request(const Fd& peer, const Clock& clock) {
 
 void answer_next(const Fd& listener, const Clock& clock) {
   const Fd peer(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-  if (!peer.valid()) return;  // the shim took it
+  if (!peer.valid()) return;  // the shim accepted it
   const auto request = read_request(peer, clock);
   if (!request) return;
   const std::string reply = standby_reply(*request);

@@ -26,7 +26,7 @@ export function fill(element, ...children) {
   return element;
 }
 
-// Elements with the page's own words, whose terms link to the glossary.
+// Elements with the page's own texts, whose terms link to the glossary.
 const TERMED = new Set(['DT', 'TH', 'H2', 'SMALL']);
 const isTermed = (element) => TERMED.has(element.tagName) || ['sentence', 'dim', 'prose'].some((each) => element.classList.contains(each));
 const TERM = new RegExp(`\\b(${Object.keys(TERMS).join('|')})(?=s?\\b)`, 'i');

@@ -85,7 +85,7 @@ export function timeline(keys, charted = CHARTS, query = {}, spans = SPANS) {
     panels: Object.fromEntries(keys.map((key) => [key, (tools) => panel(charted[key].title, tools, key === keys[0] && note.element, places[key])])),
     events: () => panel('Changes', null, events),
     begin: load,
-    // Appends the values of now by the names of lines, until the history has them.
+    // Appends the current values by the names of lines, until the history has them.
     give(now) {
       if (until || ended) return;
       shown ||= { times: [], values: {}, marks: [] };

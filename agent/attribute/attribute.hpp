@@ -19,8 +19,8 @@ namespace wattle::agent {
 // Processor usage of one workload root, or the whole machine, over the interval.
 struct CpuUse {
   std::uint64_t cpu_us = 0;
-  // Usage by socket (physical_package_id): cycles or us, with the same unit for all roots and the total. Empty if
-  // unknown.
+  // Usage by socket (physical_package_id) in cycles or us, in the same unit for all roots and the total. Empty if
+  //          unknown.
   std::span<const std::uint64_t> by_package;
 };
 
@@ -40,9 +40,9 @@ struct Attribution {
 class Attributor {
  public:
   // `roots` are disjoint and include ended ones; `total` includes all usage. A package's pool is divided by usage on
-  // that package if the total has it, otherwise by CPU time. A root without usage per package is assumed to run on
-  // packages like the rest. If the roots exceed the total (clocks differ slightly), the total is raised and the shares
-  // are not. The result is valid until the next call.
+  // that package if the total has it, otherwise by CPU time. A root without usage per package is assumed to use
+  // packages in the same proportion as the others. If the roots exceed the total (clocks differ slightly), the total is
+  // raised and the shares are not. The result is valid until the next call.
   const Attribution& attribute(std::span<const EnergyPool> pools, std::span<const CpuUse> roots, const CpuUse& total);
   // Divides a root's share among its containers in proportion to their CPU time. The part that no container used stays
   // with the root.

@@ -47,7 +47,7 @@ class AnswerTimes {
  public:
   // Loads the programs for at most kMaxAnswerTargets targets. `cgroup_fd`: the top of cgroup v2.
   static Result<AnswerTimes> load_(std::span<const AnswerTarget> targets, int cgroup_fd);
-  // Counts connections accepted from now on in or below this cgroup for the target; 0 ends the counting.
+  // Counts connections that are accepted after this call in or below this cgroup for the target; 0 ends the counting.
   void follow(std::size_t target, std::uint64_t cgroup_id);
   AnswerCounts read(std::size_t target) const;
 

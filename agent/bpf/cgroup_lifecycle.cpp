@@ -57,7 +57,7 @@ Result<CgroupLifecycle> CgroupLifecycle::open_(std::uint32_t ring_bytes) {
     lifecycle.link_ = kept(bpf_link__fd(link.get()));
     if (!lifecycle.link_.valid()) return fail_bpf(errno, "keep");
   }
-  ::malloc_trim(0);  // the kernel's types take megabytes, and are needed only for loading
+  ::malloc_trim(0);  // the kernel's types take megabytes, and only loading needs them
   return lifecycle;
 }
 

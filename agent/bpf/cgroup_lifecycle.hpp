@@ -1,5 +1,5 @@
 // cgroup_lifecycle: reports the cgroups that were removed since the last call, including those that no walk of the tree
-// ever saw.
+// has seen.
 // Source   agent/bpf/cgroup_lifecycle.bpf.c, through a mapped ring
 // Errors   denied, unsupported, from open_; lost() counts removals that found the ring full
 // Needs    CAP_BPF and CAP_PERFMON to open, nothing to read
@@ -35,7 +35,7 @@ class CgroupLifecycle {
   // `ring_bytes`: a power of two of whole pages.
   static Result<CgroupLifecycle> open_(std::uint32_t ring_bytes = kRing_bytes);
 
-  // Returns them in the order of removal. The result is valid until the next call.
+  // Returns the removed cgroups in the order of removal. The result is valid until the next call.
   std::span<const EndedCgroup> read();
   // Number of removals without room in the ring, since the start.
   std::uint64_t lost() const { return __atomic_load_n(lost_.span().data(), __ATOMIC_RELAXED); }

@@ -26,7 +26,7 @@ struct KernelSignals::Programs {
   std::vector<std::size_t> place_of_package;  // physical_package_id by place; empty if an id is too large for an index
   SignalSums::CyclesNow cycles_now;
 
-  // Returns how many numbers one usage has.
+  // Returns the number of values of one usage.
   std::size_t use_width() const {
     return first || !sched || place_of_package.empty() ? 0 : place_of_package.back() + 1;
   }
@@ -117,7 +117,7 @@ KernelSignals KernelSignals::load_(const KernelSignalsOptions& options, std::vec
   if (programs->sched) view.cpus = programs->sched->cpus.span();
   view.packages = programs->table->packages;
   programs->sums.emplace(view);
-  ::malloc_trim(0);  // the kernel's types took some megabytes
+  ::malloc_trim(0);  // the kernel's types take megabytes, and only loading needs them
   return KernelSignals(std::move(programs));
 }
 

@@ -1,6 +1,6 @@
-// kernel_signals: values of a tick from our BPF programs that no file reports.
-// Source   sched.bpf.c (time on CPU, run queue, cycles), tcp.bpf.c (round trips), block.bpf.c (disk requests); each
-//          loads on its own
+// kernel_signals: the values of a tick that only our BPF programs report.
+// Source   sched.bpf.c (time on CPU, run queue, cycles), tcp.bpf.c (round trips), block.bpf.c (disk requests); each is
+//          loaded separately
 // Gives    KernelValues of the node and of each workload root, and the time on CPU per physical package
 // Errors   none after loading; a Finding reports a program that could not be loaded, and its values have no reading
 // Needs    CAP_BPF and CAP_PERFMON to load, CAP_NET_ADMIN for tcp; none to read, because everything is mapped or kept

@@ -1,7 +1,7 @@
 // mapped: a BPF array mapped into this process. It stays readable after its descriptor is closed and all capabilities
 // are dropped.
 // Errors   the kernel's, from open_
-// Threads  values; what is mapped is written by the kernel
+// Threads  values; the kernel writes the mapped memory
 #pragma once
 
 #include <fcntl.h>

@@ -24,8 +24,8 @@ struct SharedTable {
   static Result<SharedTable> make_(std::size_t cgroups, std::size_t packages);
 };
 
-// Buckets for a number of cgroups: a third to a sixth of the places is used, so that both buckets of a key are hardly
-// ever full. The whole table is mapped and resident.
+// Buckets for a number of cgroups: a third to a sixth of the places is used, so that both buckets of a key are almost
+// never full. The whole table is mapped and resident.
 std::uint32_t bucket_bits_for(std::size_t cgroups);
 
 struct SchedProgram {

@@ -63,7 +63,7 @@ const SignalTotals* SignalSums::root(std::uint64_t root_id) const {
 }
 
 // Adds running tasks, which are not in the counters yet. The counters and the start time of a running cgroup are
-// consistent only if no CPU switched between two looks.
+// consistent only if no CPU switched between two readings.
 void SignalSums::look_at_cpus(std::uint64_t now_ns, const CyclesNow& cycles_now) {
   const std::size_t row = table_.slots() + WATTLE_EXTRA_SLOTS;
   for (int look = 0; look < kLooks; ++look) {
@@ -102,7 +102,7 @@ void SignalSums::look_at_cpus(std::uint64_t now_ns, const CyclesNow& cycles_now)
       calm = calm && load(table_.cpus[cpu].switches) == switches_[cpu];
     if (calm) return;
   }
-  // Tasks switch faster than the looks: their runs are short, and the next read includes them.
+  // Tasks switch faster than the readings: their runs are short, and the next read includes them.
 }
 
 wattle_counters SignalSums::value_at(std::size_t index) const {
@@ -138,7 +138,7 @@ void SignalSums::sum(SignalTotals& to, std::size_t package, const wattle_counter
 void SignalSums::find_root(std::size_t slot, const RootIndex& roots) {
   Slot& state = slots_[slot];
   auto root = roots.root_of(state.cgroup_id);
-  if (!root && state.root) return;  // removed, and keeps its root
+  if (!root && state.root) return;  // removed, but keeps its root
   if (!root) root = roots.root_before(state.cgroup_id);
   for (std::size_t i = 0; !root && i < WATTLE_PARENTS; ++i)
     if (const auto parent = load(table_.parents[slot].id[i]); parent != 0) root = roots.root_of(parent);

@@ -1,7 +1,7 @@
 // signal_sums: sums the BPF programs' counters in the shared table (signal_slots.h) by workload root.
 // Gives    sums since the start per root, per physical package where needed, and of the node. Running tasks are counted
 //          up to the moment of the call. A removed cgroup keeps its root until all its counters are summed. Counters of
-//          a cgroup whose root is still unknown count for the node at once, and for the root once it is known
+//          a cgroup whose root is still unknown count towards the node at once, and towards the root once it is known
 // Units    ns, us, cycles as in their names
 // Cost     checks every id, one cache line per living cgroup and package;  Threads  single owner
 #pragma once
@@ -21,7 +21,7 @@ namespace wattle::agent {
 // Maps each cgroup to its workload root.
 class RootIndex {
  public:
-  static constexpr std::uint64_t kNobody = 0;  // known, and without a root
+  static constexpr std::uint64_t kNobody = 0;  // a known cgroup without a root
 
   // Call begin, add every cgroup in a stable order, then finish.
   void begin() { walked_.clear(); }
@@ -35,7 +35,7 @@ class RootIndex {
  private:
   using Entries = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
   static std::optional<std::uint64_t> find(const Entries& sorted, std::uint64_t cgroup_id);
-  Entries walked_, reported_, roots_, before_;  // as added now, as added before; sorted: now, before the last change
+  Entries walked_, reported_, roots_, before_;  // as added now, and before; sorted: now, and before the last change
 };
 
 // Views of the mapped table. The kernel writes bucket ids and counters concurrently.
@@ -71,7 +71,7 @@ class SignalSums {
   // Time on CPU of a cgroup that read() has not summed yet; no value if switches are not counted, or if the cgroup may
   // have no slot.
   std::optional<std::uint64_t> unread_on_cpu_ns(std::uint64_t cgroup_id) const;
-  // Drops counts without a root; call if counts up to now do not matter.
+  // Drops counts without a root; call if previous counts should be ignored.
   void drop_unclaimed() { unclaimed_.clear(); }
   // Drops the sums of roots that no longer exist; call after they have been reported.
   void prune(const RootIndex& roots) {

@@ -91,7 +91,8 @@ bool CgroupCollector::sweep() {
     }
   if (!records) {
     sweep_lost_ = std::move(records.error());
-    // Descriptors and memory come back, but the agent may no longer have the capabilities to open another sweep.
+    // Descriptors and memory become available again, but the agent may no longer have the capabilities to open another
+    // sweep.
     if (sweep_lost_->code != Errc::exhausted) sweep_.reset();
     return false;
   }
@@ -163,7 +164,7 @@ void CgroupCollector::read_throttled_below(CgroupNode& node) {
 
 bool CgroupCollector::read_usage(CgroupNode& node) {
   const bool top = &node == &tree_.top();
-  // The directory is unset while a sweep is used, and when it cannot be opened for want of descriptors.
+  // The directory is unset while a sweep is used, and when it cannot be opened for lack of descriptors.
   const Dir* dir = node.dir ? node.dir.get() : top || node.cpu.is_open() ? &tree_.top_dir() : nullptr;
   auto text = dir != nullptr ? node.cpu.read_from(*dir, scratch_)
                              : Result<std::string_view>(fail(Errc::exhausted, node.path, "is not open"));

@@ -14,7 +14,7 @@
 //          cgroup created within the interval, whose counters started at 0. If a sweep fails, sweep_lost() has the
 //          error and the collector reads files instead: in this tick if descriptors or memory are short, otherwise
 //          until the agent restarts
-// Meaning  both sources give the same values. The kernel updates pressure totals about every 2 s, or when a .pressure
+// Meaning  both sources report the same values. The kernel updates pressure totals about every 2 s, or when a .pressure
 //          file is read. The collector therefore reads one such file before the sweep for each root with stalls that
 //          are not in the totals yet
 // Cost     with a sweep: 0.3 us per cgroup and 1 pread per running root; without: 1 fstat per directory and 1 pread per

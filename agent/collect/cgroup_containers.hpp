@@ -1,10 +1,10 @@
 // cgroup_containers: splits the CPU time of a pod into that of its containers.
 // Source   CPU time of the pod's cgroup and of its containers' cgroups, without that of workloads within them
 // Gives    the containers that used CPU time, at most kMaxContainers, in descending order of usage; their sum never
-//          exceeds the pod's. The rest of the pod is its own processes, containers that lived between two readings, and
-//          containers beyond the bound
-// Meaning  the last usage of an ended container is the pod's gain beyond that of the living ones. Containers with the
-//          same name are merged
+//          exceeds the pod's. The remaining time of the pod belongs to its own processes, to containers that existed
+//          between two readings, and to containers beyond the bound
+// Meaning  the last usage of an ended container is the pod's gain beyond that of its living containers. Containers with
+//          the same name are merged
 // Threads  pure
 #pragma once
 

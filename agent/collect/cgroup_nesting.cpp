@@ -23,7 +23,7 @@ CgroupNesting& nesting_of(CgroupRoot& root) {
   return *root.nesting;
 }
 
-// Takes as much of `owed` as there is.
+// Subtracts `owed` from `from`, as far as `from` suffices.
 void pay(std::uint64_t& from, std::uint64_t& owed) {
   const std::uint64_t paid = std::min(from, owed);
   from -= paid;

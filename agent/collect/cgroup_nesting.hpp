@@ -4,7 +4,7 @@
 //          The sum over all roots is exactly the gain of the outermost cgroup: if an inner root's counter shows usage
 //          before the outer one does, the difference is subtracted from the outer root's next interval
 // Units    us, bytes
-// Order    roots within are read before the root that holds them
+// Order    inner roots are read before the root that contains them
 // Meaning  memory, pids and pressure are not split: they are those of the whole cgroup, to which its limits and
 //          requests apply
 // Threads  pure, except that it changes the root's own `nesting`

@@ -10,7 +10,7 @@ namespace wattle::agent {
 
 namespace {
 constexpr std::chrono::seconds kSlow{5}, kSlow_idle{60}, kIdle_after{60};
-constexpr std::chrono::milliseconds kEarly{50};  // ticks are not exact
+constexpr std::chrono::milliseconds kEarly{50};  // tolerance for inexact ticks
 constexpr std::chrono::seconds kPsi_retry{30};
 // Beyond this number the slow files are opened for each reading, because the kernel holds a page for every open file.
 constexpr std::size_t kKeep_files_max = 2'000;
@@ -69,7 +69,7 @@ class DirOf {
     }
     return opened_ ? &*opened_ : nullptr;
   }
-  // An open file is read without its directory, so any directory will do.
+  // An open file is read without its directory, so any directory is suitable.
   const Dir* get_for(bool is_open) { return is_open ? &tree_.top_dir() : get(); }
 
  private:
@@ -191,8 +191,8 @@ void CgroupCollector::take_io(CgroupRoot& root, const IoTotals& now, bool newbor
 void CgroupCollector::read_slow(CgroupNode& node, const cgroup_record* record, bool newborn, WorkloadValues& values) {
   CgroupRoot& root = *node.root;
   if (root.fresh)
-    root.slow_at = now_ + std::chrono::seconds(1 + first_sights_++ %
-                                                       kSlow.count());  // a fifth of the roots each second from now on
+    root.slow_at =
+        now_ + std::chrono::seconds(1 + first_sights_++ % kSlow.count());  // then a fifth of the roots each second
   else
     root.slow_at = std::max(root.slow_at, now_ - kSlow) + (now_ - root.active_at < kIdle_after ? kSlow : kSlow_idle);
   DirOf dir(tree_, node);

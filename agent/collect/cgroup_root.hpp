@@ -35,8 +35,8 @@ struct CgroupRootFiles {
   KeptFile pressure{"cpu.pressure"};  // read only to make the kernel update its totals
 };
 
-// Counts of a workload that is within another or contains others. The sum is conserved: the outer workload gets the
-// rest after the inner ones. If an inner counter shows usage before the outer one does, the difference is subtracted
+// Counts of a workload that is within another or contains others. The sum is conserved: the outer workload gets what
+// the inner ones leave. If an inner counter shows usage before the outer one does, the difference is subtracted
 // from the outer workload's next interval.
 struct CgroupNesting {
   struct Counts {

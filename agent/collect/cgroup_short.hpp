@@ -1,9 +1,9 @@
 // cgroup_short: finds workload roots that were created and removed between two readings of the tree.
-// Source   removals reported by the lifecycle program, the current tree and the cgroups that it dropped recently
-// Gives    one ShortLived per root, with the living cgroup above it. If nested cgroups came and went together, the root
-//          is the outermost pod, or else the outermost unit, VM or container
+// Source   removals reported by the lifecycle program, the current tree and the cgroups that the tree dropped recently
+// Gives    one ShortLived per root, with the living cgroup above it. If nested cgroups were short-lived together, the
+//          root is the outermost pod, or else the outermost unit, VM or container
 // Errors   skips a removal whose parents are unknown, that is, neither in the tree nor removed themselves
-// Meaning  a cgroup that came and went below a pod, living or just ended, belongs to that pod. Below another root, only
+// Meaning  a short-lived cgroup below a pod, living or just ended, belongs to that pod. Below other roots, only
 //          a pod is a root
 // Threads  pure
 #pragma once

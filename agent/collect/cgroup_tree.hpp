@@ -4,9 +4,9 @@
 //          changes when children come or go, and all are listed again every `full_every` refreshes
 // Gives    workload roots by one rule: every pod at any depth and the outermost unit, VM or container are workloads,
 //          and a cgroup belongs to the nearest workload at or above it. A workload that contains others (a node of
-//          kind, a pod with a cluster within) has the usage that they do not have. /kata_overhead/ID belongs to the pod
-//          that has a container of that id. The 64-bit id identifies a cgroup: one recreated under the same path is a
-//          different cgroup. Cgroups of v2 are never renamed
+//          kind, a pod with a cluster within) has the usage that is left after theirs. /kata_overhead/ID belongs to the
+//          pod that has a container of that id. The 64-bit id identifies a cgroup: one recreated under the same path is
+//          a different cgroup. Cgroups of v2 are never renamed
 // Errors   a directory that cannot be read has only the children that are known already
 // Threads  single owner
 #pragma once
@@ -64,7 +64,7 @@ struct CgroupNode {
   bool is_container = false;  // the outermost one below a pod
   bool nested = false;        // a root within another
   bool foreign = false;       // a pod within a pod, of a cluster that ours does not know
-  bool open = false;          // reads every child's CPU time: outside of workloads, or if one was within another
+  bool open = false;          // reads every child's CPU time: outside of workloads, or if a workload was within another
   bool gone = false;          // its files returned ENODEV; it leaves the tree at the next refresh
   bool relist = true;         // list the children at the next refresh
   std::uint64_t links = 0;
@@ -75,7 +75,7 @@ struct CgroupNode {
   std::optional<std::uint64_t> usage_us;                          // as last read
   std::optional<std::uint64_t> usage_delta_us;                    // over the last interval
   std::uint64_t within_us = 0;                                    // usage of workloads below
-  std::optional<std::uint64_t> throttled_us, throttled_delta_us;  // by its own limit alone
+  std::optional<std::uint64_t> throttled_us, throttled_delta_us;  // only by its own limit
   std::unique_ptr<MaybeFile> throttled_v1;                        // cpu.stat of cgroup v1, once it was read
   std::vector<DeadRoot> dead;                                     // at or below children that left in this refresh
   std::unique_ptr<CgroupRoot> root;                               // of a workload root, once it was read
@@ -110,7 +110,7 @@ class CgroupTree {
   bool truncated() const { return truncated_; }
   // Returns the identity that a child of that name would have.
   std::optional<Identity> identity_of(const std::string& parent_path, const std::string& name, bool in_kubepods) const;
-  // Takes the values of a root that leaves with all cgroups below it, including its containers.
+  // Takes the values of a root that is removed with all cgroups below it, including its containers.
   static DeadRoot leave(CgroupNode& root);
   // Takes the values of a container whose root stays.
   static DeadRoot leave_container(CgroupNode& container);

@@ -54,7 +54,7 @@ class CgroupV1 {
                              MonoTime now, std::span<char> scratch) const;
   std::optional<std::uint64_t> throttled_us(MaybeFile& file, const std::string& path, MonoTime now,
                                             std::span<char> scratch) const;
-  // True if the machine has the hierarchy with the CPU controller.
+  // True if the machine has a v1 hierarchy with the CPU controller.
   bool throttles() const { return cpu_.has_value(); }
 
  private:

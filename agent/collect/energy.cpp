@@ -12,7 +12,7 @@ namespace {
 constexpr std::array<EnergyKind, 6> kKindOrder{EnergyKind::package, EnergyKind::core, EnergyKind::uncore,
                                                EnergyKind::dram,    EnergyKind::psys, EnergyKind::other};
 // Platform counters may step by a whole joule (Sapphire Rapids), so an interval's value may be below the packages'. The
-// shortfall is subtracted from a later excess; a larger shortfall means that the board does not count it.
+//          shortfall is subtracted from a later excess; a larger one means that the board does not count the packages.
 constexpr std::uint64_t kMaxPlatformDebt_uj = 2'000'000;
 
 double cores_of(const AgentConfig& config) {
@@ -313,7 +313,7 @@ void EnergyMeter::estimate(std::optional<double> utilisation_ratio, Duration int
 }
 
 void EnergyMeter::set_idle(std::optional<double> utilisation_ratio, Duration interval) {
-  if (configured_idle_w_) {  // of the machine: each pool gets its part
+  if (configured_idle_w_) {  // of the machine; each pool gets its part
     std::vector<std::uint64_t> weights;
     for (const auto& pool : interval_.pools) weights.push_back(pool.energy_uj);
     const auto parts = stats::split_exactly(uj(*configured_idle_w_, interval), weights);

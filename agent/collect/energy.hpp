@@ -6,12 +6,13 @@
 // Units    uJ
 // Checks   agent/collect/energy_check: an implausible counter is withheld. If no other source has the kind, the
 //          interval is estimated and `gap`, and the reason is in `errors` and findings()
-// Errors   a failed source is reported in `errors`; the next one replaces it within the same interval, because all are
-//          read at each tick. It is used again after kReturnAfter good intervals
+// Errors   a failed source is reported in `errors`; the next one replaces it in the same interval, because all are read
+//          at each tick. It is used again after kReturnAfter good intervals
 // Threads  single owner
 //
-// The sum is packages and DRAM, plus the excess of a platform domain (psys) of the processor's own counters. A power
-// meter of the whole system (hwmon) is reported as a domain, and is the sum only if no source has packages.
+// The sum is packages and DRAM, plus the amount by which a platform domain (psys) of the processor's counters exceeds
+// them. A power meter of the whole system (hwmon) is reported as a domain, and is the sum only if no source has
+// packages.
 #pragma once
 
 #include <array>
@@ -65,7 +66,7 @@ class EnergyChoice {
 };
 
 // Returns whether two sources cover adjacent intervals. PCM's values are up to two seconds old, all others are current:
-// when one replaces the other, these seconds are missing or counted twice.
+// when one replaces the other, these seconds would be missing or counted twice.
 bool meets(std::optional<EnergySource> before, std::optional<EnergySource> now);
 
 class EnergyMeter {

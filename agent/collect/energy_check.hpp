@@ -1,7 +1,7 @@
 // Checks the reading of every energy source over one interval and withholds values that cannot be energy.
-// Rules    still      a package, its cores or its DRAM counts nothing for 2 s in which the CPUs worked for a
-//                     core-second. Until then a reading of 0 is a lower bound. The counter is trusted again after it
-//                     has changed in kReturnAfter intervals
+// Rules    still a package, its cores or its DRAM counts nothing for 2 s in which the CPUs used a core-second. Until
+//          then a reading of 0 is a lower bound. The counter is trusted again after it has changed in kReturnAfter
+//          intervals
 //          backwards  the counter fell and did not wrap; found by the source (DomainEnergy::fault)
 //          jump       above the possible power; found by the source, or here by the maximum for that kind of part
 //          disagrees  two sources of one kind differ by more than a factor of two and 5 W, or packages exceed the meter
@@ -32,7 +32,7 @@ namespace wattle::agent {
 inline constexpr std::string_view kUncounted =
     "cannot be counted: its energy_uj or max_energy_range_uj is missing or unreadable";
 
-// Report about a counter that stands still, runs backwards, jumps or disagrees.
+// Report about a counter that does not advance, runs backwards, jumps or disagrees.
 struct EnergyDoubt {
   EnergySource source = EnergySource::none;
   EnergyKind kind = EnergyKind::other;
@@ -57,7 +57,7 @@ class EnergyCheck {
     Duration still_for{};
     double busy_core_s = 0;
     bool still = false;
-    unsigned moved = 0;  // intervals in a row since it last stood still
+    unsigned moved = 0;  // consecutive intervals since it last did not advance
   };
   struct Pair {
     double one_uj = 0, other_uj = 0;
@@ -80,7 +80,7 @@ class EnergyCheck {
 
 inline constexpr Duration kStill_after = std::chrono::seconds(2);
 inline constexpr double kStill_busy_core_s = 1;
-// Number of good intervals in a row after which a source or counter is used again.
+// Number of consecutive good intervals after which a source or counter is used again.
 inline constexpr unsigned kReturnAfter = 5;
 
 }  // namespace wattle::agent

@@ -34,7 +34,7 @@ struct DomainEnergy {
   bool operator==(const DomainEnergy&) const = default;
 };
 
-// All domains of the source, at each read, in the same order.
+// All domains of the source, in the same order at each read.
 using EnergyReadings = std::vector<DomainEnergy>;
 using CollectErrors = std::vector<std::pair<std::string, Error>>;
 

@@ -1,5 +1,5 @@
 // estimate: estimates power from utilisation, for machines without a measurement. The result is marked `estimated`
-// wherever it is shown.
+// everywhere.
 // Source   the configuration, or a table by CPU family and model from <proc>/cpuinfo: watts per logical CPU, idle and
 //          full, of the Cloud Carbon Footprint coefficients
 //          (github.com/cloud-carbon-footprint/cloud-carbon-coefficients), which are means over SPECpower_ssj2008

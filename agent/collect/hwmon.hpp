@@ -1,4 +1,4 @@
-// hwmon: energy and power from the kernel's sensor chips, limited to chips with a known meaning.
+// hwmon: energy and power from the kernel's sensor chips, for chips whose meaning is known.
 // Source   <sys>/class/hwmon/*/{name,energyN_input,energyN_label,powerN_{input,average},powerN_label}
 //          (Documentation/hwmon/{amd_energy,acpi_power_meter,xgene-hwmon}.rst). For a chip without a name the same
 //          files in device/, where the ACPI meter had them until its driver was moved to
@@ -30,8 +30,7 @@ namespace wattle::agent {
 
 inline constexpr Duration kMaxPowerInterval = std::chrono::seconds(10);
 
-// Identifies a sensor by its chip's name, its file and its label. No value if unknown, or if it is a part of
-// another one.
+// Identifies a sensor by its chip's name, its file and its label. No value if it is unknown, or a part of another one.
 struct HwmonSensor {
   EnergyKind kind = EnergyKind::other;
   std::optional<unsigned> socket;
@@ -48,7 +47,7 @@ struct PowerSample {
   MonoTime at;
   std::uint64_t power_uw = 0;
 };
-// No value if no time has passed, or more than two readings can represent.
+// No value if no time has passed, or too much time for two readings to represent.
 std::optional<std::uint64_t> energy_between_uj(const PowerSample& prev, const PowerSample& now);
 
 class Hwmon {

@@ -1,4 +1,4 @@
-// identity: derives the workload that a cgroup belongs to from its path alone.
+// identity: derives the workload that a cgroup belongs to from only its path.
 // Source   the path below the cgroup root. Kubelet: systemd and cgroupfs drivers; containerd, CRI-O, Docker, Podman;
 //          kind nesting; libvirt and Proxmox VMs; LXC; systemd units. tests/fixtures/agent/cgroup-paths has real ones
 // Gives    pod UID (with dashes), unit, VM or container. No identity: crio-conmon and libpod-conmon outside of pods,

@@ -55,7 +55,7 @@ struct Names::State {
     while (::write(wake.get(), &one, sizeof one) < 0 && errno == EINTR) {
     }
   }
-  // Runs a thread until there is no question that it may take.
+  // Runs a thread until there is no question that it may answer.
   void work(DecisionContext question) {
     for (;;) {
       auto found = resolve_host(question.host, question.port);

@@ -3,7 +3,7 @@
 //          being resolved
 // Gives    every address of both families, in the system's order of preference
 // Errors   no addresses: the name does not exist (`known`), or no name server answers
-// Threads  single owner; at most kMaxAskers threads of its own; the destructor does not join threads that still wait
+// Threads  single owner; starts at most kMaxAskers threads; the destructor does not join threads that still wait
 //
 // getaddrinfo cannot be cancelled: a name server that does not answer blocks its thread for the time in resolv.conf.
 // Names that failed last time get at most half of the threads, so that they cannot delay the others.

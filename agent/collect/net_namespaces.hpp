@@ -3,7 +3,8 @@
 // Source   <proc>/PID/net/snmp of one process in each. The inode number of that file identifies the namespace: any
 //          process may read it, whereas <proc>/PID/ns/net needs CAP_SYS_PTRACE, and cgroup.procs shows 0 in another PID
 //          namespace
-// Gives    the sum over all namespaces; each with its latest reading, which is a few ticks old if there are many
+// Gives    the sum over all namespaces; each with its latest reading, which may be a few ticks old if there are many
+//          namespaces
 // Bounds   processes are listed every kListEvery. Per tick it examines kLooked new processes and reads kRead
 //          namespaces; it keeps kMost namespaces. No file stays open, because that would keep the namespace of an ended
 //          pod alive

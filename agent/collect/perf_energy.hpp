@@ -3,9 +3,9 @@
 //          per event and CPU of the mask; <sys>/devices/system/cpu/cpuN/topology/{physical_package_id,die_id}
 // Gives    one DomainEnergy per event and package (or die, where a package has several)
 // Units    the kernel counts in units of .scale joules (2^-32), in 64 bits that do not wrap
-// Errors   open_: not_found (no such PMU, or one whose counters all stand still, as in some virtual machines), denied
-//          (CPU-wide events need CAP_PERFMON or perf_event_paranoid below 1), malformed. A counter that stands still is
-//          omitted; after a failed read that interval and the next have no value
+// Errors   open_: not_found (no such PMU, or one whose counters never advance, as in some virtual machines), denied
+//          (CPU-wide events need CAP_PERFMON or perf_event_paranoid below 1), malformed. A counter that does not
+//          advance is omitted; after a failed read that interval and the next have no value
 // Cost     1 read per counter;  Threads  single owner
 #pragma once
 
@@ -34,11 +34,11 @@ std::uint64_t perf_energy_uj(std::uint64_t count, double scale_j);
 // Returns what an event of the power PMU counts: "energy-pkg" the package, "energy-ram" its DRAM.
 EnergyKind perf_event_kind(std::string_view name);
 
-// Kernel interface: opens a counter of one CPU, for everything that runs there, and reads it.
+// Kernel interface: opens a counter of one CPU, for all tasks that run there, and reads it.
 struct PerfPort {
   std::function<Result<Fd>(std::uint32_t type, std::uint64_t config, unsigned cpu)> open;
   std::function<Result<std::uint64_t>(int fd)> read;
-  std::function<bool(int fd)> stands_still;  // a counter that was just opened does not change while the machine runs
+  std::function<bool(int fd)> stands_still;  // whether a newly opened counter does not change while the machine runs
 };
 PerfPort kernel_perf_port();
 

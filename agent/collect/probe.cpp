@@ -147,8 +147,8 @@ void Prober::Impl::unable(One& one, const std::string& why) {
     log.error("probe.unable", "a latency probe cannot run", {{"target", one.target.name}, {"why", why}});
 }
 
-// Tries the next address within the same probe if this one took no connection. If there is no time left, the next probe
-// starts with the next address.
+// Tries the next address within the same probe if this one accepted no connection. If there is no time left, the next
+// probe starts with the next address.
 bool Prober::Impl::next_address(One& one, ProbeEnd how) {
   if (one.addresses.size() < 2 ||
       (how != ProbeEnd::refused && how != ProbeEnd::unreachable && how != ProbeEnd::timeout))

@@ -3,15 +3,15 @@
 //          an address of a name takes no connection, the prober tries the next one and keeps it while it answers
 // Gives    per target the values of probe_window.hpp over the last 60 s. A round trip is, by kind:
 //            tcp   connect(2) to the end of the handshake
-//            http  connect(2) to the end of the status line, on a connection of its own; plain HTTP
+//            http connect(2) to the end of the status line, on a separate connection; plain HTTP
 //            icmp  echo request to echo reply
 // Units    ms; loss_ratio 0..1
 // Errors   open_: io. A failure of a target is a result with its own counter. A failure of the prober itself (no
 //          descriptor, no right to ICMP) is logged once and does not count as a probe
-// Threads  one of its own (and those of names.hpp); values() and counts() from any
+// Threads  starts one (and those of names.hpp); values() and counts() from any
 //
-// At most one probe of a target is under way, at most kMaxProbeTargets altogether, and of an HTTP answer at most
-// kMaxAnswerRead bytes are read. Sockets for ICMP are opened in open_: call it before capabilities are dropped.
+// At most one probe of a target runs at a time, at most kMaxProbeTargets altogether, and at most kMaxAnswerRead bytes
+// of an HTTP answer are read. Sockets for ICMP are opened in open_: call it before capabilities are dropped.
 #pragma once
 
 #include <memory>

@@ -4,7 +4,7 @@
 // Errors   none
 // Threads  values; ProbeWindow single owner
 //
-// Jitter is the mean |difference| of consecutive answers; what was lost between two answers does not part them.
+// Jitter is the mean |difference| of consecutive answers; lost probes between two answers do not matter.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@
 
 namespace wattle::agent {
 
-// Together they bound the load: at most 64 probes under way, and 256 begun in a second.
+// Together they bound the load: at most 64 probes at a time, and 256 started per second.
 inline constexpr std::size_t kMaxProbeTargets = 64;
 inline constexpr Duration kMinProbeInterval = std::chrono::milliseconds(250);
 inline constexpr Duration kMaxProbeInterval = std::chrono::seconds(30);  // a window holds at least two
@@ -35,7 +35,7 @@ struct ProbeTarget {
   Duration timeout = std::chrono::seconds(1);  // at most the interval, so that one probe has ended when the next begins
 };
 
-// `bad_answer`: it took the connection and then answered no HTTP, or a status of 500 or more.
+// `bad_answer`: the target accepted the connection but did not answer HTTP, or answered a status of 500 or more.
 enum class ProbeEnd : std::uint8_t { answered, dns, refused, timeout, unreachable, bad_answer };
 inline constexpr std::size_t kProbeEnds = 6;
 std::string_view to_string(ProbeEnd end);

@@ -105,7 +105,7 @@ class Procfs {
 
   Dir proc_;
   std::optional<Dir> sys_;
-  std::string disk_path_;  // empty: a captured tree has no file system of its own
+  std::string disk_path_;  // empty: a captured tree has no separate file system
   std::uint64_t user_hz_;
   KeptFile stat_, meminfo_, net_dev_, diskstats_, snmp_;
   std::string snmp_path_;

@@ -10,8 +10,8 @@
 //
 // psys contains package, package contains core and uncore, dram is separate from the package. A second platform zone is
 // called psys-1 (drivers/powercap/intel_rapl_common.c, rapl_init_domains). AMD's counter is of the socket, regardless
-// of the die that it is read on: kernels that name zones by die show the same one several times (68 W twice beside 125
-// W at the plug on a Threadripper 1950X, codecarbon's documentation), and only the first is used.
+// of the die that it is read on: kernels that name zones by die show the same counter several times (68 W twice, with
+// 125 W at the plug, on a Threadripper 1950X, codecarbon's documentation), and only the first is used.
 #pragma once
 
 #include <cstdint>
@@ -56,7 +56,7 @@ struct ZoneSample {
 
 struct ZoneEnergy {
   std::uint64_t energy_uj = 0;
-  bool gap = false;  // more than one wrap was possible: a lower bound
+  bool gap = false;  // more than one wrap was possible: energy is a lower bound
 
   bool operator==(const ZoneEnergy&) const = default;
 };

@@ -60,7 +60,7 @@ tl::unexpected<Error> call_failed(int failed, const sd_bus_error& error, const c
   if (ends(".AccessDenied") || ends(".InteractiveAuthorizationRequired") || failed == -EACCES || failed == -EPERM)
     return fail(Errc::denied, subject, text, kRuleFix);
   if (ends(".OperationInProgress") || ends(".BlockedByInhibitorLock"))
-    return fail(Errc::conflict, subject, text, "it may be tried again later");
+    return fail(Errc::conflict, subject, text, "try again later");
   if (ends(".SleepVerbNotSupported") || ends(".UnknownMethod")) return fail(Errc::unsupported, subject, text);
   return fail(Errc::io, subject, text, kLogindFix);
 }
@@ -115,14 +115,15 @@ Status Logind::check(SleepDepth depth) const {
   WATTLE_TRY(const Reply reply, call(bus.get(), calls.can, false, patience_us_));
   const char* text = nullptr;
   const std::string subject = std::string("logind ") + calls.can;
-  if (sd_bus_message_read(reply.get(), "s", &text) <= 0) return fail(Errc::malformed, subject, "the answer is no text");
+  if (sd_bus_message_read(reply.get(), "s", &text) <= 0)
+    return fail(Errc::malformed, subject, "the answer is not text");
   const std::string_view can = text;
   if (can == "yes") return {};
   if (can == "na") return fail(Errc::unsupported, subject, "this machine has no such sleep state", calls.missing);
-  return fail(
-      Errc::denied, subject,
-      "logind answers '" + std::string(can.substr(0, 40)) + "': the agent's user may not, or a person is logged in",
-      kRuleFix);
+  return fail(Errc::denied, subject,
+              "logind answers '" + std::string(can.substr(0, 40)) +
+                  "': the agent's user is not permitted to, or a person is logged in",
+              kRuleFix);
 }
 
 Status Logind::sleep(SleepDepth depth) const {

@@ -2,7 +2,7 @@
 // Source   org.freedesktop.login1.Manager at the system bus: ListInhibitors, CanSuspend, CanPowerOff, Suspend, PowerOff
 // Errors   unavailable (no bus, or no logind on it), unsupported (the machine lacks this depth), denied (the agent may
 //          not), conflict (a program holds an inhibitor), timeout, malformed; each names bus or program
-// Threads  single owner; each call opens a connection of its own and blocks for at most the patience per question
+// Threads  single owner; each call opens a separate connection, and each request on it blocks for at most `patience`
 #pragma once
 
 #include <chrono>
@@ -21,7 +21,8 @@ class Logind {
       : bus_(std::move(bus)), patience_us_(static_cast<std::uint64_t>(std::chrono::microseconds(patience).count())) {}
   // Returns why the machine cannot go to this depth now.
   Status check(SleepDepth depth) const;
-  // Orders it. Logind sleeps after it has answered, once programs with a delaying inhibitor are ready.
+  // Orders the sleep. Logind answers first, and puts the machine to sleep once programs with a delaying inhibitor are
+  // ready.
   Status sleep(SleepDepth depth) const;
 
  private:

@@ -8,9 +8,9 @@
 namespace wattle::agent {
 
 namespace {
-// The controller repeats its order, so a longer time only delays the end after its loss.
+// The controller repeats its order, so a longer time would only delay the end if the controller is lost.
 constexpr std::uint64_t kLongestShallow_s = 300;
-// The two clocks that the time asleep is the difference of are read one after the other.
+// The time asleep is the difference of two clocks that are read one after the other.
 constexpr Duration kSleptAtLeast = std::chrono::milliseconds(500);
 
 // Shortens a text at the start of a character.
@@ -49,7 +49,7 @@ void NodeSleep::step(transport::AgentSession& session) {
   if (phase_ == Phase::flushing) flush(session);
   // A driver may suspend the node before the grant arrives.
   if (phase_ != Phase::ready || woke(session) || clock_.mono() < until_) return;
-  log_.warn("node_sleep.not_granted", "the controller has not granted the sleep that it ordered; the agent goes on",
+  log_.warn("node_sleep.not_granted", "the controller has not granted the sleep that it ordered; the agent continues",
             {{"operation", order_.operation}});
   session.release();
   give_up();
@@ -149,7 +149,7 @@ void NodeSleep::watch(transport::AgentSession& session) {
   if (woke(session) || clock_.mono() < until_) return;
   const std::string why = "the node has not gone to sleep within " +
                           std::to_string(kSleepPatience / std::chrono::minutes(1)) + " minutes of its grant";
-  log_.warn("node_sleep.missed", "the node has not gone to sleep; the agent goes on",
+  log_.warn("node_sleep.missed", "the node has not gone to sleep; the agent continues",
             {{"operation", order_.operation}, {"depth", order_.depth}});
   unsaid_ = wire::Goodbye{order_.operation, why};
   session.wake(why);

@@ -1,17 +1,17 @@
 // node_sleep: follows the controller's sleep orders for this node.
 // Order    not granted: checks whether the node can sleep, waits until the records are acknowledged, and says goodbye,
-//          or says why not. Granted: puts the node to sleep if the order leaves that to the agent, and sends no more
-//          until the node has slept. Called off (kCalledOff): goes on as before
+//          or says why not. Granted: puts the node to sleep if the order leaves that to the agent, and sends nothing
+//          until the node has slept. Cancelled (kCalledOff): continues as before
 // After    the end of a sleep, or kSleepPatience without one, starts a new conversation; without a sleep it begins with
-//          the reason. Without a grant within kGrantPatience, or when the conversation ends, the agent goes on as
+//          the reason. Without a grant within kGrantPatience, or when the conversation ends, the agent continues as
 //          before
-// Shallow  an order of this depth is about the node's energy settings alone (shallow_depth.hpp), for wake_after_s; 0
-//          ends it, and so does the end of the conversation. Needs neither goodbye nor grant, and gets no answer. Every
+// Shallow  an order of this depth changes only the node's energy settings (shallow_depth.hpp), for wake_after_s; 0 ends
+//          it, and so does the end of the conversation. It needs neither goodbye nor grant, and gets no answer. Every
 //          other order ends it first
 // Rules    the configuration decides whether the agent may put the node to sleep. A grant without a goodbye of the same
 //          order in this conversation counts as an order that is not granted
 // Errors   none: each becomes the reason of a goodbye
-// Threads  single owner; blocks for the answers of logind
+// Threads  single owner; blocks until logind answers
 #pragma once
 
 #include <cstdint>
@@ -69,10 +69,10 @@ class NodeSleep {
   const Clock& clock_;
   const Log& log_;
   Phase phase_ = Phase::idle;
-  wire::SleepOrder order_;  // that the phase is about
+  wire::SleepOrder order_;  // the order of the current phase
   MonoTime until_{};        // end of the phase
   Duration suspended_before_{};
-  std::optional<wire::Goodbye> unsaid_;  // goes out with the next conversation
+  std::optional<wire::Goodbye> unsaid_;  // sent in the next conversation
   std::string not_shallow_;              // last reason, which is logged once
 };
 

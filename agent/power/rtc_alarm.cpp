@@ -60,11 +60,11 @@ Status RtcAlarm::arm(std::uint64_t after_s) {
   WATTLE_CHECK(check());
   WATTLE_TRY(const std::uint64_t now_s, read("since_epoch"));
   if (after_s == 0 || after_s > std::numeric_limits<std::uint32_t>::max())
-    return fail(Errc::out_of_range, "wake_after_s", std::to_string(after_s) + " s is no time to wake after");
+    return fail(Errc::out_of_range, "wake_after_s", std::to_string(after_s) + " s is not a possible time until a wake");
   const std::uint64_t at_s = now_s + after_s;
   WATTLE_TRY(const std::uint64_t before_s, read("wakealarm"));
   if (!armed_ && before_s > now_s && before_s <= at_s) return {};
-  // The kernel takes no alarm while one is set.
+  // The kernel accepts no alarm while one is set.
   if (before_s != 0) WATTLE_CHECK(write(0));
   armed_ = true;
   Status armed = set(at_s);

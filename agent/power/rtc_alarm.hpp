@@ -1,7 +1,7 @@
 // rtc_alarm: the alarm of the machine's clock, which wakes a sleeping node if no other means does.
 // Source   <sys>/class/rtc/rtc0/{wakealarm,since_epoch,device/power/wakeup}
 // Proof    the alarm is read back. Firmware decides whether it also starts a machine that is powered off
-// Limit    a clock without a date in its alarm takes at most a day; a longer alarm is then set to a day
+// Limit    a clock whose alarm has no date accepts at most a day; a longer alarm is then set to a day
 // Others   an earlier alarm of another program stays, because the node then wakes sooner; a later one is replaced
 // Units    s
 // Errors   unsupported (no clock, or one that cannot wake), denied, conflict (the clock does not keep the alarm), io;

@@ -55,12 +55,12 @@ void ShallowDepth::load() {
     if (words >> below >> setting.found >> setting.set && !(words >> more) && is_energy_setting(below))
       changed_.emplace(below, setting);
     else
-      wrong = "has a line that is no energy setting";
+      wrong = "has a line that is not an energy setting";
   }
   damaged_ = !wrong.empty();
   if (damaged_) {
     changed_.clear();
-    return log_.error("node_shallow.journal", "the energy settings from before the agent's end are unknown",
+    return log_.error("node_shallow.journal", "the energy settings from before the agent ended are unknown",
                       {{"file", file()}, {"error", wrong}, {"fix", "set them by hand, then remove the file"}});
   }
   restore();
@@ -96,7 +96,7 @@ Status ShallowDepth::enter(Duration time) {
 
 Status ShallowDepth::lower() {
   if (damaged_) return fail(Errc::conflict, file(), "is damaged", "set the energy settings by hand, then remove it");
-  if (boot_.empty()) return fail(Errc::not_found, boot_file_, "the boot has no ID, so values could not be put back");
+  if (boot_.empty()) return fail(Errc::not_found, boot_file_, "the boot has no ID, so values could not be restored");
   restore();
   std::vector<EnergySetting> settings = read_energy_settings(sys_);
   std::erase_if(settings, [this](const EnergySetting& setting) { return changed_.contains(setting.path); });
@@ -126,10 +126,10 @@ void ShallowDepth::leave(std::string_view why) {
   if (!until_) return;
   until_.reset();
   restore();
-  log_.info("node_shallow.ended", "the node has its own energy settings again", {{"why", why}});
+  log_.info("node_shallow.ended", "the node has its previous energy settings again", {{"why", why}});
 }
 
-// Another program's value counts as back.
+// A value set by another program counts as restored.
 bool ShallowDepth::is_back(const std::string& below, const Changed& setting) {
   const auto now = read_setting(path(below));
   if (!now) return false;
@@ -156,13 +156,13 @@ void ShallowDepth::restore() {
   try_at_ = clock_.mono() + kTryAgain;
   if (changed_.empty()) {
     ::unlink(file().c_str());
-    if (std::exchange(reported_, false)) log_.info("node_shallow.restored", "all energy settings are back");
+    if (std::exchange(reported_, false)) log_.info("node_shallow.restored", "all energy settings are restored");
     return;
   }
-  // A journal that still lists a value which is back is harmless, because that value is not the one set.
+  // A journal that still lists a restored value is harmless, because that value is not the one set.
   if (changed_.size() != before) static_cast<void>(keep());
   if (!std::exchange(reported_, true))
-    log_.warn("node_shallow.not_restored", "energy settings of the node are not back; the agent tries again",
+    log_.warn("node_shallow.not_restored", "energy settings of the node are not restored; the agent tries again",
               {{"settings", changed_.size()}, {"error", error}});
 }
 

@@ -1,16 +1,17 @@
-// shallow_depth: keeps an idle node at the lowest energy settings for a while, and then puts back what it found.
+// shallow_depth: keeps an idle node at the lowest energy settings for a while, and then restores the previous ones.
 // Journal  <state_dir>/shallow: the ID of this boot, and of each setting the path, the value found and the value set.
-//          On disk before the first change, and removed when all values are back. The constructor puts back what a
-//          killed process left. A journal that cannot be read stays, and the node is not shallow until it is removed
-// Boots    a boot resets most settings and renumbers CPUs, so values of another boot are put back once where they still
-//          hold (kexec), and then dropped
+//          It is on disk before the first change, and removed when all values are restored. The constructor restores
+//          what a killed process left. A journal that cannot be read stays, and the node is not shallow until it is
+//          removed
+// Boots    a boot resets most settings and renumbers CPUs, so values of another boot are restored once where they still
+//          apply (kexec), and then dropped
 // Ends     when the time of the last enter() is over, at demand, at leave(), and with the object
-// Demand   half a core more than the node used at enter(): that is what Wattle expects of a pod that requests one core
+// Demand   half a core more than the node used at enter(), which Wattle expects a pod that requests one core to use
 //          (placement, kDemandOfRequest). A node that uses more than that and a twentieth of its cores does not become
 //          shallow, nor one that had demand within kQuiet
-// Repeats  a value that cannot be written back stays in the journal and is tried again every kTryAgain: a CPU that went
-//          offline takes it once it is back. Until then, that setting is not changed again
-// Others   a setting that no longer has the value set belongs to the program that changed it, and keeps its value.
+// Repeats  a value that cannot be restored stays in the journal and is tried again every kTryAgain: a CPU that went
+//          offline accepts it once it is online. Until then, that setting is not changed again
+// Others   a setting whose value was changed since belongs to the program that changed it, and keeps its value.
 //          Values in uW may differ by kRounding_uw, because the kernel rounds them to the package's unit
 // Units    cores
 // Errors   of enter(): unsupported (no setting can be lower), conflict (demand, or a damaged journal), denied or io
@@ -45,7 +46,7 @@ class ShallowDepth {
   ShallowDepth& operator=(const ShallowDepth&) = delete;
   ~ShallowDepth();
 
-  // Stays shallow for that time from now on.
+  // Becomes shallow for that time.
   Status enter(Duration time);
   void leave(std::string_view why);
   // Call at each sample; no value: unknown.
@@ -70,15 +71,15 @@ class ShallowDepth {
   const Clock& clock_;
   const Log& log_;
   const Write write_;
-  std::map<std::string, Changed> changed_;  // by path below sys; settings that are not back yet
+  std::map<std::string, Changed> changed_;  // by path below sys; settings that are not restored yet
   std::string boot_;                        // empty: unknown
-  bool damaged_ = false;                    // the journal
+  bool damaged_ = false;                    // the journal is
   std::optional<MonoTime> until_;           // no value: not shallow
   MonoTime try_at_{};
   std::optional<MonoTime> demand_at_;
   std::optional<double> used_cores_, cores_;
   double idle_cores_ = 0;  // used at enter()
-  bool reported_ = false;  // that values are not back
+  bool reported_ = false;  // logged that values are not restored
 };
 
 }  // namespace wattle::agent

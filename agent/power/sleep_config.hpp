@@ -1,4 +1,4 @@
-// sleep_config: how deep the agent may put its node to sleep, from the section `power` of its configuration.
+// sleep_config: how deeply the agent may put its node to sleep, from the section `power` of its configuration.
 // Threads  values
 #pragma once
 

@@ -1,4 +1,4 @@
-// wake_on_lan: the network interfaces of this node that a magic packet wakes.
+// wake_on_lan: finds the network interfaces through which a magic packet wakes this node.
 // Source   <sys>/class/net/*/{address,device/power/wakeup}; drivers set the latter when Wake-on-LAN is switched on
 // Errors   none: an unreadable interface is left out
 // Threads  pure
@@ -12,7 +12,7 @@ namespace wattle::agent {
 struct WakingInterface {
   std::string name, mac;
 };
-// Returns them in the order of their names.
+// Returns the interfaces in the order of their names.
 std::vector<WakingInterface> read_waking_interfaces(const std::string& sys);
 
 }  // namespace wattle::agent

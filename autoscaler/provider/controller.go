@@ -98,7 +98,7 @@ func (c *controller) order(ctx context.Context, order, node string) error {
 	}
 }
 
-// errorOf returns the controller's own words.
+// errorOf returns the text of the controller's error.
 func errorOf(body []byte) string {
 	var failed struct {
 		Error string `json:"error"`

@@ -21,7 +21,7 @@ import (
 	"wattle.dev/autoscaler/wire"
 )
 
-// Labels of GPUs, as the sleep rules know them.
+// Labels of GPUs, as in the sleep rules.
 const gpuLabel = "nvidia.com/gpu.product"
 
 // Provider implements wire.Provider.
@@ -297,14 +297,14 @@ func sleepersOf(group *group) []member {
 	return sleepers
 }
 
-// NodeGroupDeleteNodes lets drained nodes sleep, if the controller's next plan agrees. A node that sleeps already is
-// fine, so that the call may be repeated.
+// NodeGroupDeleteNodes lets drained nodes sleep, if the controller's next plan agrees. A node that already sleeps is no
+// error, so that the call may be repeated.
 func (p *Provider) NodeGroupDeleteNodes(ctx context.Context, request *wire.DeleteRequest) (*wire.Empty, error) {
 	names, err := p.namesIn(request)
 	if err != nil {
 		return nil, err
 	}
-	// Without the lock: Cluster Autoscaler goes on meanwhile, and orders for several nodes come at once.
+	// Without the lock: Cluster Autoscaler continues meanwhile, and orders for several nodes arrive at once.
 	for _, name := range names {
 		if err := p.controller.order(ctx, "sleep-empty", name); err != nil {
 			return nil, p.failed("NodeGroupDeleteNodes", codeOf(err), fmt.Errorf("node %s: %w", name, err))

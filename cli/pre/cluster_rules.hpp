@@ -15,7 +15,7 @@ namespace wattle::cli {
 
 // `scheduler_tag`: version of the second kube-scheduler; empty: the chart uses the cluster's.
 std::vector<Finding> judge_version(const OrderedJson& version, const std::string& scheduler_tag);
-// `wanted`: the storage class in the values for the controller's volume; empty: the cluster's default.
+// `wanted`: the storage class that the values name for the controller's volume; empty: the cluster's default.
 std::vector<Finding> judge_storage(const std::vector<OrderedJson>& classes, const std::string& wanted);
 std::vector<Finding> judge_nodes(const std::vector<OrderedJson>& nodes);
 // `found` has no value if the namespace does not exist yet; `level` is the Pod Security level that its pods need.

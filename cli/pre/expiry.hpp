@@ -1,4 +1,4 @@
-// expiry: reports certificates that end soon, before their users are locked out.
+// expiry: reports certificates that expire soon, before they lock their users out.
 // Source   PEM texts: an extender's tlsConfig in a KubeSchedulerConfiguration (files on this machine, or inline), the
 //          ConfigMap wattle-public of an installation
 // Threads  pure, except for files that a configuration names

@@ -1,4 +1,4 @@
-// finding: a result of the checks before an installation, about a file, a cluster or this machine.
+// finding: a result of the checks before an installation, for a file, a cluster or this machine.
 // Gives    objects of docs/reference/api.md, "doctor": name, state, detail, fix
 // Threads  values
 #pragma once

@@ -2,7 +2,7 @@
 // Source   YAML documents: a KubeSchedulerConfiguration, a ConfigMap that contains one, and a Pod, Deployment or
 //          DaemonSet that runs kube-scheduler (its command line has --config and the feature gates); a List of them;
 //          other documents are skipped
-// Errors   findings, also for a ConfigMap's text that is not YAML
+// Errors   findings, including one for a ConfigMap's text that is not YAML
 // Threads  pure
 #pragma once
 

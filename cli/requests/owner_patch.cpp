@@ -67,7 +67,7 @@ std::optional<double> cap_of(const Part& part, const char* resource, bool guaran
   return guaranteed ? std::nullopt : amount_of(part.has.limits, resource);
 }
 
-// Divides `wanted` in proportion to the present requests. What is above a container's limit goes to the others.
+// Divides `wanted` in proportion to the current requests. An amount above a container's limit is given to the others.
 std::vector<double> shares_of(const std::vector<Part>& parts, const char* resource, double wanted, bool guaranteed) {
   std::vector<double> shares(parts.size(), 0);
   std::vector<bool> capped(parts.size(), false);
@@ -131,8 +131,8 @@ bool equals_limit(const Part& part, const char* resource) {
   return limit && set.value_or(request_of(part, resource)) == *limit;
 }
 
-// Keeps the QoS class of a template whose requests would all equal their limits: as Guaranteed, its limits would change
-// with its requests from then on.
+// Keeps the QoS class of a template whose requests would all equal their limits: as Guaranteed, its limits would then
+// change with its requests.
 void keep_class(std::vector<Part>& parts, std::vector<std::string>& notes) {
   for (const Part& part : parts)
     for (const char* resource : kResources)
@@ -151,7 +151,7 @@ void keep_class(std::vector<Part>& parts, std::vector<std::string>& notes) {
     }
 }
 
-// An object with one member. Written without nested braces, which compilers read in different ways.
+// An object with one member. Avoids nested braces, which compilers interpret differently.
 OrderedJson within(const char* key, OrderedJson value) {
   OrderedJson object = OrderedJson::object();
   object[key] = std::move(value);
@@ -250,13 +250,13 @@ Result<OwnerPatch> owner_patch(const OrderedJson& owner, const OwnerAdvice& advi
     return fail(Errc::not_found, advice.workload, "its template already requests what it needs", "nothing to apply");
   if (!template_spec.empty() && parts.size() > 1)
     made.notes.insert(made.notes.begin(), "Needs are known per pod: its " + std::to_string(parts.size()) +
-                                              " containers share them in proportion to their present requests.");
+                                              " containers share them in proportion to their current requests.");
   constexpr double kDay_s = 86'400, kHour_s = 3600;
   if (advice.observed_s < kDay_s && !template_spec.empty())
     made.notes.push_back("Only " + std::to_string(static_cast<long long>(advice.observed_s / kHour_s)) +
                          " h are observed, so a need at another time of day may be missing.");
   if (guaranteed && !template_spec.empty())
-    made.notes.push_back("Limits change along, because they equal the requests (QoS class Guaranteed).");
+    made.notes.push_back("Limits change too, because they equal the requests (QoS class Guaranteed).");
   if (const std::string note = initial_note(pod, parts); !note.empty() && !template_spec.empty())
     made.notes.push_back(note);
   if (const std::string manager = manager_of(view); !manager.empty())

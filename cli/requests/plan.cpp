@@ -28,7 +28,7 @@ View named_item(const View& list, const std::string& name) {
   return {};
 }
 
-// Returns the container that the pod's total applies to; empty if that is undetermined.
+// Returns the container to which the pod's total applies; empty if it is undetermined.
 std::string main_container(const View& pod) {
   const auto containers = pod["spec"]["containers"].items();
   if (containers.size() == 1) return containers.front()["name"].text_or("");
@@ -55,7 +55,7 @@ bool restarts(const View& container, const std::string& resource) {
   return false;
 }
 
-// Returns a reason not to change the pod, whatever the advice.
+// Returns a reason not to change the pod, regardless of the advice.
 std::optional<Verdict> obstacle(const View& pod, const PlanOptions& options) {
   const auto refused = [](std::string why) { return Verdict{"refused", std::move(why), {}, {}, {}, false}; };
   const View annotations = pod["metadata"]["annotations"];

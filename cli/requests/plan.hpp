@@ -1,9 +1,10 @@
-// plan: decides what to do about one pod's requests. Pure.
-// Source   the pod as its API server describes it, the controller's advice for its workload, the record about the pod
-// Rules    never below the original unless the pod permits it. Up at once, down after it has run for `hold_s`. Within
-//          its limits, which change along if the QoS class is Guaranteed. No change that would restart a container. A
-//          request that the node can never satisfy is taken back. No change to requests that an autoscaler sets, or
-//          scales by utilisation. A value that another client wrote is the new original, and is kept for `hold_s`
+// plan: decides how to change one pod's requests. Pure.
+// Source   the pod as its API server describes it, the controller's advice for its workload, the record of the pod
+// Rules    never below the original unless the pod permits it. Raises at once; lowers after the pod has run for
+//          `hold_s`. Stays within the limits, which change together with the requests if the QoS class is Guaranteed.
+//          No change that would restart a container. A request that the node can never satisfy is taken back. No change
+//          to requests that an autoscaler sets, or scales by utilisation. A value that another client wrote becomes the
+//          new original, and stays for `hold_s`
 // Units    cores, bytes, seconds since 1970
 // Threads  values
 #pragma once
@@ -24,7 +25,7 @@ struct Advice {
   std::optional<double> cpu_cores, memory_bytes;
 };
 
-// Changes that are wanted.
+// Which changes are wanted.
 enum class Direction : std::uint8_t { both, up, down };
 
 struct PlanOptions {

@@ -7,10 +7,10 @@
 // Promise  a pod's earlier requests are in the ConfigMap before the first write to the pod, and the new values before
 //          each write. A write applies only to the examined version of the pod. No record is lost if the process is
 //          killed
-// Rights   in that namespace: list pods; patch pods/resize; get and update the ConfigMap (create it, or let the chart);
-//          list verticalpodautoscalers, horizontalpodautoscalers and scaledobjects
-// Errors   those of the API server, naming verb and path; conflict: another client wrote the ConfigMap meanwhile, and
-//          no pod was changed
+// Rights   in that namespace: list pods; patch pods/resize; get and update the ConfigMap (and create it, unless the
+//          chart does); list verticalpodautoscalers, horizontalpodautoscalers and scaledobjects
+// Errors   those of the API server, naming verb and path; conflict: another client wrote the ConfigMap in the meantime,
+//          and no pod was changed
 // Threads  single owner
 #pragma once
 
@@ -49,7 +49,7 @@ Result<OrderedJson> vertical_autoscalers(Cluster& cluster, const std::string& na
 // How to get the right to list other autoscalers.
 inline constexpr const char* kGrantAutoscalers =
     "grant its account the verb list on horizontalpodautoscalers (group autoscaling) and scaledobjects (group keda.sh)";
-// Returns the restored, held and refused workloads of the pass, as the controller takes them.
+// Returns the restored, held and refused workloads of the pass, in the form that the controller accepts.
 OrderedJson report_of(const std::string& name_space, const OrderedJson& document, const std::vector<PodDone>& done);
 // Describes the records about a workload in sentences; empty if there are none.
 Result<std::vector<std::string>> recorded_words(Cluster& cluster, const std::string& name_space,

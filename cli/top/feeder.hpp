@@ -2,7 +2,7 @@
 // controller.
 // Source   wire::StateChange on the feed; documents status, nodes and node of docs/reference/api.md
 // Errors   returned in place of a document; the request is repeated
-// Threads  its own thread, which is the only user of controller and feed while this exists; want() and take() from the
+// Threads  its own thread, which alone uses controller and feed while this object exists; want() and take() from the
 //          owner's
 #pragma once
 
@@ -25,7 +25,7 @@ struct Update {
 
 class Feeder {
  public:
-  // Both must outlive it. Starts with the fleet.
+  // Both must outlive this object. Starts with the fleet.
   Feeder(Controller& controller, transport::Subscriber& feed, const Clock& clock);
   // Waits for a pending answer, up to the controller's timeout.
   ~Feeder();

@@ -1,4 +1,4 @@
-// interactive: `wattle top` on a terminal, from the first picture to q.
+// interactive: runs `wattle top` on a terminal until the user presses q.
 // Gives    the exit code
 // Errors   the terminal's; a feed that refuses our key; missing answers of the controller are shown and retried
 // Threads  main, and the feeder's

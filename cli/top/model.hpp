@@ -35,7 +35,7 @@ class Model {
     bool turned = false;
     std::string filter;
     std::string chosen;  // name of the row; stays chosen when the row moves
-    std::size_t at = 0;  // last position, used after the row is gone
+    std::size_t at = 0;  // last position, used after the row was removed
     std::size_t top = 0;
   };
   bool fleet() const { return node_.empty(); }

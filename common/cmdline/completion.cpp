@@ -8,7 +8,7 @@ namespace wattle::cmdline {
 
 namespace {
 struct Shell {
-  std::string_view name, script;  // NAME stands for the program's name
+  std::string_view name, script;  // NAME is replaced with the program's name
 };
 constexpr std::array kShells{Shell{"bash", R"sh(# bash completion for NAME: source <(NAME completion bash)
 _NAME() {
@@ -72,7 +72,7 @@ const Parameter* option_of(const Outline& at, const std::string& name) {
   return found == at.options.end() ? nullptr : &*found;
 }
 
-// Returns the operand that takes the nth word (from 0) after the command; null if there is none.
+// Returns the operand for the nth word (from 0) after the command; null if there is none.
 const Parameter* operand_at(const Outline& command, std::size_t nth) {
   for (const Parameter& each : command.operands) {
     if (each.endless || nth < each.most) return &each;

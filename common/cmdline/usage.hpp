@@ -22,7 +22,8 @@ std::string typed_command(const CLI::App& app);
 // Breaks the lines of a program's help at 100 columns; descriptions continue at their own column.
 std::string fitted(const std::string& help);
 
-// Returns false if parse() threw to print help or a version. Help of a command that does not exist is a misuse.
+// Returns false if parse() threw to print help or a version. Asking for help on a command that does not exist is a
+// misuse.
 bool is_misuse(const CLI::App& app, const CLI::ParseError& error);
 
 // Returns the help of a group of commands that was typed without a command; no value for any other usage.

@@ -1,7 +1,7 @@
-// boost_assert: handles Boost's assertions in this folder. All of them abort the process, like ours, except a wrong
-// one: Boost 1.81's parser asserts that five bytes of the last chunk have arrived when an empty chunked body has only
-// three. A peer that sends "0\r\n" by itself would abort us. Without the assertion the parser waits for the rest, as it
-// should.
+// boost_assert: handles Boost's assertions in this folder. All of them abort the process, like ours, except an
+// incorrect one: Boost 1.81's parser asserts that five bytes of the last chunk have arrived when an empty chunked body
+// has only three. A peer that sends "0\r\n" by itself would abort us. Without the assertion the parser waits for the
+// missing bytes, as it should.
 #include <boost/assert.hpp>
 #include <cstdio>
 #include <cstdlib>

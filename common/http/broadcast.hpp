@@ -1,7 +1,7 @@
 // broadcast: server-sent events. Builds each text once and sends it to all listeners.
 // Source   HTML, 9.2 (text/event-stream)
 // Bounds   number of listeners in total and per address (loopback counts only towards the total), and unread bytes per
-//          listener. A listener that exceeds the last is dropped and counted; a browser reconnects by itself
+//          listener. A listener with too many unread bytes is dropped and counted; browsers reconnect by themselves
 // Errors   none
 // Threads  any; Subscriber::hear() runs on the publishing thread and must only hand the text on
 #pragma once
@@ -31,7 +31,7 @@ struct BroadcastOptions {
   std::size_t unread_bytes = 1 << 20;  // per listener, beyond the kernel's buffer
   std::size_t send_buffer_bytes = 128 << 10;
   std::chrono::milliseconds heartbeat{
-      15'000};  // sends a comment after so long without an event, so that a dead connection is detected
+      15'000};  // sends a comment after this time without an event, so that a dead connection is detected
 };
 
 class Broadcast {

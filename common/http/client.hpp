@@ -31,7 +31,7 @@ class Client {
   ~Client();
   // Sets the media type to request; empty: any.
   void accept(std::string type);
-  // Sets the media type of bodies sent from now on; the default is application/json.
+  // Sets the media type of later request bodies; the default is application/json.
   void content_type(std::string type);
   // Sends the token as "Authorization: Bearer" with every request.
   void bearer(std::string token);
@@ -39,7 +39,7 @@ class Client {
   void header(const std::string& name, std::string value);
   Result<Answer> request(const std::string& method, const std::string& target, const std::string& body,
                          std::chrono::milliseconds timeout);
-  // The next request has a connection of its own, with the client's certificate as it is then.
+  // Closes the connection: the next request opens one with the client's certificate at that time.
   void disconnect();
   // Fails the current request and all later ones. Call from any thread.
   void stop();

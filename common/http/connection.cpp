@@ -51,7 +51,7 @@ Status fill(SSL_CTX* context, const Trust& trust) {
   } else if (SSL_CTX_load_verify_locations(context, trust.ca_file.c_str(), nullptr) != 1) {
     return no_pem(trust.ca_file, "set it to the file of the CA of the peer's certificate");
   } else {
-    // A certificate that the file names is believed though another authority signed it, as Go's clients do.
+    // A certificate in the file is trusted even if another authority signed it, as in Go's clients.
     X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(context), X509_V_FLAG_PARTIAL_CHAIN);
   }
   if (trust.certificate.empty()) return {};

@@ -2,9 +2,10 @@
 // Full     closes the connection that has waited longest for its peer: a slow header or body, an idle connection, or an
 //          unread answer. Honest requests take milliseconds, so an old one is slow. A request whose handler runs is
 //          kept
-// Source   each address (for IPv6, each /64) has at most a share of the connections; above it, one of its own is
-//          closed. Loopback has no share limit, because probes, proxies and local operators use it. A loopback
-//          connection is closed only for another loopback connection, and some connections are reserved for loopback
+// Source   each address (for IPv6, each /64) has at most a share of the connections; above it, one of that address's
+//          connections is closed. Loopback has no share limit, because probes, proxies and local operators use it. A
+//          loopback connection is closed only for another loopback connection, and some connections are reserved for
+//          loopback
 // Threads  pure
 #pragma once
 

@@ -1,5 +1,5 @@
-// hosts: names that a request may use for the server. Refusing others stops DNS rebinding, where a site points its own
-// name at the server to read its answers.
+// hosts: the names under which a request may address the server. Refusing others stops DNS rebinding, where a site
+// points its own name at the server to read its answers.
 // Source   RFC 9110, 7.2 (Host); the configuration key `hosts`, and the machine's own name
 // Accepts  addresses; `localhost` and names without a dot, which public DNS does not have; cluster services (.svc,
 //          .svc.cluster.local); the machine's name; each configured name, and all names below one that begins with a

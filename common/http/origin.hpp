@@ -14,7 +14,7 @@ namespace wattle::http {
 struct Trust {
   std::string ca_file;           // authorities of the peer's certificate; empty: the system's
   std::string certificate, key;  // presented to a peer that requests it; empty: none
-  // SHA-256 of the peer's own certificate in lower-case hexadecimal digits: trusts exactly that one, regardless of its
+  // SHA-256 of the peer's certificate in lower-case hexadecimal digits: trusts exactly that one, regardless of its
   // name.
   std::string fingerprint = {};
   std::string server_name =

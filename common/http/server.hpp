@@ -7,7 +7,7 @@
 // Connections  stay open for `idle_timeout`, before the first request for `request_timeout`; crowd.hpp chooses which
 //              one is closed when full
 // Refusals     400, 401, 404, 405, 408, 413, 421, 431, 500 and 503, each with a one-line reason; all are counted. Host,
-//              token, path, method, length and a route's own check are decided by the header alone; the body is read
+//              token, path, method, length and a route's own check are decided by only the header; the body is read
 //              only if they pass
 // Answers      have a Content-Length; a stream has none and ends with its connection. A 401, a handler's too, asks for
 //              a bearer token and is delayed more with each wrong token (guess_delay.hpp)

@@ -152,7 +152,7 @@ void Session::await_request() {
   });
 }
 
-// Reads the header itself, because Beast's parser does not show how it was written.
+// Reads the header itself, because Beast's parser does not expose its original form.
 void Session::read_header() {
   if (!take(Turn::peer)) return close();
   limit(shared_.options.request_timeout);
@@ -240,7 +240,7 @@ void Session::on_read(error_code error, bool header) {
   on_request();
 }
 
-// Decides everything that the header alone decides, before any of the body is read.
+// Decides everything that depends only on the header, before any of the body is read.
 void Session::on_request() {
   const auto& message = parser_->get();
   auto target = parse_target(std::string_view(message.target().data(), message.target().size()));
@@ -270,7 +270,7 @@ void Session::on_request() {
   read_body();
 }
 
-// Reserves room for what has arrived and for the next read; an announced length alone reserves none.
+// Reserves room for what has arrived and for the next read; an announced length reserves none.
 bool Session::hold_room(std::size_t bytes) {
   const std::size_t needed = bytes <= kSmallBody ? 0 : bytes + kReadBytes;
   const std::size_t held = held_bytes_.load();

@@ -32,8 +32,8 @@ class Stream {
   // Ends TLS; only for a secure stream.
   void async_shutdown(Ended done);
   void async_read_some(boost::asio::mutable_buffer into, Moved done);
-  // Moves what is there already, or fits now, and returns the number of bytes. 0 also for TLS and for errors, which
-  // async_read_some() and async_write() report.
+  // Moves the bytes that are available, or that fit, without waiting, and returns their number. Returns 0 for TLS and
+  // for errors, which async_read_some() and async_write() report.
   std::size_t read_now(boost::asio::mutable_buffer into);
   std::size_t write_now(std::string_view first, std::string_view second);
   // Writes both texts completely; they must stay valid until `done` runs.

@@ -27,7 +27,7 @@ class Token {
   bool is(std::string_view word) const;
   std::size_t size() const { return secret_.size(); }
 
-  // Value of a browser's cookie that stands for the token: an expiry time and its HMAC-SHA256 with the token as key. It
+  // Value of a browser's cookie that replaces the token: an expiry time and its HMAC-SHA256 with the token as key. It
   // stays valid until then, across restarts, while the token is unchanged, and does not contain the token.
   std::string pass(WallTime end) const;
   // Checks a header "Cookie: a=b; wattle_pass=...".

@@ -1,6 +1,6 @@
 // json object: the members of an object value, sorted by key or in the order in which they were added; private to
 // common/json.
-// Units    the cost of a value is in bytes of heap, as malloc hands them out
+// Units    the cost of a value is in bytes of heap, including malloc's rounding
 // Threads  values; no shared state
 #pragma once
 

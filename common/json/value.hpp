@@ -2,7 +2,7 @@
 // Types    SortedJson sorts the members of objects by key; OrderedJson keeps the order in which they were added
 // Gives    building ({{"key", value}, ...}), reading (find, at, value, get), writing (dump) and parsing within
 //          JsonLimits
-// Errors   parse: malformed, out_of_range (a limit); other members throw JsonError if a value is of another kind
+// Errors   parse: malformed, out_of_range (a limit); other members throw JsonError if a value has another kind
 // Cost     destructor, copy, comparison and dump recurse; parse bounds the depth, so received text cannot make them
 //          deep
 // Threads  values; no shared state

@@ -24,7 +24,7 @@ namespace wattle::kube {
 template <class T>
 struct Change {
   std::string key;
-  std::shared_ptr<const T> now;  // the object; null: it is gone
+  std::shared_ptr<const T> now;  // the object; null: deleted
   bool followed = false;         // true: seen in a watch; false: found by a list
 };
 

@@ -41,9 +41,9 @@ class HttpApi final : public Api {
   // Sends a strategic merge patch, which matches containers by name.
   Result<Reply> patch(const std::string& target, const std::string& body);
   Result<Reply> remove(const std::string& target);
-  // The client's certificate is another one now: later requests show it.
+  // Call when the client's certificate has changed: later requests present the new one.
   void renew_certificate() { client_.disconnect(); }
-  // Ends the current request; no later request begins.
+  // Ends the current request and refuses all later ones.
   void stop();
 
  private:

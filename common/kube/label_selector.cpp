@@ -8,7 +8,7 @@
 namespace wattle::kube {
 
 namespace {
-// Letters of keys and values; the length and place of '/' and '.' are the API server's business.
+// Characters of keys and values; the API server checks lengths and the position of '/' and '.'.
 bool is_word(std::string_view text, bool may_be_empty) {
   if (text.empty()) return may_be_empty;
   return text.size() <= 317 && std::ranges::all_of(text, [](char c) {
@@ -60,7 +60,8 @@ Result<LabelSelector::Requirement> LabelSelector::requirement_of(std::string_vie
     out.kind = whole[order] == '>' ? Kind::above : Kind::below;
     key = parse::trim(std::string_view(whole).substr(0, order));
     values = parse::trim(std::string_view(whole).substr(order + 1));
-    if (!wattle::parse::integer<std::int64_t>(values)) return wrong("compares with something that is no whole number");
+    if (!wattle::parse::integer<std::int64_t>(values))
+      return wrong("compares with something that is not a whole number");
   }
   if (!is_word(key, false)) return wrong("has no valid key");
   out.key = key;

@@ -7,7 +7,7 @@ namespace {
 
 using namespace std::chrono_literals;
 constexpr auto kTimeout = 30s;
-// A watch sends a bookmark about once a minute; a server that is silent for longer is gone.
+// A watch sends a bookmark about once a minute; a server that is silent for longer counts as lost.
 constexpr auto kSilence = 150s;
 
 }  // namespace

@@ -1,5 +1,5 @@
 // mirror: a thread that follows one kind of object and passes its changes to a sink.
-// Errors   none end it: health() has the current problem, and its start and end are logged
+// Errors   none ends it: health() has the current problem, and its start and end are logged
 // Threads  start() and destructor by the owner; the sink is called on the mirror's own thread; health() any
 #pragma once
 

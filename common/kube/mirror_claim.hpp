@@ -1,8 +1,8 @@
 // mirror_claim: the static pod that a pod object claims to mirror.
 // Source   metadata.{annotations,creationTimestamp,ownerReferences}, spec.nodeName
 // Rules    the annotation kubernetes.io/config.mirror counts only if the pod's controller is the Node that
-//          spec.nodeName names and the pod is not marked as coming from the API server. A user can write all of that:
-//          static_pods.hpp decides which claims are granted
+//          spec.nodeName names and the pod is not marked as coming from the API server. Users can write all of these
+//          fields: static_pods.hpp decides which claims are granted
 // Errors   none: a claim that does not count is empty
 // Threads  pure
 #pragma once

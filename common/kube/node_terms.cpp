@@ -17,7 +17,7 @@ void add(std::string& selector, const std::string& requirement) {
 // A node never matches both.
 constexpr const char* kNoNode = "none,!none";
 
-// Empty if it cannot be said as a requirement.
+// Empty if it cannot be expressed as a requirement.
 std::string requirement_of(const json& expression) {
   const std::string key = text_of(expression, "key"), how = text_of(expression, "operator");
   if (key.empty()) return {};
@@ -55,7 +55,7 @@ std::string selector_of(const json& term, std::string selector) {
 }  // namespace
 
 std::vector<std::string> read_node_terms(const json& spec) {
-  std::string all;  // what every term requires
+  std::string all;  // requirements of all terms
   const json& labels = member(spec, "nodeSelector");
   if (labels.is_object())
     for (const auto& [key, value] : labels.items())

@@ -14,12 +14,12 @@ namespace {
 
 using json = SortedJson;
 
-constexpr std::size_t kMaxAppBytes = 512;  // the wire takes 4096 in one text
+constexpr std::size_t kMaxAppBytes = 512;  // the wire format allows 4096 per text
 constexpr std::size_t kMaxLabelsBytes = 4096;
 constexpr std::size_t kMaxShownBytes = 64;  // for a value shown in a problem
 constexpr std::size_t kMaxIdsBytes = 4096;
 constexpr std::size_t kIdDigits = 12;
-constexpr double kMaxQuantity = 1e18;  // an exabyte; more fits nowhere either, and sums stay finite
+constexpr double kMaxQuantity = 1e18;  // an exabyte; larger pods fit nowhere anyway, and sums stay finite
 
 void problem(Pod& pod, const std::string& what) { pod.problems.push_back(what); }
 
@@ -64,7 +64,7 @@ Request request_of(const json& container, const json& statuses, const std::strin
   return asked;
 }
 
-// Counts as kube-scheduler does: the sum of all containers, or the most that one init step needs, whichever is larger.
+// Counts as kube-scheduler does: the sum of all containers, or the largest need of an init step, whichever is larger.
 // Init containers that keep running (restartPolicy Always) count in both.
 Request pod_request(const json& spec, const json& status, Pod& pod) {
   Request running, sidecars, starting;
@@ -266,7 +266,7 @@ std::string app_of(const json& owner, const json& spec) {
   return shortened(app, kMaxAppBytes);
 }
 
-// Leaves out labels that an API server would reject, because they would read as two.
+// Skips labels that an API server would reject, because they would read as two.
 std::string labels_of(const json& metadata) {
   const json& labels = member(metadata, "labels");
   std::string text;

@@ -40,7 +40,7 @@ std::string_view to_string(PodResize resize);
 
 // Value of the annotation wattle.dev/provision: a pod has its limits or its requests set, never both.
 enum class PodProvision : std::uint8_t { unsaid, off, suggest, limits, requests, protect };
-std::string_view to_string(PodProvision level);  // "" if unsaid
+std::string_view to_string(PodProvision level);  // "" for unsaid
 
 // Field manager under which `wattle provision set` owns the requests of a pod.
 inline constexpr const char* kRequestsManager = "wattle-requests";

@@ -1,7 +1,7 @@
 // pod_hold: the reason why a pod must stay on its node, for a caller that wants to empty the node.
 // Source   the annotations safe-to-evict and safe-to-evict-local-volumes of Cluster Autoscaler, and do-not-disrupt of
 //          Karpenter; metadata.ownerReferences; spec.volumes
-// Rules    safe-to-evict decides alone if it is set. Otherwise a pod holds its node if it asks not to be disrupted, has
+// Rules    If safe-to-evict is set, only it decides. Otherwise a pod holds its node if it asks not to be disrupted, has
 //          no controller that would replace it, or has a volume that exists on its node only: hostPath, or emptyDir on
 //          disk. A claim holds too, because the pod does not show whether its volume is local
 // Errors   none: values of another type are ignored

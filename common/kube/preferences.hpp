@@ -1,8 +1,9 @@
 // preferences: what a v1.Pod prefers without requiring it, read like kube-scheduler's score plugins.
 // Source   spec.affinity.{nodeAffinity,podAffinity,podAntiAffinity}.preferredDuringSchedulingIgnoredDuringExecution,
 //          spec.{topologySpreadConstraints,tolerations,subdomain}, metadata.{labels,ownerReferences}
-// Rules    a pod with labels and without constraints of its own counts as spread by default, because its Services and
-//          owners are not part of the pod. Pods of DaemonSets and nodes do not, nor those of Jobs without a subdomain
+// Rules    a pod with labels but without spread constraints counts as spread by default, because its Services and
+//          owners are not part of the pod. Pods of DaemonSets and nodes do not, and neither do those of Jobs without a
+//          subdomain
 // Errors   none: values of another type are ignored
 // Threads  pure
 #pragma once

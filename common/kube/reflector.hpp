@@ -24,7 +24,7 @@ struct Reply {
   std::string body;
 };
 
-// API server as a reflector uses it.
+// The API server's interface for a reflector.
 class Api {
  public:
   virtual ~Api() = default;
@@ -38,8 +38,8 @@ class Api {
 class Sink {
  public:
   virtual ~Sink() = default;
-  virtual void begin_list() = 0;  // objects that are not put before end_list() are gone; a list without end_list() is
-                                  // void
+  // Objects that are not put before end_list() no longer exist. A list without end_list() is ignored.
+  virtual void begin_list() = 0;
   virtual void put(const SortedJson& object) = 0;
   virtual void end_list() = 0;
   virtual void erase(const SortedJson& object) = 0;  // last state of the object

@@ -78,7 +78,7 @@ ResolvedPods StaticPods::resolve(const std::vector<Change<Node>>& nodes, std::ve
     if (change.now)
       given_.insert(uid);
     else
-      remember(uid);  // includes pods that came and went between two calls
+      remember(uid);  // includes pods that existed only between two calls
     if (!change.now) given_.erase(uid);
     concerned.insert(uid);
     bool fresh = !was_mirror;

@@ -1,11 +1,11 @@
-// static_pods: decides which pod of an API server is known by the UID that a kubelet gave its static pod.
+// static_pods: decides which pod of an API server gets the UID that a kubelet gave to its static pod.
 // Source   the annotation kubernetes.io/config.mirror: a kubelet shows a static pod to the API server as a mirror pod,
 //          whose annotation holds the UID that the node's cgroups use. Every user who may create pods can write the
 //          annotation, too
 // Rules    the annotation counts only if the pod's controller is the Node that spec.nodeName names, by name and UID,
 //          and the pod is not marked as coming from the API server. A mirror pod never gets a UID that the API server
-//          gave to a pod, now or earlier. A UID of a former mirror pod, or one that recall() names, goes to no pod of
-//          another namespace. If several mirror pods claim one UID, the pod that was created first gets it
+//          gave to a pod, now or earlier. A UID of a former mirror pod, or one that recall() names, is given to no pod
+//          of another namespace. If several mirror pods claim one UID, the pod that was created first gets it
 // Bounds   remembers kFormerUids UIDs of deleted pods, and as many recalled ones
 // Errors   none; a mirror pod whose annotation does not count keeps its UID from the API server
 // Threads  single owner

@@ -1,6 +1,6 @@
 // timestamp: times in the API server's objects.
 // Units    seconds since the epoch, UTC
-// Errors   another text is 0
+// Errors   any other text gives 0
 // Threads  pure
 #pragma once
 

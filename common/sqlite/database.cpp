@@ -133,7 +133,7 @@ Result<std::unique_ptr<Database>> Database::open_plain(const std::string& path) 
 Result<std::unique_ptr<Database>> Database::open_damaged(const std::string& path) {
   WATTLE_TRY(auto opened, open_plain(path));
   WATTLE_CHECK(opened->run("PRAGMA locking_mode=EXCLUSIVE"));
-  // Otherwise SQLite reads nothing of a file that was cut.
+  // Otherwise SQLite reads nothing from a truncated file.
   WATTLE_CHECK(opened->run("PRAGMA writable_schema=ON"));
   return opened;
 }
@@ -151,7 +151,7 @@ Result<std::unique_ptr<Database>> Database::make_bare(const std::string& path) {
 Status Database::set_up(const DatabaseOptions& options) {
   ::sqlite3_busy_timeout(database_.get(), kBusyTimeoutMs);
   WATTLE_CHECK(run("PRAGMA locking_mode=EXCLUSIVE"));
-  // EXTRA acts like FULL, and also makes the removal of the journal durable that turns the log on.
+  // EXTRA acts like FULL, and also makes the removal of the journal durable, which turns the log on.
   WATTLE_CHECK(run("PRAGMA synchronous=EXTRA"));
   WATTLE_CHECK(run("PRAGMA page_size=" + std::to_string(options.page_bytes)));
   WATTLE_CHECK(run("PRAGMA cache_size=-" + std::to_string(options.cache_kib)));
@@ -166,7 +166,7 @@ Status Database::set_up(const DatabaseOptions& options) {
   WATTLE_CHECK(run("PRAGMA cell_size_check=ON"));
   WATTLE_TRY(const auto page_bytes, integer("PRAGMA page_size"));
   page_bytes_ = static_cast<std::uint64_t>(page_bytes);
-  // Takes the lock now, so that two processes do not find each other only at their first commit.
+  // Takes the lock now, so that two processes detect each other before their first commit.
   return run("BEGIN IMMEDIATE; COMMIT");
 }
 

@@ -1,4 +1,4 @@
-// database: one SQLite file for this process alone, with statements, transactions and migrations.
+// database: one SQLite file, used only by this process, with statements, transactions and migrations.
 // Source   libsqlite3; write-ahead log, synchronous=FULL: committed data survives a power failure
 // Mode     0600, also for its log
 // Errors   name the file and the fix: exhausted (disk full), malformed (damaged, or not a file), conflict (another
@@ -83,7 +83,7 @@ class Statement {
   Statement(sqlite3_stmt* statement, const Database& database) : statement_(statement), database_(&database) {}
   void bind_one(int parameter, std::integral auto value) { bind(parameter, static_cast<std::int64_t>(value)); }
   void bind_one(int parameter, const std::string& text) { bind_text(parameter, text); }
-  void bind_one(int parameter, std::string&& text) = delete;  // would end before the statement runs
+  void bind_one(int parameter, std::string&& text) = delete;  // the temporary would end before the statement runs
   void bind_one(int parameter, const Blob& blob) { bind(parameter, blob.bytes); }
   std::unique_ptr<sqlite3_stmt, Finalize> statement_;
   const Database* database_;
@@ -95,7 +95,7 @@ class Database {
   // from schema version i to i+1; the file's user_version holds the version.
   static Result<std::unique_ptr<Database>> open_(const std::string& path, const DatabaseOptions& options,
                                                  std::span<const char* const> steps);
-  // Opens a file that may be damaged, to read what can be read of it. Checks and migrates nothing.
+  // Opens a file that may be damaged, to read its readable rows. Checks and migrates nothing.
   static Result<std::unique_ptr<Database>> open_damaged(const std::string& path);
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;

@@ -33,7 +33,7 @@ Result<FreshFile> FreshFile::open_(const std::string& path) {
   WATTLE_CHECK(check_regular(path));
   Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!fd.valid()) return fail_errno(errno, path);
-  // With its blocks allocated, the file takes records while the disk is full.
+  // With its blocks allocated, the file accepts records even while the disk is full.
   if (const int refused = ::posix_fallocate(fd.get(), 0, static_cast<off_t>(kFreshBytes)); refused != 0)
     return fail_errno(refused, path);
   return FreshFile(std::move(fd), path);
@@ -48,7 +48,7 @@ std::vector<EncodedRecord> FreshFile::frames_of(std::string_view area) const {
     if (head.magic != kMagic || head.bytes > area.size()) break;
     const RecordMark mark{head.incarnation, head.seq};
     const std::string_view bytes = area.substr(0, head.bytes);
-    // A lower mark is the rest of an earlier pass over the area.
+    // A lower mark is left from an earlier pass over the area.
     if (record_hash(mark, bytes) != head.hash || (!found.empty() && mark <= found.back().mark)) break;
     found.push_back({mark, std::string(bytes)});
     area.remove_prefix(head.bytes);

@@ -26,7 +26,7 @@ class FreshFile {
   // Returns the whole records of the previous process: the newest run of successive numbers. Some of them may be
   // acknowledged. Call before add().
   Result<std::vector<EncodedRecord>> read() const;
-  // Call with rising marks. After false, the file may hold a part of the record, which read() leaves out.
+  // Call with rising marks. After false, the file may hold a part of the record, which read() skips.
   bool add(const EncodedRecord& record);
   // Records up to the mark need not be kept.
   void release(const RecordMark& mark);

@@ -1,5 +1,5 @@
 // fresh_outbox: an agent's outbox: new records are in a FreshFile, and those that are not acknowledged soon in a Spool.
-// Durable  a record outlives the process from push() on, and a power failure from `kFreshFor` after it. Records that
+// Durable  a record survives the end of the process after push(), and a power failure after `kFreshFor`. Records that
 //          are acknowledged sooner are never synced to the disk
 // Trouble  without a FreshFile each record goes to the spool at once, which syncs it before it is sent
 // Errors   open_: as the spool
@@ -24,7 +24,7 @@ inline constexpr Duration kFreshFor = std::chrono::seconds(10);
 
 class FreshOutbox final : public Outbox {
  public:
-  // The file is <path of the spool>-fresh. Moves what the previous process left there to the spool.
+  // The file is <path of the spool>-fresh. Moves records that the previous process left in it to the spool.
   static Result<std::unique_ptr<FreshOutbox>> open_(SpoolOptions options, const Clock& clock);
   ~FreshOutbox() override;  // moves everything to the spool
 
@@ -40,7 +40,7 @@ class FreshOutbox final : public Outbox {
   std::size_t size() const override { return spool_->size() + fresh_.size(); }
   std::uint64_t dropped() const override { return spool_->dropped(); }
 
-  // The same as those of the spool.
+  // See Spool.
   void maintain();
   Duration patience() const;
   RecordMark last() const { return fresh_.empty() ? spool_->last() : fresh_.back().mark; }

@@ -47,7 +47,7 @@ class Copier {
     }
   }
 
-  // The new table does not take a row whose columns are not what they were.
+  // The new table refuses a row whose columns were damaged.
   bool is_refused(const Error& error) {
     incomplete_ = true;
     return error.code == Errc::io;

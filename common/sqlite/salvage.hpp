@@ -1,6 +1,6 @@
 // salvage: copies the readable rows of a damaged database into another one of the same schema.
-// Source   every page that SQLite can still read; a range of keys that it cannot read is halved until single keys are
-//          left, at most kMostAttempts times
+// Source   every page that SQLite can still read; a range of keys that it cannot read is halved until single keys
+//          remain, at most kMostAttempts times
 // Errors   those of database.hpp for `into`; a table that the damaged file lacks has no rows
 // Threads  that of `into`
 #pragma once
@@ -24,7 +24,7 @@ struct SalvageTable {
 
 struct Salvaged {
   std::uint64_t rows = 0;
-  std::vector<std::string> incomplete;  // tables of which some rows cannot be read
+  std::vector<std::string> incomplete;  // tables with rows that cannot be read
 };
 
 // Overwrites rows of `into` that have the same primary key. All rows are copied in one transaction.

@@ -70,7 +70,7 @@ Spool::~Spool() {
   if (::access((options_.path + "-wal").c_str(), F_OK) != 0) ::unlink((options_.path + kOpenMark).c_str());
 }
 
-// Runs before SQLite, which takes a missing log for one that was not needed.
+// Runs before SQLite, which treats a missing log as one that was not needed.
 void Spool::look_for_loss() {
   if (!options_.database.vfs.empty()) return;
   const auto bytes = [](const std::string& path) -> std::optional<std::uint64_t> {
@@ -117,7 +117,7 @@ Status Spool::move_aside(const Error& why) {
   return {};
 }
 
-// Compares the file's content with what is known of it: nothing at the start of the process, otherwise everything.
+// Compares the file's content with the known content: nothing at the start of the process, otherwise everything.
 void Spool::adopt(std::deque<StoredRecord> found, std::vector<Gap> gaps) {
   const bool fresh = !opened_once_ && handed_out_ == RecordMark{};
   std::deque<StoredRecord> known = std::exchange(stored_, {});

@@ -1,9 +1,9 @@
-// spool: an Outbox on disk. Hands out only what has been written and synced, and counts what it loses.
+// spool: an Outbox on disk. Returns only records that were written and synced, and counts lost ones.
 // Commits  pushed records wait in memory and are written by one transaction per `commit_every`; a later one deletes
 //          acknowledged records
 // Bound    if the records would exceed max_bytes, the oldest that were never handed out are dropped, a segment (1/32 of
-//          the bound) at a time, and their number is kept as a gap. Records that were handed out may be on their way
-//          and are kept until acknowledged (at most memory_bytes / 2), so that a dropped record was never sent
+//          the bound) at a time, and their number is kept as a gap. Records that were handed out may be in flight and
+//          are kept until acknowledged (at most memory_bytes / 2), so that a dropped record was never sent
 // Trouble  a damaged file is moved aside (<path>.damaged) and replaced by a new one. While the disk fails (full,
 //          broken), records wait in memory, at most memory_bytes, and are handed out from there: a node without
 //          telemetry is worse than a record that a crash may lose. The disk is tried again every 5 s. Both appear in
@@ -53,7 +53,7 @@ class Spool final : public Outbox {
   ~Spool() override;  // writes the pending records
 
   Status push(const Record& record) override;
-  // Like push(), with records that rise from last() on, and commits them at once.
+  // Like push(), for ascending records after last(), and commits them at once.
   void take(std::vector<EncodedRecord> records);
   Result<std::vector<EncodedRecord>> peek_after(const RecordMark& mark, std::size_t count) override;
   Status ack(const RecordMark& mark) override;
@@ -111,7 +111,7 @@ class Spool final : public Outbox {
   RecordMark last_, acked_, handed_out_;
   std::vector<std::pair<std::int64_t, std::int64_t>> remove_;  // rows that the next commit deletes
   std::uint64_t removable_ = 0, removable_cost_ = 0;
-  bool remove_now_ = false;  // deletes rows that count as lost in the same commit as the gap that counts them
+  bool remove_now_ = false;  // delete rows that count as lost in the same commit as the gap that counts them
   std::int64_t next_id_ = 1;
   std::vector<Gap> gaps_;
   bool gaps_changed_ = false;

@@ -11,16 +11,16 @@ namespace wattle::stats {
 
 namespace {
 
-constexpr std::size_t kFloorBlocks = 12;  // newest blocks of the floor that give its cost
-constexpr double kFloorDays = 4;          // older ones do not
+constexpr std::size_t kFloorBlocks = 12;  // newest blocks of the floor that determine its cost
+constexpr double kFloorDays = 4;          // maximum age of these blocks
 constexpr double kPriorDeviation = 0.01;  // standard deviation of block costs before any block is measured
 constexpr double kPriorBlocks = 4;        // weight of that prior, in blocks
 constexpr std::uint64_t kMostRests = 4;   // doublings of a rest
-constexpr double kSlopePrior = 0.2;       // squared changes of the expected cost that a slope of 1 counts for
+constexpr double kSlopePrior = 0.2;       // weight of the prior slope 1, as squared changes of the expected cost
 constexpr double kMostSlope = 2;
 constexpr double kChanged = 2;        // standard errors by which an arm's newest groups cost more than the floor
 constexpr double kMostSpent = 0.1;    // of `day_loss`, when an arm gets a part of a block
-constexpr double kLeastApart = 0.01;  // shares of pods that differ by less are no evidence
+constexpr double kLeastApart = 0.01;  // smaller differences of shares do not count as evidence
 
 constexpr double kOfMedian = 1.4826, kMedianVariance = 1.5708;  // of normal values
 
@@ -86,7 +86,7 @@ double BestArm::limit(double blocks) const {
   return std::max(allowed() / static_cast<double>(std::max<std::size_t>(2, options_.arms - 1)), kSure * chance);
 }
 
-// Would the present arm, with this excess over this share of its block, have cost too much?
+// Returns whether the current arm, with this excess over this share of its block, has cost too much.
 bool BestArm::stops(double more, double share) const {
   double blocks = share;
   for (const Spent& each : state_.spent) blocks += each.arm == arm_ ? 1 : 0;
@@ -252,7 +252,7 @@ void BestArm::judge() {
 }
 
 // `difference`: the challenger's cost over that of the arm in use, where `apart` of the pods differ. Returns true for a
-// verdict: an arm was withdrawn, or came into use.
+// verdict: an arm was withdrawn, or its use began.
 bool BestArm::judge(std::size_t challenger, double difference, double apart) {
   const bool with_floor = challenger == 0 || state_.serving == 0;
   const std::size_t judged = challenger == 0 ? state_.serving : challenger;
@@ -272,7 +272,7 @@ bool BestArm::judge(std::size_t challenger, double difference, double apart) {
   if ((dear || lately_dear) && !breaks_[challenger == 0 ? 0 : state_.serving]) {
     withdraw(judged);
     if (dear) return true;
-    one.over_floor = {};  // the arm is not what it was
+    one.over_floor = {};  // the arm has changed
     one.newest.clear();
     return true;
   }

@@ -1,21 +1,21 @@
-// best_arm: chooses for each block of time which of several arms serves, by what the blocks cost. Arm 0 is the floor.
-// The cost of trying the others is bounded.
+// best_arm: chooses for each block of time which of several arms serves, by the cost of the blocks. Arm 0 is the floor.
+// The cost of trying the other arms is bounded.
 // Start    the floor serves `floor_blocks`, as a reference, and until measured blocks show that another arm costs less.
 //          Prior evidence (`favoured`) only puts an arm first in the order of trials
 // Groups   of two blocks in random order: the arm in use, and the challenger with the fewest groups. The floor is a
 //          challenger, too. While another arm than the floor is in use, it serves `serve_blocks` after each group
-// Ledger   of what the arms may have cost in the newest day. Each block of an arm has an exposure: the share of the day
-//          in which the arm decided. An exposure costs at most its product with the arm's upper bound (`worst`): the
-//          bound of its measured cost over the floor's, or kWorst while that is not lower. A challenger's block begins
-//          only if the ledger stays within `day_loss` with it. If no whole block fits, the arm gets a part of one, once
-//          the ledger is almost free, and the arm in use decides the rest of it. An arm in use counts at most
-//          `day_loss`, because its upper bound was not above that when it came into use
+// Ledger   of the most that the arms may have cost in the newest day. Each block of an arm has an exposure: the share
+//          of the day in which the arm decided. An exposure costs at most its product with the arm's upper bound
+//          (`worst`): the bound of its measured cost over the floor's, or kWorst while that is not lower. A
+//          challenger's block begins only if the ledger then stays within `day_loss`. If no whole block fits, the
+//          arm gets a part of one, once the ledger is almost free, and the arm in use decides the remaining part. An
+//          arm in use counts at most `day_loss`, because its upper bound was not above that when its use began
 // Carried  pods outlive their block, so a block's cost also shows earlier placements. A block reports the share of
 //          running pods that each arm placed. The difference of a group's costs is divided by the difference of these
 //          shares, which makes it unbiased where costs are linear in the shares, and weighted by it
 // Evidence the differences, valid at any time (paired_evidence). While the arm in use stays the same, the probability
 //          that any challenger is ever called better without being better is at most `alpha`. Each change of the arm in
-//          use begins new comparisons, and so does an arm that becomes worse
+//          use starts new comparisons, and so does an arm that becomes worse
 // Expected a block's cost is corrected for its load by its expected cost: log cost - slope x log expected. The slope
 //          comes from neighbouring blocks of the same arm, so a wrong expectation costs precision but favours no arm
 // States   as of a network (network_trial). A challenger is in use when its interval lies below the cost of the arm in
@@ -29,12 +29,12 @@
 //          cost at most 1 + kWorst times as much as the floor. The tests measure the mean of the worst day. A single
 //          day may cost more: the upper bound is too low at some time in up to a quarter of the clusters. An arm in use
 //          that becomes worse costs its difference until a rule stops it
-// Budget   an arm that breaks a budget is no measure of cost: other arms are not withdrawn for costing more than it.
-//          The caller may replace such a floor by an arm that keeps the budget (replace_floor). That arm then takes the
-//          floor's part: the bound and the ledger hold over it, from its own blocks. The floor rests for a day, then
-//          twice as long each time; afterwards it serves again, as at the start
-// Limits   costs that are not linear in the shares of pods, as those of nodes that one pod keeps awake, bias a
-//          difference, and therefore the ledger
+// Budget   the cost of an arm that breaks a budget is not comparable: other arms are not withdrawn for costing more
+//          than it. The caller may replace such a floor by an arm that keeps the budget (replace_floor). That arm then
+//          takes the floor's part: the bound and the ledger hold over it, from its own blocks. The floor rests for a
+//          day, then twice as long each time; after that it serves again, as at the start
+// Limits   costs that are not linear in the shares of pods, such as those of nodes that one pod keeps awake, bias a
+//          difference and thus the ledger
 // Units    costs per unit of work in any unit; excess as a share of a block's cost
 // Errors   none: outcomes that are not finite count as not measured
 // Threads  single owner
@@ -58,9 +58,9 @@ struct BestArmOptions {
   std::size_t day_blocks = 48;
   std::size_t favoured = 0;      // by prior evidence; 0: none
   double day_loss = 0.005;       // allowed loss of all arms, as a share of a day's cost; > 0
-  double reserve = 0.4;          // part of it that stops keep for the error of measured costs
+  double reserve = 0.4;          // part of it that is kept for the error of measured costs when an arm is stopped
   std::size_t floor_blocks = 4;  // measured blocks of the floor before another arm
-  std::size_t serve_blocks = 4;  // of another arm than the floor, between groups
+  std::size_t serve_blocks = 4;  // of an arm other than the floor, between groups
 };
 
 struct BlockOutcome {
@@ -99,11 +99,11 @@ class BestArm {
 
   explicit BestArm(BestArmOptions options = {});
 
-  // The arm is worth a trial, or not. An arm in use stays in use.
+  // Sets whether the arm is worth a trial. An arm in use stays in use.
   void offer(std::size_t arm, bool worth_a_trial) { state_.arms[arm].worth_a_trial = worth_a_trial; }
-  // Sets the arm that prior evidence favours, from the next group on; 0: none.
+  // Sets the arm that prior evidence favours, starting with the next group; 0: none.
   void favour(std::size_t arm) { options_.favoured = arm; }
-  // Withdraws the arm for another reason than its cost.
+  // Withdraws the arm for a reason other than its cost.
   void reject(std::size_t arm) {
     withdraw(arm);
     stopped_ = stopped_ || arm_ == arm;
@@ -111,19 +111,19 @@ class BestArm {
   void set_breaks_budget(std::size_t arm, bool breaks) { breaks_[arm] = breaks; }
   // Puts this arm in the place of the floor, which rests.
   void replace_floor(std::size_t arm);
-  // Drops the evidence of an arm that has become another one.
+  // Drops the evidence on an arm that was replaced.
   void forget(std::size_t arm);
-  // Sets how many blocks a day has from now on.
+  // Sets the number of blocks in a day.
   void set_day_blocks(std::size_t blocks) { options_.day_blocks = blocks; }
 
   // Returns the arm that decides now.
   std::size_t arm() const { return stopped_ ? base() : exposed_ ? state_.serving : arm_; }
-  // Share of the present group's blocks in which a challenger decides; 1 outside of groups.
+  // Share of the current group's blocks in which a challenger decides; 1 outside of groups.
   double exposure() const { return exposure_; }
-  // Reports that this share of the present block has passed, and its outcome so far, if measured. Returns true if
-  // another arm decides from now on.
+  // Reports that this share of the current block has passed, and its outcome so far, if measured. Returns true if
+  // another arm decides now.
   bool so_far(const std::optional<BlockOutcome>& outcome, double share);
-  // Ends the present block; no value: it was not measured.
+  // Ends the current block; no value: it was not measured.
   void end(const std::optional<BlockOutcome>& outcome);
 
   std::size_t serving() const { return state_.serving; }
@@ -168,7 +168,7 @@ class BestArm {
   double limit(double blocks) const;
   bool stops(double more, double share) const;
   bool on_trial(std::size_t arm) const;
-  // Share of a block that the arm may decide; 0: none at present.
+  // Share of a block that the arm may decide; 0: none now.
   double room(std::size_t arm) const;
   void withdraw(std::size_t arm);
   void serve(std::size_t arm);
@@ -182,7 +182,7 @@ class BestArm {
   State state_;
   Usual usual_;  // of state_
   std::size_t arm_ = 0;
-  bool stopped_ = false, exposed_ = false;  // the rest of the block is base()'s; the arm's in use
+  bool stopped_ = false, exposed_ = false;  // base() decides the remaining block; the arm in use does
   std::vector<bool> breaks_;                // a budget, by arm
   double exposure_ = 1;                     // of the challenger's block
   std::vector<std::size_t> order_;          // arms of the open group; empty: none is open

@@ -1,4 +1,4 @@
-// draws: random draws that are equal with every standard library, so that a seed gives the same bytes everywhere.
+// draws: random draws that do not depend on the standard library, so that a seed gives the same bytes everywhere.
 // Errors   none; preconditions are in the comments
 // Threads  as the generator that is passed in
 #pragma once

@@ -1,6 +1,6 @@
 // exact_split: splits an integer by weights so that the shares add up exactly.
 // Gives    one share per weight; their sum is the total if any weight is positive, otherwise all shares are 0. Each
-//          share is the exact quotient rounded up or down (largest remainder; ties go to the earlier)
+//          share is the exact quotient rounded up or down (largest remainder; ties favour the earlier share)
 // Threads  pure
 #pragma once
 

@@ -1,6 +1,6 @@
 // interval: an estimate with its 95% confidence interval, and whether the sample is large enough to state one.
 // Rule     fewer than kLeastSeeds independent seeds (fleets, days, clusters, blocks of a canary) give the estimate
-//          alone, without a range or a verdict: above_zero() and below_zero() are false then
+//          only, without a range or a verdict: above_zero() and below_zero() are false then
 // Threads  values, pure functions
 #pragma once
 
@@ -37,9 +37,10 @@ struct NumberForm {
 };
 // "1.20 [0.30, 2.10]"; "1.20 [needs 5 seeds]" where no range is known. The unit follows the estimate.
 std::string interval_text(const Interval& interval, const NumberForm& form);
-// The range alone.
+// Only the range.
 std::string range_text(const Interval& interval, const NumberForm& form);
-// A line for people below figures of so many seeds; empty: they are enough. `option` asks for more, such as "--seeds".
+// A line for people below figures from this number of seeds; empty if they are enough. `option`: how to ask for more,
+// such as "--seeds".
 std::string seeds_note(std::size_t seeds, const std::string& option);
 
 }  // namespace wattle::stats

@@ -3,7 +3,7 @@
 // States   candidate: not used, only compared. on_trial: takes turns or blocks. in_use: it may act. withdrawn: it was
 //          behind; it returns when it is shown to be ahead
 // Input    per block the cost of the network's choices beyond those of the incumbent, relative to the larger of both:
-//          within -1..1, positive: the network costs more
+//          within -1..1; positive if the network costs more
 // Method   betting against "not behind": capital grows by log(1 + stake x difference), the stake set from earlier
 //          blocks only, never below 0 (a CUSUM of a test martingale). For any distribution and dependence of the
 //          differences, as long as each is 0 or less on average given the past, the mean number of blocks to a false
@@ -28,7 +28,7 @@ struct NetworkTrialOptions {
   double run_blocks = 2000;  // with blocks of ten decisions one false alarm in 20,000 decisions
   double back_blocks = 200;
   double least_stake = 0.05, largest_stake = 0.9;
-  double memory_blocks = 50;  // over which stakes are set
+  double memory_blocks = 50;  // that set the stakes
   bool begins_gated = false;  // a network must be shown to be ahead before it serves
 };
 

@@ -1,6 +1,6 @@
 // paired_evidence: a confidence interval for the mean of paired differences that is valid at any time, so that a test
-// may look at it after every pair and stop when it likes.
-// Apart    the sides of a pair may differ in only a part of a full comparison. Then difference = apart x mean + noise,
+// may check it after every pair and stop at any of them.
+// Apart    the sides of a pair may differ in only part of a full comparison. Then difference = apart x mean + noise,
 //          and each pair counts with the weight `apart`
 // Source   differences of pairs whose order was drawn at random. Given the past, each difference minus the true mean is
 //          then symmetric, which is all that the method assumes: no bound, no variance and no normal distribution

@@ -10,7 +10,7 @@
 namespace wattle::stats {
 
 // p-value of the mean difference under random signs: all 2^n signs for up to 13 differences, otherwise 10,000 draws
-// differences, else 10,000 draws of a fixed seed. At least 1 difference; 1, no evidence, for fewer than kLeastSeeds.
+// with a fixed seed. Needs at least 1 difference; 1, no evidence, for fewer than kLeastSeeds.
 double sign_flip_p(std::span<const double> differences);
 
 // Holm's step-down correction; adjusted p-values in the order of the input.

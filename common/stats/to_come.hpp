@@ -1,7 +1,7 @@
-// to_come: widens the interval of a mean over past time to that of the mean over the day to come.
+// to_come: widens the interval of a mean over past time to that of the mean over the coming day.
 // Rule     the coming mean varies independently of the past one, and its variance falls with the length of its time.
-//          The variance of the difference is therefore that of the past mean, times 1 + past time / time to come
-// Length   the time to come is a day, or as long as the past if that is shorter
+//          The variance of the difference is therefore that of the past mean, times 1 + past time / coming time
+// Length   the coming time is a day, or as long as the past if that is shorter
 // Errors   none; an unknown range stays unknown
 // Threads  pure function
 #pragma once

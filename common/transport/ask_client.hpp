@@ -27,7 +27,7 @@ class AskClient {
   static Result<AskClient> connect(Context& context, ClientOptions options);
   // Sets request_id, and deadline_ms if it is 0. Fails at once if the link to the controller is known to be down.
   Result<wire::Suggestion> ask(wire::Ask ask, std::chrono::milliseconds deadline) { return lend(ask, deadline); }
-  // The same without a copy: the ask is moved away and back.
+  // The same without a copy: moves the ask away and back.
   Result<wire::Suggestion> lend(wire::Ask& ask, std::chrono::milliseconds deadline);
   // Makes queries fail at once if the first attempt to connect is refused, for interactive use. Queries still wait for
   // a link that was up once.

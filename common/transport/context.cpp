@@ -96,7 +96,7 @@ void Context::Impl::serve(AllowList list, const Log& log_to) {
     return;
   }
   stop_ = std::move(stop_near);
-  // Blocks all signals in the new thread; the program's own threads handle them.
+  // Blocks all signals in the new thread; the program's other threads handle them.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);

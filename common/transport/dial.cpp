@@ -13,7 +13,7 @@ namespace {
 constexpr int kConnectMs = 5'000;
 constexpr int kConnectFirstMs = 1'000;  // if there is another address to try; doubles each round
 constexpr int kRoundsMax = 16;          // rounds that lengthen the pause
-constexpr int kReconnectMs = 250;       // plus as much at random, so that a fleet does not reconnect all at once
+constexpr int kReconnectMs = 250;       // plus a random part, so that a fleet does not reconnect all at once
 constexpr int kDialEvents = ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL |
                             ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH |
                             ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_CLOSED;

@@ -72,7 +72,7 @@ class Dial {
   Link link_ = Link::connecting;
   std::string problem_;
   std::uint64_t times_up_ = 0;
-  bool wrong_key_ = false;   // the handshake broke off, and the other key has not been tried
+  bool wrong_key_ = false;   // the handshake failed, and the other key has not been tried
   bool tried_both_ = false;  // since the link was last up or rebuild() was called
 };
 

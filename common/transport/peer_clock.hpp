@@ -1,7 +1,7 @@
-// peer_clock: reports that our monotonic clock has stood still against the peer's, as while this machine was suspended
-// or its virtual machine paused. The peer then takes our times for older ones.
+// peer_clock: detects that our monotonic clock stopped relative to the peer's, as it does while this machine is
+// suspended or its virtual machine is paused. The peer would then map our times to the past.
 // Model    each round trip bounds how far the peer's clock is ahead of ours; the lowest upper bound of the last 5 to 10
-//          minutes against the present lower bound. A slow link or a slow peer only widens the bounds
+//          minutes against the current lower bound. A slow link or a slow peer only widens the bounds
 // Units    nanoseconds
 // Errors   none: impossible times are ignored
 // Threads  single owner
@@ -22,7 +22,7 @@ class PeerClock {
   static constexpr Duration kStoodStill = std::chrono::seconds(1);
 
   // Takes a round trip: sent and received on our clock, answered on the peer's. Returns the time for which our clock
-  // has stood still at least; no value if that may be less than kStoodStill.
+  // has been stopped at least; no value if that may be less than kStoodStill.
   std::optional<Duration> see(std::int64_t sent_ns, std::int64_t answered_ns, MonoTime received) {
     const std::int64_t received_ns = to_ns(received);
     if (sent_ns < 0 || sent_ns > received_ns || answered_ns < 0) return std::nullopt;

@@ -40,7 +40,7 @@ struct Roles {
 struct Right {
   Channel channel;
   std::optional<wire::Kind> kind;  // unset: subscribing, which has no message of ours
-  std::string_view query;          // for kind query: its name; empty: all queries without a row of their own
+  std::string_view query;          // for kind query: its name; empty: all queries without their own row
   Roles roles;
 };
 std::span<const Right> rights();
@@ -50,7 +50,7 @@ enum class Refused : std::uint8_t {
   unknown_key,       // handshake: the key is not on the allow list
   no_key,            // handshake: not CURVE, or the key is malformed
   wrong_server_key,  // handshake: the client expects another server key
-  handshake,         // handshake: broken off, or not ZMTP
+  handshake,         // handshake: aborted, or not ZMTP
   revoked_key,       // a live connection whose key was removed from the list or given to another identity
   role,              // the key's role may not do this
   node,              // an agent that reports for another node

@@ -16,11 +16,11 @@ constexpr Duration kPingEveryAtMost = std::chrono::seconds(2);
 constexpr std::uint64_t kTickAtMost_ms = 10'000;
 // A Ping joins messages sent shortly before it is due, so that a quiet link wakes its peers once per second.
 constexpr Duration kPingEarly = milliseconds(100);
-// Hence the session need not wake up only for a Ping while samples are sent every second.
+// With this slack the session does not wake up only for a Ping while samples are sent every second.
 constexpr Duration kPingLate = milliseconds(200);
 constexpr Duration kBusyPatience = milliseconds(100);
 constexpr Duration kDeadAfter = std::chrono::seconds(5);
-// Long, because a whole fleet may be greeting, and every agent that gives up causes another handshake.
+// Long, because a whole fleet may connect at once, and every agent that gives up causes another handshake.
 constexpr Duration kGreetingPatience = std::chrono::seconds(20);
 constexpr Duration kBackoffFirst = milliseconds(250);
 constexpr Duration kBackoffMax = std::chrono::seconds(32);
@@ -295,7 +295,7 @@ void AgentSession::send_placements() {
 
 bool AgentSession::piled_up() const { return outbox_.size() > in_flight_.size(); }
 
-// Sends the newest interval ahead of older records; it is sent again in its turn.
+// Sends the newest interval ahead of older records; it is sent again in order.
 void AgentSession::send_live() {
   if (version_ < wire::kLiveSince || sleep_.held() || !piled_up()) return;
   const MonoTime now = clock_.mono();

@@ -5,9 +5,9 @@
 // Overload an Ack may ask for a longer interval of records, which the owner follows; pings are then rarer, too
 // Backlog  while older records wait, the newest interval is sent first as Live. The backlog starts after a random
 //          pause, so that a fleet does not return all at once, and is sent at most at Pace::per_s records per second
-// Clock    a new conversation begins when our clock has stood still: the peer maps our times from its Hello on
-// Sleep    the owner takes the controller's sleep orders and decides. hold() and flushed() empty the outbox before a
-//          goodbye; fall_silent() ends the conversation until wake(), without a loss
+// Clock    a new conversation begins when our clock has been stopped, because the peer maps our times since the Hello
+// Sleep    the owner receives the controller's sleep orders and decides. hold() and flushed() empty the outbox before a
+//          goodbye; fall_silent() ends the conversation without loss until wake()
 // Errors   none returned: failures are states in status()
 // Threads  single owner; never blocks
 #pragma once
@@ -59,7 +59,7 @@ struct SessionStatus {
   std::map<std::string, wire::MarginStep> margins;  // sent with the last Ack
   std::uint64_t student_version = 0;                // sent with the last Ack
   std::shared_ptr<const std::string> student;       // file of that version; null until it has arrived
-  Duration tick{};                                  // shortest interval that the last Ack asks for; 0: the own one
+  Duration tick{};                                  // shortest interval that the last Ack asks for; 0: the agent's own
   MonoTime acked_at{};                              // arrival of the last Ack
   std::uint64_t sent_records = 0;
   std::uint64_t live = 0;  // intervals sent ahead of their turn
@@ -80,7 +80,7 @@ class AgentSession {
   bool listening() const { return phase_ != Phase::welcomed || blocked_ || piled_up(); }
   void report(wire::Placement placement);
 
-  // The controller's last sleep order in this conversation that was not taken before.
+  // Takes the controller's last sleep order in this conversation, if it is new.
   std::optional<wire::SleepOrder> take_sleep_order() {
     return phase_ == Phase::welcomed ? sleep_.take_order() : std::nullopt;
   }

@@ -16,7 +16,7 @@ namespace wattle::transport {
 class SleepHold {
  public:
   void on_order(const wire::SleepOrder& order) { order_ = order; }
-  // The last order that was not taken before.
+  // Takes the last order, if it is new.
   std::optional<wire::SleepOrder> take_order() { return std::exchange(order_, std::nullopt); }
 
   // Lets through only the records that the outbox has now. `sent` is the last record that was sent.

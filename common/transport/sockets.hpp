@@ -25,7 +25,7 @@
 
 namespace wattle::transport {
 
-// A key that the allow list no longer gives to the same name and role.
+// A key that the allow list no longer assigns to the same name and role.
 struct Revoked {
   std::string public_key;
   Identity identity;  // former identity
@@ -75,7 +75,7 @@ struct Incoming {
 enum class Sent : std::uint8_t { yes, full, gone };  // full: the peer has not read earlier messages
 
 struct ServerOptions {
-  // "tcp://127.0.0.1:7460"; port 0 picks one. "tcp://*:7460" binds all addresses of both families.
+  // "tcp://127.0.0.1:7460"; port 0 picks a free one. "tcp://*:7460" binds all addresses of both families.
   std::string endpoint;
   KeyPair key;
   Channel channel = Channel::ask;  // a Publisher always uses feed
@@ -110,7 +110,7 @@ struct ClientOptions {
   std::string endpoint;
   KeyPair key;
   std::string server_key;       // public key in Z85
-  std::string next_server_key;  // tried alternately after a handshake breaks off; empty: none
+  std::string next_server_key;  // tried alternately after a failed handshake; empty: none
   std::string server_key_file;  // source of both keys, read again at rebuild(); empty: none
   // Sets the three fields from a file.
   Status read_server_keys(const std::string& path);

@@ -108,7 +108,7 @@ void Watch::note(std::uint16_t event, std::uint32_t value, const std::string& wh
   if (const auto why = limit_of(value); why && event == ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL)
     return context_->refuse_key(channel_, *why, where, context_->allowed(where).get(), "");
   if (event == ZMQ_EVENT_ACCEPT_FAILED) {
-    // For other errors the client has already left.
+    // Other errors mean that the client has already disconnected.
     if (value == EMFILE || value == ENFILE)
       context_->refuse_handshake(channel_, Refused::descriptors,
                                  "no file descriptor left for a connection: raise the limit of open files");

@@ -79,12 +79,12 @@ struct Samples {
 };
 
 // The newest interval, sent while older records wait so that views and decisions use it now. It is not acknowledged,
-// and is sent again in Samples in its turn.
+// and is sent again in Samples in order.
 struct Live {
   std::vector<Record> records;  // the parts of one interval of the session's incarnation
 };
 
-// Controller to agent: the node is to sleep. The first order (granted unset) asks for a goodbye, the second one says
+// Controller to agent: the node is to sleep. The first order (granted unset) asks for a goodbye, the second reports
 // that the goodbye is stored. Repeats are harmless.
 struct SleepOrder {
   std::uint64_t operation = 0;
@@ -97,11 +97,11 @@ struct SleepOrder {
 // Agent to controller: the node is ready to sleep. All its records are acknowledged.
 struct Goodbye {
   static constexpr std::size_t kMaxRefusedBytes = 512;
-  std::uint64_t operation = 0;  // of the order
+  std::uint64_t operation = 0;  // number of the order
   std::string refused;          // why the node cannot sleep now; empty: it says goodbye
 };
 
-// Margin that a service's limit should have from the end of that minute on (LimitMinute).
+// Margin that a service's limit should have after the end of that minute (LimitMinute).
 struct MarginStep {
   std::uint64_t minute = 0;
   double margin_ratio = 0;
@@ -180,7 +180,7 @@ struct Ask {
   std::int64_t score_limit = 0;        // highest score that does not outvote `prefers`, 1..10; 0: no limit
   std::vector<std::string> tolerates;  // tolerated PreferNoSchedule taints: "key=value", "key" for any value, "*" for
                                        // all
-  double hold_ms = 0;  // time for which the scheduler may hold the pod unbound after its choice; 0: binds at once
+  double hold_ms = 0;  // time for which the scheduler may hold the pod unbound after its choice; 0: it binds at once
 };
 
 struct Suggestion {

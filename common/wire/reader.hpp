@@ -33,14 +33,14 @@ class Reader {
   // Reads a value; for an array or map only its start. After reading the elements, call leave().
   bool next(Value& value);
   void leave() { --depth_; }
-  // Takes a nil; false if the next value is another, which next() then reads.
+  // Takes a nil; returns false if the next value is not nil, and leaves it for next().
   bool take_nil() {
     constexpr char kNil = '\xc0';
     if (at_ >= bytes_.size() || bytes_[at_] != kNil) return false;
     ++at_;
     return true;
   }
-  // Skips a value with everything in it.
+  // Skips a value with its whole content.
   bool skip();
   std::size_t at() const { return at_; }
   bool at_end() const { return at_ == bytes_.size(); }

@@ -172,8 +172,8 @@ wire::Suggestion Asks::decide(wire::Ask ask, MonoTime now) {
     core_.engine().reserve(spec, advice, now, hold);
     if (const Pod* asked = state_.pod(spec.uid); asked != nullptr && asked->watched)
       core_.engine().shadow().keep(spec.uid);
-    // If all nodes have the same value, the scheduler's choice is still learned from; otherwise their values would
-    // never differ.
+    // The learner uses the scheduler's choice even if all nodes have the same value; otherwise their values would never
+    // differ.
     if (!open && any_feasible) open = OpenDecision{std::move(advice.observation), std::move(advice.node), {}, {}, {}};
     if (open) {
       open->at = now;

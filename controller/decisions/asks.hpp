@@ -2,7 +2,7 @@
 // controller in time.
 // Rules    the same pod with the same candidates gets the same answer within `repeat_within`. In mode live an advised
 //          node reserves the pod until the pod is seen or the expectation expires
-// Wait     if the ask permits it and advice is acted upon, a decision may be to wait (placement/decide/deferral).
+// Wait     if the ask permits it and advice is acted upon, a decision may defer the pod (placement/decide/deferral).
 //          Deferrals bounds the waiting and repeats the answer until it is time to ask again. Askers that do not permit
 //          it, such as shims, never get it
 // Next     a decision keeps room for the pods that the ask names as next, or else for up to decide.look_ahead pods of
@@ -33,21 +33,21 @@ class Asks {
   LoggedDecision what_if(placement::PodSpec pod, std::vector<std::string> candidates,
                          const placement::RewardConfig& reward);
   std::vector<wire::BoardClass> board();
-  // Makes class `number` of placement::kBoardClassCores; asks wait meanwhile.
+  // Computes class `number` of placement::kBoardClassCores; no ask is answered meanwhile.
   wire::BoardClass board_class(std::size_t number);
   // Sets the number of starts still allowed on each node of the board.
   void report_starts(wire::Board& board);
   void expire(MonoTime now);
-  // A decision from before the restart.
+  // Restores a decision from before the restart.
   void recall(const wire::Decision& decision);
-  // The pod is placed or deleted, so it gets no repeated answer.
+  // Forgets the answer for a pod that is placed or deleted.
   void forget(const std::string& pod_uid) { repeats_.forget(pod_uid); }
 
  private:
   wire::Suggestion decide(wire::Ask ask, MonoTime now);
   // Forgets answers of an earlier edition.
   void drop_outdated();
-  // Pods that come next: those that the ask names, or else those of the API server's queue.
+  // The next pods: those that the ask names, or else those of the API server's queue.
   std::vector<placement::PodSpec> next_pods(const wire::Ask& ask) const;
 
   DecisionCore& core_;

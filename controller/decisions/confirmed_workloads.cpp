@@ -148,7 +148,7 @@ Result<Ending> ConfirmedWorkloads::done(const std::string& pod, bool failed) {
     return Ending{uid, {}, false};
   }
   if (!workloads_.contains(uid))
-    return fail(Errc::conflict, "pod " + pod, "was not confirmed: it ends with its cgroup on " + node,
+    return fail(Errc::conflict, "pod " + pod, "was not confirmed: it ends when its cgroup does on " + node,
                 "stop it on the node");
   if (failed) decider_.placements().failed(uid, to_string(kube::PodFailure::crash));
   end(uid, failed ? "reported as failed" : "reported as done");
@@ -202,7 +202,7 @@ void ConfirmedWorkloads::left(const placement::PodSpec& pod) {
 
 bool ConfirmedWorkloads::name(const std::string& name, Record& record) {
   const Node* node = state_.node(name);
-  // A record older than the newest may report units that are gone.
+  // An older record may report units that no longer exist.
   const bool newest = node != nullptr && RecordMark{record.incarnation, record.seq} >= state_.newest(name);
   if (newest) adopt(*node, record);
   return ties_.name(name, record);
@@ -265,8 +265,8 @@ std::string ConfirmedWorkloads::claimed(const Node& node, const WorkloadValues& 
   return back.spec.uid;
 }
 
-// The row is complete in itself: the row of its placement may be in an earlier transaction, in which a store that keeps
-// no usage drops pods that are not confirmed.
+// The row must be complete: the row of its placement may be in an earlier transaction, in which a store that keeps no
+// usage drops pods that are not confirmed.
 void ConfirmedWorkloads::keep(const std::string& uid, const Workload& workload) const {
   PodFacts facts = facts_of_placed(state_.pod(uid)->spec, workload.node, now_s());
   facts.confirmed = true;
@@ -290,7 +290,7 @@ void ConfirmedWorkloads::greeted(const std::string& node) {
   for (const PodFacts& pod : pods) {
     if (!decider_.placements().resumed(pod.uid, node)) continue;
     if (!pod.unit.empty() &&
-        !ties_.uid_of(node, pod.unit).empty()) {  // the later one has it; the end of this one was not kept
+        !ties_.uid_of(node, pod.unit).empty()) {  // a later workload has the unit; the end of this one was not stored
       decider_.placements().gone(pod.uid, node);
       continue;
     }
@@ -301,7 +301,7 @@ void ConfirmedWorkloads::greeted(const std::string& node) {
     workload.seen_at = clock_.mono();
     workload.limit_s = pod.limit_s;
     workload.limited = pod.limit_s > 0;
-    // Records of while the controller was away are its own, too.
+    // Records from the time when the controller was away belong to this workload, too.
     if (pod.unit.ends_with(".service") || pod.unit.ends_with(".scope")) {
       ties_.tie(pod.uid, node, pod.unit);
       state_.pods().call_unit(pod.uid, pod.unit);
@@ -314,7 +314,7 @@ void ConfirmedWorkloads::greeted(const std::string& node) {
 void ConfirmedWorkloads::tick() {
   const std::int64_t now = now_s();
   std::vector<std::pair<std::string, const char*>> over;
-  std::vector<std::string> not_ours;  // a kubelet's after all, or on no node
+  std::vector<std::string> not_ours;  // pods of a kubelet, or on no node
   for (auto& [uid, workload] : workloads_) {
     const Node* node = state_.node(workload.node);
     const Pod* pod = state_.pod(uid);

@@ -1,12 +1,12 @@
-// confirmed_workloads: follows workloads without Kubernetes from `wattle confirm` to their end: which unit each is on
-// its node, and when it ends.
+// confirmed_workloads: follows workloads without Kubernetes from `wattle confirm` to their end: finds the unit of each
+// on its node, and notices when it ends.
 // Begin    on `wattle confirm`, or earlier if a unit of the workload's name appears on the node that it was advised to
-// Unit     the named unit, or else the unit with the workload's name; looked for until it appears. A tied unit is the
+// Unit     the named unit, or else the unit with the workload's name; searched for until it appears. A tied unit is the
 //          workload (state/unit_ties)
-// End      when the unit is gone, on `wattle done`, at the time limit, or when the unit becomes another workload. A
+// End      when the unit is removed, on `wattle done`, at the time limit, or when the unit becomes another workload. A
 //          workload whose named unit does not appear within kAppears ends; one without a unit or a limit ends after
 //          kLongestUntied
-// Again    a unit that comes back within kComesBack of its end is the same workload, for example after a restart of a
+// Again    a unit that reappears within kComesBack of its end is the same workload, for example after a restart of a
 //          service or node
 // Restart  the store keeps running workloads; it is requested again when its node's agent says Hello
 // Units    in names; limits are Unix seconds of the wall clock
@@ -34,13 +34,13 @@ namespace wattle::controller {
 
 struct Confirmation {
   std::string uid, node;
-  std::string unit;          // as the node's agent names it; empty: none is known
-  bool ended = false;        // it has ended already and reserves nothing
+  std::string unit;          // as the node's agent names it; empty: unknown
+  bool ended = false;        // it has already ended and reserves nothing
   std::int64_t limit_s = 0;  // 0: no time limit
 };
 struct Ending {
-  std::string uid, node;  // no node: it had not been started
-  bool ended = false;     // before
+  std::string uid, node;  // no node: it was not started
+  bool ended = false;     // before this call
 };
 
 class ConfirmedWorkloads {
@@ -57,10 +57,10 @@ class ConfirmedWorkloads {
                                std::optional<Duration> limit);
   Result<Ending> done(const std::string& pod, bool failed);
 
-  // Call before the record goes into state and store: gives units their workloads' UIDs. Returns true if the record
+  // Call before the record is applied to state and store: gives units their workloads' UIDs. Returns true if the record
   // changed.
   bool name(const std::string& node, Record& record);
-  // The pod leaves the node that it is on.
+  // Records that the pod has left its node.
   void left(const placement::PodSpec& pod);
   // Restores a workload that ran when the store was last written.
   void recall(const PodFacts& pod);
@@ -107,10 +107,10 @@ class ConfirmedWorkloads {
   const Log& log_;
   UnitTies ties_;
   std::unordered_map<std::string, Workload> workloads_;    // by UID
-  std::map<std::string, std::set<std::string>> waiting_;   // by node: UIDs whose unit is looked for
+  std::map<std::string, std::set<std::string>> waiting_;   // by node: UIDs whose unit is searched for
   std::map<std::string, std::vector<PodFacts>> recalled_;  // by node, until its agent says Hello
-  std::map<std::string, std::vector<Former>> former_;      // by node; those that may come back
-  bool ending_ = false;                                    // ended by an order, so it does not come back
+  std::map<std::string, std::vector<Former>> former_;      // by node; those that may reappear
+  bool ending_ = false;                                    // ended by an order, so it cannot reappear
 };
 
 }  // namespace wattle::controller

@@ -1,4 +1,4 @@
-// decider: the wing of decisions: answers asks, joins decisions to placements and placements to outcomes.
+// decider: answers asks, joins decisions to placements and placements to outcomes.
 // Parts    asks.hpp, placements.hpp, outcomes.hpp; they share decision_core.hpp and the cluster's state
 // Threads  single owner
 #pragma once
@@ -23,7 +23,7 @@ class Decider final : public DecisionCore {
   Asks& asks() { return asks_; }
   Placements& placements() { return placements_; }
   Outcomes& outcomes() { return outcomes_; }
-  // Does what is due: settles outcomes, updates the cluster model, plans and comparisons, and forgets.
+  // Does what is due: settles outcomes, updates the cluster model, plans and comparisons, and drops expired state.
   void expire();
   // Adds a decision from before the restart. Call in the order of ids, before the first decision.
   void recall(LoggedDecision entry);

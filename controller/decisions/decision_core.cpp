@@ -45,27 +45,29 @@ DecisionCore::DecisionCore(const ControllerConfig& config, ClusterState& state, 
 void DecisionCore::take(const RolloutSpec& spec) {
   if (!(engine_.options().reward == spec.reward)) {
     monitors_.reward_changes();
-    figures_.rewards.clear();  // a mean over two rewards is of neither
+    figures_.rewards.clear();  // a mean over two rewards has no meaning
   }
   spec_ = spec;
   ++takes_;
   engine_.cluster_model().pod_time().set_limits(spec.limits);
   const auto other = engine_.set_policy(spec.policy, spec.reward);
   assert(other);  // callers check the spec
-  ++edition_;     // an answer of before is no answer now
+  ++edition_;     // earlier answers are no longer valid
   if (*other) monitors_.ranking_changed();
   engine_.shadow().set_modelled(modelled_in(spec.mode.mode), *other);
   follow_block();
   engine_.set_acting_for_trials(spec.mode.mode == Mode::live);
 }
 
-// Plays advice forward in a control block, as in shadow, so that the modelled saving covers what the canary measures.
+// Accumulates advice in a control block, as in shadow mode, so that the modelled saving covers what the canary
+// measures.
 void DecisionCore::follow_block() {
   const bool control = arm().arm == Arm::control;
   engine_.shadow().set_control(control ? std::optional(block_at(spec_.schedule, clock_.wall()).number) : std::nullopt);
 }
 
-// Shadow's advice adds up on a copy of the cluster. The pod goes to the cluster as it is: what is learned from is that.
+// In shadow mode, advice accumulates on a copy of the cluster. The pod is placed on the real cluster, so learning uses
+// that one.
 std::optional<OpenDecision> DecisionCore::go_by_copy(placement::PlacementDecision& advice,
                                                      const placement::ClusterView& view, const placement::PodSpec& spec,
                                                      const models::QNetwork* network, double epsilon,

@@ -1,6 +1,7 @@
-// decision_core: what asks, placements and outcomes share: the engine, the network in use, the spec in force, the log.
+// decision_core: the state that asks, placements and outcomes share: the engine, the network in use, the spec in force,
+// the log.
 // Shadow   advice is reserved on a copy of the cluster (placement/judge/shadow_cluster), which later decisions use.
-//          Learning uses the real cluster and what was expected of the placement there
+//          Learning uses the real cluster and the outcome expected there
 // Threads  single owner
 #pragma once
 
@@ -52,7 +53,7 @@ class DecisionCore {
   const DeciderFigures& figures() const { return figures_; }
   void learn(LearningNews news) { learn_(std::move(news)); }
 
-  // Applies mode, policy and reward from the next decision on; the policy must exist.
+  // Applies mode, policy and reward to all later decisions; the policy must exist.
   void take(const RolloutSpec& spec);
   std::uint64_t takes() const { return takes_; }
   const RolloutSpec& spec() const { return spec_; }
@@ -65,22 +66,23 @@ class DecisionCore {
   std::vector<MonitorState> monitor_states() const;
   Status restore(const MonitorState& state);
 
-  // Plays advice forward in a control block, as in shadow, so that the modelled saving covers what the canary measures.
+  // Accumulates advice in a control block, as in shadow mode, so that the modelled saving covers what the canary
+  // measures.
   void follow_block();
-  // If shadow's copy of the cluster differs from the cluster: replaces `advice` by the one to give and returns the
-  // decision to learn from.
+  // If the shadow cluster differs from the real one, replaces `advice` with the advice to give and returns the decision
+  // to learn from.
   std::optional<OpenDecision> go_by_copy(placement::PlacementDecision& advice, const placement::ClusterView& view,
                                          const placement::PodSpec& spec, const models::QNetwork* network,
                                          double epsilon, std::span<const std::size_t> rows,
                                          const placement::Ahead& ahead);
   // Updates the cluster model, plans and comparisons when they are due.
   void refresh(MonoTime now);
-  // Remembers what shadow advised before a restart, until the pod asks again.
+  // Keeps what shadow mode advised before a restart, until the pod is asked for again.
   void recall_advice(const wire::Decision& decision);
   void forget_advice(const std::string& pod_uid) { recalled_.erase(pod_uid); }
 
  private:
-  // Restores the reservations of shadow's advice from before a restart, for running pods whose nodes are known.
+  // Restores the reservations that shadow mode made before a restart, for running pods whose nodes are known.
   void follow_recalled(MonoTime now);
 
   const ControllerConfig& config_;
@@ -99,7 +101,7 @@ class DecisionCore {
   std::uint64_t takes_ = 0, edition_ = 0;
   OpenDecisions open_;
   std::map<std::string, std::string>
-      recalled_;  // pod UID -> where shadow advised it before a restart; as many as the log has
+      recalled_;  // pod UID -> node advised in shadow mode before a restart; as many as the log has
 };
 
 }  // namespace wattle::controller

@@ -20,7 +20,7 @@ class DecisionKeeper {
   DecisionKeeper(Store& store, const Log& log) : store_(store), log_(log) {}
   // Loads the decisions from before a restart, oldest first.
   void recall(Decider& decider) const;
-  // Notes the changed decisions; the work writes those that are due.
+  // Records the changed decisions and returns the work that writes those that are due.
   Steps take(const DecisionLog& log, const std::set<std::uint64_t>& changed, MonoTime now);
   // Writes all pending decisions now.
   Steps flush(const DecisionLog& log, MonoTime now);

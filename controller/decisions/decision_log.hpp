@@ -51,8 +51,8 @@ struct LoggedDecision {
   double demand_cores = 0;                     // predicted demand of the pod
   std::optional<placement::PodSpec> asked;     // the pod of the request; no value after a restart
   std::optional<placement::PodSpec> recalled;  // the part of the pod that the store keeps; set only after a restart
-  std::vector<float> predicted;  // reward by models alone, one for each candidate of the record; empty after a restart
-  // Counts at the time of the decision; after a restart the record has the best candidates alone.
+  std::vector<float> predicted;  // by the models only, one per candidate of the record; empty after a restart
+  // Counts at the time of the decision; after a restart the record has only the best candidates.
   std::size_t candidates = 0, masked = 0;
   ModelVersion model;  // source of the residuals; empty if there are none
 };
@@ -72,7 +72,7 @@ class DecisionLog {
   const LoggedDecision* find(std::uint64_t id) const;
   // The newest decision of a decision id, a pod UID, a pod name, or "namespace/name".
   const LoggedDecision* newest(std::string_view pod) const;
-  // Notes that the decision was added or extended.
+  // Records that the decision was added or extended.
   void changed(std::uint64_t id) { changed_.insert(id); }
   // Takes the ids of decisions added or extended since the last call.
   std::set<std::uint64_t> take_changed() { return std::exchange(changed_, {}); }

@@ -22,7 +22,7 @@ tl::unexpected<Error> unreadable(const DecisionRow& row, const char* what) {
               "the decision is skipped; no action is needed");
 }
 
-// The advised one, those of highest Q and where the pod went, in the order of the record.
+// The advised candidate, those of highest Q and the pod's node, in the order of the record.
 std::vector<wire::Candidate> best_of(const LoggedDecision& entry) {
   const wire::Decision& decision = entry.decision;
   std::vector<std::size_t> order;
@@ -67,7 +67,7 @@ bool read_terms(const json& row, std::optional<Contributions>& terms) {
   return true;
 }
 
-// Enough to count the pod where it runs, and to learn from it.
+// The fields needed to count the pod where it runs, and to learn from it.
 json pod_row(const LoggedDecision& entry) {
   const auto& pod = entry.asked ? entry.asked : entry.recalled;
   if (!pod) return nullptr;

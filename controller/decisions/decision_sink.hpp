@@ -15,12 +15,12 @@ namespace wattle::controller {
 class DecisionSink {
  public:
   virtual ~DecisionSink() = default;
-  // A decision was made; its largest residual is infinite if one was not finite. Returns false if the answer must be
-  // neutral. May change the spec.
+  // Called for each decision; the largest residual is infinite if one was not finite. Returns false if the answer must
+  // be neutral. May change the spec.
   virtual bool on_decided(const ArmNow& /*arm*/, double /*max_abs_residual*/) { return true; }
-  // A placement begins now; pods that a list or a node's first record shows running are not reported.
+  // Called when a placement begins, but not for pods that a list or a node's first record shows as running.
   virtual void on_placed(const placement::PodSpec& /*pod*/, const std::string& /*node*/) {}
-  // The pod leaves the node on which it was seen.
+  // Called when the pod leaves the node on which it was seen.
   virtual void on_left(const placement::PodSpec& /*pod*/) {}
 };
 

@@ -50,7 +50,7 @@ std::vector<Contender> NetworkChoice::measured_contenders() const {
     const bool in_use = each == trials.in_use();
     Contender one{(placement::is_network(each) ? "the network " : "the policy ") + std::string(trials.name(each)),
                   in_use,
-                  each == trials.serves() && !in_use ? "it has the present block" : "",
+                  each == trials.serves() && !in_use ? "it has the current block" : "",
                   {},
                   {},
                   {}};

@@ -1,4 +1,4 @@
-// network_choice: which network serves the policy, and which others might.
+// network_choice: finds the network that serves the policy, and the others that could serve it.
 // Networks the baseline, with which learning began, and the one learned on this cluster; each must fit policy and
 //          reward
 // Source   the configuration, the spec in force, the networks that the trainer published, and the engine's trials
@@ -23,7 +23,7 @@ class NetworkChoice {
   NetworkChoice(const ControllerConfig& config, const ServingModel& networks, placement::DecisionEngine& engine,
                 const RolloutSpec& spec)
       : config_(config), networks_(networks), engine_(engine), spec_(spec) {}
-  // The network that serves the policy at present, or null; another candidate may serve instead (see below).
+  // The network that serves the policy now, or null; another candidate may serve instead (see below).
   struct InUse {
     ServingModel::Network network;
     ModelVersion version;
@@ -35,7 +35,7 @@ class NetworkChoice {
     std::optional<stats::NetworkState> baseline, learned;
   };
   NetworkStates states() const;
-  // The policy or network that serves, followed by those that might, with their measured differences; empty if no
+  // The policy or network that serves, followed by those that could, with their measured differences; empty if no
   // network is consulted.
   std::vector<Contender> contenders() const;
   // Exploration of decisions made now: zero while the network is excluded.

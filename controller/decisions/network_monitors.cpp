@@ -18,7 +18,7 @@ bool NetworkMonitors::look_at(const ServingModel::Serving& serving) {
   const placement::Candidate served = engine_.trials().serves();
   const ModelVersion& version = serving.trusted != nullptr ? serving.trusted_version : serving.version;
   const std::string& from = version.loaded_from;
-  // A number is the checkpoint of its own that the restart went on from; what is loaded has a name.
+  // A number is this controller's own checkpoint, from which the restart continued; a loaded network has a name.
   const bool goes_on = std::exchange(restored_, false) && !from.empty() && from[0] >= '0' && from[0] <= '9';
   if (network_ && !from.empty() && from != network_ && !goes_on)
     for (const placement::Candidate each : {placement::Candidate::baseline, placement::Candidate::learned})
@@ -27,7 +27,7 @@ bool NetworkMonitors::look_at(const ServingModel::Serving& serving) {
   return engine_.trials().serves() != served;
 }
 
-// The saving of advice that is followed and of advice that is not are figures of their own.
+// The savings of followed and of unfollowed advice are separate figures.
 std::string NetworkMonitors::saving_of(const std::string& ranking) const {
   return engine_.shadow().shadow() ? ranking : ranking + " acting";
 }

@@ -18,7 +18,7 @@ namespace wattle::controller {
 
 class NetworkMonitors {
  public:
-  // The engine outlives it.
+  // The engine must outlive this object.
   explicit NetworkMonitors(placement::DecisionEngine& engine) : engine_(engine) {}
 
   // Call before another reward is in force: errors of earlier predictions no longer apply.
@@ -30,7 +30,7 @@ class NetworkMonitors {
   void judged(const std::string& node, double reward, const std::optional<double>& expected);
 
   // Call about every second with the networks that may serve; another baseline drops the evidence about networks.
-  // Returns true if another candidate serves from now on.
+  // Returns true if the serving candidate changed.
   bool look_at(const ServingModel::Serving& serving);
 
   // Standard deviation of the predictions for the node.
@@ -46,7 +46,7 @@ class NetworkMonitors {
 
   placement::DecisionEngine& engine_;
   PredictionError prediction_error_;
-  std::optional<std::string> network_;  // file of the baseline; unset: none was seen since the ranking began
+  std::optional<std::string> network_;  // file of the baseline; unset: none was seen since the ranking changed
   bool restored_ = false;               // true until the next look
 };
 

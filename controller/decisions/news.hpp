@@ -26,7 +26,7 @@ struct SettledNews {
 struct LostNews {
   std::uint64_t decision_id = 0;
 };
-// All outcomes, earlier ones included, are rewarded by this configuration from now on.
+// This configuration now rewards all outcomes, earlier ones included.
 struct RewardNews {
   placement::RewardConfig reward;
 };

@@ -1,7 +1,7 @@
 // open_decisions: keeps decisions whose pod has not been seen on a node yet, with the observation at decision time.
 // Bounds   kMax decisions and kMaxRows nodes in all observations; the oldest are dropped first. Entries expire after
 //          kForgetAfter
-// Errors   none: a dropped decision is not found, and is not learned from
+// Errors   none: a dropped decision is not found, and nothing is learned from it
 // Threads  single owner
 #pragma once
 

@@ -21,14 +21,13 @@ class OutcomeWindows {
  public:
   // Ignores the window if its decision already has one.
   void open(SettleWindow window);
-  // The pod has stopped there, so its windows take no more records. `final`: they end now; otherwise pod_failed() may
-  // still follow.
+  // Records that the pod stopped there, so that its windows take no more records. `final`: they end now; otherwise
+  // pod_failed() may still follow.
   void pod_gone(const std::string& pod_uid, const std::string& node, bool final = true);
-  // The pod could not start, or keep running, there.
+  // Records that the pod could not start, or keep running, there.
   void pod_failed(const std::string& pod_uid, const std::string& node, std::string_view how);
   // Adds a record of the node, with an interval that ended at `at`. `ahead`: older records will follow. Removes and
-  // returns the
-  // windows that this completes, by decision.
+  // returns the windows that this completes, by decision.
   std::vector<SettleWindow> add(const std::string& node, const Record& record, MonoTime at, bool ahead, MonoTime now);
   // Removes and returns the windows that have expired.
   std::vector<SettleWindow> over(MonoTime now);

@@ -42,7 +42,7 @@ void Outcomes::open(std::uint64_t decision_id, const placement::PodSpec& spec, c
 
 void Outcomes::record(const std::string& node, const Record& record, const RecordNews& news) {
   const Node* known = state_.node(node);
-  // When all parts of an interval are in, its workloads are complete; those at rest used nothing.
+  // Once all parts of an interval have arrived, its workloads are complete; those at rest used nothing.
   const bool shown = news.turn != Turn::late;
   if (shown && known != nullptr && known->parts_seen == record.parts && record.interval_ns > 0) {
     const double interval_s = static_cast<double>(record.interval_ns) * 1e-9;

@@ -25,15 +25,15 @@ struct Judged {
 class Outcomes {
  public:
   Outcomes(DecisionCore& core, ClusterState& state, const Clock& clock) : core_(core), state_(state), clock_(clock) {}
-  // A pod was placed by a decision; `begun` is the state before the placement.
+  // Starts to watch the pod that a decision placed; `begun` is the state before the placement.
   void open(std::uint64_t decision_id, const placement::PodSpec& spec, const std::string& node, std::size_t row,
             placement::RawOutcome begun, const std::optional<ArmNow>& arm);
   void record(const std::string& node, const Record& record, const RecordNews& news);
-  // The pod has left the node. `for_good` false: its containers may return.
+  // Records that the pod left the node. `for_good`: false if its containers may return.
   void pod_gone(const std::string& pod_uid, const std::string& node, bool for_good = true) {
     windows_.pod_gone(pod_uid, node, for_good);
   }
-  // The pod could not run or stay on its node; `how` is a kube::PodFailure.
+  // Records that the pod could not run or stay on its node; `how` is a kube::PodFailure.
   void pod_failed(const std::string& pod_uid, const std::string& node, std::string_view how) {
     windows_.pod_failed(pod_uid, node, how);
   }

@@ -26,11 +26,11 @@ PodFacts facts_of_placed(const placement::PodSpec& pod, const std::string& node,
 class OwnerKeeper {
  public:
   OwnerKeeper(Store& store, const Clock& clock) : store_(store), clock_(clock) {}
-  // The pod has been placed now.
+  // Records that the pod was placed just now.
   void placed(const placement::PodSpec& pod, const std::string& node);
-  // The pod has ended or was removed.
+  // Records that the pod ended or was removed.
   void left(const placement::PodSpec& pod);
-  // The API server has described the pod.
+  // Records the pod as the API server describes it.
   void described(const kube::Pod& pod);
 
  private:

@@ -9,10 +9,10 @@ namespace wattle::controller {
 namespace {
 
 constexpr Duration kExpireStateEvery = std::chrono::milliseconds(500);  // it looks at every node and pod
-// Candidates of an observed decision: as many as are learned from, since no asker waits for the others.
+// Candidates of an observed decision: as many as learning uses, because no asker waits for the others.
 constexpr std::size_t kObservedCandidates = 64;
 
-// The node, and others that would have taken a pod, spread over all of them.
+// The node, and others that could have taken a pod, evenly chosen from all.
 std::vector<std::string> observed_candidates(const ClusterState& state, const std::string& node) {
   std::vector<std::string> names{node};
   const std::size_t step = 1 + state.nodes().size() / kObservedCandidates;
@@ -51,7 +51,7 @@ bool Placements::place(const std::string& pod_uid, const std::string& node, Plac
   const bool expected = before != nullptr && !before->in_flight_to.empty();
   const bool ran_before = recalled || reported == PlacementSource::by_list || reported == PlacementSource::by_store;
   const bool starts = expected || (!ran_before && (reported != PlacementSource::by_agent || known->samples > 1));
-  // The state "before" the placement: the pod is neither expected nor there.
+  // The state "before" the placement: the pod is neither expected nor running there.
   state_.pods().land(pod_uid);
   const bool waited = before != nullptr && before->node.empty();
   const placement::PodSpec spec = before != nullptr ? before->spec : placement::PodSpec{};
@@ -137,7 +137,7 @@ bool Placements::bound(const std::string& pod_uid, const std::string& node, bool
 
 void Placements::described(const placement::PodSpec& pod, bool unschedulable, const std::string& nominated) {
   const Pod* before = state_.pod(pod.uid);
-  // An agent may have seen its cgroup before anything else was known of it.
+  // An agent may have seen the pod's cgroup before anything else was known about it.
   const bool unnamed = before != nullptr && !before->node.empty() && before->spec.app.empty() && !pod.app.empty();
   if (state_.pods().describe(pod, unschedulable))
     core_.engine().shadow().withdraw(pod.uid);

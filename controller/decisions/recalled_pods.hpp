@@ -28,7 +28,7 @@ class RecalledPods {
   void add(const PodFacts& pod);
   // Call in the order of ids.
   void add(const LoggedDecision& decision);
-  // The pod is on the node. Returns no value if nothing is known about it.
+  // Takes what is known about the pod, which is on the node. No value if nothing is.
   std::optional<RecalledPod> take(const std::string& uid, const std::string& node);
   std::size_t size() const { return pods_.size(); }
 

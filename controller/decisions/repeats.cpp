@@ -13,7 +13,7 @@ std::optional<wire::Suggestion> Repeats::find(const wire::Ask& ask, Duration wit
     if (!(ask.defer_ms > 0)) return std::nullopt;
     within = std::min(within, from_seconds(last.suggestion.again_ms / 1e3) - Duration(1));
   }
-  // this ask may wait, the last could not
+  // this ask permits waiting, the last one did not
   if (last.suggestion.neutral && last.suggestion.again_ms == 0 && ask.defer_ms > 0) return std::nullopt;
   if (now - last.at > within || last.candidates.size() != ask.candidates.size()) return std::nullopt;
   wire::Suggestion answer = last.suggestion;

@@ -8,7 +8,7 @@
 namespace wattle::controller {
 namespace {
 
-// Telemetry may be this late, or be repeated after a lost connection.
+// Telemetry may be this late, for example if it is repeated after a lost connection.
 constexpr Duration kGrace = std::chrono::seconds(10);
 
 double percent(std::optional<double> part, double whole) {
@@ -21,7 +21,7 @@ WorkloadUses workload_uses(const Record& record) {
   WorkloadUses uses;
   for (const WorkloadValues& workload : record.workloads) {
     WorkloadUse& use = uses[workload.name];
-    // A pod's use includes that of pods of a cluster within it.
+    // A pod's use includes the use of pods in a cluster that runs inside it.
     if (workload.cpu_usage_us)
       use.cpu_us = use.cpu_us.value_or(0) + *workload.cpu_usage_us + workload.nested_cpu_us.value_or(0);
     use.oom_kills += workload.memory_oom_kills.value_or(0);

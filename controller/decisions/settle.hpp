@@ -47,11 +47,11 @@ struct WindowSums {
   void add_node(const Record& record, double interval_s);
 };
 
-// Share of the window in which a task waited for a CPU for other reasons than its own limit. No value if pressure was
+// Share of the window in which a task waited for a CPU, other than because of its own limit. No value if pressure was
 // not reported.
 std::optional<double> waited_ratio(const WindowSums& sums);
 
-// Watts that the pod added. No value unless power, utilisation and the pod's own use were measured.
+// Watts that the pod added. No value unless power, utilisation and the pod's use were measured.
 std::optional<double> marginal_w(const WindowSums& sums, double cores, const placement::PowerCurve& curve);
 
 // The six metrics of a worker in percent of its own capacity.
@@ -74,13 +74,13 @@ class SettleWindow {
   // follow.
   void add(const Record& record, const WorkloadUses& uses, MonoTime end, bool ahead = false);
   void add(const Record& record, MonoTime end, bool ahead = false) { add(record, workload_uses(record), end, ahead); }
-  // The pod has stopped there. `final`: no failure report will follow; otherwise it may follow until the end of the
-  // window.
+  // Records that the pod stopped there. `final`: no failure report will follow; otherwise one may follow until the end
+  // of the window.
   void pod_gone(bool final = true) {
     gone_ = true;
     final_ = final_ || final;
   }
-  // The pod could not start, or keep running, there. The first reason is kept.
+  // Records that the pod could not start, or keep running, there. Keeps the first reason.
   void pod_failed(std::string_view how) {
     if (failure_.empty()) failure_ = how;
   }

@@ -163,7 +163,7 @@ Reviewed<void> Enrolment::allow(const std::string& key, const Admission& admissi
   const auto unavailable = [](const Error& error) { return because(EnrolRefused::unavailable, error); };
   const auto held = transport::lock_list(options_.allow_file);
   if (!held) return unavailable(held.error());
-  // The rewritten file belongs to this process, so content that another user could have written must not be taken over.
+  // The rewritten file belongs to this process, so it must not adopt content that another user could have written.
   if (const Status trusted = check_authority(options_.allow_file); !trusted) return unavailable(trusted.error());
   const auto text = transport::read_list(options_.allow_file, true);
   if (!text) return unavailable(text.error());

@@ -56,7 +56,7 @@ Status may_replace(const std::string& file);
 
 class Enrolment {
  public:
-  // `counts` outlives this object.
+  // `counts` must outlive this object.
   Enrolment(EnrolOptions options, std::unique_ptr<Reviewer> reviewer, EnrolCounts& counts, const Clock& clock,
             const Log& log);
   http::Response answer(const http::Request& request);

@@ -3,7 +3,7 @@
 //          is bound to: the claim authentication.kubernetes.io/node-name (Kubernetes 1.30 and later), otherwise that of
 //          the pod, which must still have the claim's UID
 // Rules    the token must be valid for our audience, be bound to a pod, and belong to an allowed service account,
-//          because any pod may request a token of its own. The token proves its node at each use, so that the node may
+//          because any pod may request a token for itself. The token proves its node at each use, so that the node may
 //          replace its key
 // Errors   refusals of reviewer.hpp; unavailable: the API server cannot be reached or denies the request
 // Threads  any, one request at a time

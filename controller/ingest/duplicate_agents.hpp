@@ -1,4 +1,4 @@
-// duplicate_agents: detects two agents with one key, which take over a node's living session from each other.
+// duplicate_agents: detects two agents that share a key and keep taking over a node's live session from each other.
 // Rules    several takeovers in a minute cut both for a minute, and longer if they repeat; a lower incarnation that
 //          keeps saying Hello is a second agent, too
 // Source   Hellos, as the telemetry sees them; monotonic times
@@ -22,10 +22,10 @@ class DuplicateAgents {
   DuplicateAgents(const Clock& clock, const Log& log) : clock_(clock), log_(log) {}
   // True while both agents of the node are cut.
   bool is_cut(const std::string& node);
-  // Notes that a living session was taken over by an equal incarnation, which a restarted agent never has, or by a
-  // higher one. Returns true if both agents are cut from now on.
+  // Records that a live session was taken over by an equal incarnation, which a restarted agent never has, or by a
+  // higher one. Returns true if both agents are now cut.
   bool take_over(const std::string& node, bool equals);
-  // Notes a Hello of a lower incarnation while a higher one lives.
+  // Records a Hello of a lower incarnation while a higher one is live.
   void knock(const std::string& node);
   // Nodes whose key was used by two agents recently.
   std::vector<std::string> conflicts() const;

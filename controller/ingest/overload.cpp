@@ -11,10 +11,10 @@ constexpr Duration kWindow = std::chrono::seconds(1);
 constexpr double kFullBusy = 0.9, kEasyBusy = 0.6;
 constexpr double kAimBusy = 0.75;
 constexpr double kFullWait_s = 0.5, kEasyWait_s = 0.1;
-constexpr double kFalls = 0.98;  // a wait below this part of that at the first full window: the queue is being read
+constexpr double kFalls = 0.98;  // a wait below this share of that in the first full window: the queue is shrinking
 constexpr int kFullWindows = 3, kEasyWindows = 2, kMostEasyWindows = 64;
-constexpr Duration kTooFar = std::chrono::seconds(60);  // within this time, full windows show that it was too short
-constexpr Duration kSettle = std::chrono::seconds(1);   // beside an interval of the agents
+constexpr Duration kTooFar = std::chrono::seconds(60);  // full windows within it show a too short interval
+constexpr Duration kSettle = std::chrono::seconds(1);   // in addition to an interval of the agents
 constexpr Duration kShortest = milliseconds(100);       // agents tick no faster
 constexpr std::uint64_t kLeastCredit = 2;
 

@@ -11,7 +11,7 @@ constexpr const char* kBeforeContact = "before the first contact";  // content u
 constexpr RecordReader::Complaint kTooFast{"its records arrive faster than they can be stored",
                                            "it can reconnect in a moment"};
 
-// Records that were left out before this one.
+// Records that are missing before this one.
 std::optional<StoreGap> gap_before(const std::string& node, const NodeHistory& history, const RecordMark& mark) {
   const auto mine = history.marks.find(mark.incarnation);
   const std::uint64_t last = mine == history.marks.end() ? 0 : mine->second.taken;
@@ -160,7 +160,7 @@ std::optional<RecordReader::Complaint> RecordReader::take_next(Session& session,
 void RecordReader::leave_rest(Session& session) {
   std::vector<EncodedRecord> left;
   for (std::size_t i = reading_->next; i < bytes_.size(); ++i) left.push_back({{}, std::string(bytes_[i])});
-  session.in_second -= std::min<std::uint64_t>(session.in_second, left.size());  // they are counted then
+  session.in_second -= std::min<std::uint64_t>(session.in_second, left.size());  // they are counted when they are read
   rest_ = wire::encode_samples(left);
 }
 
@@ -170,9 +170,9 @@ void RecordReader::show_next(const Session& session, const NodeHistory& history)
   const auto mine = history.marks.find(record.incarnation);
   const std::uint64_t taken = mine == history.marks.end() ? 0 : mine->second.taken;
   if (record.incarnation != session.incarnation || record.seq <= taken || record.seq > kMaxNumber) return;
-  if (!validate(record)) return;  // counted and logged when it comes in its turn
+  if (!validate(record)) return;  // counted and logged when it arrives in turn
   sink_.name(node, record);
-  sink_.fold(node, record);  // counted and logged when it comes in its turn
+  sink_.fold(node, record);  // counted and logged when it arrives in turn
   sink_.on_live(node, record);
 }
 

@@ -1,4 +1,4 @@
-// record_reader: reads the records of a message in their turn, each once: into the sink and the store; shows live ones
+// record_reader: passes the records of a message to the sink and the store in order, each once; shows live records
 // ahead of their turn.
 // Source   records of one message at a time, and the gaps that its agent reports
 // Units    numbers of records; times are the controller's monotonic clock
@@ -23,7 +23,7 @@
 
 namespace wattle::controller {
 
-// Most records that a session may have on their way.
+// Most unacknowledged records of a session.
 inline constexpr std::uint64_t kCredit = 256;
 // Limit of a node's uncommitted records: its credit, and that of its last session.
 inline constexpr std::size_t kMaxPending = 2 * kCredit;
@@ -39,9 +39,9 @@ struct Session {
   MonoTime second_began{};
   std::uint64_t in_second = 0;  // records
   std::uint64_t live_in_second = 0, pings_in_second = 0;
-  std::uint64_t student_version = 0;  // that was sent
+  std::uint64_t student_version = 0;  // last version sent
   std::uint64_t version = 0;          // of the wire
-  std::uint64_t granted = 0;          // operation of its goodbye or grant; 0: none, or the agent goes on
+  std::uint64_t granted = 0;          // operation of its goodbye or grant; 0: none, or the agent continues
 };
 struct Seqs {
   std::uint64_t taken = 0, committed = 0;
@@ -50,8 +50,8 @@ struct Seqs {
 // State of a node beyond its sessions.
 struct NodeHistory {
   std::map<std::uint64_t, Seqs> marks;  // by incarnation
-  std::size_t pending = 0;              // records taken and not committed
-  std::string cut_route;                // ignored until it says Hello again
+  std::size_t pending = 0;              // records taken but not committed
+  std::string cut_route;                // ignored until its next Hello
   MonoTime welcomed{};
   bool refused_reported = false, folded_reported = false;
 };
@@ -74,7 +74,7 @@ class RecordReader {
   // Records the gaps that the agent reports, as far as later numbers have not shown them.
   std::optional<Complaint> take_gaps(const std::string& node, const Session& session, NodeHistory& history,
                                      const std::vector<RecordGap>& gaps);
-  // Begins a message; `from` outlives its reading, and bytes() has the bytes of its records.
+  // Begins a message; `from` must outlive its reading, and bytes() has the bytes of its records.
   void begin(const transport::Incoming& from, std::vector<Record> records, bool live);
   std::vector<std::string_view>& bytes() { return bytes_; }
   // Reads until the message ends or the sink pauses.
@@ -82,7 +82,7 @@ class RecordReader {
   bool reads() const { return reading_.has_value(); }
   const transport::Incoming& from() const { return reading_->from; }
   bool live() const { return reading_->live; }
-  // Takes the unread rest of the last message as a message of its own.
+  // Takes the unread records of the last message as a separate message.
   std::optional<std::string> take_rest() { return std::exchange(rest_, std::nullopt); }
 
  private:
@@ -100,7 +100,7 @@ class RecordReader {
   void set_taken(NodeHistory& history, const RecordMark& mark) const;
   Taken take(const std::string& node, NodeHistory& history, Record& record);
   void keep_item(NodeHistory& history, Record& record, std::string_view bytes);
-  // Takes the next record in its turn.
+  // Takes the next record in order.
   std::optional<Complaint> take_next(Session& session, NodeHistory& history);
   void show_next(const Session& session, const NodeHistory& history);
   void leave_rest(Session& session);

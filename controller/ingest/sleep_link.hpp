@@ -1,4 +1,4 @@
-// sleep_link: carries sleep orders to the agents, over the session of each node. Goodbyes come back through
+// sleep_link: carries sleep orders to the agents, over the session of each node. Goodbyes arrive through
 // TelemetrySink::on_goodbye.
 // Errors   unavailable (the node's agent is not connected, or does not read), unsupported (its agent is too old); each
 //          names the node

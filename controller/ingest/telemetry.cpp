@@ -112,7 +112,7 @@ std::vector<wire::Message> Telemetry::receive(const transport::Incoming& incomin
   }
   Session& session = found->second;
   session.last_message = clock_.mono();
-  if (kind == wire::Kind::samples || kind == wire::Kind::live) session.granted = 0;  // the agent goes on
+  if (kind == wire::Kind::samples || kind == wire::Kind::live) session.granted = 0;  // the agent continues
   if (auto* samples = std::get_if<wire::Samples>(&*message)) return on_samples(incoming, session, *samples);
   if (auto* live = std::get_if<wire::Live>(&*message)) return on_live(incoming, session, *live);
   if (const auto* ping = std::get_if<wire::Ping>(&*message))
@@ -314,7 +314,7 @@ Result<Answer> Telemetry::order(const std::string& node, const wire::SleepOrder&
                 "its agent uses wire version " + std::to_string(session.version) + ", and sleep needs " +
                     std::to_string(wire::kSleepSince),
                 "upgrade wattle-agent on this node");
-  // An order without a number is about energy settings alone.
+  // An order without a number concerns only energy settings.
   if (order.operation != 0) session.granted = order.granted ? order.operation : 0;
   return Answer{session.route, order};
 }

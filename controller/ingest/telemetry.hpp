@@ -1,15 +1,15 @@
 // telemetry: the controller's side of the agents' sessions, without sockets: takes bytes and returns messages.
 // Rules    a key of role agent speaks for its own node only, and Hello comes first. The higher incarnation of a node
-//          takes over at once; a lower one is refused while the higher lives; two that keep taking over from each other
-//          are both cut. Records are taken once by (node, incarnation, seq) and acknowledged cumulatively after the
-//          store has committed them (at once without a store). Refused records are acknowledged too, since sending them
-//          again would not help. Undecodable data ends the session
-// Credit   the number of records that an agent may have on their way: a share of the store's queue, less for an agent
+//          takes over at once; a lower one is refused while the higher is connected; two that keep taking over from
+//          each other are both disconnected. Records are accepted once by (node, incarnation, seq) and acknowledged
+//          cumulatively after the store has committed them (at once without a store). Refused records are acknowledged,
+//          too, because sending them again would not help. Undecodable data ends the session
+// Credit   the number of unacknowledged records that an agent may have: a share of the store's queue, less for an agent
 //          that sends much more than others. An agent that exceeds its credit is cut
 // Overload acknowledgements carry the interval and the credit that shed() sets
 // Sleep    order() carries a SleepOrder to the node's session. A session that ends after a goodbye is not lost
-// Errors   none outward but those of order(): each becomes a Refusal, a number in the figures, and one line a minute
-//          per node in the log
+// Errors   only order() returns errors. All others become a Refusal, a count in the figures, and one log line a minute
+//          per node
 // Threads  single owner
 #pragma once
 
@@ -49,27 +49,26 @@ class Telemetry {
   bool reads() const { return reader_.reads(); }
   // Continues with that message as receive() does.
   std::vector<wire::Message> read_on();
-  // Takes the unread rest of the last message as a message of its own; receive it next for this peer.
+  // Takes the unread records of the last message as a separate message; receive it next for this peer.
   std::optional<std::string> take_rest() { return reader_.take_rest(); }
   // Answers a Ping ahead of the peer's waiting messages; no value if it must wait behind them. The answer confirms no
   // placement while one waits.
   std::optional<wire::Message> answer_ping(const transport::Incoming& incoming, bool placement_waits);
   // False if the peer continues after its session ended, when only a Hello is accepted. True also shows that the peer
-  // lives.
+  //          is alive.
   bool expects(const transport::Incoming& incoming);
-  // Ends the session for lack of room; unacknowledged records come again.
+  // Ends the session for lack of room; its agent sends unacknowledged records again.
   std::vector<wire::Message> refuse_busy(const transport::Incoming& incoming);
   // Ends the session of this key; returns its route.
   std::optional<std::string> revoke(const std::string& node, const std::string& key);
-  // The store has committed `records` records of the node, the last of which is `last`.
+  // Records that the store committed `records` records of the node, the last of which is `last`.
   std::optional<Answer> committed(const std::string& node, const RecordMark& last, std::size_t records);
-  // Returns the order for the node's session, to be sent there. unavailable: it has none; unsupported: its agent is too
-  // old.
+  // Returns the order to send to the node's session. unavailable: it has none; unsupported: its agent is too old.
   Result<Answer> order(const std::string& node, const wire::SleepOrder& order);
   // Ends sessions that have been silent too long.
   void expire();
   std::size_t sessions() const { return sessions_.size(); }
-  // Asks agents for no more than this from now on.
+  // Limits what agents send until the next call.
   void shed(const Shedding& shedding) { shedding_ = shedding; }
   const Shedding& shedding() const { return shedding_; }
   const TelemetryFigures& figures() const { return figures_; }

@@ -32,11 +32,11 @@ class TelemetrySink {
   // are still valid.
   virtual bool step() { return false; }
   virtual void on_record(const std::string& node, const Record& record) = 0;
-  // A record ahead of its turn; it comes again.
+  // Receives a record ahead of its turn, before on_record() receives it.
   virtual void on_live(const std::string& node, const Record& record) = 0;
   virtual void on_placement(const wire::Placement& placement) = 0;
   virtual void on_lost(const std::string& node) = 0;
-  // The node's agent answers a SleepOrder (sleep_link.hpp).
+  // Receives the agent's answer to a SleepOrder (sleep_link.hpp).
   virtual void on_goodbye(const std::string&, const wire::Goodbye&) {}
   // Levels from the annotations of the node's pods (wire::Ack).
   virtual std::map<std::string, std::string> pod_levels(const std::string&) { return {}; }

@@ -52,8 +52,8 @@ class Field {
   bool indexed_ = false;
 };
 
-// Checks one record; each check returns false once a value was refused. A Status for each of about a hundred checks
-// would cost more than the checks.
+// Checks one record; each check returns false once a value was refused. Returning a Status from each of about a hundred
+// checks would cost more than the checks.
 class Checks {
  public:
   bool passes(Record& record) {
@@ -224,8 +224,8 @@ class Checks {
     if (!at_most(field + ".memory_high_events", workload.memory_high_events, kMaxEventsPerS * us * 1e-6)) return false;
     if (!at_most(field + ".memory_oom_kills", workload.memory_oom_kills, kMaxTasks)) return false;
     if (!containers(field, workload)) return false;
-    // The usage of a new workload before the agent found it counts in the interval in which it was found: up to two
-    // intervals, which vary.
+    // The usage of a new workload before the agent found it counts in the interval in which it was found, so it may
+    // cover two intervals of varying length.
     return kernel(field + ".kernel", workload.kernel, 4 * cores * us, interval_ns);
   }
 

@@ -1,7 +1,8 @@
 // pod_reconciler: applies an API server's nodes and pods to the state and the decisions.
 // Rules    a node counts once its agent has sent its hello; pods bound to other nodes wait for that. A pod that a list
-//          shows bound was bound earlier: it is requested but not learned from. Ended pods free their resources even if
-//          their object stays. Failures go to the outcome. A pod has the UID that kube::StaticPods resolves
+//          shows as bound was bound earlier: its request counts, but nothing is learned from it. Ended pods free their
+//          resources even if the object remains. Failures go to the outcome. A pod has the UID that kube::StaticPods
+//          resolves
 // Errors   none
 // Threads  the loop's
 #pragma once
@@ -24,11 +25,11 @@ namespace wattle::controller {
 class PodSink {
  public:
   virtual ~PodSink() = default;
-  // The pod is bound to a known node, or changed there.
+  // Called when the pod is bound to a known node, or changes there.
   virtual void on_bound(const kube::Pod& /*pod*/) {}
-  // The pod has no node or one without an agent, or changed there.
+  // Called when the pod has no node or one without an agent, or changes there.
   virtual void on_elsewhere(const kube::Pod& /*pod*/) {}
-  // The pod ended, was deleted or has another UID now.
+  // Called when the pod ended, was deleted or got another UID.
   virtual void on_gone(const std::string& /*uid*/) {}
 };
 
@@ -40,7 +41,7 @@ class PodReconciler {
   void recall(const std::string& uid, const std::string& pod_namespace) { static_pods_.recall(uid, pod_namespace); }
   // Applies changes of nodes and pods; pods have the API server's UIDs. Returns true if a node changed.
   bool take(std::vector<kube::Change<kube::Node>> nodes, std::vector<kube::Change<kube::Pod>> pods);
-  // The node's agent sent its hello.
+  // Call when the node's agent has sent its Hello.
   void greeted(const std::string& node);
 
  private:
@@ -57,7 +58,7 @@ class PodReconciler {
   PodSink& sink_;
   const Clock& clock_;
   std::map<std::string, std::shared_ptr<const kube::Node>> nodes_;
-  std::map<std::string, std::map<std::string, PodPointer>> waiting_;  // node that no agent speaks for -> UID -> pod
+  std::map<std::string, std::map<std::string, PodPointer>> waiting_;  // node without an agent -> UID -> pod
   std::unordered_map<std::string, std::string> waits_at_;             // UID -> that node
 };
 

@@ -4,7 +4,7 @@
 // Errors   none are fatal: health() reports an API server that cannot be reached or denies access, and the last known
 //          state stays
 // Replicas if suggestions are on, also mirrors the autoscalers that own them (replica_owners.hpp)
-// Threads  two or three of its own, which call `woken`; other calls from any
+// Threads  starts two or three threads, which call `woken`; other calls from any
 #pragma once
 
 #include <functional>
@@ -37,7 +37,7 @@ struct WatchHealth {
 
 class Watch {
  public:
-  // Follows no API server yet, and has no nodes and pods.
+  // Starts without an API server, nodes and pods.
   explicit Watch(const std::function<void()>& woken = {});
   void follow(const kube::ApiServer& server, std::uint64_t seed, const Log& log);
   // Ends the threads.
@@ -46,7 +46,7 @@ class Watch {
   std::vector<kube::Change<kube::Node>> take_nodes() { return nodes_.take(); }
   std::vector<kube::Change<kube::Pod>> take_pods() { return pods_.take(); }
   WatchHealth health() const;
-  // Mirrors the owners of replicas from now on.
+  // Starts to mirror the owners of replicas.
   void follow_autoscalers(const kube::ApiServer& server, const Clock& clock, const Log& log) {
     autoscalers_ = std::make_unique<Autoscalers>(server, clock, log);
   }

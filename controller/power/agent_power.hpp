@@ -1,4 +1,4 @@
-// agent_power: stands for nodes whose own agent puts them to sleep, by the controller's SleepOrder. The agent checks
+// agent_power: the driver of nodes whose own agent puts them to sleep, on the controller's SleepOrder. The agent checks
 // the depth and may refuse (agent/power). It can neither wake a node nor observe it.
 // Errors   unsupported: wake and observe
 // Threads  any

@@ -114,7 +114,7 @@ std::vector<std::string> environment() {
   ::_exit(kNotStarted);
 }
 
-// Appends what is there to read; false at the end.
+// Appends all available bytes; false at the end.
 bool drain(const Fd& from, std::string& into, bool keep_first) {
   std::array<char, 8192> buffer{};
   for (;;) {
@@ -132,7 +132,7 @@ bool drain(const Fd& from, std::string& into, bool keep_first) {
   }
 }
 
-// Waits for the program's end and reads its output meanwhile; false once the time is over.
+// Waits for the program to end and reads its output meanwhile; false on timeout.
 bool wait_for_end(const Fd& process, const Files& files, ProgramEnd& end, const TimeLeft& time) {
   bool output_open = true, errors_open = true;
   for (;;) {
@@ -149,7 +149,8 @@ bool wait_for_end(const Fd& process, const Files& files, ProgramEnd& end, const 
   }
 }
 
-// Kills what is left of the group before the program is reaped: until then no other group can have its number.
+// Kills the remaining processes of the group before the program is reaped: until then no other group can have its
+// number.
 int reap(pid_t pid) {
   siginfo_t info{};
   while (::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOWAIT) != 0 && errno == EINTR) {

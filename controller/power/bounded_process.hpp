@@ -1,6 +1,6 @@
-// bounded_process: runs a program with a time limit and bounded output, in a process group of its own that is killed
-// when the program ends or the limit passes.
-// Gives    the program gets PATH, HOME and LANG of this process and no other variable; its standard input is a file in
+// bounded_process: runs a program with a time limit and bounded output, in a separate process group that is killed when
+// the program ends or the limit passes.
+// Gives    the program PATH, HOME and LANG of this process and no other variable; its standard input is a file in
 //          memory
 // Errors   not_found (no such program), denied (it may not be run), timeout (killed at the limit; keeps the output), io
 // Threads  any; the calling thread must live until the program ends, because the program is killed with it
@@ -18,7 +18,7 @@ namespace wattle::controller::power {
 struct Program {
   std::vector<std::string> words;  // a name without '/' is searched in PATH
   std::string input = {};          // its standard input
-  // Content of kSecretFile, which exists for this program alone and never on a disk.
+  // Content of kSecretFile, which exists only for this program and never on a disk.
   std::optional<std::string> secret = {};
 };
 inline constexpr const char* kSecretFile = "/dev/fd/3";

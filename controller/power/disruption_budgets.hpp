@@ -1,7 +1,7 @@
 // disruption_budgets: the PodDisruptionBudgets of the API server that allow no eviction now.
 // Source   list of /apis/policy/v1/poddisruptionbudgets
-// Rules    the plan avoids their pods. The API server enforces every budget at each eviction, also one that this list
-//          does not show yet
+// Rules    the plan avoids their pods. The API server enforces every budget at each eviction, including budgets that
+//          this list does not show yet
 // Errors   not a list, or one that is too large: malformed, out_of_range
 // Threads  values
 #pragma once

@@ -39,7 +39,7 @@ Result<core::PowerState> EmptyOrders::answer(const std::string& node, const core
   Order& order = orders_.try_emplace(node, Order{now, now}).first->second;
   order.last = now;
   if (plan == nullptr || !planned || *planned < order.first)
-    return fail(Errc::unavailable, node, "the plan that decides is being made", "try again in a moment");
+    return fail(Errc::unavailable, node, "the plan that decides is not ready yet", "try again in a moment");
   orders_.erase(node);
   for (const core::KeptAwake& kept : plan->kept)
     if (kept.node == node)

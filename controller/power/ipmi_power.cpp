@@ -10,7 +10,7 @@
 namespace wattle::controller::power {
 namespace {
 
-// What ipmitool prints with -v for each cause; without it, all of them are one text.
+// Output of `ipmitool -v` for each cause; without -v, all causes have the same text.
 struct Cause {
   std::string_view text;
   Errc code;

@@ -1,4 +1,4 @@
-// ipmi_power: puts a node to sleep, wakes and observes it by IPMI 2.0, through ipmitool.
+// ipmi_power: puts a node to sleep, wakes and observes it over IPMI 2.0, with ipmitool.
 // Source   `ipmitool -I lanplus ... chassis power status|soft|on`, as a user with the privilege OPERATOR; the password
 //          is in a file in memory that only this ipmitool has
 // Sleeps   by `soft`, which asks the operating system (ACPI), never by force

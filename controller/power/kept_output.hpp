@@ -1,4 +1,4 @@
-// kept_output: output of a driver as an error keeps it: its end, in printable characters, without the secrets.
+// kept_output: shortens the output of a driver for an error: keeps its end, in printable characters, without secrets.
 // Errors   none
 // Threads  pure
 #pragma once
@@ -15,7 +15,7 @@ std::string redact(std::string text, const std::vector<std::string>& secrets);
 // The last kMostOutputBytes, on one line.
 std::string kept_output(std::string_view text);
 
-// "WHAT: OUTPUT"; WHAT alone if there is no output.
+// "WHAT: OUTPUT"; only WHAT if there is no output.
 std::string with_output(std::string what, std::string_view output);
 
 }  // namespace wattle::controller::power

@@ -26,7 +26,7 @@ struct Wanted {
   bool active = false;
 };
 
-// No value: Wattle does not hold the node.
+// No value: Wattle does not control the node.
 std::optional<std::array<Wanted, 3>> wanted_of(const core::NodePowerRecord& record) {
   const PowerState state = record.state;
   if (!record.marked || state == PowerState::awake || state == PowerState::blocked || state == PowerState::failed)

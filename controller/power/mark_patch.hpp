@@ -4,10 +4,11 @@
 //          kExcludeLabel, which keeps a sleeping node out of the count of a zone's failures. DaemonSets that do not
 //          tolerate the taint do not count a marked node, and their rollouts do not wait for it
 // Owners   kMarksAnnotation lists the cordon and the label if Wattle has added them. A cordon or label that was there
-//          before is an operator's, and stays. The taint's key is Wattle's own. With it goes kAutoscalerTaint, which
-//          Cluster Autoscaler leaves on a node that it has handed over to sleep: it expects that node to be deleted
-// Once     the cordon goes together with the taint that Kubernetes' node controller derives from it: the scheduler
-//          tries a waiting pod as soon as the cordon is gone. A taint that is still there costs the pod a pause
+//          before is an operator's, and stays. The taint's key belongs to Wattle. kAutoscalerTaint is removed with it:
+//          Cluster Autoscaler leaves it on a node that it lets sleep, because it expects the node to be
+//          deleted
+// Once     the cordon is removed together with the taint that Kubernetes' node controller derives from it: the
+//          scheduler tries a waiting pod as soon as the cordon is removed, and a remaining taint would delay the pod
 // Precondition  the patches carry metadata.resourceVersion: the list of taints is replaced as a whole
 // Errors   malformed: not a Node
 // Threads  pure functions

@@ -36,7 +36,7 @@ Status NodeEvents::on_node(const std::string& node, const NodeEvent& event) {
   const std::string text = event.reason + "\n" + event.message;
   if (const auto last = last_.find(node); last != last_.end() && last->second == text) return {};
   json body = json::object();
-  body["regarding"] = about("Node", node, node);  // kubectl looks for Events about a node by this UID, as kubelets do
+  body["regarding"] = about("Node", node, node);  // kubectl finds Events about a node by this UID, as kubelets write it
   body["reason"] = event.reason.substr(0, kMostReasonBytes);
   body["action"] = "Sleep";
   body["note"] = event.message.substr(0, kMostNoteBytes);

@@ -1,9 +1,9 @@
-// node_marks: the seam to the cluster that a sleeping node belongs to. Marks keep pods and other tools away from a node
-// that Wattle empties or puts to sleep; evictions empty it; Events report each transition to its operators.
-// Calls    block until the API server has answered; the controller makes them on a task thread of its own, never on the
+// node_marks: the interface to the cluster that a sleeping node belongs to. Marks keep pods and other tools away from a
+// node that Wattle empties or puts to sleep; evictions empty it; Events report each transition to its operators.
+// Calls    block until the API server has answered; the controller makes them on a separate task thread, never on the
 //          loop
 // Repeats  mark, unmark and annotate are idempotent: after a crash the caller repeats them. They change Wattle's own
-//          marks only; those of operators and other tools stay, but for Cluster Autoscaler's taint (mark_patch.hpp). A
+//          marks only; those of operators and other tools stay, except Cluster Autoscaler's taint (mark_patch.hpp). A
 //          Node is never deleted
 // Errors   not_found (no such node), denied (rights), conflict (the node changed at each attempt), unavailable,
 //          timeout, malformed; each names the node or pod and a fix

@@ -1,9 +1,10 @@
 // node_now: a node as the loop sees it, and the events of placement/sleep/power_machine that follow from that.
-// Returned   the agent reports again: at once from a node that was given up or is to wake. After a goodbye the agent
-//            may report for a while until the node is off, longest if no driver observes that
-// Effect     a node that is still on kOrderAgain after the order to sleep, or twice its measured time, and one that is
-//            still off, or not observable, kOrderAgain after the order to wake. A sleep is not repeated once a wake is
-//            wanted: the node may have a pod
+// Returned   the agent reports again. This counts at once for a node that was given up or is to wake. After a goodbye
+//            the agent may still report until the node is off; the grace period is longest if no driver can observe
+//            that
+// Effect     an order had none if the node is still on after kOrderAgain or twice its measured time to sleep, or if it
+//            is still off or not observable kOrderAgain after the order to wake. An order to sleep is not repeated once
+//            a wake is wanted, because the node may have a pod
 // Empty      a marked node counts as empty kSettle after its marks were set, because a pod may have been bound before
 // Units      in names
 // Errors     none
@@ -54,7 +55,7 @@ std::vector<placement::sleep::PowerEvent> events_of(const placement::sleep::Node
                                                     const NodeTimes& times, bool drained, MonoTime at,
                                                     Duration lost_after);
 
-// Returns whether an order that was taken that long ago has had no effect so far, so that it is to be repeated.
+// Returns whether an order that was accepted that long ago has had no effect, so that it must be repeated.
 bool had_no_effect(const placement::sleep::NodePowerRecord& record, placement::sleep::Observed seen, Duration taken);
 
 }  // namespace wattle::controller::power

@@ -1,7 +1,7 @@
-// node_power: the seam to the drivers that put a node to sleep, wake it, and observe whether it runs.
-// Calls    block until the driver has its answer or the limit has passed; the controller makes them on a task thread of
-//          its own, never on the loop. sleep() and wake() return once the node's driver has accepted the order, which
-//          is before the node is asleep or awake: the caller observes.
+// node_power: the interface to the drivers that put a node to sleep, wake it, and observe whether it runs.
+// Calls    block until the driver has its answer or the limit has passed; the controller makes them on a separate task
+//          thread, never on the loop. sleep() and wake() return once the node's driver has accepted the order, before
+//          the node is asleep or awake: the caller observes it.
 // Repeats  every call is idempotent: a node that is off sleeps already, a node that is on is awake already, and the
 //          same operation may be ordered again after a crash
 // Errors   not_found (no driver for this node, or no such machine or program), denied (credentials, permission),
@@ -31,7 +31,7 @@ namespace wattle::controller::power {
 // Output of a driver that an error keeps: the last bytes of what it printed or answered.
 inline constexpr std::size_t kMostOutputBytes = 2048;
 
-// Depths come in order, from light to deep.
+// Depths are ordered from light to deep.
 using placement::sleep::Depth;
 inline constexpr std::array<std::string_view, 2> kDepthNames{"suspend", "off"};
 
@@ -44,7 +44,7 @@ struct Node {
   std::map<std::string, std::string> labels = {};
 };
 
-// Number and time limit of an order to sleep or wake. The number is the caller's; a driver passes it on where it can.
+// Number and time limit of an order to sleep or wake. The caller chooses the number; a driver passes it on if it can.
 struct Operation {
   std::uint64_t number = 0;
   std::chrono::milliseconds limit{30'000};

@@ -5,7 +5,7 @@
 // Observes a silent node whose driver can observe it, in each round
 // Units    in names
 // Errors   those of the drivers, as the text `problem` of the node
-// Threads  ask() of one thread; stop() of any, and the round then ends with the call under way
+// Threads  ask() of one thread; stop() of any, and the round then ends with the current call
 #pragma once
 
 #include <atomic>

@@ -1,10 +1,10 @@
 // power_actions: carries out calls to the power drivers, the marks of nodes and their agents, away from the loop.
-// Calls    of different nodes run at once, kCallThreads at a time. The caller starts one call per node, and the next
-//          one after done() has returned the outcome of the first
+// Calls    of different nodes run concurrently, kCallThreads at a time. The caller starts one call per node, and the
+//          next one after done() has returned the outcome of the first
 // Marks    without them (no API server) mark, unmark and annotate succeed at once, and no pod is evicted
 // Limits   kOrderLimit for orders to a driver, kObserveLimit for observations
 // Errors   in the outcome: those of the drivers and of the marks
-// Threads  the loop's; the destructor waits for calls under way
+// Threads  the loop's; the destructor waits for running calls
 #pragma once
 
 #include <chrono>
@@ -64,7 +64,7 @@ class PowerActions {
   void event(std::string node, NodeEvent event);
 
   std::vector<PowerOutcome> done();
-  bool busy() const { return marking_.busy() || calling_.busy(); }  // a call is under way
+  bool busy() const { return marking_.busy() || calling_.busy(); }  // a call is running
   std::vector<EvictOutcome> evicted() { return std::exchange(evicted_, {}); }
 
  private:

@@ -30,7 +30,7 @@ bool is_name_letter(char c) {
 }
 bool has_node_word(const std::string& text) { return text.find(kNodeWord) != std::string::npos; }
 
-// A name with the marks that a path or an address gives a meaning to would reach another file or host.
+// Characters with a meaning in a path or an address would let a name reach another file or host.
 bool is_node_name(std::string_view name) {
   return !name.empty() && std::isalnum(static_cast<unsigned char>(name.front())) != 0 &&
          name.find("..") == std::string_view::npos && std::all_of(name.begin(), name.end(), is_name_letter);
@@ -81,7 +81,8 @@ ExecConfig read_exec(config::Section section) {
   else if (!S_ISREG(info.st_mode) || ::access(program.c_str(), X_OK) != 0)
     section.mistake("command", program + " is not a program that this user may run", "chmod +x " + program);
   else if (const Status mine = check_authority(program, info); !mine)
-    section.mistake("command", program + " can be changed by others than root and this user", "chmod go-w " + program);
+    section.mistake("command", program + " can be changed by users other than root and this one",
+                    "chmod go-w " + program);
   return out;
 }
 
@@ -95,7 +96,7 @@ void check_address(config::Section& section, const RedfishConfig& redfish) {
   if (!url) return section.mistake("address", redfish.address + " " + url.error().what, url.error().fix);
   if (url->target != "/") section.mistake("address", redfish.address + " has a path", "write the host alone");
   if (!url->origin.tls && url->origin.host != "localhost" && !http::is_loopback(url->origin.host))
-    section.mistake("address", redfish.address + " would send the password in the clear", "use https://");
+    section.mistake("address", redfish.address + " would send the password unencrypted", "use https://");
   if (!url->origin.tls && !(redfish.fingerprint.empty() && redfish.ca_file.empty()))
     section.mistake("address", "has no certificate to check", "use https://, or remove fingerprint and ca_file");
 }
@@ -122,7 +123,7 @@ RedfishConfig read_redfish(config::Section section) {
   if (!out.address.empty()) check_address(section, out);
   check_credentials(section, out.credentials_file);
   if (!out.ca_file.empty() && !out.fingerprint.empty())
-    section.mistake("ca_file", "has no effect beside fingerprint", "remove one of them");
+    section.mistake("ca_file", "has no effect together with fingerprint", "remove one of them");
   if (!out.ca_file.empty())
     if (const auto read = read_file(out.ca_file); !read) add(section, "ca_file", read.error());
   if (!out.system.empty() && !out.system.starts_with("/redfish/v1/Systems/"))
@@ -177,7 +178,7 @@ bool has(const NodeDrivers& item, DriverKind kind) {
          (kind == DriverKind::agent && item.agent);
 }
 
-// The driver of the role: the named one, or the only one that can.
+// The driver of the role: the named one, or the only capable one.
 DriverKind read_role(config::Section& section, const NodeDrivers& item, const Role& role,
                      std::vector<DriverKind>& used) {
   std::vector<std::string_view> names;
@@ -197,7 +198,7 @@ DriverKind read_role(config::Section& section, const NodeDrivers& item, const Ro
     return kinds[chosen];
   }
   used.insert(used.end(), present.begin(), present.end());
-  if (section.has(role.key)) return DriverKind::none;  // an unknown name, which is a mistake already
+  if (section.has(role.key)) return DriverKind::none;  // an unknown name, which is already reported as a mistake
   if (present.size() == 1) return present[0];
   if (present.size() > 1)
     section.mistake(role.key, "missing, and several drivers can do it", "name the driver");
@@ -208,7 +209,7 @@ DriverKind read_role(config::Section& section, const NodeDrivers& item, const Ro
 
 void read_roles(config::Section& section, NodeDrivers& item) {
   using enum DriverKind;
-  std::vector<DriverKind> used;  // by a role, or by one that has yet to name its driver
+  std::vector<DriverKind> used;  // used by a role, or possibly by a role that names no driver
   item.sleep = read_role(section, item, {"sleep", true, {exec, redfish, ipmi, agent}}, used);
   item.wake = read_role(section, item, {"wake", true, {exec, redfish, ipmi, wol}}, used);
   item.observe = read_role(section, item, {"observe", false, {exec, redfish, ipmi}}, used);
@@ -307,7 +308,7 @@ std::string driver_names(const PowerConfig& config, const Node& node) {
 Result<std::string> for_node(const std::string& text, const Node& node) {
   if (!has_node_word(text)) return text;
   if (!is_node_name(node.name))
-    return fail(Errc::malformed, node.name, "cannot stand in for {node}: it is not a host name",
+    return fail(Errc::malformed, node.name, "cannot replace {node}: it is not a host name",
                 "write its item without {node}");
   std::string out = text;
   for (auto at = out.find(kNodeWord); at != std::string::npos; at = out.find(kNodeWord, at + node.name.size()))

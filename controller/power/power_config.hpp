@@ -1,4 +1,4 @@
-// power_config: which drivers sleep, wake and observe which nodes.
+// power_config: maps each node to the drivers that put it to sleep, wake and observe it.
 // Source   a strict YAML file: a list of nodes, in which the first item that matches a node decides
 // Errors   malformed with file, line, key and fix for each mistake: an unknown key, a driver that is missing or unused,
 //          a file that is missing or that others may read, an item that repeats an earlier one
@@ -18,12 +18,12 @@
 
 namespace wattle::controller::power {
 
-// A program of the operator's own (exec_power.hpp).
+// A program of the operator (exec_power.hpp).
 struct ExecConfig {
   std::vector<std::string> command;  // an absolute path and arguments; no shell
 };
 
-// The BMC's Redfish service. "{node}" in a text stands for the node's name.
+// The BMC's Redfish service. "{node}" in a text is replaced with the node's name.
 struct RedfishConfig {
   std::string address;           // "https://10.0.0.7"; http:// only for a loopback address
   std::string credentials_file;  // credentials.hpp
@@ -56,8 +56,8 @@ struct AgentConfig {
 enum class DriverKind : std::uint8_t { none, exec, redfish, ipmi, wol, agent };
 
 struct NodeDrivers {
-  std::string node = "*";                     // name or pattern, in which '*' stands for any characters
-  std::map<std::string, std::string> labels;  // all of which the node must have
+  std::string node = "*";                     // name or pattern, in which '*' matches any characters
+  std::map<std::string, std::string> labels;  // the node must have all of them
   std::optional<ExecConfig> exec;
   std::optional<RedfishConfig> redfish;
   std::optional<IpmiConfig> ipmi;
@@ -74,7 +74,7 @@ struct PowerConfig {
 };
 
 Result<PowerConfig> load_power_config(const std::string& path);
-// `name` stands for the file in errors.
+// `name`: name of the file in errors.
 Result<PowerConfig> parse_power_config(const std::string& text, const std::string& name);
 // Drivers of the node, each once: "redfish", or "exec, wol". Empty: no item matches it.
 std::string driver_names(const PowerConfig& config, const Node& node);

@@ -35,7 +35,7 @@ void put_test(PowerRecords& records, core::NodePowerRecord record, bool test) {
 // Ends the agent's wait for the grant.
 wire::SleepOrder called_off(std::uint64_t operation) { return {operation, "awake", false, false, 0}; }
 
-// A step that may be repeated after a crash without harm, and that brings a node back: it need not wait for the disk.
+// A step that brings a node back, and that may safely be repeated after a crash, need not wait for the disk.
 bool brings_back(Action action) { return action == Action::wake || action == Action::unmark; }
 
 }  // namespace
@@ -253,7 +253,7 @@ void PowerCycles::start(PowerCall call, const Record& record, Lane& lane) {
   actions_.start(call, lane.now.node, record);
 }
 
-// Begins what the record calls for, if it is on disk and the node has no call under way.
+// Begins the action of the record, if the record is on disk and no call for the node is running.
 void PowerCycles::pump(const std::string& node, Lane& lane) {
   const Record& record = *records_.find(node);
   const MonoTime at = around_.clock.mono();
@@ -387,7 +387,7 @@ void PowerCycles::failed(const PowerOutcome& outcome, bool ends) {
                       {"operation", outcome.operation},
                       {"error", outcome.status.error()},
                       {"count", *count}});
-  if (ends && outcome.call == PowerCall::sleep)  // an agent without a session holds back no records
+  if (ends && outcome.call == PowerCall::sleep)  // an agent without a session does not hold back records
     static_cast<void>(actions_.send(outcome.node, called_off(outcome.operation)));
   if (ends && (outcome.call == PowerCall::sleep || outcome.call == PowerCall::wake))
     event(outcome.node,

@@ -1,12 +1,13 @@
-// power_cycles: takes nodes through the machine of placement/sleep: turns what happens into events, stores each new
-// record, and then carries out its action.
+// power_cycles: drives nodes through the state machine of placement/sleep: turns observations into events, stores each
+// new record, and then carries out its action.
 // Order      a record is on disk before its action. While the disk fails no node is marked, emptied or put to sleep;
 //            nodes still wake and lose their marks
 // One        call for a node at a time; each call has a limit, and no call blocks the loop
 // Restart    records of nodes that do not run are recovered by observing the node; events wait for that
 // Goodbye    the agent is asked every kAskAgain until it says goodbye. Once that is stored, a driver gets its order,
-//            then the agent the grant; if the driver refuses, the agent is called off. No driver: the grant alone
-// Again      an order that was taken and has no effect is repeated with its number (node_now), also after a failure
+//            then the agent the grant; if the driver refuses, the agent's order is cancelled. Without a driver only the
+//            grant is sent
+// Again      an order that was accepted but has no effect is repeated with its number (node_now), also after a failure
 // Energy     readings around each sleep and wake become the joules in the record (transition_meter)
 // Errors     a call that fails is logged as sleep.call_failed with driver and fix. It is repeated, or becomes an event
 // Threads    the loop's
@@ -53,14 +54,14 @@ class PowerCycles {
   bool has_marks() const { return actions_.has_marks(); }
   // Nodes that do not take pods, from a drain on; they are looked at and planned for more often.
   bool any_sleeps() const;
-  // Moves under way, whose targets the plan counts as taken.
+  // Moves in progress, whose targets the plan counts as taken.
   std::vector<placement::sleep::Move> reserved() const { return drain_.reserved(); }
 
-  // The node as it is now, at least once a second. A managed node gets a record.
+  // Call with the current node at least once a second. A managed node gets a record.
   void look(NodeNow now);
-  // Notes that a node that is awake still reports. Returns false if the node needs a look().
+  // Records that a node that is awake still reports. Returns false if the node needs a look().
   bool reports(const std::string& node);
-  // Takes results and begins what is due; at each turn of the loop. `pods`: of the cluster.
+  // Takes results and begins what is due; call at each turn of the loop. `pods`: number in the cluster.
   void turn(std::size_t pods);
   bool busy() const { return actions_.busy() || records_.writing(); }  // a later turn takes a result
   void greeted(const std::string& node, std::string hello) { records_.greeted(node, std::move(hello)); }
@@ -98,7 +99,7 @@ class PowerCycles {
     std::optional<MonoTime> asked;
     std::uint64_t annotated = 0, granting = 0, taken = 0;  // operations; taken: the driver or the agent has the order
     MonoTime taken_at{};                                   // last time
-    bool again = false;                                    // the order to wake is to be repeated
+    bool again = false;                                    // the order to wake must be repeated
     placement::sleep::TransitionMeter meter;
   };
   Lane& lane_of(const std::string& node);

@@ -1,4 +1,4 @@
-// power_drain: the drain of a node under way. Evicts its pods as placement/sleep/drain allows, and follows where their
+// power_drain: runs the drain of a node. Evicts its pods as placement/sleep/drain allows, and follows where their
 // replacements start.
 // Order    a move is in the stored ledger before its pod is evicted, so that a restart does not move a pod twice
 // Errors   an eviction that fails is logged as sleep.eviction_failed and tried again after its owner's rest
@@ -32,14 +32,14 @@ class PowerDrain {
   void move(const WallStep& step) {
     if (drain_) drain_->move(step);
   }
-  // Empty: none is under way.
+  // Returns the node that is being drained; empty: none.
   std::string node() const { return drain_ ? drain_->node() : std::string(); }
   bool done() const { return drain_ && drain_->done(); }
   // Moves whose pods have not landed.
   std::vector<placement::sleep::Move> reserved() const;
-  // Evicts what is due. `pods`: of the cluster. Returns why the drain must stop, if so.
+  // Evicts what is due. `pods`: number in the cluster. Returns why the drain must stop, if it must.
   std::optional<std::string> turn(std::size_t pods);
-  // A pod was bound that was not bound before.
+  // Records that a pod was bound that was not bound before.
   void bound(const std::string& uid, const std::string& name, const std::string& owner, const std::string& node);
   void gone(const std::string& uid);
   void take(const EvictOutcome& outcome);

@@ -27,14 +27,14 @@ struct SleepTransition {
   bool operator==(const SleepTransition&) const = default;
 };
 
-// Since the store was made.
+// Totals since the store was created.
 struct SleepTotals {
   double saved_j = 0;                             // by sleeps that ended, net of their transitions
   double transitions_j = 0, asleep_j = 0;         // used by them, in the transitions and asleep
   std::uint64_t cycles = 0;                       // round trips: asleep, woken, and ready again
   std::map<std::string, std::uint64_t> failures;  // by cause
   std::uint64_t tests = 0;                        // of the round trips, those that only proved that a node wakes
-  double tests_j = 0;                             // that tests cost; part of saved_j, with the other sign
+  double tests_j = 0;                             // cost of tests; part of saved_j, with the opposite sign
   std::uint64_t waited_pods = 0;                  // pods for which a node was woken and that then got a node
   double waited_s = 0;                            // sum of their waits, from the wake to the node
   bool operator==(const SleepTotals&) const = default;
@@ -43,7 +43,7 @@ struct SleepTotals {
   void unpack(placement::PackReader& in);
 };
 
-// Cause of the failure that the step from `before` to `after` is; empty: it is none.
+// Returns the cause if the step from `before` to `after` is a failure; otherwise empty.
 std::string_view failure_of(const placement::sleep::NodePowerRecord& before,
                             const placement::sleep::NodePowerRecord& after);
 

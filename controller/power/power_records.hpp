@@ -2,7 +2,8 @@
 // only when stored() says that its record is on disk.
 // Writes   turn() writes all that changed in one transaction, one at a time; rows that could not be written are tried
 //          again each second
-// Load     an unreadable record becomes `unknown`, ours and marked, so that the node is observed and comes back
+// Load     an unreadable record becomes `unknown`, ours and marked, so that the node is observed and returned to
+//          service
 // Bounds   kMostTransitions in memory and on disk
 // Errors   load: those of the store. A write that fails is logged as sleep.not_stored
 // Threads  the loop's

@@ -1,4 +1,4 @@
-// power_store: the seam to what keeps the power records of nodes over a restart. The controller stores a record before
+// power_store: the interface to the storage of nodes' power records. The controller stores a record before
 // it acts on it.
 // Promise  rows whose keep() succeeded are on disk, all or none of them
 // Bounds   those of the history (power_history.hpp); the records of at most kMostNodes nodes
@@ -44,7 +44,7 @@ class PowerStore {
   virtual std::future<Result<std::string>> keep(PowerRows rows) = 0;
 };
 
-// Makes one in the controller's store, which must be on and outlive it.
+// Returns one in the controller's store, which must be on and outlive it.
 std::unique_ptr<PowerStore> power_store_in(Store& store);
 
 }  // namespace wattle::controller::power

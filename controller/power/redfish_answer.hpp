@@ -1,4 +1,4 @@
-// redfish_answer: what the answers of a Redfish service mean. A BMC is not trusted: its answers are bounded, and a link
+// redfish_answer: parses the answers of a Redfish service. A BMC is not trusted: its answers are bounded, and a link
 // that leaves its own service is refused.
 // Source   DMTF DSP0266 (protocol) and DSP2046 (schemas): ComputerSystem, ActionInfo, Chassis, Power,
 //          EnvironmentMetrics
@@ -24,7 +24,7 @@ inline constexpr std::size_t kMostRedfishBytes = std::size_t{1} << 20;
 
 struct RedfishSystem {
   PowerState state = PowerState::unknown;
-  bool turning_on = false, turning_off = false;  // the state is unknown, and this is where it goes
+  bool turning_on = false, turning_off = false;  // the state is unknown, and this is its next one
   std::string reset_target;                      // of ComputerSystem.Reset; empty: it has no such action
   std::vector<std::string> reset_types;          // that the system names as allowable; empty: it names none
   std::string reset_info;                        // link to them; empty: none
@@ -33,10 +33,10 @@ struct RedfishSystem {
 
 struct RedfishChassis {
   std::string power, environment;  // links to its meters; empty: none
-  std::size_t systems = 0;         // in it; a meter of several systems says nothing about one
+  std::size_t systems = 0;         // in it; a meter of several systems does not measure one of them
 };
 
-// Returns whether the text is a path below /redfish/ that can be requested as it is.
+// Returns whether the text is a path below /redfish/ that can be requested unchanged.
 bool is_redfish_path(std::string_view text);
 
 // `subject` names the answer in errors.

@@ -83,7 +83,7 @@ Status RedfishClient::log_in() {
                 "remove redfish.session");
   secrets_.push_back(token->second);
   client_.header("X-Auth-Token", token->second);
-  // The location may be a whole URL, of which only the path is of use.
+  // The location may be a whole URL; only its path is used.
   std::string path = location == answer.headers.end() ? std::string() : location->second;
   if (const auto at = path.find("/redfish/"); at != std::string::npos) path.erase(0, at);
   if (is_redfish_path(path)) session_ = std::move(path);
@@ -99,7 +99,7 @@ Error RedfishClient::without_secrets(Error error) const {
 
 Error RedfishClient::refusal(const http::Answer& answer, const std::string& path) const {
   Error error{code_of_status(answer.status), url(path), "", ""};
-  // Secrets go before the text is cut, so that no half of one is left.
+  // Secrets are removed before the text is truncated, so that no part of one remains.
   const std::string messages = parse_messages(answer.body);
   const std::string said = redact(messages.empty() ? answer.body : messages, secrets_);
   error.what = with_output("the BMC answers " + std::to_string(answer.status), said);

@@ -1,5 +1,5 @@
-// redfish_client: requests to one BMC's Redfish service, for the time of one call.
-// Sends    credentials to the configured address alone: it follows no redirect, and requests paths of this service only
+// redfish_client: requests to one BMC's Redfish service during one call.
+// Sends    credentials only to the configured address: it follows no redirect, and requests paths of this service only
 // Errors   denied (credentials, certificate), not_found, conflict, unavailable, timeout, malformed, io; each names the
 //          URL, keeps the BMC's messages, and contains no secret, even if the BMC repeats it
 // Threads  single owner

@@ -13,7 +13,7 @@ namespace wattle::controller::power {
 namespace {
 
 constexpr const char* kSystems = "/redfish/v1/Systems";
-// In order of preference. PushPowerButton is one key for both ways, so it comes last, and only if the state is known.
+// In order of preference. PushPowerButton toggles the power, so it comes last, and only if the state is known.
 constexpr std::array<std::string_view, 2> kSleepTypes{"GracefulShutdown", "PushPowerButton"};
 constexpr std::array<std::string_view, 3> kWakeTypes{"On", "ForceOn", "PushPowerButton"};
 
@@ -66,12 +66,12 @@ Status turn(RedfishClient& client, const RedfishConfig& config, const Node& node
                 "use another driver for it");
   const Status ordered = client.post(system.is.reset_target, {{"ResetType", type}});
   if (ordered) return {};
-  // Some BMCs refuse an order that has been fulfilled meanwhile.
+  // Some BMCs refuse an order that has already taken effect.
   const auto again = read_system(client, config, node);
   return again && is_there(again->is, wanted) ? Status() : ordered;
 }
 
-// Watts of the only system in the only chassis. A meter that cannot be read is none.
+// Watts of the only system in the only chassis. A meter that cannot be read is ignored.
 std::optional<double> read_power_w(RedfishClient& client, const RedfishSystem& system) {
   if (system.chassis.size() != 1) return std::nullopt;
   const auto body = client.get(system.chassis[0]);

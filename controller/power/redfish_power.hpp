@@ -1,4 +1,4 @@
-// redfish_power: puts a node to sleep, wakes and observes it by its BMC's Redfish service.
+// redfish_power: puts a node to sleep, wakes and observes it through its BMC's Redfish service.
 // Source   ComputerSystem.Reset and PowerState; watts from EnvironmentMetrics or PowerControl of the system's chassis
 // Sleeps   by GracefulShutdown or PushPowerButton, never by force: a node that ignores both stays on
 // Errors   those of redfish_client.hpp and redfish_answer.hpp; unsupported (no ResetType for it, another depth than

@@ -1,8 +1,8 @@
-// refused_pods: pods that stay unschedulable although nothing has changed for a while: their scheduler refuses all
-// awake nodes, also where the plan sees room. Taints, devices, volumes, ports and spreading are such reasons, which the
-// plan does not know. Only a node that sleeps can take such a pod.
+// refused_pods: finds pods that stay unschedulable although nothing has changed for a while: their scheduler refuses
+// all awake nodes, even where the plan sees room, for reasons that the plan does not know (taints, devices, volumes,
+// ports, spreading). Only a sleeping node can take such a pod.
 // Limits   a pod counts kSettled after it became unschedulable, and after the last node became awake. One owner's pods
-//          wake kTries nodes, and no more until kForgotten after the last: a pod may fit on no node at all
+//          wake at most kTries nodes, and further ones only kForgotten after the last: a pod may fit on no node
 // Errors   unpack: the reader's
 // Threads  single owner
 #pragma once
@@ -32,7 +32,7 @@ class RefusedPods {
   void move(const WallStep& step);
   // Call once for each unschedulable pod of that plan. An empty owner: the pod has none.
   bool refused(const std::string& uid, const std::string& owner);
-  // The plan wakes a node for these pods.
+  // Records that the plan wakes a node for these pods.
   void woke_for(const std::vector<std::string>& uids);
 
  private:

@@ -5,8 +5,8 @@
 //          or that woke recently, nor one with work
 // Work     a pod on the node or expected there, other than those of DaemonSets without a latency limit
 // Order    a SleepOrder of depth "shallow" for kShallowFor, repeated every kRepeatEvery while plans choose the node.
-//          With 0 s it ends: in the turn after a plan without the node, or with work on it. An agent that gets no order
-//          goes back by itself
+//          With 0 s it ends: in the turn after a plan without the node, or with work on it. An agent that gets no
+//          further order ends it by itself
 // Errors   logged; the next plan sends again
 // Threads  choose_shallow: any; the others: the loop's
 #pragma once
@@ -29,7 +29,7 @@ inline constexpr std::string_view kShallow = "shallow";  // as depth and as feat
 
 // Returns whether the node's agent offers it, and the node has no work.
 bool offers_shallow(const ClusterState& state, const controller::Node& node);
-// Names of the nodes of the plan that are to be shallow. Adds "(shallow)" to the reason that keeps each awake.
+// Names of the nodes of the plan that should be shallow. Adds "(shallow)" to the reason that keeps each awake.
 std::set<std::string> choose_shallow(const SleepSnapshot& snapshot, placement::sleep::SleepPlan& plan);
 
 class ShallowOrders {
@@ -37,7 +37,7 @@ class ShallowOrders {
   using Send = std::function<Status(const std::string& node, const wire::SleepOrder& order)>;
   ShallowOrders(const Clock& clock, const Log& log) : clock_(clock), log_(log) {}
   void on_send(Send send) { send_ = std::move(send); }
-  // The choice of a plan; the next turn sends it.
+  // Sets the choice of a plan; the next turn sends it.
   void choose(std::set<std::string> nodes);
   // Call each second.
   void turn(const ClusterState& state);

@@ -1,4 +1,4 @@
-// sleep_asker: asks for what the sleep plan needs from elsewhere, on a thread of its own: the power drivers of nodes
+// sleep_asker: fetches what the sleep plan needs from elsewhere, on a separate thread: the answers of power drivers
 // (node_probes.hpp) and the PodDisruptionBudgets of the API server.
 // Errors   those of the drivers are in their answers. Budgets that cannot be listed are logged once in ten minutes and
 //          in problem(); the plan then has none

@@ -16,7 +16,7 @@
 namespace wattle::controller::power {
 
 struct SleepSettings {
-  // The most that a node's label can ask for.
+  // Upper limit of what a node's label can request.
   placement::sleep::SleepMode mode = placement::sleep::SleepMode::off;
   placement::sleep::SleepConfig plan;
   std::string drivers_file;

@@ -26,7 +26,7 @@ namespace {
 
 constexpr double kClockInSync_s = 1;
 
-// A reason of the plan that does not keep a node from a test: it is about need and proof, not about the node.
+// A reason of the plan that does not prevent a test, because it is about demand and proof, not about the node.
 bool allows_test(core::ExcludedFor cause) {
   using core::ExcludedFor;
   return cause == ExcludedFor::unproven || cause == ExcludedFor::woken_recently || cause == ExcludedFor::spare ||
@@ -56,7 +56,7 @@ SleepControl::SleepControl(Around around)
   planner_ = std::make_unique<TaskThread>([] {});
 }
 
-// In another mode than auto the cycles go on only if a node is not back yet.
+// In modes other than auto, the cycles continue only while a node is not back yet.
 void SleepControl::begin_cycles(std::shared_ptr<NodePower> power) {
   PowerCycles::Around around{around_.clock, around_.log, around_.settings.plan.rules, around_.settings.plan.moves, {}};
   cycles_ = std::make_unique<PowerCycles>(around, power_store_in(around_.store), std::move(power), around_.marks);
@@ -133,7 +133,7 @@ core::SleepFacts SleepControl::facts_of(const std::string& name, const controlle
   facts.can_sleep = facts.can_wake = around_.settings.drivers == nullptr;
   if (facts.mode == core::SleepMode::automatic && node.hello.version_max < wire::kSleepSince)
     facts.driver_problem = "its agent is too old to agree to a sleep; update it";
-  // A node that sleeps was proven to wake.
+  // A node that sleeps has proven that it wakes.
   const core::NodePowerRecord* record = record_of(name);
   if (record != nullptr && !takes_pods(*record)) facts.can_wake = true;
   if (const auto found = memory_.exclusions.find(name); found != memory_.exclusions.end())
@@ -173,7 +173,7 @@ void SleepControl::look(ClusterState& state, const ClockOffsets* clocks, const s
     state.sleeps(name, shown_of(*record, idle_w, may_sleep(*record)));
 }
 
-// A node that runs, reports and is not to change needs no more than that.
+// A node that runs, reports and is not about to change needs no further check.
 Steps SleepControl::look_at_all(ClusterState& state, const ClockOffsets* clocks) {
   Steps nodes = each_of(state.nodes(), [this, &state, clocks](const auto& item) {
     const auto& [name, node] = item;
@@ -334,7 +334,7 @@ Result<std::string> SleepControl::order(const std::string& what, const std::map<
 void SleepControl::exclude(const std::string& node, const std::string& why, const std::string& who) {
   if (why.empty()) {
     memory_.exclusions.erase(node);
-    asked_.reset();  // the next plan is made soon, with the node
+    asked_.reset();  // the next plan, with the node, is then made soon
   } else {
     memory_.exclusions[node] = why;
     shallow_.end(node);

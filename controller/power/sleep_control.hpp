@@ -1,17 +1,17 @@
-// sleep_control: plans which nodes sleep and wake, by the plan and the rules of placement/sleep, keeps the nodes that
+// sleep_control: plans which nodes sleep and wake, with the plan and the rules of placement/sleep, keeps the nodes that
 // operators exclude, and in mode auto has power_cycles carry the plan out.
 // Opt-in   the label wattle.dev/sleep=recommend or auto of the node, at the API server or in its agent's configuration,
 //          and sleep.mode. A node with auto sleeps by itself once `sleep-now` has proven its round trips
 // Drivers  with sleep.drivers, the plan uses the answers of each node's power drivers, and a node without one stays
 //          awake. Otherwise it assumes that every node with the label can suspend to memory and wake. Costs of a
-//          transition are measured, or else stated by a driver, or else published
+//          transition are measured, or else stated by a driver, or else published values
 // Plan     every kPlanEvery, and every kPlanSoon for the first plans, while agents connect. While nodes sleep every
 //          kPlanAsleep, and within kPlanPending of a new pod that waits. At once when an exclusion ends. On its own
 //          thread, from a copy of what it needs, with the last answers of drivers and API server (sleep_asker.hpp)
 // Shallow  idle nodes that the plan keeps awake (shallow_orders.hpp)
 // Back     after a restart in another mode no node is put to sleep. In mode recommend sleepers still wake when they are
 //          needed, and in mode off they all wake at once
-// Keeps    what sleep_memory.hpp names, in the store; records as power_cycles does
+// Keeps    the members of sleep_memory.hpp in the store; power_cycles keeps the records
 // Begin    no node goes to sleep before the pods of the API server are known
 // Errors   none are fatal: what cannot be read or asked is logged
 // Threads  the loop's
@@ -66,7 +66,7 @@ std::string host_name();
 struct MadePlan {
   placement::sleep::SleepPlan plan;
   std::map<std::string, ProbedNode> probed;  // by node
-  std::set<std::string> shallow;             // names of the nodes that are to be shallow
+  std::set<std::string> shallow;             // names of the nodes that should be shallow
   MonoTime at{};
 };
 
@@ -91,11 +91,11 @@ class SleepControl {
   // Pods of the API server, as PodReconciler reports them.
   void described(const kube::Pod& pod);
   void gone(const std::string& uid);
-  // `state` is the same at each call. Without `clocks` every clock counts as in sync.
+  // `state` must be the same at each call. Without `clocks` every clock counts as in sync.
   Steps tick(ClusterState& state, const ClockOffsets* clocks = nullptr);
   // Returns whether a later tick will receive the result of a plan, a call or a write that has begun.
   bool busy() const { return planning_ || (asker_ && asker_->busy()) || (cycles_ && cycles_->busy()); }
-  // Last Hellos of nodes that do not run. A controller greets them at its start, because a node that sleeps does not.
+  // Last Hellos of nodes that do not run. A controller applies them at its start, because a sleeping node sends none.
   std::vector<wire::Hello> remembered() const;
   void greeted(const wire::Hello& hello);
   void goodbye(const std::string& node, const wire::Goodbye& message);
@@ -163,7 +163,7 @@ class SleepControl {
   bool planning_ = false, answered_ = false;
   std::optional<MonoTime> planned_, asked_, looked_;
   std::function<void(const std::string&)> look_now_;  // at one node; set by tick()
-  std::unique_ptr<PowerCycles> cycles_;               // null: no node sleeps by itself, and none sleeps
+  std::unique_ptr<PowerCycles> cycles_;               // null: no node sleeps or may sleep by itself
   std::unique_ptr<SleepAsker> asker_;                 // null: neither an API server nor a driver
   std::unique_ptr<TaskThread> planner_;               // null: off
 };

@@ -68,7 +68,7 @@ NodeSleep shown_of(const core::NodePowerRecord& record, double idle_w, bool may_
   shown.asleep = record.state == core::PowerState::asleep || record.state == core::PowerState::waking ||
                  (record.state == core::PowerState::suspending && record.goodbye);
   shown.closed = !takes_pods(record);
-  // In steps, because a change of it is a change of the node, and the idle power is fitted again and again.
+  // In steps, because each change marks the node as changed, and the idle power is refitted continually.
   constexpr double kCostStep_j = 100;
   const core::TransitionCost cost = core::cost_of(record, record.depth, idle_w);
   if (shown.asleep || may_sleep) shown.wake_cost_j = kCostStep_j * std::ceil(cost.wake_j / kCostStep_j);

@@ -1,5 +1,5 @@
-// sleep_facts: facts about a node that labels and pods give, for the rules of placement/sleep.
-// Labels   those at the API server rank above those in the configuration of the node's agent
+// sleep_facts: derives facts about a node from its labels and pods, for the rules of placement/sleep.
+// Labels   those at the API server take precedence over those in the configuration of the node's agent
 // Errors   none
 // Threads  pure functions
 #pragma once
@@ -18,7 +18,7 @@ namespace wattle::controller::power {
 
 // True if its agent is connected and its last sample is not older.
 bool reports(const controller::Node& node, MonoTime now, double stale_after_s);
-// The mode that the label wattle.dev/sleep asks for; off without one.
+// The mode that the label wattle.dev/sleep requests; off without one.
 placement::sleep::SleepMode asked_mode(const controller::Node& node);
 // Role, device class and hold of the node.
 placement::sleep::SleepFacts facts_of(const controller::Node& node, const SleepPods& pods,
@@ -27,7 +27,7 @@ placement::sleep::SleepFacts facts_of(const controller::Node& node, const SleepP
 std::string pod_on(const ClusterState& state, const controller::Node& node);
 // The record of a node that runs and does not sleep by itself.
 placement::sleep::NodePowerRecord awake_record(const std::string& name, WallTime now);
-// Returns the part of the view that a node's record decides. `may_sleep`: the node may sleep by itself.
+// Returns the part of the view that a node's record determines. `may_sleep`: the node may sleep by itself.
 NodeSleep shown_of(const placement::sleep::NodePowerRecord& record, double idle_w, bool may_sleep);
 
 }  // namespace wattle::controller::power

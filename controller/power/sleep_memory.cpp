@@ -20,7 +20,7 @@ SleepMemory read_memory(Store& store, const Clock& clock, const Log& log) {
                                        })
                                        .get();
   if (!plan) {
-    log.error("sleep.not_restored", "excluded nodes and the outlook of demand cannot be read from the store",
+    log.error("sleep.not_restored", "excluded nodes and the demand outlook cannot be read from the store",
               {{"error", plan.error()}});
     return memory;
   }

@@ -1,5 +1,5 @@
-// sleep_memory: what sleep_control keeps over a restart, in the store: the nodes that operators exclude, the outlook of
-// demand, the pods that wait for a wake, and how often refused pods have woken nodes.
+// sleep_memory: the state that sleep_control keeps in the store over a restart: the nodes that operators exclude, the
+// outlook of demand, the pods that wait for a wake, and how often refused pods have woken nodes.
 // Errors   logged: a failed read starts empty. A failed write of an exclusion is tried again each minute; the others
 //          are written with each plan
 // Threads  the loop's; reads and writes run on the store's

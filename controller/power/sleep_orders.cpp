@@ -61,7 +61,7 @@ Result<std::string> wake(SleepControl& control, const Arguments& arguments, cons
   if (node.empty() != all)
     return fail(Errc::malformed, "sleep-wake", "needs a node, or all", "wattle sleep wake NODE, or --all");
   if (!all && !control.records().contains(node))
-    return fail(Errc::not_found, node, "is no node that Wattle puts to sleep", "see wattle sleep status");
+    return fail(Errc::not_found, node, "is not a node that Wattle puts to sleep", "see wattle sleep status");
   SortedJson woken = SortedJson::array();
   for (const std::string& name : control.wake(node, who)) woken.push_back(name);
   return SortedJson{{"woken", std::move(woken)}}.dump();

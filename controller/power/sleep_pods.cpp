@@ -6,7 +6,7 @@
 namespace wattle::controller::power {
 namespace {
 
-// Labels by which a pod is a scheduler: those of kubeadm's static pod, and of the chart.
+// Labels that identify a scheduler's pod: those of kubeadm's static pod and of the chart.
 constexpr std::array<std::string_view, 2> kSchedulers{"component=kube-scheduler",
                                                       "app.kubernetes.io/name=wattle-scheduler"};
 

@@ -1,4 +1,4 @@
-// sleep_pods: the pods of the API server as far as sleep needs them: which hold their node, which a
+// sleep_pods: what the sleep plan needs to know about the API server's pods: which hold their node, which a
 // PodDisruptionBudget covers, and on which nodes schedulers and this controller run.
 // Source   pods as PodReconciler reports them
 // Bounds   one entry per pod of the API server
@@ -19,7 +19,7 @@
 
 namespace wattle::controller::power {
 
-// Selectors by UID, of which a node must match one; a pod that may run everywhere has none.
+// Selectors by UID, one of which a node must match; a pod that may run everywhere has none.
 using NodeTerms = std::map<std::string, std::vector<kube::LabelSelector>, std::less<>>;
 
 class SleepPods {
@@ -32,7 +32,7 @@ class SleepPods {
   bool bound(const std::string& uid) const { return pods_.contains(uid); }
   // Has running and waiting pods.
   const NodeTerms& terms() const { return terms_; }
-  // Fills in what the pods of the node forbid.
+  // Sets the facts that the pods of the node determine.
   void judge(const std::string& node, const std::vector<DisruptionBudget>& unsatisfied,
              placement::sleep::SleepFacts& facts) const;
 

@@ -48,7 +48,7 @@ void add_pending(SleepSnapshot& snapshot, const ClusterState& state, bool watche
   };
   for (const placement::PodSpec& pod : state.pods().queue(kMostPending, ""))
     if (!pod.daemonset) add(pod);
-  // Those that found no node are not in the queue, and need a sleeper most.
+  // Pods that found no node are not in the queue, but need a sleeping node most.
   for (const auto& [uid, pod] : state.pods().all()) {
     const bool refused = watched ? pod.unschedulable : pod.asked && !pod.advised;
     if (refused && pod.node.empty() && pod.in_flight_to.empty() && !pod.spec.daemonset &&
@@ -89,7 +89,7 @@ void add_probes(SleepSnapshot& snapshot, const std::map<std::string, ProbedNode>
     node.facts.can_wake = node.facts.can_wake || able.can_wake;
     if (!able.depths.empty()) node.facts.depth = able.depths.front();
     core::NodePowerRecord& record = node.record;
-    if (!takes_pods(record)) continue;  // its record says more than its drivers can
+    if (!takes_pods(record)) continue;  // its record knows more than its drivers
     if (record.round_trips > 0 && record.depth == node.facts.depth) continue;
     record.use_depth(node.facts.depth);
     record.observable = able.can_observe;

@@ -1,4 +1,5 @@
-// sleep_snapshot: a copy of what the sleep plan needs, so that another thread makes the plan while the loop goes on.
+// sleep_snapshot: a copy of what the sleep plan needs, so that another thread can make the plan while the loop
+// continues.
 // Units    in names
 // Errors   none
 // Threads  values
@@ -36,12 +37,12 @@ struct SleepSnapshot {
   bool acts = false;  // the plan is carried out; else it is a recommendation
 };
 
-// Adds a node with its pods and those on the way to it.
+// Adds a node with its pods and those in flight to it.
 void add_node(SleepSnapshot& snapshot, const ClusterState& state, const controller::Node& node,
               placement::sleep::SleepFacts facts, placement::sleep::NodePowerRecord record, bool ready);
 // Adds the pods that wait for a node. `watched`: an API server has them.
 void add_pending(SleepSnapshot& snapshot, const ClusterState& state, bool watched, RefusedPods& refused);
-// Counts pods that are being moved on their targets.
+// Counts pods that are being moved as if they were on their targets.
 void reserve(SleepSnapshot& snapshot, const std::vector<placement::sleep::Move>& moves);
 // Cores that all running and waiting pods request.
 double requested_cores(const SleepSnapshot& snapshot);

@@ -1,4 +1,4 @@
-// task_thread: runs calls that take long or block away from the loop, and returns their results to it. With one thread
+// task_thread: runs long or blocking calls outside the loop, and returns their results to it. With one thread
 // they run one after the other, with more several at once; without one, post() itself runs them, for tests.
 // Errors   none; a task reports its own
 // Threads  post(), done() and busy() of one thread; the destructor calls `cancel`, waits for the running tasks and

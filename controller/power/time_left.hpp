@@ -1,4 +1,4 @@
-// time_left: the time that is left of a call's limit, for a driver that takes several steps.
+// time_left: the remaining time of a call's limit, for a driver that takes several steps.
 // Units    ms
 // Errors   none
 // Threads  as the clock

@@ -1,5 +1,5 @@
-// transition_energy: the energy that the steps of a node's record stand for: joules of its transitions, from the
-// readings around them, and of its whole round trips.
+// transition_energy: the energy of a node's steps: joules of its transitions, from the readings around them, and of its
+// whole round trips.
 // Units    J, W
 // Errors   none: a sleep that began before a restart of the controller is not metered
 // Threads  pure functions
@@ -16,7 +16,7 @@ namespace wattle::controller::power {
 void meter_transition(placement::sleep::TransitionMeter& meter, const placement::sleep::NodePowerRecord& before,
                       placement::sleep::NodePowerRecord& after, MonoTime at);
 
-// Goes on with a wake that the controller began before it restarted: the readings before that are lost, and their time
+// Continues a wake that the controller began before it restarted: the readings before that are lost, and their time
 // counts as unseen.
 void resume_meter(placement::sleep::TransitionMeter& meter, const placement::sleep::NodePowerRecord& record,
                   MonoTime at, WallTime wall);

@@ -1,4 +1,5 @@
-// wake_waits: how long pods wait for a node that was woken for them, from the order to wake until they have a node.
+// wake_waits: measures how long pods wait for a node that was woken for them, from the order to wake until they have a
+// node.
 // Bounds   kMostWaiting pods; more are not followed
 // Units    s
 // Errors   unpack: the reader's
@@ -25,7 +26,7 @@ class WakeWaits {
     for (const std::string& uid : pods)
       if (since_.size() < kMostWaiting) since_.try_emplace(uid, now);
   }
-  // Packs wall times, because the monotonic clock may begin again with the program.
+  // Packs wall times, because the monotonic clock may restart with the program.
   void pack(placement::PackWriter& out, const Clock& clock) const {
     out.word(since_.size());
     for (const auto& [uid, since] : since_) {

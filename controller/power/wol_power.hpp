@@ -1,4 +1,4 @@
-// wol_power: wakes a node by Wake-on-LAN. It can neither put a node to sleep nor observe it.
+// wol_power: wakes a node with Wake-on-LAN. It can neither put a node to sleep nor observe it.
 // Source   UDP to a broadcast address; a packet is sent three times, because none is acknowledged
 // Errors   malformed (MAC address), denied, unavailable (no route), io
 // Threads  any

@@ -116,7 +116,7 @@ bool MarginLearner::begin() {
     return true;
   }
   hopeless_ = true;
-  failed("margins.unable", "the teacher of provisioning cannot learn", made.error());
+  failed("margins.unable", "the provisioning teacher cannot learn", made.error());
   return false;
 }
 
@@ -124,7 +124,7 @@ void MarginLearner::resume() {
   const auto loaded = checkpoints_.load_newest(std::string(models::provision::kLayout));
   if (!loaded) {
     if (loaded.error().code != Errc::not_found)
-      log_.error("margins.restarted", "the teacher of provisioning starts from scratch", {{"error", loaded.error()}});
+      log_.error("margins.restarted", "the provisioning teacher starts from scratch", {{"error", loaded.error()}});
     return;
   }
   kept_ = state_of(loaded->manifest.figures);
@@ -133,20 +133,20 @@ void MarginLearner::resume() {
   const models::Weights network = models::with_prefix(loaded->tensors, models::kNetworkPrefix);
   if (network.empty() || !begin()) return;  // nothing had been learned yet
   if (const Status restored = trainer_->restore(network); !restored) {
-    log_.error("margins.restarted", "the teacher of provisioning starts from scratch", {{"error", restored.error()}});
+    log_.error("margins.restarted", "the provisioning teacher starts from scratch", {{"error", restored.error()}});
     return;
   }
   if (const Status restored = replay_.restore(models::with_prefix(loaded->tensors, models::kLearnerPrefix)); !restored)
-    log_.error("margins.replay_lost", "the network of provisioning was restored without its recorded minutes",
+    log_.error("margins.replay_lost", "the provisioning network was restored without its recorded minutes",
                {{"error", restored.error()}});
   own_.resumed_steps = trainer_->steps();
   if (trainer_->steps() > 0) freeze();
   log_.info(
-      "margins.resumed", "the teacher of provisioning has resumed",
+      "margins.resumed", "the provisioning teacher has resumed",
       {{"file", loaded->file}, {"step", trainer_->steps()}, {"minutes", static_cast<std::uint64_t>(replay_.size())}});
 }
 
-// A student that cannot be restored is trained again, under a version of its own.
+// A student that cannot be restored is trained again, under a new version.
 void MarginLearner::resume_student(const models::LoadedCheckpoint& loaded) {
   kept_release_ = release_of(loaded.manifest.figures);
   release_ = kept_release_;
@@ -173,7 +173,7 @@ void MarginLearner::resume_student(const models::LoadedCheckpoint& loaded) {
 
 void MarginLearner::run() {
   setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()),
-              kLearnerNice);  // decisions go first; a refusal changes nothing
+              kLearnerNice);  // decisions have priority; a failure is harmless
   bool stop = false;
   while (!stop) {
     {
@@ -268,7 +268,7 @@ void MarginLearner::step() {
   for (const models::Transition& each : batch_) borrowed.push_back(&each);
   const auto stepped = trainer_->step(borrowed);
   if (!stepped)
-    return failed("margins.step_failed", "a gradient step of the teacher of provisioning failed", stepped.error());
+    return failed("margins.step_failed", "a gradient step of the provisioning teacher failed", stepped.error());
   own_.loss = own_.loss ? *own_.loss + 0.05 * (stepped->loss - *own_.loss) : stepped->loss;
 }
 
@@ -276,13 +276,13 @@ void MarginLearner::freeze() {
   frozen_at_ = trainer_->steps();
   auto frozen = freeze_checked(*trainer_, options_.max_abs_residual, recent_);
   if (!frozen)
-    return failed("margins.network_failed", "the network of the teacher of provisioning is not usable", frozen.error());
+    return failed("margins.network_failed", "the network of the provisioning teacher is not usable", frozen.error());
   ++own_.networks;
   const std::lock_guard lock(mutex_);
   network_ = std::move(*frozen);
 }
 
-// Without a network, the trial's state alone: a rollback outlives a restart.
+// Without a network, saves only the trial's state: a rollback must survive a restart.
 void MarginLearner::save() {
   saved_at_ = clock_.mono();
   models::Manifest manifest;
@@ -308,7 +308,7 @@ void MarginLearner::save() {
   manifest.schema = models::provision::kLayout;
   manifest.wall = clock_.wall();
   if (const auto saved = checkpoints_.save(all, manifest); !saved)
-    failed("margins.checkpoint_failed", "a checkpoint of the teacher of provisioning was not written", saved.error());
+    failed("margins.checkpoint_failed", "a checkpoint of the provisioning teacher was not written", saved.error());
   report();
 }
 

@@ -1,13 +1,13 @@
-// margin_learner: the one thread that teaches the provisioning network from observed minutes
-// (provision/minute/minute_replay), and a student of it for nodes from lessons (provision/minute/student_trainer).
+// margin_learner: the thread that trains the provisioning network on observed minutes (provision/minute/minute_replay),
+// and its student for nodes on lessons (provision/minute/student_trainer).
 // Flow     post() -> replay -> a gradient step for each minute, once there are enough -> at intervals a frozen, checked
 //          network into the slot -> checkpoints in data_dir/provisioning (provisioning-drpc): network, optimiser,
 //          replay and the trial's state, resumed at start
-// Student  lessons are learned from while there is no student; retrain() drops it, and the next one is trained from
-//          later lessons. The student and its trainer are in the checkpoint, lessons are not
+// Student  trained on lessons while there is none; retrain() drops it, and the next one is trained on later lessons.
+//          The student and its trainer are in the checkpoint, lessons are not
 // Network  made at the first posted minute, or at start if there is a checkpoint, so that it costs nothing without such
 //          a service
-// Errors   start: io of the directory; an unusable checkpoint is logged, and learning starts from scratch; later ones
+// Errors   start: io of the directory; an unusable checkpoint is logged, and learning starts from scratch; later errors
 //          are counted
 // Threads  post(), keep(), network() and figures() from any; the rest runs on its own thread, or in turn() if made
 //          without one
@@ -43,18 +43,18 @@ struct LivedMinute {
   double reward = 0;  // of the minute before it
   models::Observation state;
   std::uint32_t action = 0;
-  std::optional<models::PolicyExample> lesson = {};  // set: a lesson of the student, and the rest is not
+  std::optional<models::PolicyExample> lesson = {};  // set: only a lesson for the student
 };
 
 struct MarginLearnerOptions {
   std::size_t batch = 64;
   std::size_t warmup = 240;  // minutes before the first step
-  std::size_t stretch = 30;  // minutes that are learned from at once
+  std::size_t stretch = 30;  // minutes of one training sequence
   std::size_t freeze_every = 15;
   Duration checkpoint_every = std::chrono::minutes(10);
   double max_abs_residual = 20;  // costs are about 1
   std::uint64_t seed = 1;
-  models::provision::TeacherReward reward = models::provision::TeacherReward::waste;  // each has a folder of its own
+  models::provision::TeacherReward reward = models::provision::TeacherReward::waste;  // each has a separate folder
   models::provision::ReplayOptions replay{.minutes = 10'000};
   models::provision::StudentTrainerOptions student;
 };
@@ -62,14 +62,14 @@ struct MarginLearnerOptions {
 struct MarginLearnerFigures {
   std::uint64_t steps = 0, resumed_steps = 0;
   std::uint64_t minutes = 0;   // posted since the start
-  std::size_t replay = 0;      // minutes that are drawn from
+  std::size_t replay = 0;      // minutes in the replay
   std::uint64_t networks = 0;  // frozen
-  std::uint64_t failures = 0;  // steps, networks and checkpoints
+  std::uint64_t failures = 0;  // failed steps, networks and checkpoints
   std::optional<double> loss;
   std::string problem;                                    // the last one, for people
   std::size_t lessons = 0;                                // lessons kept for the next student
-  std::uint64_t student_steps = 0;                        // and its gradient steps
-  std::optional<models::provision::Agreement> agreement;  // and its last judgement
+  std::uint64_t student_steps = 0;                        // its gradient steps
+  std::optional<models::provision::Agreement> agreement;  // its last evaluation
 };
 
 class MarginLearner {
@@ -82,7 +82,7 @@ class MarginLearner {
   // The same without a thread.
   static Result<std::unique_ptr<MarginLearner>> make(const MarginLearnerOptions& options, const std::string& data_dir,
                                                      Make make, const Clock& clock, const Log& log);
-  ~MarginLearner();  // ends the thread, which writes a last checkpoint; minutes that still wait are not learned from
+  ~MarginLearner();  // ends the thread, which writes a last checkpoint; minutes that still wait are dropped
   void turn();
   void post(LivedMinute minute);
   // Stores the state for the next checkpoint.
@@ -124,7 +124,7 @@ class MarginLearner {
   std::unique_ptr<models::PolicyTrainer> trainer_;
   std::unique_ptr<models::provision::StudentTrainer> students_;  // trains the next one
   std::uint64_t versions_ = 0;                                   // of students so far
-  bool hopeless_ = false;                                        // there is no trainer in this build
+  bool hopeless_ = false;                                        // this build has no trainer
   models::provision::MinuteReplay replay_;
   stats::Random random_;
   std::vector<models::Transition> batch_;
@@ -140,7 +140,7 @@ class MarginLearner {
   mutable std::mutex mutex_;  // all below
   std::condition_variable wake_;
   bool stop_ = false;
-  bool changed_ = false;  // what must not wait for the next checkpoint
+  bool changed_ = false;  // state changed that must not wait for the next checkpoint
   std::vector<LivedMinute> news_;
   bool retrain_ = false;
   std::optional<TrialState> state_;

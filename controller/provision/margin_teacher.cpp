@@ -32,8 +32,8 @@ std::size_t action_of_rule(double margin, double rule_margin) {
   return rule_margin < margin - kSame ? kDown : choice::kKeep;
 }
 
-// Returns the action at the end of the minute before: replicas that somebody changed since, or what the node applied.
-// No value if it is none of the nine.
+// Returns the action at the end of the minute before: a later change of the replicas, or what the node applied. No
+// value if it is none of the nine.
 std::optional<std::size_t> action_done(const SteeredService& before, bool steered, std::size_t replicas) {
   const std::size_t was = before.replicas.now;
   if (replicas == was) return steered ? before.applied : before.rule_action;
@@ -41,7 +41,7 @@ std::optional<std::size_t> action_done(const SteeredService& before, bool steere
   return replicas + 1 == was ? std::optional(kReplicasDown) : std::nullopt;
 }
 
-// Returns true if both values are set and differ: another party has moved the limit.
+// Returns true if both values are set and differ: something else has moved the limit.
 bool moved_otherwise(const std::optional<double>& expected, const std::optional<double>& seen) {
   constexpr double kSame = 1e-6;
   return expected && seen && std::abs(*expected - *seen) > kSame;
@@ -277,7 +277,7 @@ void MarginTeacher::decide(const std::string& key, Chain& chain, SteeredService&
   // Before the first network the teacher equals the rule on rungs, so there is nothing to compare.
   if (!students && (network || trial_.mode() == TeacherMode::shadow)) service.teacher_next = trial_.next(key, lived);
   if (service.teacher_next && trial_.mode() == TeacherMode::canary && stats::uniform(random_) < kExplored) {
-    // Not of replicas: a suggestion that is a try would mislead its reader.
+    // Excludes replicas, because an exploratory suggestion would mislead its reader.
     constexpr std::array kAny{kDown, choice::kKeep, kUp, kMemoryDown, kMemoryUp};
     const std::size_t drawn = kAny[stats::pick(random_, kAny.size())];
     if (seen.valid[drawn] != 0) service.action = service.applied = drawn;

@@ -1,4 +1,4 @@
-// margin_teacher: chooses the margin of each service by the provisioning network, and applies the choice in the modes
+// margin_teacher: chooses the margin of each service with the provisioning network, and applies the choice in the modes
 // that permit it.
 // Source   minutes of services, VMs and pods at level `limits`, as their nodes report them (LimitMinute); Traffic for
 //          requests that the node does not measure; ReplicaPlace for pods. A service without known latency is left to
@@ -8,8 +8,8 @@
 //          margin for CPU or memory. Memory only if the node limits it now. Another number of replicas is a suggestion,
 //          which nothing applies: the node gets the best of the other actions
 // Learns   from the action taken and its cost: margin_learner
-// Student  each minute of a service with known latency is a lesson. Its label is the choice of the network once the
-//          gate is open, and that of the rule until then. student_release.hpp decides which minutes are the student's,
+// Student  each minute of a service with known latency is a lesson. Its label is the rule's choice until the gate is
+//          open, and the network's choice after that. student_release.hpp decides which minutes are the student's,
 //          and whether nodes get it
 // Bounds   kMostSteeredServices; a service without a report for ten minutes is forgotten
 // Units    cores, shares, seconds of the wall clock; costs as in provision/minute/service_cost.hpp
@@ -68,7 +68,7 @@ struct SteeredService {
 struct TeacherReplicas {
   std::size_t pods = 0, more = 0, fewer = 0;
   std::size_t now = 0;
-  // The present number, plus or minus one if more than half of the pods favour that.
+  // The current number, plus or minus one if more than half of the pods favour that.
   std::size_t suggested() const { return 2 * more > pods ? now + 1 : 2 * fewer > pods ? now - 1 : now; }
 };
 
@@ -106,7 +106,7 @@ class MarginTeacher {
     // Values of the last minute, until its action is known.
     std::optional<models::Observation> state;
     double reward = 0;
-    std::optional<double> memory_next;  // memory margin after the action, if no other party changes it
+    std::optional<double> memory_next;  // memory margin after the action, unless something else changes it
   };
   bool acts() const { return trial_.mode() >= TeacherMode::canary; }
   void forget_old(MonoTime now);

@@ -8,7 +8,7 @@ namespace wattle::controller {
 namespace {
 
 constexpr double kDifferenceUnit =
-    0.2;  // scale of the test: a pair in which the teacher costs a fifth of the need more counts in full
+    0.2;  // scale of the test: a pair in which the teacher costs more by a fifth of the need counts in full
 constexpr double kMemoryMinutes = 240;
 constexpr double kLate = 0.01;        // share of a minute's requests beyond which its 99th percentile is over target
 constexpr double kMostLate = 0.05;    // share of a minute's requests; beyond it the teacher loses the block

@@ -1,7 +1,7 @@
-// provisioning: what the controller learns of the resources that workloads need, and what agents get of it.
+// provisioning: what the controller learns about the resources that workloads need, and what it sends to agents.
 // Parts    requests (request_book), right sizes (sizing_ladder), replicas (replica_book), levels of pods (pod_levels),
 //          margins (margin_teacher)
-// Errors   stored needs that cannot be read are logged and learned from scratch
+// Errors   stored needs that cannot be read are logged, and learning starts from scratch
 // Threads  single owner
 #pragma once
 
@@ -27,11 +27,11 @@ class Provisioning {
   Provisioning(const ControllerConfig& config, Store& store, const PrometheusRates& traffic, const Watch& watch,
                MarginLearner* learner, const Clock& clock, const Log& log, SizingLadder::Audit audit = {});
 
-  // The API server describes a pod on a node with an agent, again when it changes.
+  // Call for each pod on a node with an agent, and again when the pod changes.
   void described(const kube::Pod& pod);
-  // The pod has no node yet, or a node without an agent.
+  // Call for a pod that has no node yet, or a node without an agent.
   void elsewhere(const kube::Pod& pod) { replicas_.elsewhere(pod); }
-  // The pod has ended, was deleted or has another UID now.
+  // Call when the pod has ended, was deleted or got another UID.
   void gone(const std::string& uid);
   // Adds a complete interval of the node.
   void record(const Node& node) {
@@ -40,7 +40,7 @@ class Provisioning {
   }
   // Adds a minute of a service on the node; `known` is the node's state, null if there is none.
   void minute(const std::string& node, const Node* known, const LimitMinute& minute);
-  // Closes a minute each minute.
+  // Evaluates each minute once it has passed.
   Steps tick(const ClusterState& state);
 
   const RequestBook& requests() const { return requests_; }

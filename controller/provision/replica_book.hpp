@@ -57,8 +57,8 @@ class ReplicaBook {
       : clock_(clock), traffic_(traffic), owner_of_(std::move(owner_of)), on_(on) {}
   bool on() const { return on_; }
 
-  // elsewhere(): the pod has no node yet, or a node without an agent. left(): the pod has ended, or now has a node with
-  // an agent.
+  // Call elsewhere() for a pod that has no node yet, or a node without an agent; left() when it has ended, or got a
+  // node with an agent.
   void elsewhere(const kube::Pod& pod);
   void left(const std::string& uid);
   // Updates all workloads once a minute.

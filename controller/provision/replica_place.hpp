@@ -20,7 +20,7 @@ struct ReplicaPlace {
   std::string workload;  // "namespace/owner"; empty: not a pod of a known workload
   std::size_t now = 1;
   std::optional<std::size_t> wanted;  // by the replica rule; no value: the teacher does not choose the number
-  std::string withheld;               // the reason why it does not
+  std::string withheld;               // why the teacher does not choose
 };
 
 // Returns why this controller's teacher cannot choose replicas for any workload; empty if it can.

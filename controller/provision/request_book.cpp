@@ -131,7 +131,7 @@ void RequestBook::restore(const RequestRow& row) {
   workloads_.emplace(row.workload, std::move(workload));
 }
 
-// False: all that are there have pods.
+// Returns false if all workloads have pods.
 bool RequestBook::make_room() {
   if (workloads_.size() < kMostRequestWorkloads) return true;
   auto oldest = workloads_.end();

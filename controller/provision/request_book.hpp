@@ -10,8 +10,8 @@
 // Watts    the freed share of the node's idle watts: of cores or memory, whichever the pod uses more of. The saving
 //          requires that emptied nodes are powered down
 // Kept     written to the store at each update, and read at start. A body is a packed version, requests and rule
-// Bounds   kMostWorkloads, kMostPods. A workload without pods is dropped after two weeks, or if there is no room, the
-//          longest unseen first. Further ones are counted, not followed
+// Bounds   kMostWorkloads, kMostPods. A workload without pods is dropped after two weeks; if there is no room, the
+//          least recently seen one is dropped. Further workloads are counted, not followed
 // Units    cores, bytes, seconds of the wall clock, watts
 // Errors   an invalid row is skipped and counted
 // Threads  single owner
@@ -68,7 +68,7 @@ struct LevelCounts {
 struct RequestWorkload {
   placement::RequestRule rule;
   std::string name_space, owner;
-  std::string containers, qos;             // of the pod that was described last, as are the next
+  std::string containers, qos;             // of the last described pod, as are the next two
   placement::Resources request, original;  // per pod: now, and before `wattle provision set`
   bool shrink_allowed = false;             // by all of its pods
   // Sums over all pods in the last whole minute.
@@ -110,11 +110,11 @@ class RequestBook {
   explicit RequestBook(const Clock& clock) : clock_(clock) {}
   bool on() const { return on_; }
 
-  // The API server describes a bound pod. Call again when the pod changes.
+  // Call for each bound pod, and again when the pod changes.
   void described(const kube::Pod& pod);
   // Adds a complete interval of the node.
   void record(const Node& node);
-  // Closes a minute each minute, and updates suggestions when due.
+  // Evaluates each minute once it has passed, and updates suggestions when due.
   Steps tick(const ClusterState& state);
 
   const std::map<std::string, RequestWorkload>& workloads() const { return workloads_; }

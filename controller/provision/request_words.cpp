@@ -49,7 +49,7 @@ const char* class_words(const RequestWorkload& workload) {
   return nullptr;
 }
 
-// Adds a sentence if it is about any pods.
+// Adds the sentence if it applies to any pods.
 void say(std::vector<std::string>& words, std::size_t pods, const std::string& what) {
   if (pods > 0) words.push_back("Pods: " + std::to_string(pods) + " " + what);
 }

@@ -1,4 +1,4 @@
-// sizing_facts: what a pod's object and its node's record contribute to suggestions and right sizes.
+// sizing_facts: what suggestions and right sizes need from a pod's object and its node's record.
 // Errors   none
 // Threads  pure functions
 #pragma once
@@ -17,7 +17,7 @@ placement::PodMemory pod_memory(const WorkloadValues& values, double known_bytes
 void add_rule(placement::OwnerFacts& facts, const placement::RequestRule& rule);
 // Shares of the interval in which the pod was throttled or waited.
 placement::KnownHarm harm_shares(const WorkloadValues& values, double seconds);
-// Adds what the pod would have met in the interval with the request that its owner should have in the end.
+// Adds what the pod would have experienced in the interval with the final request of its owner.
 void add_shadow(placement::ShadowUse& shadow, const placement::Resources& goal, const Workload& pod, double seconds,
                 double now_s);
 

@@ -17,7 +17,7 @@ namespace wattle::controller {
 
 inline constexpr std::size_t kMostSizingReason = 500;
 
-// Returns why the mode may not be entered from the present one; empty: it may.
+// Returns why the mode may not be entered from the current one; empty: it may.
 std::string closed_to(const ModeSetting& to, const ModeSetting& from, const std::map<std::string, SizedOwner>& owners,
                       double now_s, const placement::SizingOptions& options);
 

@@ -15,7 +15,7 @@ namespace {
 
 constexpr Duration kSizeEvery = std::chrono::seconds(10);
 constexpr Duration kReadPodsFirst = std::chrono::minutes(2);
-constexpr double kYoungPod_s = 1800;     // as `wattle provision set` has it
+constexpr double kYoungPod_s = 1800;     // as in `wattle provision set`
 constexpr double kSetterSilent_s = 300;  // without a report
 constexpr double kSaveOwner_s = 600;
 constexpr double kForgetOwner_s = 14 * 86'400.0;
@@ -74,7 +74,7 @@ void SizingLadder::follow_clock() {
   }
   for (auto& [name, harm] : unchanged_) harm.move(*step);
   for (auto& [name, at_s] : reported_s_) step->move_s(at_s);
-  // A restart would take the step for time that passed.
+  // A restart would count the step as elapsed time.
   if (const Status kept = file_ ? file_->put(rows_of(owners_)) : Status(); !kept) problem_ = kept.error().message();
 }
 
@@ -267,7 +267,7 @@ void SizingLadder::look_at(const std::string& name, SizedOwner& owner, Tally& ta
       problem_ = kept ? std::string() : kept.error().message();
       if (!kept)
         log_.error("right_size.unwritten", "the state of an owner cannot be written", {{"error", kept.error()}});
-      // Only an order that restores may be carried out without it.
+      // Only an order that restores may be carried out if it was not stored.
       if (!kept && next.state.state != SizingState::restoring) return;
     } else {
       tally.rows.push_back(row);
@@ -296,7 +296,7 @@ void SizingLadder::keep_due(Tally& tally) {
   problem_ = kept ? std::string() : kept.error().message();
 }
 
-// Drops owners without pods, and watches of owners that are gone.
+// Drops owners without pods, and watches of owners that no longer exist.
 void SizingLadder::forget() {
   follow_clock();
   const double now_s = this->now_s();

@@ -4,13 +4,14 @@
 //          waiting and OOM kills; reports of `wattle provision set --follow`
 // Acts     the client `wattle provision set --follow` asks for orders and carries them out; the controller writes to no
 //          pod. The state of an owner is in the file before its order can be read
-// Modes    shadow: observes what the smaller requests would have met. canary: lowers the requests of a share of the
-//          owners, one at a time. live: of all. Owners that a mode does not include get their original requests back
+// Modes    shadow: records what the pods would have experienced with smaller requests. canary: lowers the requests of a
+//          share of the owners, one at a time. live: of all owners. Owners that a mode does not include get their
+//          original requests back
 // Opt-in   the owner's namespace has such a client, and each pod the annotation wattle.dev/shrink: allowed
 // Restart  continues from the file; owners are not changed in the first two minutes, while pods are read
 // Clock    wall time, because states outlive the program; their times move with a step of it
-// Errors   set_mode: malformed, denied (a gate, provisioning.level), io; an order that goes back applies even if the
-//          file cannot be written. While the file cannot be read or written, no request is lowered
+// Errors   set_mode: malformed, denied (a gate, provisioning.level), io; an order to an earlier mode applies even if
+//          the file cannot be written. While the file cannot be read or written, no request is lowered
 // Threads  single owner
 #pragma once
 
@@ -48,7 +49,7 @@ inline constexpr std::string_view kSizingFile = "right-sizes.db";
 struct SeenPod {
   placement::SizedPod pod;
   std::int64_t accepted_s = 0;  // by its kubelet, on that clock
-  double started_s = 0;         // the same; if unknown, since when it is known here
+  double started_s = 0;         // the same; if unknown, when it was first seen here
 };
 
 // Last report of the client that sets requests.
@@ -62,7 +63,7 @@ struct SizedOwner {
   std::map<std::string, SeenPod> pods;  // by UID
   placement::HarmWatch harm;            // of the lowered pods, or of all while none is lowered
   SetterReport report;
-  std::string waits;                         // why it is not changed, or not further; empty: it is
+  std::string waits;                         // why it is not changed (further); empty: it is
   std::optional<placement::Resources> goal;  // per pod
   double saved_s = 0;
 };
@@ -76,12 +77,12 @@ struct LadderMode {
 class SizingLadder {
  public:
   using Audit = std::function<void(const std::string& who, const std::string& what, const std::string& why)>;
-  // `path`: the file, which is made at the first order. `may_set`: provisioning.level is requests. `audit` records
+  // `path`: the file, which the first order creates. `may_set`: provisioning.level is requests. `audit` records
   // orders; unset: they are not recorded.
   SizingLadder(const RequestBook& requests, bool may_set, std::uint64_t seed, std::string path, const Clock& clock,
                const Log& log, Audit audit = {});
 
-  // The API server describes a bound pod. Call again when the pod changes.
+  // Call for each bound pod, and again when the pod changes.
   void described(const kube::Pod& pod);
   void gone(const std::string& uid);
   // Adds a complete interval of the node.
@@ -91,7 +92,7 @@ class SizingLadder {
 
   // Arguments: mode, why, force.
   Status set_mode(const Arguments& arguments, const std::string& who);
-  // Takes what the client that sets requests has done: {"namespace": ..., "workloads": {NAME: {"state", "why"}}}.
+  // Records the report of the client that sets requests: {"namespace": ..., "workloads": {NAME: {"state", "why"}}}.
   Status report(const std::string& body);
   // Copies the file; no value if there is none, or it cannot be read.
   Result<std::optional<sqlite::Copy>> copy_to(const std::string& path);
@@ -106,7 +107,7 @@ class SizingLadder {
   double now_s() const;
 
  private:
-  // Counts over all owners while a tick goes through them.
+  // Counts over all owners while a tick iterates over them.
   struct Tally {
     std::size_t busy = 0, in_flight = 0, ordered = 0;
     placement::HarmControl control;

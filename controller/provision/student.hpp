@@ -1,4 +1,4 @@
-// student: a trained student with the bytes that nodes get.
+// student: a trained student network with the bytes that nodes get.
 // Errors   student_of: those of models/frozen/frozen_network
 // Threads  immutable
 #pragma once

@@ -6,9 +6,9 @@
 namespace wattle::controller {
 
 namespace {
-constexpr std::uint64_t kTurnsOnTrial = 2, kTurnsInUse = 8;  // one turn in so many is the student's
+constexpr std::uint64_t kTurnsOnTrial = 2, kTurnsInUse = 8;  // one in this many turns is the student's
 constexpr std::uint64_t kLeastPairs = 40;                    // before a trial without success ends
-constexpr std::size_t kOutOf = 5;                            // nodes' services, of which one may be out
+constexpr std::size_t kOutOf = 5;                            // nodes' services; one of them may be out
 constexpr std::size_t kMostServices = 4096;
 }  // namespace
 

@@ -1,9 +1,9 @@
-// student_release: decides whether nodes get the student, by the states of common/stats/network_trial. A candidate is
-// not trained yet.
+// student_release: decides whether nodes get the student, in the states of common/stats/network_trial. A candidate is a
+// student that is not trained yet.
 // Trial    services whose latency is known take turns between the teacher's comparison and the student's. In its turn
 //          (one pair of blocks of margin_trial.hpp) the student has one block, and what serves without it has the
-//          other. It may cost kAllowance more than that, because nodes without latency have only throttling instead
-// In use   once the test shows that; its turns are rarer then
+//          other. The student may cost kAllowance more, because nodes without latency can only use throttling instead
+// In use   once the test shows this; its turns are then less frequent
 // Withdrawn  the test shows that it costs more; or minutes over target roll it back; or nodes report that it let more
 //          than a fifth of their services be throttled too often. Only a newer version ends this
 // Units    costs as in provision/minute/service_cost.hpp
@@ -41,12 +41,12 @@ class StudentRelease {
   bool restore(const ReleaseState& state);
   ReleaseState saved() const;
 
-  // A trained student: a newer version goes on trial.
+  // Offers a trained student: a newer version goes on trial.
   void offer(std::uint64_t version);
   // Records an ended minute of a service with known latency. No value: it is not the student's turn, and the teacher's
   // comparison continues. Otherwise returns whether the next minute is the student's.
   std::optional<bool> next(const std::string& service, const TrialMinute& ended);
-  // A service without known latency reported whether a student failed its trial on the node.
+  // Records whether a student failed its trial on a node, as reported for a service without known latency.
   void report(const std::string& service, bool out);
   void forget(const std::string& service);
 

@@ -1,17 +1,17 @@
 // calibration: the share of the modelled saving that canaries measured, and the modelled saving corrected by it.
 // Source   blocks of canaries of one policy and reward. Measured: energy per core-hour of treated against control
-//          blocks (effect.hpp). Modelled, in control blocks of the same canary: advice is played forward on a copy of
-//          the cluster that begins with the block, without the same washout
+//          blocks (effect.hpp). Modelled, in control blocks of the same canary: advice accumulates on a copy of the
+//          cluster that begins with the block, without the same washout
 // Figure   r, measured over modelled saving; 0.8 is a fifth less than modelled. Several canaries are weighted by their
 //          certainty
 // Formula  normal-normal: before a canary r is 1 with deviation kPriorRatio, as far as modelled and measured savings
 //          differed where both were known. A canary measured y and modelled x; y - x has the variance s^2 (Student's
 //          t). r = 1 + kPriorRatio^2 x (y - x) / (kPriorRatio^2 x^2 + s^2), with the variance kPriorRatio^2 s^2 /
 //          (kPriorRatio^2 x^2 + s^2). A short canary, or a modelled saving near zero, leaves r near 1
-// Interval that of the model alone, which was found to hold with its bias. Only where the canary contradicts the model,
-//          |y - x| beyond 1.96 sqrt(kPriorRatio^2 x^2 + s^2), the part beyond widens it. Without five blocks an arm, or
-//          a modelled saving, there is no value
-// Bounds   ratio and interval within kMostCalibration either way
+// Interval that of the model, which was found to cover its bias. Only where the canary contradicts the model,
+//          |y - x| beyond 1.96 sqrt(kPriorRatio^2 x^2 + s^2), the part beyond widens it. No value with fewer than five
+//          blocks per arm, or without a modelled saving
+// Bounds   ratio and interval within kMostCalibration in both directions
 // Threads  values, pure functions
 #pragma once
 
@@ -30,7 +30,7 @@ inline constexpr double kMostCalibration = 3, kPriorRatio = 0.25;
 
 struct Calibration {
   stats::Interval ratio;   // measured over modelled
-  std::size_t blocks = 0;  // that it is of, treated and control
+  std::size_t blocks = 0;  // on which it is based, treated and control
   double unexplained = 0;  // part of the ratio by which canary and model contradict each other
 };
 

@@ -1,10 +1,10 @@
 // effect: the saving of the treated blocks against the control blocks, with its interval.
 // Figure   joules per requested core-hour: energy of all nodes over a block's measured time / cores requested by bound
 //          pods over the same time. The saving is 1 - the ratio of the arms' geometric means
-// Interval 95%, of the difference of mean logarithms (Welch); no value below five blocks an arm
-// Excludes blocks with measured watts for less than 95% of node time, with less than 90% of the time seen, or with less
-//          than a tenth of a core requested on average
-// Bias     towards less: pods that outlive a block go on in the next one, of the other arm
+// Interval 95%, of the difference of mean logarithms (Welch); no value below five blocks per arm
+// Excludes blocks with measured watts for less than 95% of node time, with less than 90% of the time observed, or with
+//          less than a tenth of a core requested on average
+// Bias     towards a smaller saving: pods that outlive a block continue in a block of the other arm
 // Threads  values; BlockMeter has a single owner
 #pragma once
 
@@ -27,7 +27,7 @@ struct BlockResult {
   double core_h = 0;    // requested
   double node_s = 0, watched_node_s = 0;
   std::uint64_t decisions = 0;
-  // Modelled energy of a control block: of the cluster as it is, and as if its advice had been followed from the
+  // Modelled energy of a control block: of the real cluster, and as if its advice had been followed from the
   // block's beginning.
   double modelled_s = 0;  // of the measured time
   double modelled_j = 0, modelled_acting_j = 0;
@@ -40,7 +40,7 @@ struct ClusterNow {
   double power_w = 0;  // of the nodes that report it
   std::size_t nodes = 0, watched = 0;
   double requested_cores = 0;
-  // Sums since the beginning of the copy on which advice is played forward; unset if there is no copy.
+  // Sums since the start of the copy on which advice accumulates; unset if there is no copy.
   std::optional<placement::ComparedEnergy> compared;
 };
 

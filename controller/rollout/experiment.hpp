@@ -39,7 +39,7 @@ class Experiment {
 
   // Call for each decision. Returns evidence if the network's output is out of range.
   std::optional<std::string> decided(const ArmNow& arm, double max_abs_residual);
-  // Returns true if the output was out of range in this experiment, or in the one that this ended.
+  // Returns true if the output was out of range in this experiment, or in the one that it replaced.
   bool nonsense() const { return output_check_.failed(); }
   void nonsense_found() { output_check_.set_failed(true); }
   // Call for each outcome. Returns an event if placements do worse while acting.
@@ -60,7 +60,7 @@ class Experiment {
   }
 
   std::vector<MonitorState> rows() const;
-  // Returns false if the experiment has no row of that name. A valid row that does not fit starts from scratch, and the
+  // Returns false if the experiment has no row of that name. A valid row that does not fit is discarded, and the
   // callback is called.
   Result<bool> restore(const MonitorState& row, const std::function<void(const char* what)>& again);
   void restore(std::vector<BlockResult> blocks) { measurement_.restore(std::move(blocks)); }

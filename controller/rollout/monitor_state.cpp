@@ -21,7 +21,7 @@ tl::unexpected<Error> wrong_state(std::string_view row, const char* what) {
               "its state is discarded; to let Wattle act: wattle policy set --mode MODE --force --why TEXT");
 }
 
-// Fields of one row, each of the kind that is asked for.
+// Reads the fields of one row, each with the requested type.
 class Fields {
  public:
   static Result<Fields> of(std::string_view row, std::string_view text, std::uint64_t newest = kFormat) {

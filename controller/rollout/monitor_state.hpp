@@ -27,7 +27,7 @@ struct MonitorState {
   bool operator==(const MonitorState&) const = default;
 };
 
-// State of a gate in the present experiment.
+// State of a gate in the current experiment.
 struct GateState {
   std::uint64_t decisions = 0;
   bool nonsense = false;

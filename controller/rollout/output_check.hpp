@@ -1,6 +1,6 @@
 // output_check: checks that a network's output is in range.
 // Source   the largest residual of each decision
-// Verdict  nonsense: not finite, or beyond max_abs_q on any node. Kept until mode, policy or reward change
+// Verdict  nonsense: not finite, or beyond max_abs_q on any node. The verdict stays until mode, policy or reward change
 // Units    Q
 // Errors   none
 // Threads  single owner

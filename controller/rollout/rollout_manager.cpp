@@ -14,7 +14,7 @@ std::string fingerprint(RolloutSpec spec) {
 
 bool may_act(Mode mode) { return mode == Mode::canary || mode == Mode::live; }
 
-// Fewer decisions act, or none is made.
+// True if fewer decisions act, or none is made.
 bool goes_back(const ModeSetting& from, const ModeSetting& to) {
   if (to.mode != from.mode) return to.mode < from.mode;
   return to.mode == Mode::canary && to.share < from.share;
@@ -54,7 +54,7 @@ Status RolloutManager::begin(RolloutSpec configured, const std::string& lost) {
   return change(spec_, "configuration", what, why);
 }
 
-// Restores the measurements of earlier canaries, without the present experiment's.
+// Restores the measurements of earlier canaries, except those of the current experiment.
 Status RolloutManager::recall_canaries() {
   if (changes_.file() == nullptr) return {};
   WATTLE_TRY(auto canaries, changes_.file()->canaries(kMostPastBlocks));

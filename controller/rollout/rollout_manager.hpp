@@ -1,12 +1,11 @@
 // rollout_manager: holds the spec in force (mode, policy, reward), changes it on operators' orders, and performs the
 // actions that follow from monitors' findings. No other class changes mode, policy or reward.
 // Restart  a change at run time stays in force until the configuration file changes; gates and monitors continue from
-//          the state of keep(). After an unreadable row an acting mode becomes shadow until an operator orders
-//          otherwise
+//          the state of keep(). After an unreadable row, an acting mode becomes shadow until an operator changes it
 // Monitors a finding sets mode shadow
 // Rollback returns to the previous spec, or to that of a named change. Both also restore the network of the last
 //          promotion
-// Gates    gates.hpp. Every order to a further mode moves one mode at a time and through its gate; `force` with a
+// Gates    gates.hpp. Every promotion moves one mode at a time and through its gate; `force` with a
 //          reason skips the gate. The configuration file's spec needs no gate, and the audit log says so
 // Audit    the control file has every change and every refused promotion, with time, author, text and reason
 // Full     an order that goes back (to a lower mode, a smaller share of the canary, or by rollback) applies at once
@@ -35,8 +34,8 @@ struct RolloutFigures {
   std::uint64_t changes = 0, rollbacks = 0;  // since the start; rollbacks by monitors only
 };
 
-// Events to act upon, in their order: the spec in force changed; the serving network was promoted and is to be kept; a
-// rollback withdrew it and the one before is to be restored.
+// Events to act upon, in their order: the spec in force changed; the serving network was promoted and must be kept; a
+// rollback withdrew it and the previous one must be restored.
 enum class RolloutEvent { spec_changed, network_promoted, network_withdrawn };
 
 class RolloutManager {
@@ -60,7 +59,7 @@ class RolloutManager {
   // Records an action that does not change the spec. A failed write is logged.
   void audit(const std::string& who, const std::string& what, const std::string& why);
 
-  // Handles a monitor's finding. `acting`: the cause has acted; otherwise a rollback is not needed, which is noted.
+  // Handles a monitor's finding. `acting`: the cause has acted; otherwise no rollback is needed, which is recorded.
   void withdraw(const std::string& evidence, bool acting);
 
   // Call about once a second.
@@ -95,7 +94,7 @@ class RolloutManager {
       : changes_(std::move(changes)), experiment_(monitors), clock_(&clock), log_(&log) {}
   Status begin(RolloutSpec configured, const std::string& lost);
   Status recall_canaries();
-  // Continues the previous spec, with its gates and monitors.
+  // Continues with the previous spec, its gates and monitors.
   Status go_on(const Change& last, RolloutSpec spec);
   // Starts without the previous spec, which was lost for that reason.
   Status begin_without(const std::string& lost);

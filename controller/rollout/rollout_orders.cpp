@@ -63,7 +63,7 @@ std::string RolloutManager::closed_to(const RolloutSpec& to) const {
                             spec_.mode.text();
 }
 
-// Enters a spec through its gate, or past it with `force`.
+// Enters a spec through its gate, or skips the gate with `force`.
 Status RolloutManager::enter(RolloutSpec to, const std::string& closed, bool force, const std::string& who,
                              const std::string& what, const std::string& why, bool anyway) {
   const std::string mode = to.mode.text();
@@ -103,7 +103,7 @@ Status RolloutManager::rollback(const std::map<std::string, std::string>& argume
                 "list changes with `wattle policy get`");
   WATTLE_TRY(RolloutSpec to, parse_spec(found->standing, spec_.schedule));
   const std::string what = "rolled back to change " + std::to_string(found->id) + ": " + described(spec_, to);
-  // The previous spec may be further on, for example after a rollback by a monitor.
+  // The previous spec may have a higher mode, for example after a rollback by a monitor.
   const std::string closed = closed_to(to);
   WATTLE_CHECK(enter(std::move(to), closed, argument_of(arguments, "force") == "yes", who, what, why, true));
   events_.push_back(RolloutEvent::network_withdrawn);

@@ -188,7 +188,7 @@ Result<RolloutSpec> with_changes(RolloutSpec spec, const std::map<std::string, s
 
 namespace {
 
-// "0.25", "20": as an operator would write it.
+// Formats as an operator would write it: "0.25", "20".
 std::string plain(double value) {
   char text[32];
   const auto end = std::to_chars(text, text + sizeof text, value).ptr;

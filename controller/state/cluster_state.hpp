@@ -35,7 +35,7 @@ class ClusterState {
   void greet(const wire::Hello& hello);
   void disconnect(const std::string& node);
   void sleeps(const std::string& node, const NodeSleep& now);
-  // For a node whose own curve has no readings yet.
+  // Sets the curve of a node that has no readings yet.
   void adopt_curve(const std::string& node, const placement::PowerCurve& curve);
   // The node must have been greeted. Binds no pods; the caller binds each pod that appeared and unbinds each that went.
   RecordNews apply(const std::string& node, const Record& record, MonoTime received, bool ahead = false);
@@ -57,7 +57,7 @@ class ClusterState {
   const placement::ClusterView& view(const placement::PodSpec& pod, MonoTime now);
   // The same with ages of these rows only; the others keep those of an earlier call.
   const placement::ClusterView& view(const placement::PodSpec& pod, std::span<const std::size_t> rows, MonoTime now);
-  // The view without updates of ages or of values that depend on a pod.
+  // The view without updating ages or values that depend on a pod.
   const placement::ClusterView& raw_view() const { return nodes_.rows.view(); }
   const placement::NodeView* node_view(const std::string& name) const;
   const placement::NodeView& view_of(const Node& node) const { return nodes_.rows[node.row]; }

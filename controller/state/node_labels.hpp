@@ -1,4 +1,4 @@
-// node_labels: the labels of a node, as its agent's configuration and the API server give them.
+// node_labels: merges the labels of a node from its agent's configuration and from the API server.
 // Rank     a label at the API server replaces the agent's of the same key, because operators change it while both run
 // Errors   none
 // Threads  pure function

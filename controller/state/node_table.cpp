@@ -46,7 +46,7 @@ void merge(WorkloadValues& into, const WorkloadValues& more) {
   into.containers.insert(into.containers.end(), more.containers.begin(), more.containers.end());
 }
 
-// Beyond the bound, drops the containers that were idle for longest; their usage counts as the pod's rest.
+// Beyond the bound, drops the containers that were idle for longest; their usage counts in the pod's row "(rest)".
 void add_containers(Workload& pod, const WorkloadValues& values, std::uint64_t interval) {
   if (values.kind != WorkloadKind::pod) return;
   for (const ContainerValues& reported : values.containers) {
@@ -63,7 +63,8 @@ void add_containers(Workload& pod, const WorkloadValues& values, std::uint64_t i
   }
 }
 
-// Adds containers with too many new ids to their pod's rest, because each would need a permanent row in the ledger.
+// Adds containers with too many new ids to their pod's row "(rest)", because each would need a permanent row in the
+// ledger.
 void fold_containers(Node& node, Record& record, MonoTime now) {
   for (WorkloadValues& values : record.workloads) {
     if (values.containers.empty()) continue;

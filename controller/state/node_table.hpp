@@ -1,7 +1,7 @@
 // node_table: the nodes as their agents and an API server report them, and their rows in the view that placement/
 // decides on; applies records to a node.
-// Turn     a record ahead of its turn is shown at once and added to sums when it comes again; older records that follow
-//          are added but not shown
+// Turn     a record ahead of its turn is shown at once and added to sums when it arrives in turn; older records that
+//          follow are added but not shown
 // Source   Hellos and records of agents; nodes of an API server, whose statements take precedence
 // Errors   none: unknown values are unset
 // Units    in names; times are the controller's monotonic clock
@@ -83,7 +83,7 @@ struct Node {
   std::uint64_t samples = 0;             // intervals
   std::uint64_t interval_seq = 0;        // of the first part of the last interval
   std::uint64_t parts_seen = 0;          // parts received of that interval
-  std::deque<RecordMark> ahead;          // shown ahead of their turn, still to come; ascending
+  std::deque<RecordMark> ahead;          // shown early, and still expected in order; ascending
   std::int64_t interval_ns = 0;
   NodeValues values;
   std::vector<ProbeValues> probes;
@@ -124,14 +124,14 @@ struct RecordNews {
 
 // Returns the turn of the record; sets `again` as RecordNews has it.
 Turn turn_of(Node& node, const Record& record, bool ahead, bool& again);
-// Adds the energy of a record that comes too late to be shown. That of a workload that has ended is in the store's
-// ledger.
+// Adds the energy of a record that comes too late to be shown. The energy of a workload that has ended is in the
+//          store's ledger.
 void add_late(Node& node, const Record& record);
 // Merges workloads beyond kMaxWorkloads, and those with too many new names, into kOthers; returns how many.
 std::size_t fold(Node& node, Record& record, MonoTime now);
-// Begins the interval of the record, unless it goes on.
+// Begins the interval of the record, unless the record continues the current one.
 void begin_interval(Node& node, const Record& record);
-// Applies what the record reports; `sums`: adds its energy up, too.
+// Applies what the record reports; `sums`: also adds its energy to the sums.
 void apply_values(Node& node, placement::NodeView& seen, const Record& record, MonoTime received, bool sums);
 // Removes workloads that ended, and those that no part of a complete interval listed for too long.
 void end_workloads(Node& node, const Record& record, bool sums);

@@ -292,7 +292,8 @@ void PodTable::see(const std::string& name, const std::string& uid, MonoTime now
   found->second.by_operator = false;
 }
 
-// A part reports only the workloads that it lists; all workloads are checked when an interval is complete.
+// A part of an interval reports only the workloads that it lists; missing ones are detected once the interval is
+// complete.
 void PodTable::find_news(const std::string& name, const Node& node, const Record& record, MonoTime now,
                          RecordNews& news) {
   if (node.parts_seen == record.parts) {

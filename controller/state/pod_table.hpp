@@ -1,4 +1,4 @@
-// pod_table: the pods: those that ask for a node, are expected on one or run there, and those that are gone.
+// pod_table: all pods: those that wait for a node, are expected on one or run there, and those that ended.
 // Source   asks; placements that agents and operators report; the pods of an API server, if any, whose statements take
 //          precedence
 // Gives    counts and sums of pods in the rows of their nodes
@@ -50,12 +50,12 @@ class PodTable {
   PodTable(NodeTable& nodes, Duration in_flight_expiry, Duration start_window)
       : nodes_(nodes), in_flight_expiry_(in_flight_expiry), start_window_(start_window) {}
 
-  // Stores the spec of an asking pod and the answer it got. The spec of a pod that an API server has stays unchanged.
+  // Stores the spec of a pod that was asked for, and the answer. Keeps the spec of a pod that an API server has.
   void ask(const placement::PodSpec& spec, std::uint64_t decision_id, bool advised, MonoTime now);
   // Expects the pod on the node and counts it as a start there; replaces an earlier expectation. A pod that no API
   // server has is expected for `hold`, and at least for in_flight_expiry.
   void fly(const std::string& uid, const std::string& node, MonoTime now, Duration hold = Duration::zero());
-  // Cancels the expectation and its start, as if they had never been.
+  // Cancels the expectation and its start, as if they had never existed.
   void land(const std::string& uid);
   // Counts a start of the pod on the node for the window of the start cap, even if the pod ends early.
   void started(const std::string& uid, const std::string& node, MonoTime now);
@@ -72,12 +72,13 @@ class PodTable {
   void name_containers(const std::string& uid, std::string_view container_ids);
   // Sets the observed decision that the pod's placement joins.
   void decided(const std::string& uid, std::uint64_t decision_id);
-  // The API server deletes the pod. It runs for its grace period and no longer counts as a replica of its owner, as in
-  // kube-scheduler's topology spread: its successor may take the same node.
+  // Records that the API server deletes the pod. It runs for its grace period but no longer counts as a replica of its
+  // owner, as in kube-scheduler's topology spread: its successor may take the same node.
   void leave(const std::string& uid);
-  // An unbound pod ended, or runs on a node without an agent.
+  // Removes an unbound pod that ended, or that runs on a node without an agent.
   void forget(const std::string& uid);
-  // The API server has deleted the pod: its cgroup may still be seen for a while and does not count as a placement.
+  // Records that the API server deleted the pod: its cgroup may still be seen for a while, but does not count as a
+  // placement.
   void bury(const std::string& uid, MonoTime now) { buried_[uid] = now; }
   bool buried(const std::string& uid) const { return buried_.contains(uid); }
 
@@ -87,7 +88,7 @@ class PodTable {
 
   // Finds the pods that the record shows as appeared or gone; the caller binds and unbinds them.
   void find_news(const std::string& name, const Node& node, const Record& record, MonoTime now, RecordNews& news);
-  // The record has the use of pods that were bound before.
+  // Records that the telemetry now contains the usage of pods that were bound before the record.
   void settle(Node& node, const Record& record);
   // Update the count of starts, or all counts, in the node's row.
   void count_starts(const std::string& node);

@@ -1,4 +1,5 @@
-// sane_request: a request limited to the size of any real machine, so that sums stay finite, as the wire demands.
+// sane_request: limits a request to the size of any real machine, so that sums stay finite, as the wire format
+// requires.
 // Units    cores, bytes
 // Threads  pure function
 #pragma once

@@ -1,10 +1,10 @@
 // shims: tracks the shims that ask this controller, and pods of Wattle's schedulers that were bound without an ask.
 // Source   beats of shims (Query `shim`), asks, and bindings that the API server reports
 // Rules    a shim is an identity and a host, because several may share a key. Connected: a beat within kShimSilent;
-//          forgotten after kShimForgotten. Wattle's schedulers: the configured ones and those whose asks came through
-//          shims. A pod counts when its binding is observed, DaemonSet pods never. Bindings before the start, or while
-//          the API server was not watched, are unknown. kube-scheduler does not ask if only one node is left: such pods
-//          count as unasked, too
+//          forgotten after kShimForgotten. Wattle's schedulers: the configured ones and those whose asks arrived
+//          through shims. A pod counts when its binding is observed, DaemonSet pods never. Bindings before the start,
+//          or while the API server was not watched, are unknown. kube-scheduler does not ask if only one node is left:
+//          such pods count as unasked, too
 // Errors   malformed (an invalid beat), exhausted (kShimsKept are known)
 // Threads  the loop's
 #pragma once

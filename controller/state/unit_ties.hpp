@@ -1,5 +1,6 @@
-// unit_ties: the units, containers and VMs of nodes that are confirmed workloads. An agent names the unit; after
-// ingest() the workload has its UID and counts as a pod, with the unit's use, waiting, energy and end.
+// unit_ties: links the units, containers and VMs of nodes to confirmed workloads. An agent reports the unit's name;
+// ingest() replaces it with the workload's UID. The workload then counts as a pod, with the unit's use, waiting, energy
+// and end.
 // Rules    a unit of a node is one workload at a time; a new tie replaces the former. Records from before the end of a
 //          tie are the former workload's, in any order of arrival
 // Bounds   kMostFormer ties that are over; the oldest are dropped
@@ -40,9 +41,9 @@ class UnitTies {
   // Unties the workload from its unit; `last` is its newest own record. Returns the former tie.
   std::optional<TiedUnit> untie(const std::string& uid, const RecordMark& last);
   const TiedUnit* unit_of(const std::string& uid) const;
-  // The workload's UID that the unit reports under; empty: the unit's own name.
+  // The UID under which the unit reports; empty: its own name.
   std::string uid_of(const std::string& node, const std::string& unit) const;
-  // Names the record's workloads by their UIDs. True: some are named so.
+  // Replaces names in the record with the workloads' UIDs. Returns true if it replaced any.
   bool name(const std::string& node, Record& record) const;
   std::size_t size() const { return of_.size(); }
 

@@ -1,5 +1,5 @@
-// view_rows: maintains the ClusterView for placement/ row by row: the node of each row, the age of its telemetry, and
-// its pods per application.
+// view_rows: maintains the rows of placement/'s ClusterView: the node of each row, the age of its telemetry, and its
+// pods per application.
 // Bounds   the row of a removed node stays reserved for half an hour, for outcomes that are still expected there; then
 //          another node may use it
 // Errors   none

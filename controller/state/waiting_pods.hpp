@@ -35,7 +35,8 @@ class WaitingPods {
 
   // Returns the pod whose expectation ends first, if it ends at or before `now`.
   std::optional<std::string> expected_until(MonoTime now) const { return oldest(flying_, now); }
-  // Returns the pod that has been without node and expectation for longest, if since `before` or earlier.
+  // Returns the pod that has been without node and expectation for longest, if it has been so since `before` or
+  // earlier.
   std::optional<std::string> forgotten_since(MonoTime before) const { return oldest(unplaced_, before); }
   std::size_t unplaced() const { return unplaced_.size(); }
   std::size_t expected() const { return flying_.size(); }  // without pods of the API server

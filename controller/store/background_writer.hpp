@@ -16,7 +16,7 @@ namespace wattle::controller {
 
 class BackgroundWriter {
  public:
-  // `on` false: drops what it gets.
+  // `on` false: drops all content.
   explicit BackgroundWriter(const Log& log, bool on = true);
   ~BackgroundWriter();
   BackgroundWriter(const BackgroundWriter&) = delete;

@@ -32,7 +32,7 @@ class BackupService {
     std::string route, who;
     std::uint64_t request_id = 0;
     std::future<Status> store;
-    std::vector<sqlite::Copy> copies;  // of the loop's databases, until each is complete
+    std::vector<sqlite::Copy> copies;  // running copies of the loop's databases
     Status done;                       // result of those copies
   };
   Status begin(Making& making);

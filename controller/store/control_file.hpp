@@ -28,8 +28,8 @@ struct Change {
   std::string who;        // "operator/name", "configuration", "guard"
   std::string what;       // "mode shadow -> canary:10%"
   std::string why;
-  std::string standing;         // spec in force from here on, as JSON; empty if the entry changed no spec
-  std::int64_t experiment = 0;  // the change that started the current experiment; the own id if it started one
+  std::string standing;         // new spec in force, as JSON; empty if the entry changed no spec
+  std::int64_t experiment = 0;  // the change that started the current experiment; its own id if it started one
   std::string configured;       // content of the configuration file at that time
 };
 

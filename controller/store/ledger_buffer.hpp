@@ -62,8 +62,8 @@ bool counts(const Record& record);
 class LedgerBuffer {
  public:
   void add(std::int64_t node, std::int64_t raw_id, const Record& record, std::int64_t now_s);
-  // Returns the nodes whose rows should be written now, oldest first: all that hold a raw record below `below`, a few
-  // of those that have waited for `every_s`, and more if there are too many rows.
+  // Returns the nodes whose rows should be written now, oldest first: all with a raw record below `below`, a few of
+  // those that have waited for `every_s`, and more if there are too many rows.
   std::vector<std::int64_t> due(std::int64_t now_s, std::int64_t every_s, std::int64_t below) const;
   std::vector<std::int64_t> all() const;
   const WaitingLedger& of(std::int64_t node) const { return waiting_.at(node); }

@@ -42,7 +42,7 @@ inline constexpr std::size_t kMarksPerNode = 16;  // latest incarnations; lower 
 class RecordStore {
  public:
   virtual ~RecordStore() = default;
-  // Returns true if too much waits; do not add then.
+  // Returns true if too much waits; the caller must then not add.
   virtual bool full() const = 0;
   // Call with increasing numbers per node and incarnation.
   virtual void add(StoreItem item) = 0;

@@ -1,6 +1,6 @@
-// row_writer: queues rows that no caller waits for, which are decisions, pods and needs of workloads, and writes them.
-// Rows     one row per decision, pod and workload: a later one replaces or extends one that waits. Each kind is written
-//          in a transaction of its own
+// row_writer: queues and writes rows that no caller waits for: decisions, pods and needs of workloads.
+// Rows     one row per decision, pod and workload: a later one replaces or extends a waiting one. Each kind is written
+//          in a separate transaction
 // Bounds   bytes of decisions, beyond which the oldest are dropped, and of pods, beyond which new ones are dropped;
 //          RequestTable::kMostRows needs
 // Errors   rows that the disk does not take wait for the next attempt; the log reports failures and losses
@@ -19,7 +19,7 @@
 namespace wattle::controller {
 
 struct RowFigures {
-  std::string decisions_problem;  // why no decision is kept at present; empty: all is well
+  std::string decisions_problem;  // why no decision is kept now; empty: they are kept
   std::uint64_t decisions_lost = 0;
 };
 
@@ -32,8 +32,8 @@ class RowWriter {
   void note(PodFacts pod);
   void keep(std::vector<RequestRow> rows);
   bool waits() const;
-  // Writes the rows that wait; `all` false: a limited number of pods, to keep transactions short. `file` is null if it
-  // cannot be opened, for the reason in `opened`. Returns the last error.
+  // Writes the waiting rows; `all` false: only a limited number of pods, to keep transactions short. `file` is null if
+  // it cannot be opened; `opened` has the reason. Returns the last error.
   Status write(StoreFile* file, const Status& opened, std::int64_t now_s, bool all);
   // True if the last attempt failed.
   bool fails() const;
@@ -51,7 +51,7 @@ class RowWriter {
 
     void add(Row row);
     std::vector<Row> take(std::size_t most);
-    // Adds rows that were not written, below those that came since.
+    // Returns unwritten rows to the queue, before those added since.
     void put_back(std::vector<Row> older);
   };
   enum class News { none, failed, recovered };

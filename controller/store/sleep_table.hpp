@@ -7,8 +7,8 @@
 // Bounds   kMostExclusions, the oldest are dropped; one row of the plan; records and transitions as in
 //          controller/power/power_store.hpp
 // Units    Unix seconds, or nanoseconds in at_ns
-// Errors   as common/sqlite/database.hpp; a plan or sums with a wrong hash are as if there were none, and a record is
-//          then unset
+// Errors   as common/sqlite/database.hpp; a plan or sums with a wrong hash count as missing, and a record with one is
+//          unset
 // Threads  single owner
 #pragma once
 

@@ -15,12 +15,12 @@ namespace {
 constexpr std::int64_t kRecentGaps = 200;
 constexpr int kMoreInABatch = 5;
 constexpr std::int64_t kClockStep_s = 5;  // a smaller step of the wall clock does not count
-// Approximate memory of an item beside its bytes and their decoded form.
+// Approximate memory of an item in addition to its bytes and their decoded form.
 constexpr std::size_t kItemOverhead = 512;
 constexpr std::size_t kDecodedTimes = 4;
 constexpr int kCopyPages = 256;               // 1 MiB between two commits
 constexpr std::size_t kMaxReads = 64;         // that wait
-constexpr std::size_t kMostRunning = 50'000;  // pods that are read back at the start
+constexpr std::size_t kMostRunning = 50'000;  // pods that are read at the start
 
 std::size_t cost(const StoreItem& item) { return item.bytes.size() * (1 + kDecodedTimes) + kItemOverhead; }
 
@@ -165,7 +165,7 @@ std::optional<Store::Work> Store::wait() {
   const auto hurry = [&] {
     return stop_ || copy_order_ || !reads_.empty() || figures_.queue_bytes > options_.queue_bytes / 2;
   };
-  // Others' records come meanwhile, and share the disk's time.
+  // Records of other agents arrive meanwhile and share the commit.
   const Duration since = clock_.mono() - committed_at_;
   const Duration every = batches_more_ ? kMoreInABatch * options_.commit_every : options_.commit_every;
   if (!queue_.empty() && since < every) wake_.wait_for(lock, every - since, hurry);
@@ -262,7 +262,7 @@ void Store::signal() {
   [[maybe_unused]] const auto written = write(fd_.get(), &one, sizeof one);
 }
 
-// Until it is on disk, or the end.
+// Retries until the batch is on disk, or the store ends.
 void Store::keep_batch(std::vector<StoreItem>& batch) {
   for (;;) {
     const Status done = commit(batch);

@@ -1,8 +1,8 @@
-// store: keeps agents' records on a thread of its own, and reports when they are safe on disk.
+// store: stores agents' records on a separate thread, and reports when they are safe on disk.
 // Commits  the records of all agents within `commit_every` share one transaction (StoreFile); then committed() returns
 //          them
-// Bound    `queue_bytes` of waiting records and the last addition; then it is full()
-// Rows     of decisions, pods and needs are written every second (row_writer.hpp), since no caller waits for them
+// Bound    full() once the waiting records exceed `queue_bytes`
+// Rows     of decisions, pods and needs are written every second (row_writer.hpp), because no caller waits for them
 // Reads    run on the store's thread, between two transactions
 // Trouble  if the disk is full or fails, nothing is reported as committed, and the same transaction is tried every
 //          second until it succeeds. A damaged file is moved aside (<path>.damaged-<time>), never deleted, and a new
@@ -41,19 +41,19 @@ struct StoreOptions {
   std::size_t queue_bytes = 32 << 20;
   Duration decisions_every = std::chrono::seconds(1);
   std::size_t decisions_queue_bytes = 8 << 20;
-  std::size_t decisions_found = 0;  // limit of those read back at the start
+  std::size_t decisions_found = 0;  // limit of those read at the start
   std::size_t pods_queue_bytes = 32 << 20;
-  std::size_t pod_namespaces_found = 0;  // limit of those read back at the start
+  std::size_t pod_namespaces_found = 0;  // limit of those read at the start
 };
 
 struct StoreFigures {
-  std::string problem;        // why nothing is committed at present; empty: all is well
+  std::string problem;        // why nothing is committed now; empty: records are committed
   std::string damage;         // found in the file since the start; empty: none
   std::uint64_t records = 0;  // committed
   std::uint64_t queue_records = 0, queue_bytes = 0;
   std::uint64_t file_bytes = 0, raw_records = 0;
   std::uint64_t gap_records = 0;  // noticed since the start
-  std::string decisions_problem;  // why no decision is kept at present; empty: all is well
+  std::string decisions_problem;  // why decisions are not kept now; empty: no problem
   std::uint64_t decisions_lost = 0;
 };
 
@@ -66,7 +66,7 @@ struct Committed {
 class Store final : public RecordStore {
  public:
   static Result<std::unique_ptr<Store>> start(StoreOptions options, const Clock& clock, const Log& log);
-  // No store: holds nothing, and ignores what it gets. Do not call add(), read() or copy_to().
+  // Returns a store that keeps nothing. Do not call add(), read() or copy_to().
   static std::unique_ptr<Store> none(const Clock& clock, const Log& log);
   bool on() const { return writer_.joinable(); }
   ~Store() override;  // tries once to write the pending rows
@@ -122,10 +122,10 @@ class Store final : public RecordStore {
   struct Work {
     std::vector<StoreItem> batch;
     bool rows = false;      // rows are due
-    bool all_rows = false;  // and none may be left
+    bool all_rows = false;  // all of them must be written
     std::vector<Reading> reads;
   };
-  // No value at the end.
+  // No value when the store ends.
   std::optional<Work> wait();
   void wake();
   void write_rows(bool all);
@@ -155,7 +155,7 @@ class Store final : public RecordStore {
   StoreMarks known_;               // committed; taken over by a new file
   MonoTime committed_at_{}, rows_at_{};
   std::optional<sqlite::Copy> copy_;
-  std::optional<std::int64_t> clock_ahead_s_;  // the wall clock, of the monotonic one
+  std::optional<std::int64_t> clock_ahead_s_;  // the wall clock ahead of the monotonic one
 
   RowWriter rows_;
   std::atomic<bool> batches_more_ = false;

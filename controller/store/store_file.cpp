@@ -296,7 +296,7 @@ Status StoreFile::checkpoint_if_long() {
 }
 
 // Returns the id below which records are too old or exceed the file's bound. Examines only a few times the number of
-// added records, to keep transactions short; a lowered bound is reached over several transactions. Just added records
+// added records, to keep transactions short; a lowered bound is reached over several transactions. Newly added records
 // stay, because they are not in the ledger yet.
 Result<std::int64_t> StoreFile::surplus(std::size_t added, std::int64_t now_s, std::int64_t first_added) {
   const std::uint64_t page = database_->page_bytes();

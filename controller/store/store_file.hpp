@@ -111,7 +111,7 @@ class StoreFile {
   std::optional<RequestTable> requests_;
   std::optional<SleepTable> sleeps_;
   std::unordered_map<std::string, std::int64_t> node_ids_;
-  std::vector<std::string> new_nodes_;  // of the open transaction
+  std::vector<std::string> new_nodes_;  // in the open transaction
   StoreMarks marks_;
   LedgerBuffer ledger_;
   std::int64_t next_node_id_ = 1, first_raw_id_ = 1, next_raw_id_ = 1;

@@ -100,7 +100,7 @@ class Counter {
     note(table, bad);
     return {};
   }
-  // Counts rows in which one of the columns is no whole number of at least 0.
+  // Counts rows in which one of the columns is not a whole number of at least 0.
   Status count_negative(const char* table, std::initializer_list<const char*> columns) {
     std::string wrong;
     for (const char* column : columns)

@@ -1,9 +1,9 @@
-// store_repair: opens the store's file, and finds what the disk or another program has changed in it.
+// store_repair: opens the store's file, and finds rows that the disk or another program has changed.
 // Does     a file that SQLite cannot read is moved aside, and its readable rows are copied into a new one. Rows whose
-//          bytes are not those that were written are counted
+//          bytes differ from those written are counted
 // Promise  a damaged file never keeps the controller from starting, and no file is deleted that holds readable rows
 // Errors   as common/sqlite/database.hpp
-// Threads  that of the store
+// Threads  the store's
 #pragma once
 
 #include <cstdint>

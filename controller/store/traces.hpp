@@ -1,7 +1,7 @@
-// traces: finds signs that a controller has run here before. If there are any, a missing or empty control file was
-// lost.
+// traces: finds signs that a controller has run here before. If there are any, a missing or empty control file means
+// that it was lost.
 // Source   data_dir and the store's file, before this process writes to them. Does not read the control file
-// Errors   none: an unreadable file is no trace
+// Errors   none: an unreadable file does not count
 // Threads  pure except for the files
 #pragma once
 

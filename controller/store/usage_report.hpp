@@ -1,8 +1,8 @@
 // usage_report: sums the usage of namespaces, owners, nodes, label values or containers since a given time, ended
 // workloads included.
 // Law      rows, idle, unattributed and missing of all nodes add up to the nodes' energy, for measured and estimated
-//          energy separately. Missing is 0 unless parts of a sample were lost. Rows of a pod's containers and its rest
-//          add up to the pod's usage
+//          energy separately. Missing is 0 unless parts of a sample were lost. The rows of a pod's containers and its
+//          row "(rest)" add up to the pod's usage
 // Units    as usage_table.hpp
 // Threads  values; UsageReporter: single owner
 #pragma once

@@ -8,7 +8,7 @@
 namespace wattle::controller {
 namespace {
 
-constexpr std::uint64_t kUsageRowOverhead = 48;  // of a row beside its texts
+constexpr std::uint64_t kUsageRowOverhead = 48;  // of a row without its texts
 const std::string kSums = "energy_uj, estimated_uj, cpu_us, wait_us, pressure_us";
 const std::string kSlotSums = "slot_energy_uj, slot_estimated_uj, slot_cpu_us, slot_wait_us, slot_pressure_us";
 const std::string kPodLengths =
@@ -107,7 +107,7 @@ Status UsageTable::prepare() {
 }
 
 Status UsageTable::load() {
-  // Rows from before do not cover the time in which nothing is kept, so they are deleted.
+  // Earlier rows would not cover the time in which nothing is kept, so they are deleted.
   if (!kept())
     return database_->run("DELETE FROM usage; DELETE FROM usage_node; DELETE FROM pod WHERE NOT (" + kRunsConfirmed +
                           "); UPDATE progress SET usage_from_s = 0; " + empty_slots("1"));

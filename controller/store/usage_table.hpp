@@ -2,11 +2,12 @@
 // report`.
 // Rows     workloads' sums of a node's current hour are in columns of the ledger (slot_*). They become rows here when
 //          the node's first record of another hour is added. Nodes' energy is added here at once. Both happen within
-//          the ledger's transactions, so that each record is counted once after any crash
+//          the ledger's transactions, so that each record counts exactly once after any crash
 // Pods     by UID: namespace, owner, labels, requests, time of the last placement, and end (confirmed workloads: also
 //          unit and time limit); running() returns those that run
-// Bounds   age `keep_s` by the wall clock, and `max_bytes` of all rows: the oldest hours are dropped, and pods without
-//          younger rows. Beyond one and a half of `max_bytes` no pods are added. Running confirmed workloads are exempt
+// Bounds   age `keep_s` by the wall clock, and `max_bytes` of all rows: the oldest hours are dropped, and pods that
+//          have no later rows. Beyond one and a half of `max_bytes` no pods are added. Running confirmed workloads are
+//          exempt
 // Units    energy in microjoules, times in microseconds; hours are the Unix seconds of their beginning, by the
 //          controller's clock when it received a record
 // Format   docs/reference/files.md
@@ -50,7 +51,7 @@ struct PodFacts {
   std::int64_t ended_s = 0;                           // 0: it runs, or unknown
   std::string name;                                   // empty: unknown, as is the next
   std::string container_ids;                          // ids and names of its containers (common/kube/pod.hpp)
-  std::string replica_of;                             // "shop/ReplicaSet/web-5d9"; empty: unknown, or a pod of its own
+  std::string replica_of;                             // "shop/ReplicaSet/web-5d9"; empty: unknown, or no owner
   bool confirmed = false;                             // by an operator; set with the next two
   std::string unit;                                   // its unit on the node; empty: unknown
   std::int64_t limit_s = 0;                           // when its time limit ends it; 0: never
@@ -78,11 +79,11 @@ struct NodeHour {
 
 class UsageTable {
  public:
-  // `database` outlives it and has the tables, and the ledger.
+  // `database` must outlive the table and contain its tables and the ledger.
   static Result<UsageTable> open_(sqlite::Database& database, const UsageBounds& bounds);
   bool kept() const { return bounds_.max_bytes > 0; }
   std::int64_t slot_of(std::int64_t at_s) const { return at_s - at_s % bounds_.slot_s; }
-  // Hour in which a record of that time is counted: a clock set back to before all kept hours moves nothing out of
+  // Hour to which a record of that time counts. A clock set back to before all kept hours does not move usage out of
   // them.
   std::int64_t slot_for(std::int64_t at_s) const { return slot_of(std::max(at_s, from_s_)); }
 
@@ -99,7 +100,7 @@ class UsageTable {
 
   // Stores pods in one transaction.
   Status put(std::span<const PodFacts> pods, std::int64_t now_s);
-  // Time from which everything is kept; 0: nothing was recorded yet.
+  // Time since which everything is kept; 0: nothing was recorded yet.
   std::int64_t from_s() const { return from_s_; }
   // Visit all pods, or the sums of hours from `slot_s` on; data that waits to be written is missing.
   Status each_pod(const std::function<void(const PodFacts&)>& take);

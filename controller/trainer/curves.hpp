@@ -1,4 +1,4 @@
-// curves: training curves for TensorBoard: return and length of episodes, rewards and their terms, loss, Q, steps a
+// curves: training curves for TensorBoard: return and length of episodes, rewards and their terms, loss, Q, steps per
 // second.
 // Tags     docs/reference/networks.md lists them
 // Episode  placements until one ends an episode (presets that end any), or else kEpisode placements

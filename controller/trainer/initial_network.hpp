@@ -54,7 +54,7 @@ Result<BegunNetwork> begin_network(const LearnConfig& learn, const placement::Re
 using BeginNetwork = std::function<Result<BegunNetwork>(const placement::RewardConfig& reward)>;
 
 // Logs and audits the initial network once the serving one is known; `serving_from` is that of ModelVersion. Reports
-// nothing for a network of the controller's own.
+//          nothing for a network that this controller learned.
 void report_initial_network(const InitialNetwork& first, const std::string& serving_from, bool resumed,
                             RolloutManager& rollout, const Log& log);
 

@@ -1,4 +1,5 @@
-// learning: the trainer as other threads see it. This base class is learning that is off: it ignores what it gets.
+// learning: the interface of the trainer for other threads. This base class is used when learning is off: it ignores
+// all calls.
 // Threads  any
 #pragma once
 
@@ -14,7 +15,7 @@ namespace wattle::controller {
 
 struct TrainerFigures {
   std::uint64_t steps = 0;
-  bool resumed = false;  // from a checkpoint, whatever steps it had
+  bool resumed = false;  // from a checkpoint with any number of steps
   std::optional<double> steps_per_s, loss, mean_q, td_error, reward_centre;
   std::size_t replay = 0;
   std::uint64_t checkpoints = 0, failed_checkpoints = 0;
@@ -33,7 +34,7 @@ class Learning {
   virtual std::future<Result<std::string>> order(ModelOrder /*order*/) { return {}; }
   virtual ModelList models() const { return {}; }
   virtual TrainerFigures figures() const { return {}; }
-  // Greatest decision id that the checkpoint knows; new ids begin behind it.
+  // Highest decision id in the checkpoint; new ids start above it.
   virtual std::uint64_t last_decision_id() const { return 0; }
 };
 

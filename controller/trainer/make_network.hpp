@@ -17,7 +17,7 @@ namespace wattle::controller {
 Result<std::unique_ptr<models::QTrainer>> make_network(const LearnConfig& config,
                                                        const std::optional<models::Weights>& initial = std::nullopt);
 
-// The network of provisioning, its teacher's or a student's.
+// Makes the provisioning network, for the teacher or a student.
 Result<std::unique_ptr<models::PolicyTrainer>> make_provisioning_network(std::uint64_t seed);
 
 }  // namespace wattle::controller

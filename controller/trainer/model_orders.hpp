@@ -15,11 +15,11 @@ namespace wattle::controller {
 
 struct ModelOrder {
   enum class What {
-    save,        // the network as it is now, under a name
-    add,         // one from outside, under a name; nothing else changes
+    save,        // the current network, under a name
+    add,         // a network from outside, under a name; nothing else changes
     load,        // another network serves, and learning continues from it
     promoted,    // keep the serving network, so that a rollback can restore it
-    bring_back,  // what was kept at the last promotion serves again
+    bring_back,  // the network of the last promotion serves again
   };
   What what = What::save;
   std::string name;          // of save, add and load
@@ -32,7 +32,7 @@ inline constexpr const char* kPromotedModel = "promoted";
 inline constexpr const char* kPresetModels = "preset-";
 std::string kept_name(placement::Preset preset);
 
-// The order waits for its turn with the thread; the future is ready when it is done, or the thread ends.
+// An order that waits for the thread; the future is ready when it is done, or when the thread ends.
 struct PendingOrder {
   ModelOrder order;
   std::promise<Result<std::string>> answer;

@@ -1,6 +1,7 @@
 // model_service: passes operators' orders about networks from the loop to the trainer's thread, and the replies back,
 // without waiting.
-// Queries  model-save, model-add, model-load (docs/reference/api.md), which are audited through the rollout when done
+// Queries  model-save, model-add, model-load (docs/reference/api.md), which the rollout records in the audit log when
+//          done
 // Errors   in the reply: malformed (no name, an unknown argument), unavailable (learning is off), and the trainer's
 // Threads  single owner
 #pragma once
@@ -18,7 +19,7 @@ namespace wattle::controller {
 class ModelService {
  public:
   ModelService(Learning& learning, RolloutManager& rollout) : learning_(learning), rollout_(rollout) {}
-  // `route` is where the reply goes; done() returns it later.
+  // `route` is the destination of the reply; done() returns it later.
   void take(const wire::Query& query, const std::string& who, std::string route);
   std::vector<LateReply> done();
   // Applies a promotion or a rollback to the network, without a reply.

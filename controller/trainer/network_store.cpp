@@ -21,7 +21,7 @@ std::string text_of(placement::Preset preset) { return std::string(placement::to
 std::string digest_of(const models::QTrainer& network) { return models::network_digest(network.weights()); }
 
 // Under such a reward a learned network serves once measured blocks show that it costs less
-// (placement/judge/candidate_trials). Anchored to the trusted network it could hardly leave choices that its rewards
+// (placement/judge/candidate_trials). Anchored to the trusted network, it could hardly abandon choices that its rewards
 // contradict.
 bool joules_judge(const placement::RewardConfig& reward) {
   return reward.preset == placement::Preset::weighted && reward.weights.energy > 0;
@@ -81,7 +81,7 @@ bool NetworkStore::fits_preset(const models::Manifest& manifest) const {
   return manifest.reward.empty() || manifest.reward == text_of(reward_.preset);
 }
 
-// An unusable checkpoint is left alone; learning starts from scratch.
+// An unusable checkpoint is not changed; learning starts from scratch.
 std::optional<models::LoadedCheckpoint> NetworkStore::newest() const {
   auto loaded = checkpoints_.load_newest(placement::feature_schema_hash());
   if (loaded) {
@@ -125,7 +125,7 @@ Status NetworkStore::keep_for_preset(const models::LoadedCheckpoint& loaded) {
   return keep(loaded.manifest.reward, models::without_prefix(loaded.tensors, models::kLearnerPrefix), loaded.manifest);
 }
 
-// A network that began the preset and has learned nothing is found there again.
+// The initial network of a preset, if it has learned nothing, need not be kept: it is still available.
 Status NetworkStore::keep(const std::string& preset, const models::Weights& networks,
                           const models::Manifest& manifest) {
   if (manifest.step == 0 && !manifest.trusted) return {};
@@ -187,7 +187,7 @@ models::Weights NetworkStore::networks() const {
   return all;
 }
 
-// Trusts the network that the learned one of a checkpoint was held to, if an operator or a promotion chose it.
+// Trusts the network to which a checkpoint's learned one was anchored, if an operator or a promotion chose it.
 void NetworkStore::trust_kept(const models::LoadedCheckpoint& kept) {
   if (!kept.manifest.trusted) return;
   const models::TrustedNetwork& trusted = *kept.manifest.trusted;
@@ -195,7 +195,7 @@ void NetworkStore::trust_kept(const models::LoadedCheckpoint& kept) {
                  {trusted.name, trusted.on_prior, trusted.certificate}, reward_.preset, true);
 }
 
-// The promoted network is trusted where no later choice is.
+// Trusts the promoted network unless there is a later choice.
 void NetworkStore::trust_promoted() {
   if (trusted_.chosen()) return;
   const auto kept = checkpoints_.load(kPromotedModel, placement::feature_schema_hash());
@@ -234,7 +234,7 @@ Result<std::string> NetworkStore::save_as(const std::string& name, const Figures
   models::Weights network;
   models::add_prefixed(network, network_.checkpoint(), models::kNetworkPrefix);
   models::Manifest saved = manifest(figures);
-  saved.trusted.reset();  // the network alone
+  saved.trusted.reset();  // only the network
   if (name == kPromotedModel) saved.certificate = kPromotedHere;
   WATTLE_CHECK(checkpoints_.save_as(name, network, saved));
   if (name == kPromotedModel)
@@ -257,7 +257,7 @@ Result<std::string> NetworkStore::keep_trusted(const Figures& figures) {
   return trusted_.origin().from + " as " + kPromotedModel;
 }
 
-// The network that serves goes on; this one waits for an order to load it.
+// The serving network continues to serve; this one waits for an order to load it.
 Result<std::string> NetworkStore::add(const ModelOrder& order) {
   const std::string preset(placement::to_string(reward_.preset));
   WATTLE_TRY(const models::Pretrained given,
@@ -293,7 +293,7 @@ Result<models::LoadedCheckpoint> NetworkStore::load_named(const std::string& nam
   return loaded;
 }
 
-// If the network does not fit, the network of before goes on.
+// If the network does not fit, the previous one continues to serve.
 Status NetworkStore::load(const std::string& name, const std::deque<models::Observation>& recent) {
   WATTLE_TRY(const models::LoadedCheckpoint loaded, load_named(name));
   const models::Weights before = network_.checkpoint();

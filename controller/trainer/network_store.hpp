@@ -3,8 +3,8 @@
 //          reward preset has its own networks, kept under kept_name() while another preset is in force; kPromotedModel
 //          is that of the last promotion
 // Presets  a change of the preset keeps the networks of the former one. The new preset gets its kept ones, or else its
-//          initial ones (initial_network). A restart with the new preset ends in the same state
-// Errors   those of the checkpoint directory and of networks that do not fit; the networks of before stay
+//          initial ones (initial_network). A restart with the new preset leads to the same state
+// Errors   those of the checkpoint directory and of networks that do not fit; the previous networks then stay
 // Threads  the trainer's
 #pragma once
 
@@ -37,8 +37,8 @@ class NetworkStore {
  public:
   using Figures = std::map<std::string, double>;  // of a manifest
 
-  // `origin`: origin of the weights of `network`, which outlives this. `begin`: makes the initial network of another
-  // preset that has none here; without it, the network as given.
+  // `origin`: origin of the weights of `network`, which must outlive this object. `begin`: makes the initial network of
+  // another preset that has none here; without it, the network as given.
   NetworkStore(const LearnConfig& config, const placement::RewardConfig& reward, models::CheckpointDir checkpoints,
                models::QTrainer& network, ServingModel& slot, const NetworkOrigin& origin, BeginNetwork begin,
                const Clock& clock, const Log& log);
@@ -55,7 +55,7 @@ class NetworkStore {
   std::optional<models::LoadedCheckpoint> newest() const;
   // Restores the network of a checkpoint of the preset in force.
   Status restore(const models::LoadedCheckpoint& loaded);
-  // The restored network is the one of this checkpoint, with what it was held to.
+  // Records that the restored network is that of this checkpoint, with the network that it was anchored to.
   void resumed(const models::LoadedCheckpoint& loaded);
   // Writes the networks and the learner's tensors.
   Status save(const models::Weights& learner, const Figures& figures);
@@ -64,7 +64,7 @@ class NetworkStore {
   void set_reward(const placement::RewardConfig& reward) { reward_ = reward; }
   Status keep_for_preset(const Figures& figures);
   Status keep_for_preset(const models::LoadedCheckpoint& loaded);
-  // Begins the preset in force with its kept or initial networks.
+  // Starts the preset in force with its kept or initial networks.
   Status begin_preset();
   // Trusts the promoted network unless a later one was chosen.
   void trust_promoted();
@@ -97,7 +97,7 @@ class NetworkStore {
   placement::RewardConfig reward_;
   models::CheckpointDir checkpoints_;
   models::QTrainer& network_;
-  const models::Weights untrained_;  // network_ as it was given
+  const models::Weights untrained_;  // initial weights of network_
   ServingModel& slot_;
   NetworkOrigin origin_;
   const BeginNetwork begin_;

@@ -1,8 +1,8 @@
 // replay_budget: limits how often each placement is learned from: kRatio times on average, for the outcomes since the
 // process started. Learning before a restart does not count, because an older version may not have had this limit.
 // Bounds   kPerS transitions a second, which is kRatio times each of four placements a second: where more pods start, a
-//          gradient step for every other pod would cost more than their decisions. kMost transitions wait at a time; of
-//          placements that come faster for longer than ten minutes, each is learned from fewer times
+//          gradient step for every other pod would cost more than their decisions. At most kMost transitions wait; if
+//          placements arrive faster for longer than ten minutes, each is learned from fewer times
 // Units    transitions drawn from the replay
 // Errors   none
 // Threads  single owner

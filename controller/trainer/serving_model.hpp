@@ -1,5 +1,5 @@
 // serving_model: holds the networks that may serve: the candidate that is learned here, and the trusted baseline. The
-// trainer sets newer ones; decisions read the current ones.
+// trainer replaces them; decisions read the current ones.
 // Threads  any; a lock is held only to copy a pointer
 #pragma once
 
@@ -15,7 +15,7 @@ namespace wattle::controller {
 // Identifies weights, so that earlier decisions can be attributed to them.
 struct ModelVersion {
   std::string sha256;       // of the serving weights only, as in `wattle model list`; empty: no network
-  std::string loaded_from;  // the checkpoint that has the same weights; empty: changed by learning since
+  std::string loaded_from;  // the checkpoint with the same weights; empty: learning has changed them
   std::string preset;       // the reward preset of the network; empty: any
   std::string began;        // start of the learning: name of a file or checkpoint; empty: the prior
   std::string certificate;  // result of the held-out evaluation before it was shipped; empty: none

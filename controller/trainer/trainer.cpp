@@ -115,7 +115,7 @@ void Trainer::resume() {
   if (const auto restored = learner_.restore(models::with_prefix(loaded->tensors, models::kLearnerPrefix)); !restored)
     log_.error("replay.lost", "the network was restored without its replay buffer", {{"error", restored.error()}});
   if (fits) networks_.resumed(*loaded);
-  // Outcomes that were awaited died with the process that awaited them; the chain must not wait for them.
+  // Outcomes that the previous process waited for are lost; the chain must not wait for them.
   learner_.expire(clock_.mono() + std::chrono::hours(24));
   const auto last = loaded->manifest.figures.find("last_decision");
   if (last != loaded->manifest.figures.end() && last->second > 0)
@@ -140,7 +140,7 @@ void Trainer::start_periods() {
 }
 
 void Trainer::run() {
-  setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNice);  // decisions go first; a refusal changes nothing
+  setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNice);  // decisions have priority; a failure is harmless
   for (bool stop = false; !stop;) {
     std::vector<LearningNews> news;
     std::vector<PendingOrder> orders;

@@ -1,10 +1,10 @@
-// trainer: the one thread that learns. It owns the learner and the trainable network.
-// Flow     post() news -> replay -> gradient steps within a budget -> every so many steps a frozen, checked network
-//          into the slot -> checkpoints: network, optimiser and replay together, resumed at start; curves for
+// trainer: the thread that learns. It owns the learner and the trainable network.
+// Flow     post() news -> replay -> gradient steps within a budget -> at intervals a frozen, checked network into the
+//          slot -> checkpoints: network, optimiser and replay together, resumed at start; curves for
 //          TensorBoard in data_dir/events. Orders about networks (model_orders) take their turn with news. The networks
 //          themselves are in network_store
-// Bounds   at most steps_per_s, and duty_ratio of one core; lowest scheduling priority but idle
-// Errors   start: malformed or io of the checkpoint directory; later they are counted and logged, and learning
+// Bounds   at most steps_per_s, and duty_ratio of one core; lowest scheduling priority above idle
+// Errors   start: malformed or io of the checkpoint directory; later errors are counted and logged, and learning
 //          continues
 // Threads  post(), order(), models() and figures() from any; the rest runs on its own thread, or in turn() if made
 //          without one
@@ -74,7 +74,7 @@ class Trainer final : public Learning {
   void report();
   void judge_by(const placement::RewardConfig& reward);
   void begin_preset();
-  // Notes that another network learns now.
+  // Records that another network learns now.
   void replaced();
   void failed(const Status& done);
   Result<std::string> do_order(const ModelOrder& order);

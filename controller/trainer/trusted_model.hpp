@@ -2,7 +2,7 @@
 // network that learns stays close to it.
 // Method   puts the trusted network into the slot, and pulls the learner towards it after each training step
 //          (controller/trainer/anchor)
-// Errors   trust: logged, and the network of before stays; stepped: those of the learner
+// Errors   trust: logged, and the previous network stays; stepped: those of the learner
 // Threads  the trainer's
 #pragma once
 
@@ -22,12 +22,12 @@ namespace wattle::controller {
 
 class TrustedModel {
  public:
-  // `learner` and `slot` outlive this.
+  // `learner` and `slot` must outlive this object.
   TrustedModel(models::QTrainer& learner, ServingModel& slot, const Log& log)
       : learner_(learner), slot_(slot), log_(log), anchor_(learner, 1) {}
-  // `chosen`: an operator or a promotion chose it, so checkpoints keep it. False: the preset begins with it.
+  // `chosen`: an operator or a promotion chose it, so checkpoints keep it. False: the preset starts with it.
   void trust(const models::Weights& weights, const NetworkOrigin& origin, placement::Preset preset, bool chosen);
-  // No network is trusted from now on.
+  // Removes the trusted network.
   void release();
   // Call after a training step on this batch.
   Status stepped(std::span<const models::Transition> batch) { return anchor_.stepped(batch); }
@@ -36,7 +36,7 @@ class TrustedModel {
   bool chosen() const { return chosen_; }
   const models::Weights& weights() const { return weights_; }
   const NetworkOrigin& origin() const { return origin_; }
-  // Returns the entry in a manifest; no value if no one chose it.
+  // Returns the entry in a manifest; no value if neither an operator nor a promotion chose it.
   std::optional<models::TrustedNetwork> described() const;
 
  private:

@@ -1,5 +1,5 @@
 // alarms: the problems that an operator should know of first, worst first. Page, command line and demo show them.
-// Source   budgets, shims, nodes, power states, network trials and the store, as they are now
+// Source   budgets, shims, nodes, power states, network trials and the store, at the time of the call
 // Format   docs/reference/api.md, status
 // Errors   none
 // Threads  the owner of the parts
@@ -21,7 +21,7 @@ struct Alarm {
   std::string command() const;  // prints the details
 };
 
-// Returns no alarm when all is well.
+// Returns the current alarms; an empty list means that there is no problem.
 std::vector<Alarm> alarms(const Parts& from, const FleetSums& sums);
 SortedJson alarms_json(const Parts& from, const FleetSums& sums);
 

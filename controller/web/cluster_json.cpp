@@ -87,7 +87,8 @@ json node_json(const Parts& from, const std::string& name, const Node& node) {
   json age_ms = nullptr;
   if (node.sampled_at) age_ms = std::max(0.0, seconds(from.clock.mono() - *node.sampled_at) * 1e3);
   const std::uint64_t capacity = node.kube != nullptr ? node.kube->pod_capacity : node.hello.pod_capacity;
-  // The last readings are from before the sleep, so they are unknown now; the view has the power of a node that sleeps.
+  // The last readings are from before the sleep, so current values are unknown; the view has the power of a sleeping
+  //          node.
   const bool asleep = power_state_of(from.sleep, name) == placement::sleep::PowerState::asleep;
   const NodeValues before_sleep, &values = asleep ? before_sleep : node.values;
   json latency = json::array();

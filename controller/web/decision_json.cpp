@@ -74,7 +74,7 @@ json terms_json(const std::optional<Contributions>& terms) {
           {"uncertainty", or_null(terms->uncertainty)}};
 }
 
-// That the pod adds on the advised node, as predicted.
+// Predicted watts that the pod adds on the advised node.
 json advised_w(const wire::Decision& decision) {
   for (const wire::Candidate& candidate : decision.candidates)
     if (!decision.advice.empty() && candidate.node == decision.advice) return number(candidate.marginal_w);

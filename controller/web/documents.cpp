@@ -146,7 +146,7 @@ Result<std::string> one_node(const Parts& from, const Arguments& arguments) {
   return dump({{"node", node_details_json(from, name, *node)}});
 }
 
-// The newest decisions. Asks that are served between the steps make more entries, and push out old ones.
+// The newest decisions. Asks that are served between the steps add entries and push out old ones.
 Document decisions(const Parts& from, const Arguments& arguments) {
   auto limit = parse_limit(arguments, 20);
   if (!limit) return ready(Result<std::string>(forward_error(limit)));
@@ -230,7 +230,7 @@ Document doctor(const Parts& from) {
   });
 }
 
-// Which network or prior ranks nodes for the reward preset in force.
+// The network or prior that ranks nodes for the reward preset in force.
 std::string ranked_by(const Decider& decider) {
   const std::string preset(placement::to_string(decider.spec().reward.preset));
   if (!decider.engine().policy().learns) return "the policy " + decider.spec().policy + ", which uses no network";
@@ -252,7 +252,7 @@ std::string policy_text(const Parts& from) {
   return dump(policy);
 }
 
-// The documents that are made in one step.
+// The documents that are built in one step.
 Result<std::string> short_document(const Parts& from, const std::string& what, const Arguments& arguments) {
   if (what == "node") return one_node(from, arguments);
   if (what == "pod") return pod_text(from, arguments);

@@ -48,7 +48,7 @@ void FleetHistory::Tier::add(std::int64_t at_s, const Row& row) {
   const bool known = std::any_of(counts.begin(), counts.end(), [](std::uint32_t count) { return count > 0; });
   if (now != number) {
     if (known) slots.push_back({number, mean()});
-    // The wall clock was set back: what follows replaces what was there.
+    // The wall clock was set back: new values replace the existing ones.
     while (!slots.empty() && slots.back().number >= now) slots.pop_back();
     while (slots.size() > capacity) slots.pop_front();
     number = now;
@@ -62,7 +62,7 @@ void FleetHistory::Tier::add(std::int64_t at_s, const Row& row) {
   }
 }
 
-// A node keeps its column. A new one takes an unused column, or that of a node that is gone, whose past it clears.
+// A node keeps its column. A new one gets an unused column, or that of a removed node, whose past it clears.
 std::size_t FleetHistory::column_of(const std::string& node, const NodePods& there) {
   const auto known = std::find(nodes_.begin(), nodes_.end(), node);
   if (known != nodes_.end()) return static_cast<std::size_t>(known - nodes_.begin());
@@ -99,7 +99,7 @@ FleetHistory::Range FleetHistory::range(std::int64_t from_s, std::int64_t until_
   const auto begins_s = [](const Tier& tier) {
     return (tier.slots.empty() ? tier.number : tier.slots.front().number) * tier.step_s;
   };
-  // A finer tier is as good as a coarser one if it has all that is known.
+  // A finer tier suffices if it has all known values.
   std::int64_t known_s = begins_s(tiers_[0]);
   for (const Tier& tier : tiers_)
     if (!tier.slots.empty()) known_s = std::min(known_s, begins_s(tier) + tier.step_s);

@@ -55,7 +55,7 @@ class FleetHistory {
     void add(std::int64_t at_s, const Row& row);
   };
 
-  // The values of one moment. `pods` by node; empty: more than kMostNodes nodes.
+  // Adds the values of one moment. `pods` by node; empty: more than kMostNodes nodes.
   void add(std::int64_t at_s, const std::array<float, kValues.size()>& values,
            const std::vector<std::pair<std::string, std::size_t>>& pods);
   void mark(HistoryMark event);
@@ -63,7 +63,7 @@ class FleetHistory {
   // Names of columns after kValues; empty: not in use.
   const std::array<std::string, kMostNodes>& nodes() const { return nodes_; }
 
-  // The finest tier with everything since `from_s` that is known, and the steps of an answer.
+  // The finest tier that has all known values since `from_s`, and the steps of an answer.
   struct Range {
     const Tier* tier = nullptr;
     std::int64_t from_s = 0, step_s = 0;  // of the first point

@@ -22,7 +22,7 @@ using json = SortedJson;
 
 namespace {
 
-// Whole steps of 1 / `scale`; the largest number is for what is not known.
+// Whole steps of 1 / `scale`; the largest number marks an unknown value.
 void put(std::string& bytes, const std::optional<double>& value, double scale) {
   constexpr std::uint16_t kUnknown = std::numeric_limits<std::uint16_t>::max();
   std::uint16_t number = kUnknown;
@@ -52,7 +52,7 @@ std::string node_label(const Node& node, const std::string& label) {
   return value == nullptr ? std::string() : *value;
 }
 
-// What decides now, and why.
+// The current decider, and why it decides.
 json decides_json(const Parts& from) {
   std::string who = "the policy " + from.decider.spec().policy;
   for (const Contender& one : from.decider.networks().contenders())

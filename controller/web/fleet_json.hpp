@@ -22,11 +22,11 @@ namespace wattle::controller {
 // Counts the newest hundred decisions by their `decided_by`.
 SortedJson decided_by_json(const DecisionLog& log);
 std::string fleet_text(const Parts& from, const FleetSums& sums);
-// Returns the joules that this power takes in a day.
+// Returns the joules that this power uses in a day.
 std::optional<double> per_day_j(std::optional<double> power_w);
 // The idle energy of a day, and what it would be with sleeping nodes.
 SortedJson idle_json(const Tariff& tariff, const FleetSums& sums, const CouldSleep& could);
-// `names`: include the nodes' names, which seldom change. `label`: include each node's value of that label.
+// `names`: include the nodes' names, which rarely change. `label`: include each node's value of that label.
 Document heat_text(const Parts& from, bool names, const std::string& label = {});
 
 }  // namespace wattle::controller

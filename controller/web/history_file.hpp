@@ -1,5 +1,5 @@
 // history_file: the saved history of the page's charts in data_dir.
-// Errors   logged: an unusable file is kept until the next write, and the history begins again
+// Errors   logged: an unusable file is kept until the next write, and the history starts empty
 // Threads  the owner of the series
 #pragma once
 

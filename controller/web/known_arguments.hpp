@@ -1,6 +1,6 @@
 // known_arguments: rejects arguments and fields of a body that a request does not have, so that a mistyped one is not
 // ignored.
-// Rules    one list per document and order of docs/reference/api.md; "weight.NAME" stands for all names of weights
+// Rules    one list per document and order of docs/reference/api.md; "weight.NAME" matches every weight
 // Errors   malformed: names the unknown argument, the closest known one and all known ones
 // Threads  pure functions
 #pragma once

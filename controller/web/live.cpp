@@ -21,7 +21,7 @@ Steps Live::turn(const Parts& from, MonoTime now) {
   if (to_.listeners() == 0) return no_steps();
   const bool newcomer = to_.joined() != joined_;
   if (!newcomer && now - reported_at_ < kTellEvery) return no_steps();
-  if (newcomer) {  // a new listener has read the documents before
+  if (newcomer) {  // a new listener has already read the documents
     joined_ = to_.joined();
     decision_ = from.decider.log().entries().empty() ? 0 : from.decider.log().entries().back().decision.id;
   }

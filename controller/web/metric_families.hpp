@@ -42,7 +42,7 @@ class Families {
     (family.type == prometheus::MetricType::Counter ? metric.counter.value : metric.gauge.value) = value;
     family.metric.push_back(std::move(metric));
   }
-  // 1 for the state that it is in, 0 for each of the others.
+  // Sets 1 for the current state and 0 for all others.
   template <class States>
   void state(const char* name, const char* help, const char* label, const States& states, std::string_view in) {
     prometheus::MetricFamily& each = family(name, help, prometheus::MetricType::Gauge);

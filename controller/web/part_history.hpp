@@ -1,4 +1,4 @@
-// part_history: the values of a node or a pod over time, in fine steps for an hour and in coarse ones for a day.
+// part_history: the values of a node or a pod over time, in fine steps for an hour and in coarse steps for a day.
 // Bounds   324 rows of 4 bytes a value: 5.2 KB of a node's four values, 2.6 KB of a pod's two
 // Units    of the caller; NaN is unknown
 // Errors   none

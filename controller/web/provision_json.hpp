@@ -15,7 +15,7 @@
 namespace wattle::controller {
 
 // `workload`: that workload, as NAMESPACE/KIND/NAME or an unambiguous end of it. `only`: "suggested": workloads whose
-// suggestion differs from their request; "sized": that permit lower requests; "replicas". `limit`.
+// suggestion differs from their request; "sized": those that permit lower requests; "replicas". `limit`.
 Result<std::string> provision_text(const Parts& from, const Arguments& arguments);
 void add_provision(Families& families, const RequestBook& requests, const ReplicaBook& replicas);
 

@@ -1,4 +1,4 @@
-// readiness: reports whether the controller can work now: the store takes records, and the state is warm.
+// readiness: reports whether the controller can work now: the store accepts records, and the state is warm.
 // Rules    warm: the first lists of a watched API server have arrived, and half of the nodes in the store have reported
 //          again; waits at most kWarmUp for nodes
 // Threads  the owner of the parts

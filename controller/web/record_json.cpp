@@ -15,9 +15,9 @@ namespace {
 using json = SortedJson;
 
 constexpr const char* kOfFix = "use nodes, pods or hours";
-constexpr std::int64_t kLost_s = 7200;  // pods without a report for so long have ended unobserved
+constexpr std::int64_t kLost_s = 7200;  // pods without a report for this long have ended unobserved
 
-// Cores in each hour from the one that it came in; null where nothing is known.
+// Cores in each hour, starting with that of its arrival; null where nothing is known.
 json used_json(const PodLife& life, std::int64_t end_s, std::int64_t slot_s) {
   json cores = json::array();
   auto hour = life.hours.begin();

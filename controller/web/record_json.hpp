@@ -4,8 +4,7 @@
 //          energy of nodes
 // Pages    pods and hours: `next` is the argument `after` of the following page; null on the last page
 // Bounds   kMostRecordRows rows per page
-// Errors   malformed (arguments), not_found (no store), unavailable, and those of the
-//          database
+// Errors   malformed (arguments), not_found (no store), unavailable, and those of the database
 // Threads  record_text: the thread that owns the file; record_nodes_text: the owner of the parts; the others any
 #pragma once
 

@@ -25,7 +25,7 @@ json calibration_json(const std::optional<Calibration>& calibration) {
           {"ratio_high", calibration->ratio.high}};
 }
 
-// A change of joules to the share that is saved, which is at most all.
+// Converts a change of joules to the saved share, which is at most 1.
 stats::Interval saved(const stats::Interval& change) {
   return {0.0 - std::max(change.mean, -1.0), 0.0 - std::max(change.high, -1.0), 0.0 - std::max(change.low, -1.0)};
 }
@@ -61,7 +61,7 @@ SavingNow saving_now(const Parts& from) {
 std::optional<ShownSaving> SavingNow::shown() const {
   const auto figure = modelled != nullptr ? modelled->figure() : std::nullopt;
   if (!figure) return std::nullopt;
-  // The model's bias is the same in the time to come, so the interval of the calibration stays as it is.
+  // The model's bias stays the same in the future, so the interval of the calibration does not change.
   const stats::Interval change = stats::to_come(figure->change, figure->seconds);
   if (too_wide(change)) return std::nullopt;
   const double by_sleep = figure->now_w > 0 ? -figure->asleep_w / figure->now_w : 0;
@@ -96,7 +96,7 @@ std::string SavingNow::placement_text() const {
   if (!now || !acting || asleep.nodes == 0) return figure_text();
   const double saved_w = now->placement_w();
   return std::string(saved_w < 0 ? "uses " : "saves ") + fixed(std::abs(saved_w), 1) + " W " +
-         (saved_w < 0 ? "more " : "") + "beside the nodes asleep, modelled" + certainty();
+         (saved_w < 0 ? "more " : "") + "in addition to the nodes asleep, modelled" + certainty();
 }
 
 std::string SavingNow::figure_text() const {

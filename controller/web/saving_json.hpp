@@ -21,7 +21,7 @@
 namespace wattle::controller {
 
 // The saving that page, command line and metrics show: corrected by canaries where there are any. Its interval is that
-// of the time to come, which is wider than that of the time that the model covers.
+// of a prediction, which is wider than that of the time that the model covers.
 struct ShownSaving {
   stats::Interval ratio;  // share of the energy under the default scheduler; low and high ascend
   double default_w = 0;   // modelled power with the default scheduler's choices
@@ -34,7 +34,7 @@ struct ShownSaving {
 
 struct SavingNow {
   const placement::ModelledSaving* modelled = nullptr;  // null: mode off
-  bool acting = false;                                  // Wattle's choices are followed now
+  bool acting = false;                                  // the cluster follows Wattle's choices now
   std::optional<Calibration> calibration;
   Asleep asleep{};  // while Wattle acts, their saving is part of the figure
   // No value until there is a figure.
@@ -43,7 +43,7 @@ struct SavingNow {
   std::optional<double> total_w() const;
   // "saves 20 W (5%) [3, 7], modelled, not calibrated; pods wait 0.4% instead of 0.3%"
   std::string text() const;
-  // The part of placement alone, without the watts of nodes asleep.
+  // The part of placement, without the watts of nodes asleep.
   std::string placement_text() const;
 
  private:
@@ -52,7 +52,7 @@ struct SavingNow {
 };
 
 SavingNow saving_now(const Parts& from);
-// Null in mode off. With what a day of the saving is worth by the tariff.
+// Null in mode off. Includes the value of the saving in a day by the tariff.
 SortedJson modelled_json(const SavingNow& saving, const Tariff& tariff = {});
 // Adds the effect that canaries measured, and the modelled saving. An unknown value has no sample.
 void add_saving(Families& families, const EffectEstimate& effect, const SavingNow& saving);

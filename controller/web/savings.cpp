@@ -22,7 +22,7 @@ namespace {
 using placement::LeverKind;
 
 constexpr double kGiB = 1 << 30;
-constexpr double kSameRequest = 0.01;  // relative; less is no change
+constexpr double kSameRequest = 0.01;  // relative; a smaller difference does not count
 
 std::string words_of(double value, int digits, const char* unit) {
   std::array<char, 64> text{};
@@ -52,10 +52,10 @@ struct PossibleChange {
   std::size_t replicas = 0;  // now
 };
 
-// All that the levers are modelled from.
+// All inputs from which the levers are modelled.
 struct Picture {
   std::vector<placement::PackedNode> nodes;
-  std::vector<ProjectedSleep> projected;  // empty where a sleep plan knows better
+  std::vector<ProjectedSleep> projected;  // empty if there is a sleep plan
   std::vector<placement::SavingsPod> pods;
   std::vector<PossibleChange> changes, fewer;
   std::map<std::string, std::size_t> change_of;  // by workload
@@ -94,7 +94,7 @@ void find_changes(const Parts& from, Picture& picture) {
   }
 }
 
-// Reads the node, and which of its pods could run elsewhere.
+// Reads the node, and the pods that could run elsewhere.
 void add_node(const Parts& from, const std::string& name, const Node& node, Picture& picture) {
   const NodeGlance now = glance(from, name, node);
   const placement::NodeView& view = from.state.view_of(node);
@@ -147,7 +147,7 @@ std::string given_up_words(const ResizeCounts& resizes) {
 SavingLever requests_lever(const Parts& from, const Picture& picture) {
   SavingLever lever;
   lever.kind = LeverKind::requests;
-  lever.no_interval = "one packing of the present pods; pods to come are not modelled";
+  lever.no_interval = "one packing of the current pods; future pods are not modelled";
   if (!from.requests.on()) {
     lever.text = "unknown: provisioning.level is off";
     return lever;
@@ -192,7 +192,7 @@ SavingLever requests_lever(const Parts& from, const Picture& picture) {
 SavingLever replicas_lever(const Parts& from, const Picture& picture) {
   SavingLever lever;
   lever.kind = LeverKind::replicas;
-  lever.no_interval = "one packing of the present pods; pods to come are not modelled";
+  lever.no_interval = "one packing of the current pods; future pods are not modelled";
   if (!from.replicas.on()) {
     lever.text = "unknown: needs provisioning.replicas and provisioning.prometheus.rate_query";
     return lever;

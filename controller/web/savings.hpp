@@ -1,10 +1,10 @@
-// savings: every saving that is available on the cluster now, modelled from its present state.
+// savings: all savings that are available on the cluster now, modelled from its current state.
 // Source   nodes and pods of the state, suggestions of the request book and the replica book, the modelled saving of
 //          placement and the measured one of canaries, requests that were given up
 // Levers   sleep and drain: controller/web/sleep_levers. requests and replicas: the nodes that right-sized requests and
 //          fewer replicas free when the fleet is packed (provision/savings/freed_nodes). placement: saving_json's
-// Rule     requests are those that the rule wants, also below the original: an owner may change the template. Workloads
-//          whose level is off or limits are left out
+// Rule     requests are those that the rule suggests, even below the original: an owner may change the template.
+//          Workloads whose level is off or limits are left out
 // Units    watts, cores, bytes
 // Errors   none
 // Threads  the owner of the parts
@@ -29,16 +29,16 @@ struct SavingItem {
   std::string name;
   std::string text;                  // one line
   std::optional<double> saved_w;     // of a node
-  std::optional<std::size_t> nodes;  // that this and the items before it free; no value: not packed one by one
+  std::optional<std::size_t> nodes;  // freed by this item and those before it; no value: not packed one by one
   std::string command;               // applies it; empty: the lever's
 };
 
 struct SavingLever : placement::LeverSaving {
   std::string text;
-  std::string no_interval;                               // what the model lacks for one; empty: it has one
+  std::string no_interval;                               // why there is no interval; empty: there is one
   std::optional<std::size_t> nodes;                      // that could sleep
   std::string command;                                   // applies the lever; empty: no command does
-  std::string measured;                                  // since it was applied; empty: it was not applied
+  std::string measured;                                  // measured since it was applied; empty: it was not applied
   std::vector<SavingItem> items;                         // most important first
   std::map<std::string, std::vector<std::string>> kept;  // sleep: nodes that could not, by the reason
 };

@@ -31,7 +31,7 @@ inline constexpr std::size_t kMaxSeriesPods = 20'000;
 // Measured and estimated watts are kept separate.
 struct FleetSums {
   std::optional<double> measured_w, estimated_w, cpu_used_cores, cpu_cores;
-  std::optional<double> idle_w;  // of the nodes that report it
+  std::optional<double> idle_w;  // of nodes that report it
   double could_sleep_w = 0;      // saved by `could_sleep` nodes: a projection, only where sleep.mode is off
   std::uint64_t nodes = 0, silent = 0, asleep = 0, masked = 0, measured = 0, estimated = 0, pods = 0, could_sleep = 0,
                 with_pods = 0;
@@ -59,7 +59,7 @@ class Series {
   static constexpr std::array<std::string_view, 4> kNode{"power_w", "use_ratio", "pressure_ratio", "latency_ms"};
   static constexpr std::array<std::string_view, 2> kPod{"power_w", "cpu_cores"};
 
-  // Adds the samples that are due, and marks when the mode, the policy or what decides has changed. Call more often
+  // Adds the samples that are due, and marks changes of the mode, the policy or the deciding network. Call more often
   // than the shortest step.
   Steps sample(const Parts& from);
 
@@ -72,7 +72,7 @@ class Series {
   const FleetHistory& fleet() const { return fleet_; }
   // Continues a saved history; call before the first sample().
   Status recall(std::string_view saved) { return fleet_.restore(saved); }
-  // The finest steps with everything since `from` that is known; without `from`, the fine steps.
+  // The finest steps that have all known values since `from`; without `from`, the fine steps.
   Past node(const std::string& name, std::optional<WallTime> from) const;
   Past pod(const std::string& uid, std::optional<WallTime> from) const;
 
@@ -90,7 +90,7 @@ class Series {
   std::optional<std::int64_t> fleet_slot_;
   std::optional<MonoTime> parts_at_, counted_at_;
   std::uint64_t decisions_ = 0, successful_ = 0;  // at counted_at_
-  std::string mode_, policy_, decides_;           // as last marked; empty: not yet
+  std::string mode_, policy_, decides_;           // as last marked; empty: none yet
   WallTime parts_end_{}, coarse_end_{};           // of the newest rows of nodes and pods
   std::size_t rows_ = 0;                          // since coarse_end_
 };

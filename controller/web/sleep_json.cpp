@@ -24,7 +24,7 @@ namespace {
 
 namespace core = placement::sleep;
 
-// Adds what the node's drivers answered. `depth`: in the plan; unset: the lightest that they offer.
+// Adds the answer of the node's drivers. `depth`: in the plan; unset: the lightest that they offer.
 void add_driver(json& node, const power::MadePlan& made, std::optional<core::Depth> depth) {
   const auto found = made.probed.find(node["name"].get<std::string>());
   const power::ProbedNode* const probed = found == made.probed.end() ? nullptr : &found->second;
@@ -117,7 +117,7 @@ Document sleep_text(const Parts& from, const Arguments& arguments) {
   });
 }
 
-// All causes exist from the first plan on, so that a series does not end when its last node leaves it.
+// All causes exist since the first plan, so that a series does not end when its last node leaves it.
 void add_sleep(Families& families, const power::SleepControl& sleep) {
   if (!sleep.on()) return;
   const auto& made = sleep.plan();

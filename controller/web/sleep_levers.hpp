@@ -1,5 +1,5 @@
-// sleep_levers: the nodes that could sleep now, with and without moves of pods, and what that saves. The list of
-// savings, the page's idle line and the metrics all show this answer.
+// sleep_levers: the nodes that could sleep now, with and without moves of pods, and their saving. The list of savings,
+// the page's idle line and the metrics all show this figure.
 // Source   the last sleep plan (placement/sleep), net of transitions and moves, where sleep.mode is recommend or auto.
 //          Where it is off, a projection from the pods of each node, with kAsleepW per sleeping node
 // Units    watts
@@ -16,7 +16,7 @@
 
 namespace wattle::controller {
 
-// The nodes that sleep now, and what they save: their idle power less their power asleep.
+// The nodes that sleep now, and their saving: idle power minus power asleep.
 struct Asleep {
   std::size_t nodes = 0;
   double saved_w = 0;

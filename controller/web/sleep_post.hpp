@@ -3,7 +3,7 @@
 // Rules    requires the operator's token with each request, as a bearer token, and a JSON body with known keys only
 // Does     the same as the query of that name on the ask socket (sleep_orders.hpp); the author is "http/ADDRESS"
 // Errors   none: statuses 400, 401, 403 (no operator's token is configured), 404 (no such node), 409 (a rule forbids
-//          it), 413, 415, 503 (repeat later)
+//          it), 413, 415, 503 (retry later)
 // Threads  any
 #pragma once
 

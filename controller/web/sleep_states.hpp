@@ -23,12 +23,12 @@ namespace wattle::controller {
 
 // No value: Wattle does not change the node's power.
 std::optional<placement::sleep::PowerState> power_state_of(const power::SleepControl& sleep, const std::string& node);
-// The node is asleep, or on its way there or back.
+// The node is asleep, going to sleep or waking.
 bool may_be_silent(const power::SleepControl& sleep, const std::string& node);
 
 // State, start and reason; null without a record.
 SortedJson power_json(const power::SleepControl& sleep, const std::string& node);
-// All of a record.
+// Includes all fields of a record.
 SortedJson power_record_json(const Parts& from, const placement::sleep::NodePowerRecord& record);
 SortedJson sleep_totals_json(const power::SleepControl& sleep);
 // Transitions of one node, or of all if `node` is empty; the newest first, at most `limit`.

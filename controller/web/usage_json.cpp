@@ -52,12 +52,12 @@ json node_json(json object, const NodeUse& use, const Tariff& tariff) {
   return object;
 }
 
-// A pod without any record is a name that was typed wrong. A label that no workload has is an answer: all is "(none)".
+// A pod without any record is a mistyped name. A label that no workload has is a valid answer: all rows are "(none)".
 Status known_name(const UsageQuery& query, const UsageReport& report) {
   if (report.from_s == 0) return {};
   const bool of_pod = std::any_of(report.rows.begin(), report.rows.end(),
                                   [](const auto& row) { return row.first.find('/') != std::string::npos; });
-  if (!query.pod.empty() && !of_pod)  // a row of its own is "namespace/pod/container"
+  if (!query.pod.empty() && !of_pod)  // a container's row is "namespace/pod/container"
     return fail(Errc::not_found, "pod " + query.pod, "no container of the pod was recorded in that period",
                 "list running pods with `wattle pods`; extend the period with --since");
   return {};
@@ -108,7 +108,7 @@ Result<std::string> report_text(StoreFile& file, const ReportQuery& query) {
   using Row = std::map<std::string, UsageRow>::const_iterator;
   std::vector<Row> order;
   for (Row row = report.rows.begin(); row != report.rows.end(); ++row) order.push_back(row);
-  // A node also draws what is no workload's.
+  // A node also draws power that belongs to no workload.
   const auto drew = [&](const Row& row) {
     const auto node = report.by_node.find(row->first);
     return node == report.by_node.end() ? sum_uj({row->second.used.energy_uj, row->second.used.estimated_uj})

@@ -1,8 +1,7 @@
 // usage_json: builds the document `report`: usage of namespaces, owners, nodes, label values or containers in a time
 // span.
 // Bounds   kMostHistory rows per document, those with the most energy; the usage of the others is one sum
-// Errors   malformed (arguments), not_found (no store), unavailable, and those of the
-//          database
+// Errors   malformed (arguments), not_found (no store), unavailable, and those of the database
 // Threads  report_text: the thread that owns the file; the others any
 #pragma once
 

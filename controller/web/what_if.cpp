@@ -112,7 +112,7 @@ json answer_json(const LoggedDecision& entry, const Question& question, std::siz
 struct Variant {
   Question as_is, otherwise;
   std::size_t limit = 0;
-  json reported;  // what both answers are about
+  json reported;  // the subject of both answers
 };
 
 Result<Variant> variant_of(const Parts& from, const Arguments& arguments) {

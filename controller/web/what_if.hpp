@@ -1,5 +1,5 @@
 // what_if: repeats one decision on the current cluster, as requested and with other rewards, another size or without
-// some nodes. Both answers are for the same moment, so that they differ only by the requested change.
+// some nodes. Both answers are computed for the same moment, so that only the requested change makes them differ.
 // Rules    does not record, expect or learn anything; the load of a running pod is removed from its node. The
 //          candidates are those of the decision
 // Bounds   two decisions, with waiting asks answered in between; `limit` candidates of each are reported

@@ -1,8 +1,8 @@
 // bench: compares policies on consolidation, on the same fleets and pods.
-// Plays    in a World, by the controller's decision engine (lab/bench/live_run)
+// Plays    in a World, with the controller's decision engine (lab/bench/live_run)
 // Pairing  every policy gets the same servers, pods, readings and history; only its own choices differ
 // Requests a policy whose name ends in "+requests" runs with the controller's rule of requests
-// (sim/world/request_setter), in "+cpu-requests" for CPU alone
+//          (sim/world/request_setter), in "+cpu-requests" only for CPU
 // Errors   not_found: unknown policies
 // Threads  single owner; the same options give the same bytes
 #pragma once

@@ -214,7 +214,7 @@ Result<LivePlayed> play_live(const Episode& episode, LivePlayer& player, const p
   };
   PendingPods pending;
   double gated = 0, asked = 0, waited_s = 0, deferred_s = 0;
-  std::size_t to_come = 0;  // index of the next pod to come
+  std::size_t to_come = 0;  // index of the next pod to arrive
   std::uint64_t placed = 0;
   const auto ask = [&](PendingPods::Pod each) -> Status {
     WATTLE_CHECK(player.settled(world.take_settled()));

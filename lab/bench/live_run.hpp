@@ -1,9 +1,9 @@
-// live_run: an episode of consolidation in a World, played by the controller's decision engine, which knows only the
+// live_run: runs an episode of consolidation in a World with the controller's decision engine, which sees only the
 // reports of agents and the API server.
 // Truth    with the knowledge `truth` the engine knows the nodes' real curves, and each pod's mean demand and life
-// Known    watts, demand, lives and the number of pods to come only as far as telemetry and bindings have shown them.
-//          `cold` begins without knowledge. Warm begins with the result of an earlier episode of the same servers and
-//          applications: knowledge and measured evidence, as a controller keeps them over a restart
+// Known    watts, demand, lifetimes and the number of coming pods only as far as telemetry and bindings have shown
+//          them. `cold` begins without knowledge. Warm begins with the result of an earlier episode of the same servers
+//          and applications: knowledge and measured evidence, as a controller keeps them over a restart
 // Binding  kube-scheduler's, through extender scores
 // Errors   unknown policies; a LivePlayer's
 // Threads  single owner; the same options give the same bytes
@@ -56,10 +56,10 @@ struct LivePlayed {
 Result<LivePlayed> play_live(const Episode& episode, LivePlayer& player, const placement::RewardConfig& reward,
                              const LiveRunOptions& options, RequestSetter* requests = nullptr);
 
-// Plays a fill with the pods in the placement from the start.
+// Runs a fill with the pods in the placement from the start.
 Result<RunFigures> hold(const Episode& episode, const Placement& placement);
 
-// Plays a contestant. `before`: the episode to learn from first; null: cold.
+// Runs a contestant. `before`: the episode to learn from first; null: cold.
 Result<RunFigures> run_live(const Episode& episode, const Episode* before, const Contestant& contestant,
                             const LiveRunOptions& options);
 

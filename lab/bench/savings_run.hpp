@@ -1,4 +1,5 @@
-// savings_run: compares the saving of right sizes that `wattle savings` projects with what they save in the week after.
+// savings_run: compares the saving of right sizes that `wattle savings` projects with their saving in the following
+// week.
 // Plays    per fleet, the same weeks of pods twice: requests stay, and the fleet is packed each day for the projection
 //          (sim/world/request_setter); then the controller's rule sets requests
 // Truth    watts of the two runs, as the world knows them, week by week

@@ -1,5 +1,5 @@
 // shadow_run: compares the saving that the controller models, in mode shadow and in mode live, with the real saving of
-// the day after.
+// the following day.
 // Plays    per fleet: a day in mode shadow to learn from; a canary, which calibrates; then the same days of other pods
 //          twice, in shadow, where the default scheduler decides, and live
 //          each as a controller in that mode does: blocks by its rules and meters (controller/rollout), half of them

@@ -9,7 +9,7 @@
 //          without its migration)
 // wattle   rules, plan and drains of placement/sleep; -no-drains: without drains; -no-spare: without drains and warm
 //          spares
-// clairvoyant each idle gap of always-on in which a sleep saves energy is slept through, without a wait; -moves: and
+// clairvoyant nodes sleep through each idle gap of always-on in which a sleep saves energy, without a wait; -moves: and
 //          each minute every pod moves to the first node of the order with room, at no cost
 // Errors   not_found: no such rule
 // Threads  single owner; the same options give the same bytes

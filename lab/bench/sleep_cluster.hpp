@@ -92,7 +92,7 @@ class SleepCluster : private cluster::Observer {
 
  private:
   const Pod& pod(cluster::PodId id) const { return episode_.cluster.pods[index(id)]; }
-  // A pod that moved starts again under a number of its own.
+  // A pod that moved starts again under a new number.
   std::size_t index(cluster::PodId id) const { return id % episode_.cluster.pods.size(); }
   double demand(cluster::PodId id) const;
   void make_nodes(placement::sleep::Depth depth);

@@ -1,4 +1,4 @@
-// wire_floor: measures the cost of the telemetry link alone. A bare CURVE ROUTER sends agents the replies that they
+// wire_floor: measures the cost of only the telemetry link. A bare CURVE ROUTER sends agents the replies that they
 // need and drops their records. lab/benchmarks/load.py runs it in place of the controller, with the same swarm.
 //   wire_floor ENDPOINT KEY_FILE      prints a line once it listens; SIGTERM ends it
 // It has no allow list: libzmq accepts every client with a key. Uses one thread besides those of libzmq.

@@ -1,4 +1,4 @@
-// consolidation_arguments: common options of the commands that play the consolidation scenarios: data, side, scenario,
+// consolidation_arguments: common options of the commands that run the consolidation scenarios: data, side, scenario,
 // knowledge.
 // Names    consolidation_fill, consolidation_churn
 // Errors   malformed: a range of fills; those of loading data
@@ -27,7 +27,7 @@ void add_consolidation_options(CLI::App& app, ConsolidationArguments& arguments)
 // --side
 void add_side_option(CLI::App& app, std::string& side);
 consolidation::Side side_of(const std::string& side);
-// Adds --seeds, --first-seed and --nodes of a command that plays fleets of one size.
+// Adds --seeds, --first-seed and --nodes of a command that runs fleets of one size.
 void add_fleet_options(CLI::App& app, std::size_t& seeds, std::uint64_t& first_seed, std::size_t& nodes);
 // Converts the typed values into arguments.options.
 Status apply(ConsolidationArguments& arguments);

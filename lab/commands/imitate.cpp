@@ -17,11 +17,11 @@ namespace wattle::sim::commands {
 
 namespace {
 
-// Returns the evidence for a network that has not served yet. `less`: its regret less the planner's.
+// Returns the evidence for a network that has not served yet. `less`: its regret minus the planner's.
 std::string certificate(const Interval& less, std::size_t labels) {
   return formatted(
       "its choices cost %.1f%% [%.1f, %.1f] of a place's mean watts less than the plan's in %zu judged decisions on "
-      "simulated fleets that it was not taught on",
+      "simulated fleets that it was not trained on",
       -100 * less.mean, -100 * less.high, -100 * less.low, labels);
 }
 

@@ -1,8 +1,8 @@
-// histories: plays the controller's rule of requests on given usage histories, for comparison with an external
-// recommender (lab/benchmarks/requests_vpa.py plays the same to VPA's own).
+// histories: runs the controller's rule of requests on given usage histories, for comparison with an external
+// recommender (lab/benchmarks/requests_vpa.py runs VPA's on the same).
 // Source   lines `cpu NAME FROM REQUEST V...`: cores used, or `memory NAME FROM REQUEST V...`: MiB needed, a value for
 //          each five minutes; FROM is the first judged minute, REQUEST the initial request
-// Plays    minute by minute; the rule's output applies from the next minute on. Memory: a minute that needs more than
+// Plays    minute by minute; the rule's output applies from the next minute. Memory: a minute that needs more than
 //          the request, which is also the limit, is an OOM kill, and needs the same in the next minute. Ten minutes are
 //          reported at once, and a kill within its minute, as the controller does
 // Gives    slack: requested but not used; under: minutes that used more than was requested, and by how much; kills

@@ -1,5 +1,5 @@
-// judge: evaluates contestants on rate traces. Each uses the setting that grants least among those within the allowed
-// minutes.
+// judge: evaluates contestants on rate traces. Each uses the setting that grants the least among those within the
+// allowed minutes.
 // Gives    mean granted cores per trace and setting, seed by seed; wattle's relative to each other's, paired by seed
 // Units    cores; shares of minutes
 // Errors   not_found for an unknown contestant; errors of a world's write

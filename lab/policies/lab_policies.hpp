@@ -1,5 +1,5 @@
-// lab_policies: policies that no operator should serve, and the schedulers of other projects, by name, beside those of
-// the controller. They compete under the controller's decision engine (sim/policies/contestant).
+// lab_policies: policies that no operator should serve, and the schedulers of other projects, by name, in addition to
+// the controller's. They compete under the controller's decision engine (sim/policies/contestant).
 // Errors   not_found, with the names
 // Threads  pure functions
 #pragma once

@@ -105,7 +105,7 @@ class Lvrb final : public Policy {
            static_cast<double>(node.values.memory_used_bytes.value_or(0)) / node.allocatable.memory_bytes});
       while (view.now - reported.front().at > from_seconds(kWindow_s) && reported.size() > 1) reported.pop_front();
     }
-    // Drops nodes that are gone.
+    // Drops nodes that no longer exist.
     if (reported_.size() > 2 * view.nodes.size())
       std::erase_if(reported_,
                     [&](const auto& each) { return view.now - each.second.back().at > from_seconds(kWindow_s); });

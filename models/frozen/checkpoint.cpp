@@ -206,7 +206,7 @@ Result<LoadedCheckpoint> CheckpointDir::load(const std::string& name, const std:
 Result<std::vector<ListedCheckpoint>> CheckpointDir::list(const std::string& schema) const {
   WATTLE_TRY(const Dir dir, Dir::open_(path_));
   WATTLE_TRY(const std::vector<DirEntry> entries, dir.list());
-  std::set<std::string> stems;  // sorted, as the directory's entries are; numbers all have as many digits
+  std::set<std::string> stems;  // sorted like the directory's entries; all numbers have the same number of digits
   for (const DirEntry& entry : entries)
     for (const std::string_view end : {kManifestEnd, kWeightsEnd})
       if (!entry.is_dir && entry.name.ends_with(end))

@@ -33,7 +33,7 @@ struct Manifest {
   std::uint64_t step = 0;                 // gradient steps
   WallTime wall;                          // time of the save
   std::map<std::string, double> figures;  // free form: losses, scores; finite
-  std::string network;                    // SHA-256 of the network alone, set by the saver; empty: unknown
+  std::string network;                    // SHA-256 of only the network, set by the saver; empty: unknown
   std::string reward;                     // reward preset of the training; empty: unknown
   std::optional<bool> on_prior;           // see QNetwork; unset: unknown
   std::string certificate;  // evidence for it before it has served (models/frozen/pretrained); may be empty

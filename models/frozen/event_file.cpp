@@ -130,7 +130,7 @@ Status EventDir::append(const std::string& bytes) {
     if (wrote < 0 && errno == EINTR) continue;
     if (wrote < 0) {
       const int error = errno;
-      fd_ = {};  // the file may end in half a record, so the next goes to a new file
+      fd_ = {};  // the file may end in half a record, so the next is written to a new file
       return fail_errno(error, file_);
     }
     done += static_cast<std::size_t>(wrote);

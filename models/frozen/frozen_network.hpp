@@ -15,7 +15,7 @@ namespace wattle::models {
 
 class FrozenNetwork final : public QNetwork {
  public:
-  // `subject` is named in errors: the file of the weights, or their trainer. `on_prior` as in QNetwork.
+  // Errors name `subject`: the file of the weights, or their trainer. `on_prior` as in QNetwork.
   static Result<std::shared_ptr<const FrozenNetwork>> from_weights(const Weights& weights, std::uint64_t step,
                                                                    const std::string& subject = "network weights",
                                                                    bool on_prior = true);

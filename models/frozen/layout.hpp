@@ -70,10 +70,9 @@ constexpr std::size_t offset_of(Part part) {
 }
 inline constexpr std::size_t kParameters = offset_of(Part::value_out_bias) + 1;
 
-// Expects exactly the tensors of kLayout, each name after
-// `prefix`. Errors name `subject`, for example a file.
+// Expects exactly the tensors of kLayout, with `prefix` before each name. Errors name `subject`, for example a file.
 Result<AlignedFloats> flatten(const Weights& weights, const std::string& subject, std::string_view prefix = {});
-// Inverse of flatten(); flat is [kParameters]. Adds to `weights`, each name after `prefix`.
+// Inverse of flatten(); flat is [kParameters]. Adds to `weights`, with `prefix` before each name.
 void unflatten(std::span<const float> flat, std::string_view prefix, Weights& weights);
 
 // Uniform in +-1/sqrt(in), as usual for dense layers; both output layers are 0, so that the residual is exactly 0

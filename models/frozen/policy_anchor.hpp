@@ -1,5 +1,5 @@
-// policy_anchor: examples that pull a policy towards the choices of another: their cross-entropy is lowest if both
-// choose alike (it is KL(anchor, policy) plus a constant).
+// policy_anchor: examples that pull a policy towards the choices of another: their cross-entropy is lowest if both make
+// the same choices (it is KL(anchor, policy) plus a constant).
 // Shapes   each target is softmax((prior + the anchor's residual) / temperature) over the state's valid nodes
 // Errors   none: a state without a valid node gives no example
 // Threads  pure function

@@ -1,4 +1,4 @@
-// q_network: the seam between decisions and the computation of Q. Independent of any framework.
+// q_network: the interface between decisions and the computation of Q. Independent of any framework.
 // Shapes   node features [nodes x kNodeFeatures] row-major, pod [kPodFeatures], context [kContextFeatures], per-node
 //          outputs [nodes]
 // Units    reward units; Q(node) = prior(node) + residual(node)
@@ -35,7 +35,7 @@ class QNetwork {
   // Writes [nodes]; 0 for invalid nodes. All finite for finite input.
   virtual void residual(const Observation& observation, std::span<float> out) const = 0;
   virtual std::uint64_t step() const = 0;  // gradient steps behind these weights
-  // false: it was trained with a prior of 0, so its output alone is Q.
+  // false: it was trained with a prior of 0, so its output is Q.
   virtual bool on_prior() const { return true; }
 };
 

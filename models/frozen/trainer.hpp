@@ -1,4 +1,4 @@
-// trainer: the seam between learning and the computation of gradients. placement/ and sim/ train through it;
+// trainer: the interface between learning and the computation of gradients. placement/ and sim/ train through it;
 // models/torch implements it; tests may use a fake.
 // Threads  single owner
 #pragma once
@@ -17,8 +17,8 @@ namespace wattle::models {
 struct Transition {
   Observation state;
   std::uint32_t action = 0;  // index of a valid node in state
-  float reward = 0;          // product of exp(-dt/tau); 0: end of episode, next is ignored
-  float discount = 0;        // product of exp(-dt/tau); 0 = end of episode, the next state is not used
+  float reward = 0;          // discounted sum over the n steps
+  float discount = 0;        // product of exp(-dt/tau); 0: end of episode, the next state is not used
   Observation next;          // nodes == 0 only if discount == 0
   float unit = 1;            // above 0, equal for a whole batch: the unit of its errors
 };
@@ -33,7 +33,7 @@ struct TrainerOptions {
 
 struct StepStats {
   double loss = 0;    // Huber loss of errors in units of the batch, mean over it
-  double mean_q = 0;  // mean Q of the taken actions
+  double mean_q = 0;  // mean Q of the chosen actions
   double max_abs_q = 0;
   double grad_norm = 0;  // before clipping
   std::uint64_t step = 0;
@@ -53,7 +53,7 @@ class QTrainer {
   virtual Status restore(const Weights& checkpoint) = 0;
 };
 
-// A decision with judged choices: probabilities, over the nodes that were tried, of being the right one.
+// A decision with judged choices: the probability of each tried node that it is the right one.
 struct PolicyExample {
   Observation state;
   // [nodes], at least 0, sum 1; 0 for nodes that were not tried. An anchor to another policy q is included here, too:
@@ -67,7 +67,7 @@ struct PolicyExample {
 
 struct PolicyStats {
   double loss =
-      0;  // cross-entropy less the entropy of the targets (a KL divergence, nats), and costs; mean over the batch
+      0;  // cross-entropy minus the entropy of the targets (a KL divergence, nats), plus costs; mean over the batch
   double agreement = 0;  // share of examples in which the most likely tried node is the target's
   double grad_norm = 0;  // before clipping
   std::uint64_t step = 0;

@@ -1,5 +1,5 @@
-// adam: optimiser step over all parameters at once, as plain loops over flat arrays: 37,000 floats are one pass through
-// the cache, while an optimiser per tensor is a hundred dispatches.
+// adam: optimiser step over all parameters, as plain loops over flat arrays: 37,000 floats take one pass through the
+// cache, whereas an optimiser per tensor takes a hundred dispatches.
 // Shapes   every array [n]
 // Threads  single owner
 #pragma once

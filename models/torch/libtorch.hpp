@@ -2,7 +2,7 @@
 // torch/torch.h.
 #pragma once
 
-// clang 14 in C++20 needs ivalue.h to come first.
+// clang 14 in C++20 requires that ivalue.h is included first.
 #include <ATen/core/ivalue.h>
 
 #include <ATen/ATen.h>

@@ -14,7 +14,7 @@ constexpr double kEnoughDefault_s = 600;  // needed before the default scheduler
 // For one point above the limit (or twice a budget below one point) the price rises e-fold in this time.
 constexpr double kStep_s = 600;
 constexpr double kMostOver = 2;    // limit of one step, in points or such budgets
-constexpr double kFall = 0.25;     // rate of falling over that of rising
+constexpr double kFall = 0.25;     // rate of falling relative to that of rising
 constexpr double kLongest_s = 60;  // limit of one measurement, because nothing was measured during a gap
 
 }  // namespace
@@ -84,8 +84,8 @@ void Budget::measure(double waiting_pods, double pods, double dt_s, bool acting,
     price_ = rule_.least * unit;
     return;
   }
-  // Counted in points: an eighth above a budget of 8% is as many waiting pods as twice a budget of 1%; corrected as
-  // fast.
+  // Counted in points: an eighth above a budget of 8% is as many waiting pods as twice a budget of 1%, and is corrected
+  // as fast.
   const double over = std::clamp((lately_.ratio() - limit()) / std::min(limit(), kLeastLimit), -1.0, kMostOver);
   price_ *= std::exp(over * (over > 0 ? 1.0 : kFall) * dt_s / kStep_s);
   response_.add(waiting_pods / pods, limit(), price_ / unit, dt_s);

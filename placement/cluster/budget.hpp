@@ -1,11 +1,11 @@
 // budget: limits a measured share of pods' time, such as the share that pods wait for CPU, and sets the price at which
 // placements pay for it (placement/worth/objective).
 // Measured a share of time is pod-seconds waited over pod-seconds lived: an hour of a hundred pods weighs as much as a
-// hundred hours of one
-// Price    rises while the measured value exceeds the budget, and falls more slowly below it (dual ascent in bounded
-//          multiplicative steps), that of waiting as far as waiting responds to it (price_response). Only values
-//          measured while a Wattle policy acted move it. It starts, with the first measurement, at the value of one
-//          unit: for waiting the fleet's watts per core, for lateness 1
+//          hundred hours of one
+// Price    rises while the measured value exceeds the budget and falls more slowly below it: dual ascent in bounded
+//          multiplicative steps. The price of waiting rises only as far as waiting responds to it (price_response).
+//          Only values measured while a Wattle policy acted change a price. A price starts with the first measurement,
+//          at the value of one unit: the fleet's watts per core for waiting, 1 for lateness
 // Budget   the operator's limit; otherwise the value measured under the default scheduler plus half a point, at least
 //          1%
 // Units    shares 0..1, seconds; the price has the unit that the caller passes to measure()
@@ -26,7 +26,7 @@ struct BudgetLimits {
   bool operator==(const BudgetLimits&) const = default;
 };
 
-// Share of pods' time over a sliding memory; over the whole history while that is shorter.
+// A share of pods' time over a sliding window, or over the whole history while that is shorter.
 class PodTimeShare {
  public:
   // Adds `dt_s` seconds in which `waiting_pods` of `pods` waited.
@@ -53,10 +53,10 @@ struct PriceRule {
 class Budget {
  public:
   explicit Budget(PriceRule rule = {}) : rule_(rule) {}
-  // No value: use the default scheduler's measurements.
+  // Without a value the limit follows from the default scheduler's measurements.
   void set_limit(std::optional<double> ratio);
   // Adds a measurement of `dt_s` seconds: mean number of waiting pods, mean number of pods, whether a Wattle policy
-  // acted, and the value of one unit (for waiting, the watts of a core). No pods: nothing was measured.
+  // acted, and the value of one unit (for waiting, the watts of a core). Ignored if there are no pods.
   void measure(double waiting_pods, double pods, double dt_s, bool acting, double unit);
 
   double limit() const;

@@ -20,7 +20,7 @@ constexpr std::string_view kMagic = "wattle-cluster-model 1\n";
 constexpr std::size_t kDigestSize = 64;
 constexpr std::size_t kMaxBytes = std::size_t{256} << 20;
 // Trust in a correct forecast where pods stay. It is below 1, because the end of growth cannot be observed in advance.
-// On the training fleets 0.3 and 1 did not differ (lab/docs/placement.md); this lies between them.
+// On the training fleets 0.3 and 1 did not differ (lab/docs/placement.md); this value is between them.
 constexpr double kStayTrust = 0.6;
 constexpr double kAtOnce_s = 5;  // minimum between urgent revisions
 constexpr std::size_t kLifeExpectations = 50;
@@ -172,8 +172,8 @@ Fleet& ClusterModel::fleet(const ClusterView& view, std::vector<std::size_t> onl
   return rows_.fleet();
 }
 
-// Where pods stay, it is the trust in the forecast, reduced by how much requests differ and by how many curves were
-// reopened recently. 0 before the forecast has data.
+// Where pods stay, it is the trust in the forecast, reduced by the differences between requests and by the share of
+// curves that were refitted recently. 0 before the forecast has data.
 double ClusterModel::trust() const {
   if (!forecast_.known()) return 0;
   if (!forecast_.pods_stay()) return plan_trust_;

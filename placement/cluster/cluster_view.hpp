@@ -1,5 +1,5 @@
-// cluster_view: the input of a decision: the known state of the cluster. controller/state and sim/world each fill it;
-// the code behind it is the same for both.
+// cluster_view: the known state of the cluster, which is the input of every decision. controller/state and sim/world
+// fill it; all code that reads it is the same for both.
 // Units    in names; watts are means over the last telemetry interval
 // Absent   std::optional: not reported. A view never contains hidden truth: the simulator fills it from its own noisy
 //          telemetry
@@ -24,7 +24,7 @@ struct Resources {
   double memory_bytes = 0;
 };
 
-// A pod that requests a place.
+// A pod to be placed.
 struct PodSpec {
   std::string uid;
   std::string name;  // for people; never a feature
@@ -54,25 +54,25 @@ double demand_cores(const PodSpec& pod);
 struct NodeView {
   std::string name;
   bool ready = true;
-  bool asleep = false;                    // powered down, or on its way there or back
+  bool asleep = false;                    // powered down, going to sleep or waking
   double wake_cost_j = 0;                 // energy to wake it; 0: it may not sleep
   std::optional<Duration> telemetry_age;  // unset if it never reported
   Resources allocatable;                  // zero: unknown, so there is no resource mask
   Resources requested;                    // by pods bound here, without in-flight pods
   std::uint64_t pod_capacity = 110;
   std::uint64_t pods = 0;                // without DaemonSet and static pods
-  std::uint64_t same_app_pods = 0;       // pods of the same application as the pod being placed, none being deleted
+  std::uint64_t same_app_pods = 0;       // pods of the placed pod's application, without those being deleted
   std::uint64_t owner_pods = 0;          // pods of its owner, including pods in flight, without the pod itself
   std::string zone;                      // label topology.kubernetes.io/zone; empty: unknown
   std::vector<std::string> soft_taints;  // "key=value" of each PreferNoSchedule taint
-  std::uint64_t in_flight = 0;           // advised, not yet seen bound
+  std::uint64_t in_flight = 0;           // advised, but not yet reported as bound
   Resources in_flight_request;
   std::uint64_t starts = 0;        // in flight, or bound within the window of the start cap
   std::uint64_t unsettled = 0;     // bound since the last telemetry interval
   double unsettled_cpu_cores = 0;  // predicted mean use of the unsettled pods
-  double leaving_cpu_cores = 0;    // predicted mean use of pods that are being deleted; in the telemetry, and ends soon
+  double leaving_cpu_cores = 0;    // predicted mean use of pods being deleted; part of the telemetry, ends soon
   NodeValues values;               // last telemetry
-  // Time that workloads were throttled by their own limits in the last interval, over the interval, summed over CPUs.
+  // Time in which workloads were throttled by their own limits, per time of the last interval, summed over CPUs.
   double throttled_cores = 0;
   std::optional<double> power_w;
   std::map<std::string, double> latency_ms;  // probe target -> p50
@@ -92,14 +92,14 @@ struct ClusterView {
   std::uint64_t edition = 0;
 };
 
-// Returns the latency that counts for this pod on this node. No value if unknown.
+// Returns the node's latency to the pod's target. No value if unknown.
 std::optional<double> latency_for(const NodeView& node, std::string_view target);
 std::optional<double> latency_for(const NodeView& node, const PodSpec& pod);
 
 // Returns the used share of the node's cores, 0..1. No value without telemetry.
 std::optional<double> cpu_utilisation(const NodeView& node);
 
-// Cores in use, plus those of unsettled and in-flight pods, less those of pods that are being deleted.
+// Cores in use plus those of unsettled and in-flight pods, minus those of pods that are being deleted.
 double expected_cpu_cores(const NodeView& node);
 
 }  // namespace wattle::placement

@@ -14,7 +14,7 @@ namespace wattle::placement {
 
 class CurveDoubt {
  public:
-  // Notes whether the node's curve was reopened since the last round.
+  // Records whether the fit of the node's curve restarted since the last round.
   void add(const PowerCurve& curve, NodeCurve& known);
   // Ends the round of add() over all nodes.
   void end_round(std::size_t nodes, double passed_s);

@@ -22,7 +22,8 @@ inline double between_points(const CurvePoints& points, double utilisation) {
   return points[below] * (1 - share) + points[below + 1] * share;
 }
 
-// Slope beyond full load: the last tenth's, or the mean one if that is steeper, so that an overfull node is not free.
+// Slope beyond full load: that of the last tenth, or the mean slope if it is steeper, so that overload always costs
+// watts.
 inline double slope_beyond_w(const CurvePoints& points) {
   return std::max(points.back() - points.front(), 10 * (points[kCurvePoints - 1] - points[kCurvePoints - 2]));
 }

@@ -1,11 +1,11 @@
-// demand: learns per application the mean cores that a pod uses and how long it lives.
+// demand: learns per application the mean cores of a pod and its lifetime.
 // Model    an application is namespace, owner, image and labels, never the pod's name. Its mean share of the request is
-//          shrunk to that of its image in the same namespace, and that to the mean of all (normal model; the weight of
-//          the prior is the variance within applications over that between them). Lifetimes are exponential: time run
-//          over pods ended, shrunk in the same way. The pods of one namespace affect predictions for another one only
-//          through the mean of all
-// Unsure   the possible error of an application's mean; for an unseen application, the spread between applications. The
-//          error is common to all pods of the application
+//          shrunk towards that of its image in the same namespace, which is shrunk towards the mean of all (normal
+//          model; the weight of the prior is the variance within applications over that between them). Lifetimes are
+//          exponential: time run over pods ended, shrunk in the same way. The pods of one namespace affect predictions
+//          for another one only through the mean of all
+// Unsure   the standard error of an application's mean; for an unseen application, the spread between applications. All
+//          pods of an application share this error
 // Bursts   deviation of a pod from its own mean over time, as a variance, shrunk in the same way
 // Robust   a reading beyond four deviations of its application counts as four. Old data decays, so that a changed
 //          application is relearned
@@ -34,7 +34,8 @@ struct AppKey {
   std::string pod_namespace;         // empty: unknown, as in all that was learned before keys had a namespace
 };
 // Returns the key of a pod whose `app` is "Kind/name image,...". Omits the suffix that a rollout or a schedule appends
-// to the owner's name (the hash of a ReplicaSet, the time of a Job), so that the next one is the same application.
+// to the owner's name (the hash of a ReplicaSet, the time of a Job), so that the next rollout or run is the same
+// application.
 AppKey app_key_of(std::string_view app, std::string_view pod_namespace);
 AppKey app_key_of(const PodSpec& pod);
 
@@ -45,13 +46,13 @@ struct DemandOptions {
   double prior_life_s = 3600;
   double full_weight_s = 900;    // a reading of this length counts as one pod
   double memory_pods = 200;      // weight above which old pods decay
-  double prior_weight_pods = 2;  // of a prior, until the variances are known
+  double prior_weight_pods = 2;  // weight of a prior until the variances are known
 };
 
 struct DemandPrediction {
   double cores = 0;
   double sd_cores = 0;      // between similar pods, including uncertainty of their mean
-  double unsure_cores = 0;  // the part from the mean: a standard deviation that similar pods share
+  double unsure_cores = 0;  // the part of it from the mean: a standard deviation that similar pods share
   double burst_cores2 = 0;  // variance of one pod over time, around its own mean
   double life_s = 0;        // mean, whole life
   double seen_pods = 0;     // weight of the application's own data
@@ -79,7 +80,7 @@ class DemandModel {
   std::size_t apps() const { return apps_.size(); }
 
   void pack(PackWriter& out) const;
-  // Omits applications above max_apps. If the reader refuses the bytes, the model stays as it was.
+  // Drops applications above max_apps. If the reader fails, the model is unchanged.
   void unpack(PackReader& in);
 
  private:
@@ -107,7 +108,7 @@ class DemandModel {
   DemandOptions options_;
   std::unordered_map<std::string, App> apps_;
   std::unordered_map<std::string, Stats> images_;  // by namespace and image
-  std::list<std::string> recent_;                  // front: seen last
+  std::list<std::string> recent_;                  // front: most recently seen
   Stats all_;
   double within_ = 0, within_weight_ = 0;  // squared deviations from the application's own mean
 };

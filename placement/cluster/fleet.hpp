@@ -1,4 +1,5 @@
-// fleet: all nodes at once, as input of planning. The controller and the simulator each fill it from their own data.
+// fleet: all nodes of a cluster, the input of planning. The controller and the simulator each fill it from their own
+// data.
 // Truth    never reachable from here: the simulator writes fitted or true curves, and predicted or true demand of the
 //          waiting pod, but never demand of future pods
 // Units    in names; watts at 0,10,...,100% utilisation
@@ -56,7 +57,8 @@ struct FleetNode {
   double empties_at_s = 0;          // expected end of its last pod; only where pods come and go
   const AppsThere* apps = nullptr;  // applications that run there, owned by the fleet's creator; null: unknown
 
-  // Watts at half load; follow `watts` only beyond kOrderHysteresis, so that noise does not reorder nodes. 0: not kept.
+  // Watts at half load. Follows `watts` only beyond kOrderHysteresis, so that noise does not reorder nodes. 0: not
+  //          kept.
   double half_load_w = 0;
 
   double watts_at(double used) const;  // by cores used; extrapolates the last tenth's slope beyond all cores
@@ -76,7 +78,7 @@ struct Fleet {
   double cpu_wait_price_w = 0;          // price of a waiting core in watts (placement/worth/objective)
   double latency_price = 1;             // factor of the latency term (placement/worth/objective)
   double forecast_error_ratio = 0;  // error of the one-hour forecast over the cores requested; 0: exact, or not judged
-  double trust = 1;                 // in the expectations: 0 each pod uses its own cost; 1 full trust
+  double trust = 1;                 // in the expectations. 0: each pod's own cost decides; 1: full trust
   const PairExcess* pairs = nullptr;  // pairs that slow each other, owned by the fleet's creator; null: unknown
   double hold_s = 86'400;             // how long a woken node is expected to stay awake
   double now_s = 0;                   // on the clock of empties_at_s
@@ -98,18 +100,19 @@ struct PodEstimate {
   double error_cores = 0;    // deviation of similar pods from demand_cores; 0: exact
 };
 
-// Relative changes that an order of nodes ignores: of a node's watts at half load, and of the usual pod's requests.
+// Relative changes up to which an order of nodes stays: of a node's watts at half load, and of the usual pod's
+//          requests.
 inline constexpr double kOrderHysteresis = 0.03, kUsualHysteresis = 0.1;
 
-// Usual pods that fit the empty node by the scarcer of its cores and memory, in fractions, so that an order of nodes
-// does not depend on the size of the pod where cores are scarce everywhere.
+// Number of usual pods that fit the empty node by the scarcer of its cores and memory. Fractional, so that the order of
+// nodes does not depend on the size of the usual pod if cores are scarce on every node.
 double places_of(const FleetNode& node, const Resources& usual);
-// Usual pods that this request counts as.
+// Number of usual pods that need as much as this request.
 double places_taken(const Resources& request, const Resources& usual);
 // Watts at half load per place: the key of policy node-order, lowest first.
 double packing_w(const FleetNode& node, const Resources& usual);
 
-// Returns the expected time until the last of that many pods ends, each with this mean lifetime and unknown age: life x
+// Returns the expected time until the last of `pods` pods ends, each with this mean lifetime and unknown age: life x
 // (1 + 1/2 + ... + 1/pods).
 double last_ends_in_s(double mean_life_s, std::size_t pods);
 

@@ -11,7 +11,7 @@ namespace wattle::placement {
 
 namespace {
 
-// Compares at the loads that nodes are filled to, where a plan would notice.
+// Compares at the loads to which nodes are filled, where a difference would change a plan.
 bool other_waiting(const WaitingCurve& a, const WaitingCurve& b) {
   constexpr double kNoticed = 0.03;
   for (const double load : {0.5, 0.7, 0.9})

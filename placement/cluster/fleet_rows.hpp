@@ -1,8 +1,8 @@
 // fleet_rows: keeps the rows of a Fleet in step with a view: expectations from known nodes, requests and in-flight pods
 // from the view.
 // Revision a row is compared with its values at the last revision (curve, waiting, size, room)
-// Editions a view that reports its changes has only its changed rows filled, and those of changed pods
-// Bounds   rows are those of the view of the last list_nodes(); their nodes outlive them here
+// Editions for a view that reports its changes, only changed rows and rows with changed pods are filled again
+// Bounds   the rows are those of the last list_nodes(); the nodes must outlive this object
 // Units    in names
 // Errors   none
 // Threads  single owner
@@ -30,7 +30,7 @@ struct FleetRowsOptions {
 
 // Values that all rows share.
 struct RowValues {
-  double spread = 1;             // of variances
+  double spread = 1;             // factor of variances
   double cores_per_request = 0;  // of pods in flight
 };
 
@@ -43,7 +43,7 @@ class FleetRows {
   std::size_t size() const { return rows_.size(); }
   KnownNode& node(std::size_t row) const { return *rows_[row].known; }
   bool same_nodes(const ClusterView& view) const;
-  // Starts from the nodes of the view, without values.
+  // Replaces the rows with those of the view's nodes, without values.
   void list_nodes(const ClusterView& view, KnownNodes& nodes);
 
   // Sets the curve of a row.
@@ -52,13 +52,13 @@ class FleetRows {
   // Like fill(), but only for the rows that changed; the clock advances with the next fill(). Returns false if the view
   // has other nodes.
   bool update(const ClusterView& view, const RowValues& values, ChangedRows& changed);
-  // Opens all rows, or these only.
+  // Opens all rows, or only these.
   void open_all();
   void open_only(std::vector<std::size_t> rows);
 
   // Returns whether a row differs enough from the last revision. `curves`: compares curves and waiting, too.
   bool moved(const ClusterView& view, bool curves) const;
-  // Makes the present values those of the revision.
+  // Makes the current values those of the last revision.
   void revise(const ClusterView& view);
 
  private:

@@ -1,11 +1,11 @@
 // forecast: predicts the requested cores from their history.
-// Model    time is divided into buckets, each with its mean requested cores and the cores that came and went. Pods stay
-//          if less than a tenth of what came in the window left again. Where pods come and go, each of the window's
-//          means is equally likely in the long run. Where they stay, growth may end at any time: the forecast is
-//          uniform between the current value and the upper end of the one-hour range, at most twice the last hour's
-//          growth, and looks no farther ahead than its score reaches
-// Score    of two horizons, an hour and the window: placement/cluster/horizon_forecast. The plan looks an hour ahead,
-//          so that its trust is that score
+// Model    time is divided into buckets, each with its mean requested cores and the cores of the pods that started and
+//          ended. Pods count as staying if less than a tenth of the cores that started in the window ended again. Where
+//          pods come and go, each of the window's means is equally likely in the long run. Where they stay, growth may
+//          end at any time: the forecast is uniform between the current value and the upper end of the one-hour range,
+//          at most twice the last hour's growth, and looks no further ahead than that scored horizon
+// Score    for two horizons, an hour and the window (placement/cluster/horizon_forecast). The plan looks an hour ahead,
+//          so its trust is the score of that horizon
 // Unknown  before `least_buckets` are full there is no expectation, and pods count as coming and going
 // Units    cores, seconds of any clock that does not jump
 // Errors   none; values that are not finite or negative are ignored
@@ -36,7 +36,7 @@ class RequestForecast {
   void sample(double requested_cores, double now_s);
   void arrived(double cores);
   void went(double cores);
-  // A running pod requests that much more or, below 0, less: what came is corrected, because no pod came or left.
+  // The request of a running pod changed by this many cores. Corrects the history, because no pod started or ended.
   void resized(double cores);
 
   bool known() const { return past_.size() >= options_.least_buckets; }
@@ -59,7 +59,7 @@ class RequestForecast {
   Bucket sum() const;
   void close();
   std::size_t in_an_hour() const;  // buckets
-  // Returns the past net growth over that many buckets.
+  // Returns the net growth over the last `buckets` buckets.
   double growth_cores(std::size_t buckets) const;
 
   ForecastOptions options_;

@@ -1,4 +1,4 @@
-// known_node: the state that the cluster model keeps of a node, a part for each thing that it models.
+// known_node: the cluster model's state of one node, with a part for each modelled quantity.
 // Units    in names
 // Errors   none
 // Threads  values
@@ -34,7 +34,7 @@ struct PodSums {
   std::uint64_t pods = 0, leaving = 0;
 };
 
-// Usage of a node beside its pods.
+// Usage of a node that belongs to none of its pods.
 struct OtherUse {
   double cores = 0, cores2 = 0;  // mean and variance
   bool sampled = false;
@@ -50,7 +50,7 @@ struct NodeCurve {
   double half_load_w = 0;               // as in FleetNode
 };
 
-// Pods by (latency target, soft limit), so that late time costs one lookup per kind.
+// Pods by (latency target, soft limit), so that counting late time takes one lookup per kind.
 using LimitedPods = std::map<std::pair<std::string, double>, std::uint64_t>;
 
 struct KnownNode {

@@ -1,6 +1,6 @@
-// mean_request: the mean request of the pods that come, and how much their requests differ.
+// mean_request: the mean request of arriving pods, and how much their requests differ.
 // Memory   the last kRequestMemory pods, roughly
-// Resizes  the mean is multiplied by what resizes have left of the running pods' requests
+// Resizes  scale the mean by the ratio of the running pods' requests after and before their resizes
 // Units    in names
 // Errors   none; requests are limited to sane values
 // Threads  value
@@ -16,7 +16,7 @@ namespace wattle::placement {
 class MeanRequest {
  public:
   void started(const Resources& request);
-  // A running pod came with one request and has others before and after.
+  // Records a resize of a running pod, with its requests before, after and at its start.
   void resized(const Resources& before, const Resources& after, const Resources& arrived_with);
   void ended(const Resources& request, const Resources& arrived_with);
 
@@ -24,17 +24,17 @@ class MeanRequest {
   // Returns 1 if requests hardly differ and 0 if a plan of mean requests is useless.
   double alike() const;
 
-  // The variance is packed separately, as the format demands.
+  // The variance is packed separately, because the format requires it.
   void pack(PackWriter& out) const;
   void unpack(PackReader& in);
   void pack_variance(PackWriter& out) const { out.real(variance_cores2_); }
   void unpack_variance(PackReader& in);
 
  private:
-  // Adds (sign 1) or removes (sign -1) a running pod whose request differs from the one that it came with.
+  // Adds (sign 1) or removes (sign -1) a running pod whose request differs from the one that it started with.
   void count_resized(const Resources& request, const Resources& arrived_with, int sign);
 
-  Resources arrived_{1, 0};     // mean of the pods that came
+  Resources arrived_{1, 0};     // mean of the arrived pods
   double weight_ = 0;           // of that mean
   double variance_cores2_ = 0;  // of the requested cores around that mean
   std::size_t running_ = 0, resized_ = 0;

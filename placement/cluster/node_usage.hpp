@@ -1,6 +1,7 @@
-// node_usage: the usage of nodes beside their pods, and how much more it deviates than independent pods would.
-// Other    usage of a node without its pods' latest usage, averaged over five minutes. If no pod of a node is reported,
-//          all of its usage counts as such
+// node_usage: the usage of nodes outside their pods, and how much more nodes deviate from expectations than independent
+// pods would.
+// Other    usage of a node without its pods' latest usage, averaged over five minutes. If none of a node's pods is
+//          reported, its whole usage counts as other usage
 // Spread   a node deviates more from its expected usage than independent pods would (common peaks, wrong means). The
 //          factor of their variances is measured over all nodes during the last half hour
 // Units    in names

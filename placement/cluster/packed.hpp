@@ -1,6 +1,7 @@
 // packed: converts values to bytes and back, for state that only this program reads after a restart.
 // Format   little-endian words of 64 bits (doubles by their bits); a text is a word with its length, then its bytes
-// Errors   a reader that reaches the end, or a length beyond the rest, is not ok() from then on and returns zeros
+// Errors   after a read past the end, or a length that exceeds the remaining bytes, a reader is no longer ok() and
+//          returns zeros
 // Threads  values
 #pragma once
 
@@ -54,7 +55,7 @@ class PackReader {
     bytes_.remove_prefix(static_cast<std::size_t>(size));
     return value;
   }
-  // Reads the number of elements that take at least `least` bytes each.
+  // Reads a number of elements, each of which takes at least `least` bytes.
   std::size_t count(std::size_t least) {
     const std::uint64_t value = word();
     if (value > bytes_.size() / (least == 0 ? 1 : least)) ok_ = false;

@@ -16,11 +16,11 @@ constexpr double kFewest = 0.1;       // prior share of pairs that slow each oth
 constexpr double kAnyway = 0.02;      // prior share of applications that wait beside any neighbour
 constexpr double kFalls_s = 30;       // time constant after lower readings
 constexpr double kRises_s = 300;      // time constant after higher readings
-constexpr double kLikely = 0.5;       // of an excess: an application whose maximum is below it is cleared
-constexpr double kChance_s = 30;      // each further such time makes chance e times less likely
+constexpr double kLikely = 0.5;       // of an excess: an application whose maximum is lower is cleared
+constexpr double kChance_s = 30;      // each further period makes chance e times less likely
 constexpr double kOneReading_s = 10;  // shorter observations count as chance
 constexpr double kLeastChance = 0.01;
-constexpr double kPointedAt = 1.01;  // times the prior; above it the application is suspected
+constexpr double kPointedAt = 1.01;  // factor on the prior above which the application is suspected
 constexpr std::size_t kMostSets = 24, kMostSuspects = 64;
 constexpr int kSweeps = 8;
 constexpr double kDamped = 0.5;

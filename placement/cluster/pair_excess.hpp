@@ -1,18 +1,18 @@
 // pair_excess: learns which applications slow each other on a shared node, from how long pods wait for CPU.
-// Model    a pod waits as long as the worst of the neighbours that slow it makes it wait. For each pair of applications
-//          it keeps the largest share of time that the neighbour can take (the smallest excess seen beside it) and the
-//          probability that the neighbour is to blame. Waiting that occurs beside any neighbour is kept as an entry of
-//          the application itself; a neighbour counts with its excess over that
-// Learning from the excess of a pod's waiting over the waiting of any pod on its node. At least one neighbour of a
-// waiting pod is to blame. Neighbours beside which the pod waited much less are no suspects. The minimal sets of
-// suspects are kept, and belief propagation over all sets gives the blame, with a prior of one in ten pairs (group
-// testing with a noisy or; Sejdinovic and Johnson, 2010). A set from one reading counts as chance, a set seen for a
-// short time may be chance. Unexplained excess makes the neighbours suspects again. An application that never waits has
-// no entries
-// Expected of several suspects: that at least one of them is to blame
-// Bounds   max_pairs; beyond it a quarter is dropped: first entries without blame, then those not seen for longest. 24
-//          sets per application, of at most 64 suspects. Shares are at most kMostExcess. Sets are not kept over a
-//          restart, blame is
+// Model    the neighbour that slows a pod most determines how long the pod waits. For each pair of applications the
+//          model keeps the largest share of time that the neighbour can take (the smallest excess seen beside it) and
+//          the probability that the neighbour is the cause. Waiting that occurs beside any neighbour is an entry of the
+//          application itself; a neighbour counts only with its excess over that entry
+// Learning uses the excess of a pod's waiting over the waiting of any pod on its node. At least one neighbour of a
+//          waiting pod is the cause, but none beside which the pod waited much less. The minimal sets of suspects are
+//          kept. Belief propagation over all sets yields the blame, with a prior of one in ten pairs (group testing
+//          with a noisy or; Sejdinovic and Johnson, 2010). A set from one reading counts as chance, and a set seen for
+//          a short time may be chance. Unexplained excess makes the neighbours suspects again. An application that
+//          never waits has no entries
+// Several suspects count with the largest of their shares and the probability that at least one of them is to blame
+// Bounds   max_pairs; beyond it a quarter is dropped: first entries without blame, then the least recently seen ones.
+//          24 sets per application, of at most 64 suspects. Shares are at most kMostExcess. Blame survives a restart,
+//          sets do not
 // Units    shares of a pod's time, 0..1; seconds
 // Errors   none; readings that are not finite or negative are ignored
 // Threads  value, single owner
@@ -44,7 +44,7 @@ class PairExcess {
  public:
   explicit PairExcess(PairExcessOptions options = {}) : options_(options) {}
 
-  // Adds a reading: a pod of `app` waited `excess` longer than its node alone explains, for `seen_s`, beside pods of
+  // Adds a reading: a pod of `app` waited `excess` longer than its node explains, for `seen_s`, beside pods of
   // these applications (each once; includes `app` if another pod of it was there). Returns whether it was used.
   bool observe(AppId app, std::span<const AppId> beside, double excess, double seen_s);
 
@@ -80,7 +80,7 @@ class PairExcess {
   std::size_t pairs() const { return pairs_; }
 
   void pack(PackWriter& out) const;
-  // Drops pairs beyond max_pairs. Leaves the object as it was if the reader refuses.
+  // Drops pairs beyond max_pairs. Leaves the object unchanged if the reader fails.
   void unpack(PackReader& in);
 
  private:
@@ -92,7 +92,7 @@ class PairExcess {
     double blame = 0;        // probability of blame with the sets
     std::uint64_t last = 0;  // last seen, on a clock that observations advance
   };
-  // A set of suspects, at least one of which is to blame unless it was chance.
+  // A set of suspects, at least one of which is the cause unless the waiting was chance.
   struct Slow {
     std::vector<AppId> suspects;  // ascending
     double excess = 0, seen_s = 0, settled_s = 0;

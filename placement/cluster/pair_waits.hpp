@@ -1,7 +1,7 @@
 // pair_waits: learns from the waiting of pods which applications make each other wait (placement/cluster/pair_excess).
-// Model    the waiting that a node causes any pod is the least waiting of the other pods there, limited by the node's
-//          curve: the curve may have learned the waiting of pairs as if it were load. If three or more pods wait
-//          equally, the node is the cause, whatever its curve
+// Model    the node itself causes the smaller of the least waiting of the other pods there and the waiting that its
+//          curve predicts. The curve alone does not suffice, because it may have learned the waiting of pairs as if it
+//          were load. If three or more pods wait equally, the node is the cause, regardless of its curve
 // Units    in names
 // Errors   none
 // Threads  a function of its arguments

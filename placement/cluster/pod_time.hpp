@@ -1,10 +1,10 @@
 // pod_time: the shares of pods' time that are lost, to waiting for CPU and above soft latency limits, with their
 // budgets.
 // Waiting  for CPU: a curve per node around that of the fleet, fitted to reported pressure. The waited share of pod
-//          time is compared with its budget (placement/worth/objective), which sets the fleet's price. Unknown waiting
-//          changes neither
+//          time is compared with its budget (placement/worth/objective), which sets the fleet's price. Neither changes
+//          while the waiting is unknown
 // Late     for pods with a soft latency limit on nodes that report latency: the share of their time above the limit,
-//          with a budget of its own
+//          with a separate budget
 // Acting   while a Wattle policy places pods, measurements move prices; otherwise they measure the default scheduler
 // Units    in names
 // Errors   none; repeated readings are ignored
@@ -37,7 +37,7 @@ class PodTime {
   // Ends the round of add() over all nodes.
   void end_round(double passed_s);
 
-  // The late part is packed separately, as the format demands.
+  // The late part is packed separately, because the format requires it.
   void pack(PackWriter& out) const;
   void unpack(PackReader& in);
   void pack_late(PackWriter& out) const { late_.pack(out); }

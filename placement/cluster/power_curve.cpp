@@ -1,7 +1,7 @@
 // power_curve: recursive Bayesian regression on principal components of published server curves.
 // Source   SPECpower_ssj2008 published results of 125 servers of 8 to 80 cores (every second of 249; the others are the
 //          test set, wattle-lab bench consolidation_fill), watts at 0,10,...,100% load. Each curve is divided by the
-//          watts of a typical server of that many cores; components are scaled so that their prior is a standard
+//          watts of a typical server with this number of cores; components are scaled so that their prior is a standard
 //          normal. After 10 readings with 3% noise, the curves of the test set are fitted within 4.5% of their maximum
 //          on average ({1, u, sqrt u}: 5.1%, {1, u, u^2}: 5.0%).
 #include "placement/cluster/power_curve.hpp"

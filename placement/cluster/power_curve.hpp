@@ -1,8 +1,8 @@
 // power_curve: a node's watts over CPU utilisation, fitted online.
 // Model    eleven watts at 0,10,...,100% utilisation, linear between; Bayesian linear regression on four principal
-//          components of published servers. The prior mean is a typical server of that many cores, so that a node
-//          without samples already has a curve. Old data decays, faster when readings contradict the curve. Readings
-//          that clearly belong to another server (a CUSUM beyond the fit's error) restart the fit
+//          components of published servers. The prior mean is a typical server with this number of cores, so that a
+//          node without samples already has a curve. Old data decays, faster when readings contradict the curve.
+//          Readings that clearly belong to another server (a CUSUM beyond the fit's error) restart the fit
 // Units    utilisation 0..1, watts
 // Errors   none; samples that are not finite, or out of 0..1 or 0..20 kW, are ignored
 // Threads  value, single owner
@@ -22,7 +22,7 @@ inline constexpr std::size_t kCurvePoints = 11;
 class PowerCurve {
  public:
   PowerCurve();                           // a typical server of 16 cores
-  static PowerCurve prior(double cores);  // typical for that many cores
+  static PowerCurve prior(double cores);  // typical for this number of cores
   // A fixed curve, e.g. from configuration; ignores samples.
   static PowerCurve known(const std::array<double, kCurvePoints>& watts);
 
@@ -48,9 +48,9 @@ class PowerCurve {
 
  private:
   static constexpr std::size_t kBasis = 4;
-  // A fit can be off by a spread and a half for long where its components do not reach. Two readings that are far off,
-  // or four that are off by three spreads, indicate another server. Independent readings with the assumed spread do so
-  // once in 10^8.
+  // A fit can be off by one and a half spreads for a long time where its components cannot follow the curve. Two
+  // readings that are far off, or four that are off by three spreads, indicate another server. Independent readings
+  // with the assumed spread do so once in 10^8.
   static constexpr double kShiftSlack = 1.5, kShiftCut = 6.0, kShiftLimit = 5.5;
   explicit PowerCurve(double scale_w);
   double sd_w(const std::array<double, kBasis>& components) const;
@@ -60,7 +60,7 @@ class PowerCurve {
   std::array<double, kBasis> mean_{};
   std::array<double, kBasis * kBasis> covariance_{};
   std::array<double, kCurvePoints> points_{};
-  double scale_w_ = 0;       // watts of a typical server of that many cores at full load
+  double scale_w_ = 0;       // watts of a typical server with this number of cores at full load
   double residual_var_ = 0;  // running mean of squared errors, in units of scale_w_ squared
   double surprise_ = 0;      // running mean of errors over their predicted spread; rises when the curve changes
   stats::TwoSidedCusum cusum_{kShiftSlack, kShiftLimit};  // of errors over their spread

@@ -11,7 +11,7 @@ constexpr double kHalfHour_s = 1800, kRest_s = 86'400, kProof_s = 2 * kRest_s;
 constexpr int kLeftOut = 2, kMeasured = 6;  // half hours
 constexpr double kLeastFall = 0.1;          // of the excess over the limit
 constexpr double kErrors = 2;               // standard errors that the fall has to exceed
-constexpr double kAtRung = 0.5;             // a price from this share of the rung on counts as being there
+constexpr double kAtRung = 0.5;             // a price of at least this share of the rung counts as being there
 
 }  // namespace
 

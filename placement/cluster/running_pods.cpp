@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kLeastSeen_s = 60;     // until a pod's own spread is used
 constexpr double kBurst_s = 300;        // correlation time of a pod's deviation from its mean
-constexpr double kWaitReading_s = 4.5;  // shortest observation of a pod that pairs are learned from
+constexpr double kWaitReading_s = 4.5;  // shortest observation of a pod for learning pairs
 
 // The observed mean deviates by bursts of kBurst_s, the prediction by the spread of similar pods.
 double prior_of(const DemandPrediction& predicted) {
@@ -60,7 +60,7 @@ inline void RunningPods::Running::see(double cores, double interval_s) {
 }
 
 // Reports soon, because similar pods may arrive at any time, and then at doubling intervals. The end of the pod reports
-// the rest.
+// the remaining time.
 inline bool RunningPods::Running::reports() const {
   return reported_s < kHour_s && seen_s >= std::clamp(2 * reported_s, kLeastSeen_s, kHour_s);
 }

@@ -2,9 +2,10 @@
 // Use      the mean of prediction and observation. For an unknown application a pod's own history weighs as much as the
 //          prediction after one minute; for a well-known one it takes longer
 // Learning demand receives a pod's usage after one minute, then each time its observed time has doubled, up to an hour
-// Leaving  a pod that is being deleted ends for decisions and for learning; its usage is kept apart until it is gone
-// Handles  callers that report often on a pod keep its handle to avoid lookups by name
-// Bounds   the caller limits the number of pods; the nodes outlive their pods here
+// Leaving  a pod that is being deleted no longer counts for decisions and learning; its usage is kept separately until
+//          it is gone
+// Handles  callers that report on a pod often keep its handle, which avoids lookups by name
+// Bounds   the caller limits the number of pods; the nodes must outlive this object
 // Units    in names; seconds of the view's clock
 // Errors   none: unknown pods, ended handles and readings that are not finite or negative are ignored
 // Threads  single owner
@@ -23,7 +24,7 @@
 
 namespace wattle::placement {
 
-// Deviations that nine of ten normal values stay below.
+// Standard deviations above the mean below which nine of ten normal values are.
 inline constexpr double kUpperEnd = 1.28;
 
 // Identifies a running pod. After the pod ends, its handle refers to no pod, even if the slot is reused.
@@ -39,7 +40,7 @@ struct PodReading {
   std::optional<double> waited = std::nullopt;
 };
 
-// Waiting of a pod since the last one, for learning pairs.
+// Waiting of a pod since its previous PodWait, for learning pairs.
 struct PodWait {
   KnownNode* node = nullptr;
   AppId app = 0;
@@ -55,7 +56,7 @@ class RunningPods {
     Resources now, arrived_with;
   };
 
-  // Returns no pod if none runs under that UID.
+  // Returns a handle that refers to no pod if no running pod has that UID.
   PodHandle find(const std::string& uid) const;
   bool runs(PodHandle pod) const {
     return pod.slot < pods_.size() && pods_[pod.slot].generation == pod.generation && pods_[pod.slot].node != nullptr;
@@ -63,20 +64,21 @@ class RunningPods {
   // Null if the handle refers to no running pod.
   const std::string* uid(PodHandle pod) const { return runs(pod) ? whose_[pod.slot].uid : nullptr; }
   std::size_t size() const { return slot_of_.size(); }
-  // Returns the estimate that the node's sums contain, its variance multiplied by `spread`. No value if none runs.
+  // Returns the estimate with which the pod counts in its node's sums, with its variance multiplied by `spread`. No
+  // value if the pod does not run.
   std::optional<PodEstimate> estimate(PodHandle pod, double spread) const;
 
   // Adds a pod that does not run yet.
   PodHandle start(const PodSpec& pod, KnownNode& node, const DemandPrediction& predicted, MonoTime now);
-  // Records mean usage over the last `interval_s`. Grouping the pods of a node is fastest.
+  // Records mean usage over the last `interval_s`. Fastest if the readings are grouped by node.
   void use(std::span<const PodReading> readings, double interval_s, DemandModel& demand);
   // Records that the pod is being deleted.
   void leave(const std::string& uid, MonoTime now, DemandModel& demand);
-  // Removes the pod. No value if none runs.
+  // Removes the pod. No value if it does not run.
   std::optional<Requests> end(const std::string& uid, MonoTime now, DemandModel& demand);
-  // Sets the request from now on, and returns the ones before. No value if it is the same or no pod runs.
+  // Sets the new request and returns the previous ones. No value if the request is the same or the pod does not run.
   std::optional<Requests> resize(const std::string& uid, const Resources& request);
-  // Returns the pods that waiting was observed of for long enough, by slot, and starts their next observation.
+  // Returns the pods whose waiting was observed for long enough, by slot, and restarts their observation.
   std::vector<PodWait> take_waits();
   ChangedRows& changed() { return changed_; }
 
@@ -87,7 +89,7 @@ class RunningPods {
     std::uint32_t generation = 0;
     double seen_core_s = 0, seen_core2_s = 0, seen_s = 0, last_cores = 0;
     double reported_s = 0,
-           reported_life_s = 0;  // parts of the observed time and life that the demand model has received
+           reported_life_s = 0;  // parts of the observed time and lifetime that the demand model has received
     ExpectedUse expected;        // the part that the node's sums contain
     // observed time after which the prediction weighs as much as the observations
     double prior_s = 0;

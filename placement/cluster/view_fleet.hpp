@@ -1,4 +1,4 @@
-// view_fleet: builds a Fleet from a view alone (curves, requests, telemetry), without expectations, for callers without
+// view_fleet: builds a Fleet from only a view (curves, requests, telemetry), without expectations, for callers without
 // a cluster model.
 // Units    in names
 // Errors   none; values of the view are limited to sane ones
@@ -13,7 +13,7 @@ namespace wattle::placement {
 Fleet fleet_of(const ClusterView& view);
 PodEstimate ask_of(const PodSpec& pod);
 
-// Fills the values that change between decisions. Without room the node stays as it is.
+// Fills the values that change between decisions. Without `has_room` the node takes no further pod.
 void fill_node(FleetNode& out, const NodeView& node, bool has_room);
 
 }  // namespace wattle::placement

@@ -20,7 +20,7 @@ constexpr double kResidualMemory = 0.02;
 
 // Mean of (X - t)+ for a normal X.
 double mean_above(double mean, double spread, double t) {
-  constexpr double kFar = 8;  // spreads; the rest is below 1e-16
+  constexpr double kFar = 8;  // spreads; the tail beyond is below 1e-16
   const double away = mean - t;
   if (away >= kFar * spread) return away;
   if (away <= -kFar * spread) return 0;
@@ -89,8 +89,7 @@ bool WaitingModel::observe(double utilisation, double waiting, const WaitingCurv
   return true;
 }
 
-// Least squares with slopes >= 0, by coordinate descent: the problem is convex, so that it converges to its only
-// solution.
+// Least squares with slopes >= 0, by coordinate descent: the problem is convex, so it converges to its only solution.
 void WaitingModel::fit(const WaitingCurve& fleet) {
   constexpr double kPull = kShareVariance / kSlopeVariance;
   for (std::size_t sweep = 0; sweep < kFitSweeps; ++sweep) {

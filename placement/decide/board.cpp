@@ -16,7 +16,7 @@ wire::BoardClass board_class(std::size_t number, const ClusterView& view, const 
   names.reserve(view.nodes.size());
   rows.reserve(view.nodes.size());
   for (std::size_t row = 0; row < view.nodes.size(); ++row) {
-    if (view.nodes[row].name.empty()) continue;  // the row of a node that is gone
+    if (view.nodes[row].name.empty()) continue;  // the row of a removed node
     names.push_back(view.nodes[row].name);
     rows.push_back(row);
   }

@@ -114,7 +114,7 @@ double above_rank(const std::vector<std::size_t>& feasible, const std::vector<do
 }
 
 // Returns 10 for the advised row and 0..5 for the best of the other open rows. With a limit, returns the limit for the
-// advised row alone.
+// advised row.
 std::vector<std::int64_t> scores_of(const std::vector<std::size_t>& open, std::size_t rows,
                                     const std::vector<double>& values, const ValueRange& range, std::size_t advised,
                                     std::int64_t limit) {

@@ -45,13 +45,13 @@ inline constexpr std::size_t kUnknownRecorded = 32;
 struct PolicyInputs {
   Policy& policy;
   const models::QNetwork* network = nullptr;  // null: a policy that learns uses the predicted reward
-  ClusterModel* cluster_model = nullptr;      // null: use the view alone
+  ClusterModel* cluster_model = nullptr;      // null: use only the view
   RowIndex* index = nullptr;                  // reused between decisions for speed; null: built for this decision
   std::span<const std::size_t> rows;          // rows of the candidates, if they were looked up already
   std::size_t shortlist = 0;                  // nodes that the network ranks; 0: all
   Fleet* copy = nullptr;  // the view's nodes if they are not those of the cluster model (PolicyContext)
   Ahead ahead;
-  std::string_view gate;          // why a gate keeps the network from being asked; empty: none does. Outlives the call
+  std::string_view gate;          // why a gate keeps the network out; empty: it is used. Outlives the call
   Policy* chooser = nullptr;      // ranks nodes in place of `policy`, which still gives features and record
   FactsOfNodes* facts = nullptr;  // kept between decisions on the same view or copies; null: made for this decision
 };

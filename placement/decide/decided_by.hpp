@@ -33,7 +33,7 @@ struct RankedBy {
   bool keeps_plan = false;  // another node's Q is higher, by less than the network's margin
 };
 
-// Returns the source of a decision as one word, which all counts by source use.
+// Returns the source of a decision as one word, by which decisions are counted.
 std::string decided_by(const RankedBy& by, Verdict verdict);
 // Returns the reason for a chosen node.
 std::string reason_of(const RankedBy& by, bool explored);

@@ -189,7 +189,7 @@ Policy* DecisionEngine::chooser() const {
   return trials_.serves() == Candidate::planner ? planner_.get() : floor_.get();
 }
 
-// Joules judge energy rewards and the policy dqn only.
+// Joules decide only under energy rewards and the policy dqn.
 bool DecisionEngine::measured() const {
   const RewardConfig& reward = options_.decide.reward;
   return trials_.on() && reward.preset == Preset::weighted && reward.weights.energy > 0 && policy_->name() == "dqn";

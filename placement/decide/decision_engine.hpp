@@ -4,10 +4,10 @@
 //          about once a second (refresh)
 // Trials   measured blocks decide which candidate serves (placement/judge/candidate_trials), for policy "dqn" and
 //          rewards with energy only. Where decisions do not act, the candidate in use serves and nothing is measured
-// Shadow   if the scheduler does not follow the advice, the advice accumulates on a copy of the cluster; while it
-//          follows it, the default scheduler's choices do (placement/judge/shadow_cluster)
+// Shadow   while the scheduler does not follow the advice, the advice accumulates on a copy of the cluster; while it
+//          does, the default scheduler's choices accumulate there (placement/judge/shadow_cluster)
 // Record   decide() fills all of it except id, wall_ns, mode, model_step and decide_us
-// Errors   set_policy: not_found, and the engine stays as it was
+// Errors   set_policy: not_found, and the engine is unchanged
 // Threads  single owner
 #pragma once
 
@@ -56,29 +56,29 @@ class DecisionEngine {
  public:
   explicit DecisionEngine(EngineOptions options, ClusterModel model = ClusterModel());
 
-  // Sets policy and reward from the next decision on. Returns true if the ranking changed; the trials then
+  // Sets policy and reward for all later decisions. Returns true if the ranking changed; the trials then
   // restart.
   Result<bool> set_policy(const std::string& policy, const RewardConfig& reward);
   bool set_policy(std::unique_ptr<Policy> policy, const RewardConfig& reward);
-  // Sets the maker of plans, which outlives the engine. Null: each decision waits for its own plan.
+  // Sets the maker of plans, which must outlive the engine. Null: each decision waits for its own plan.
   void plan_with(PlanMaker* maker);
 
   // Returns the pod with its predicted demand and life. Pass the result to the view and to decide().
   PodSpec expected(PodSpec pod) const;
   PlacementDecision decide(Question question);
-  // Decides on the shadow cluster: this is the advice in shadow mode and in a control block. No value if it equals the
-  // cluster. Learning needs the result of decide(), because the pod goes to the real cluster.
+  // Decides on the shadow cluster. In shadow mode and in a control block this is the advice. No value if the shadow
+  // cluster equals the real one. Learning uses the result of decide(), because the pod runs on the real cluster.
   std::optional<PlacementDecision> decide_on_copy(Question question);
   // Returns the advice for a pod under the given rewards on the current cluster. Excludes the pod's own load if it
-  // already runs in `row`. Does not explore, reserve or learn. The question has no network for other rewards than the
-  // network's own.
+  // already runs in `row`. Does not explore, reserve or learn. The question must have no network unless the reward is
+  // the network's own.
   PlacementDecision what_if(Question question, const RewardConfig& reward, std::optional<std::size_t> row);
   // Reserves the advised node on the shadow cluster until the pod ends.
   void reserve(const PodSpec& pod, const PlacementDecision& advice, MonoTime now, Duration hold = Duration::zero());
   // While Wattle acts, reserves the node that the default scheduler would choose on its copy of the cluster.
   void reserve_default(const ClusterView& view, const PodSpec& pod, std::span<const std::size_t> offered,
                        Duration hold = Duration::zero());
-  // Restores a pod that was advised before a restart and runs.
+  // Restores the advice for a running pod after a restart.
   void reserve_again(const PodSpec& pod, AdvisedCluster::Place advised, AdvisedCluster::Place runs, MonoTime now);
 
   // Returns the policy's own values from the scheduler's cache of all nodes. Only the values of `feasible` nodes are
@@ -91,17 +91,17 @@ class DecisionEngine {
             {},       gated_why(),     chooser(), &facts_};
   }
 
-  // The pod runs on the node in that row of the view. DaemonSet pods are not learned from.
+  // Records that the pod runs on the node in that row of the view. Nothing is learned from DaemonSet pods.
   PodHandle on_pod_started(const PodSpec& pod, const std::string& node, std::size_t row, MonoTime now);
   void on_usage(std::span<const PodReading> readings, double interval_s);
-  // The pod is being deleted: decisions no longer expect its usage.
+  // Records that the pod is being deleted: decisions no longer expect its usage.
   void on_pod_leaving(const std::string& uid, MonoTime now);
-  // The pod ended; `row` is where it ran, if known.
+  // Records that the pod ended; `row` is where it ran, if known.
   void on_pod_ended(const std::string& uid, const PodSpec* pod, std::optional<std::size_t> row, MonoTime now);
   // Updates the cluster model and the plans from the view.
   const Fleet& refresh(const ClusterView& view);
 
-  // True if measured evidence decides which candidate serves under this policy and reward. Otherwise the policy does.
+  // True if measured evidence decides which candidate serves under this policy and reward. If not, the policy serves.
   bool measured() const;
   // True while another candidate serves in place of a network.
   bool gated() const { return measured() && !is_network(trials_.serves()); }
@@ -109,7 +109,7 @@ class DecisionEngine {
   const std::string& gated_why() const { return gated() ? trials_.why() : none_; }
   const models::QNetwork* usable(const models::QNetwork* network) const { return gated() ? nullptr : network; }
 
-  // Sets that decisions act, so that candidates can be measured, or that they do not.
+  // Sets whether decisions act. Candidates are measured only while they do.
   void set_acting_for_trials(bool acting);
   const CandidateTrials& trials() const { return trials_; }
   CandidateTrials& trials() { return trials_; }
@@ -124,7 +124,7 @@ class DecisionEngine {
  private:
   // The policy that ranks nodes in place of policy_; null: policy_ does.
   Policy* chooser() const;
-  // The policy and the policies that may stand in for it.
+  // The policy and the policies that may replace it.
   std::array<Policy*, 3> all_policies() const { return {policy_.get(), floor_.get(), planner_.get()}; }
   PlacementDecision decide_on(const ClusterView& view, Fleet* copy, Question question, const DecideOptions& options);
 

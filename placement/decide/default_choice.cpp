@@ -22,8 +22,8 @@ KubeNode node_with(const NodeView& seen, const Resources& added, std::int64_t po
   return node;
 }
 
-// Returns whether the pod fits there with room to spare, in the real cluster. Saves the rounding of Kubernetes on most
-// nodes: with the scheduler plugin, almost all of them are not offered.
+// Returns whether the pod fits there with room to spare, in the real cluster. Avoids Kubernetes' rounding on most
+// nodes: with the scheduler plugin, almost none of them is offered.
 bool fits_easily(const NodeView& seen, const Resources& ask) {
   constexpr double kSpareCores = 0.01, kSpareBytes = 1 << 20;
   const auto spare = [](double allocatable, double requested, double in_flight, double asked) {

@@ -2,7 +2,8 @@
 // Scores   NodeResourcesFit with LeastAllocated and BalancedAllocation (placement/decide/policies/kube_scoring); ties
 //          at random. Topology spread and preferences of pods are not modelled
 // Nodes    those that the scheduler offered for the pod, those that it left out because the pod does not fit there in
-//          the real cluster, and those that sleep there, if it fits on the copy, whose nodes are all awake
+//          the real cluster, and those that sleep in the real cluster. Each counts only if the pod fits on the copy,
+//          where all nodes are awake
 // Errors   none
 // Threads  pure except for the generator passed in
 #pragma once

@@ -69,7 +69,7 @@ double added_wait_w(const FleetNode& node, const PodEstimate& ask, double price_
 }
 
 // Returns the joules that the pod adds to a node over its life, including the wake and the idle power of a node that is
-// awake for it alone.
+// awake only for it.
 double joules_there(const DeferQuestion& question, const FleetNode& node) {
   const PodEstimate& ask = question.ask;
   const double life_s = std::isfinite(ask.life_s) && ask.life_s > 0 ? ask.life_s : question.fleet.hold_s;

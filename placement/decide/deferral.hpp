@@ -31,7 +31,7 @@ namespace wattle::placement {
 struct Deferral {
   double again_s = 0;  // time until the pod is reconsidered; never beyond the permission
   std::string why;     // for people
-  double saves_j = 0;  // expected saving, less the value of the waiting; 0 if it waits for room
+  double saves_j = 0;  // expected saving, minus the value of the waiting; 0 if it waits for room
 };
 
 struct DeferQuestion {

@@ -1,4 +1,4 @@
-// look_ahead: uses the pods that will be placed next as context: finds the nodes that, with this pod, leave one of them
+// look_ahead: considers the pods that will be placed next: finds the nodes on which this pod would leave one of them
 // without room.
 // Counts   only pods that few nodes have room for. A pod that fits on more nodes than there are pods always finds room.
 //          Pods are packed onto the remaining room, the one with the fewest nodes first, each where it leaves the least
@@ -23,7 +23,7 @@ namespace wattle::placement {
 
 inline constexpr std::size_t kMaxAhead = 16;  // pods considered; later pods are ignored
 
-// Context of a decision beside its own pod and the cluster, and its permission to defer.
+// The next pods as context of a decision, and its permission to defer.
 struct Ahead {
   std::span<const PodSpec> next;  // the next pods, in order
   double defer_s = 0;             // time that the pod may still wait; 0: it is placed now

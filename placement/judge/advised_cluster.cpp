@@ -35,8 +35,8 @@ double error_of(const PowerCurve& curve, const FleetNode& node, const NodeLoad& 
   return curve.difference_sd_w(a.used_cores / cores, b.used_cores / cores);
 }
 
-// The power of a node while it sleeps: measured if it does, otherwise between the 1% and 10% of the idle power that a
-// suspended server and one that is off draw (placement/sleep/transition_cost).
+// The power of a node while it sleeps: measured if it does, otherwise between 1% and 10% of the idle power, which a
+// suspended server and a powered-off one draw (placement/sleep/transition_cost).
 double asleep_w(const NodeView& view, const FleetNode& node) {
   constexpr double kOfIdle = 0.05;
   return view.asleep && view.power_w ? *view.power_w : std::max(node.sleep_w, kOfIdle * node.watts_at(0));
@@ -51,7 +51,7 @@ void add_load(ClusterLoad& load, const FleetNode& node, const NodeView& view, co
   load.waited_pods += static_cast<double>(on.pods) * node.waiting.wait(on.used_cores, on.used_cores2, cores);
 }
 
-// A node that sleeps in the cluster has no room there, but it does where it is awake.
+// A node that sleeps in the cluster has no room there, but has room where it is awake.
 FleetNode awake(FleetNode node, const NodeView& view) {
   node.allocatable = size_of(view);
   return node;
@@ -244,7 +244,7 @@ void AdvisedCluster::show(std::size_t row, const Difference& difference) {
   NodeView& seen = copy_.view.nodes[row];
   FleetNode& node = copy_.fleet.nodes[row];
   show_running(seen, difference.running, node.sleeps);
-  if (node.sleeps) node.wake_j = std::max(node.wake_j, seen.wake_cost_j);  // also of one that sleeps in the copy alone
+  if (node.sleeps) node.wake_j = std::max(node.wake_j, seen.wake_cost_j);  // even if it sleeps only in the copy
   seen.in_flight = moved_by(seen.in_flight, difference.expected.pods);
   seen.in_flight_request = sum_of(seen.in_flight_request, difference.expected.request);
   seen.starts = starts_.count(seen.name);
@@ -342,7 +342,7 @@ ComparedLoad AdvisedCluster::compare(const ClusterView& view, const Fleet& fleet
       const double error_w = error_of(seen.curve, node, now, advised);
       variance += error_w * error_w;
     }
-    // A node that is empty in the copy alone has not woken if it no longer sleeps there: it is a spare now.
+    // A node that is empty only in the copy, and no longer sleeps there, has not woken: it is now a spare.
     add_load(load.now, node, seen, now, !first && last.now_asleep && !now.asleep);
     add_load(load.advised, now.asleep && !advised.asleep ? awake(node, seen) : node, seen, advised,
              !first && !alone && last.advised_asleep && !advised.asleep);

@@ -5,13 +5,13 @@
 //          there and were advised elsewhere. Unplaced load, new curves and learned demand are in both. The copy equals
 //          the cluster bit by bit where advice and placement agree
 // Reserved a pod counts from its advice on, like a pod in flight in live mode (request, places, start), and from its
-// start until its end on the advised node. A pod that is not kept and does not start within `unseen` is dropped; if it
-// starts later, it runs on the same node in both
+//          start until its end on the advised node. A pod that is not kept and does not start within `unseen` is
+//          dropped; if it starts later, it runs on the same node in both
 // Compare  compare() returns the power that both draw and how much their running pods wait. Both have the same pods. It
 //          uses the curves, demand and waiting models of the planner and the features, counts a node that sleeps at its
-//          sleep power, and charges the energy of each wake, also of one ahead of its pods
-// Sleep    a node that is empty in both sleeps in the copy if it does in the cluster. One that is empty in the copy
-//          alone, and may sleep (NodeView::wake_cost_j), stays asleep there, or falls asleep once staying awake has
+//          sleep power, and charges the energy of each wake, including wakes ahead of demand
+// Sleep    a node that is empty in both sleeps in the copy if it does in the cluster. One that is empty only in the
+//          copy, and may sleep (NodeView::wake_cost_j), stays asleep there, or falls asleep once staying awake has
 //          cost as much as a wake (ski rental), because the copy has no forecast. The copy keeps as many empty nodes
 //          awake as the cluster does. With `all_awake` no node of the copy sleeps
 // Nodes    rows are those of a view. If a row gets another node, the pods that were advised to the old node count where
@@ -54,7 +54,7 @@ struct ComparedLoad {
   ClusterLoad now, advised;          // the real cluster; the cluster if the advice had been followed
   std::uint64_t advised_pods = 0;    // running pods that have advice
   std::uint64_t displaced_pods = 0;  // advised pods that run on another node
-  double error_w = 0;                // standard deviation of the difference in power, by the errors of learned curves
+  double error_w = 0;                // standard deviation of the difference in power, from the errors of learned curves
   double asleep_w = 0;               // saved by the nodes that sleep in the cluster and are awake in the copy
   double may_sleep_ratio = 0;        // share of the nodes that sleep or may sleep
 };
@@ -91,7 +91,7 @@ class AdvisedCluster {
     Resources request;
     std::int64_t pods = 0;
   };
-  // Returns it for each row of a view.
+  // Returns these sums for each row of a view.
   std::vector<Added> added(std::size_t rows) const;
   // Returns whether the pod runs on another node than advised. The estimate of such a pod matters for the difference.
   bool displaced(const std::string& uid) const;
@@ -143,9 +143,9 @@ class AdvisedCluster {
   struct Seen {
     std::string node;
     bool now_asleep = false, advised_asleep = false;
-    std::optional<MonoTime> empty_since;  // in the copy alone
+    std::optional<MonoTime> empty_since;  // only in the copy
   };
-  // Returns whether a node that is empty in the copy alone may sleep there, and does or has been empty for long enough.
+  // Returns whether a node that is empty only in the copy may sleep there, and does or has been empty for long enough.
   static bool rested(const FleetNode& node, const NodeView& view, Seen& seen, MonoTime now);
 
   AdvisedOptions options_;

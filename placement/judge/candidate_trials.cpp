@@ -11,7 +11,7 @@ namespace {
 constexpr double kLeastSeen = 0.9, kLeastWatched = 0.95, kLeastCores = 0.1;
 constexpr double kLongestGap_s = 10;                     // the state during a longer gap is unknown
 constexpr double kOverWait = 1.5;                        // as the budget's monitor
-constexpr double kMostPods = 0.5;                        // of running pods, from which a block shows their waiting
+constexpr double kMostPods = 0.5;                        // share of running pods from which a block shows their waiting
 constexpr double kLeastFresh = 0.05, kMostFresh = 0.99;  // of running pods, in a block
 
 std::size_t blocks_of_day(Duration day, Duration length) {

@@ -1,21 +1,22 @@
 // candidate_trials: measures in blocks of time which candidate costs the least energy per unit of work, and chooses the
-// one that serves (common/stats/best_arm). Live and simulated alike; it runs where decisions act.
-// Candidates, the floor first; kCandidates. The caller offers those that exist. A baseline with a certificate is tried
-//          first, because measurements on other fleets say that it is likely to win. No candidate is in use without
-//          measurements on this cluster
-// Block    as long as the pods' turnover requires: twice the time in which half of the running pods are replaced, but
-//          not less than `length`, and at most an eighth of a day. Measured at the end of each block by the share of
-//          running pods, by requested cores, that were placed in it. The first half of a block does not count. Where a
-//          challenger gets a part of a block, the first half of that part does not count
+// one that serves (common/stats/best_arm). Runs wherever decisions act, live and in simulation.
+// Tries    the candidates of kCandidates, the floor first; the caller offers those that exist. A certified baseline is
+//          tried before the others, because measurements on other fleets suggest that it will win. A candidate is put
+//          in use only after measurements on this cluster
+// Block    twice the time in which half of the running pods are replaced, but at least `length` and at most an eighth
+//          of a day. That time follows from the share of running pods, by requested cores, that were placed in the last
+//          block. The first half of a block does not count. If a challenger gets only a part of a block, the first half
+//          of that part does not count
 // Carried  the pods placed in earlier blocks count for the candidates that placed them (best_arm)
-// Cost     joules of all nodes per core-second that workloads used. Expected: as if energy did not depend on the used
-//          cores; the slope corrects this. It reduces the variance and does not judge
-// Excludes blocks with measured watts for less than 95% of node time, with less than 90% of the time seen, or with less
-//          than a tenth of a core used on average
+// Cost     joules of all nodes per core-second that workloads used. The expected cost assumes that energy does not
+//          depend on the used cores, which best_arm's slope corrects. It reduces the variance and never decides
+// Excludes blocks with measured watts for less than 95% of node time, with less than 90% of the time observed, or with
+//          less than a tenth of a core used on average
 // Waiting  known after kLeastWaitBlocks blocks in which a candidate had placed most of the running pods. A candidate
-//          that breaks the limit (kOverWait) is withdrawn, whatever it saves, if its pods waited longer than with the
-//          floor, or kOverWait times as long as with another candidate. If the floor breaks the limit, the candidate
-//          that keeps it at the least cost replaces the floor (best_arm); if none does, one with far less waiting
+//          that breaks the limit (kOverWait) is withdrawn, regardless of its saving, if its pods waited longer than
+//          with the floor, or kOverWait times as long as with another candidate. If the floor breaks the limit, the
+//          candidate that keeps it at the least cost replaces the floor (best_arm); if none does, one with far less
+//          waiting
 // Units    in names
 // Errors   restore: false for invalid state
 // Threads  single owner
@@ -42,7 +43,7 @@ inline bool is_network(Candidate candidate) { return candidate >= Candidate::bas
 
 struct TrialOptions {
   bool on = false;                             // false: the policy decides without a trial
-  Duration length = std::chrono::minutes(30);  // least
+  Duration length = std::chrono::minutes(30);  // minimum
   Duration day = std::chrono::hours(24);
   std::uint64_t seed = 1;
 };
@@ -81,14 +82,14 @@ class CandidateTrials {
   bool on() const { return options_.on; }
 
   void offer(Candidate candidate, bool worth_a_trial) { arms_.offer(index(candidate), worth_a_trial); }
-  // Sets whether the baseline has evidence from elsewhere, so that it is tried first. Default: it has.
+  // Sets whether the baseline is certified by measurements elsewhere, so that it is tried first. Default: true.
   void favour_baseline(bool certified) { arms_.favour(certified ? index(Candidate::baseline) : 0); }
-  // Drops the evidence of a network that another one replaces.
+  // Drops the evidence on a network that is replaced.
   void forget(Candidate candidate);
   // Call for all pods, also while inactive. Pods that start before the first block belong to no candidate.
   void on_pod_started(std::uint64_t pod, double cores);
   void on_pod_ended(std::uint64_t pod);
-  // Call about once a second while active. Returns true if another candidate serves from now on.
+  // Call about once a second while active. Returns true if the serving candidate changed.
   bool watch(const ClusterView& view, const WaitNow& wait);
 
   // The floor's policy, "planner", "baseline" or "learned".
@@ -107,7 +108,7 @@ class CandidateTrials {
   const Waited& waited(Candidate candidate) const { return waited_[index(candidate)]; }
   double day_excess() const { return arms_.day_excess(); }
   Duration block() const { return length_; }
-  // Why the present candidate serves, for records and people.
+  // Why the current candidate serves, for records and people.
   const std::string& why() const { return why_; }
 
   State saved() const { return {arms_.saved(), {waited_.begin(), waited_.end()}}; }
@@ -143,7 +144,7 @@ class CandidateTrials {
   std::optional<MonoTime> began_, watched_;
   Sums measured_, whole_;  // of the open block: the part that counts, and from its beginning
   std::unordered_map<std::uint64_t, Running> running_;
-  double running_cores_ = 0, fresh_cores_ = 0;  // of these pods; of those placed in the open block
+  double running_cores_ = 0, fresh_cores_ = 0;  // of running_; of its pods placed in the open block
   std::array<double, kCandidates.size()> placed_cores_{};
   std::uint64_t block_ = 0;
   std::array<Waited, kCandidates.size()> waited_{};

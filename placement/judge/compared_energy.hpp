@@ -1,4 +1,4 @@
-// compared_energy: modelled energy of the cluster since some moment, as it is and with all advice followed.
+// compared_energy: modelled energy of the cluster since some moment, in reality and with all advice followed.
 // Units    J, s
 // Threads  value
 #pragma once
@@ -13,7 +13,7 @@ namespace wattle::placement {
 struct ComparedEnergy {
   double seconds = 0;
   double now_j = 0, advised_j = 0;
-  // Adds `passed_s` seconds of this load. Longer gaps count `longest_gap_s` only, because the load in between is
+  // Adds `passed_s` seconds of this load. A longer gap counts as `longest_gap_s`, because the load in between is
   // unknown.
   void add(const ComparedLoad& load, double passed_s, double longest_gap_s) {
     const double dt_s = std::clamp(passed_s, 0.0, longest_gap_s);

@@ -52,9 +52,9 @@ stats::Interval change_of(std::span<const ModelledBlock> blocks, const ModelledB
   const double alike = likeness(errors);
   const double worth = (1 - alike) / (1 + alike);  // effective number of independent blocks per block
   const double deviation = std::sqrt(moments.variance_of_mean() / worth) / (sum.now_j / n);
-  // A handful of blocks that are equal by chance would give an interval of almost no width, and one that is far too
-  // wide if they differ by chance. The variance is therefore moderated towards a usual one (Smyth 2004): on
-  // development fleets, the saving of such hours differed from that of their day by a tenth of the saving.
+  // A few blocks that are equal by chance would give an interval of almost no width, and blocks that differ by chance
+  // one that is far too wide. The variance is therefore moderated towards a usual one (Smyth 2004): on development
+  // fleets, the saving of such hours differed from that of their day by a tenth of the saving.
   constexpr double kUsualFreedom = 4, kUsualRatio = 0.1, kNormal975 = 1.96;
   const double freedom = std::max(0.0, n * worth - 1), usual = kUsualRatio * (ratio - 1);
   const double moderated =

@@ -1,18 +1,19 @@
 // modelled_saving: the modelled power and pod waiting with Wattle's choices, beside those with the default scheduler's,
 // with an interval. A model value, not a measurement.
-// Input    about once a second the modelled power of the cluster with either choices
-//          (placement/judge/advised_cluster): the same pods, curves and loads in both. One of the two is the real
-//          cluster: in shadow mode the default scheduler's, otherwise Wattle's
-// Blocks   of time, block_s each, while pods with advice run. At most_blocks blocks each two are merged, so that blocks
-//          become longer than the autocorrelation
-// Figure   over the newer half of the comparable blocks, because the copy starts as the cluster: power of both, and the
-//          ratio of their energies minus 1. Needs least_blocks. Comparable are the newest blocks in which the same
-//          share of the nodes may sleep, within kSameSleep: another share is another saving
-// Restart  the copy may begin without the choices of running pods. Time then counts once it has kSameAdvice of the
-//          share of pods that it had, or after a day; the figure of before the restart stands until then
+// Input    about once a second the modelled power of the cluster with Wattle's and with the default scheduler's choices
+//          (placement/judge/advised_cluster), with the same pods, curves and loads. One of the two is the real cluster:
+//          the default scheduler's in shadow mode, otherwise Wattle's
+// Blocks   of time, block_s each, while pods with advice run. At most_blocks blocks, neighbours are merged in pairs, so
+//          that blocks become longer than the autocorrelation
+// Figure   over the newer half of the comparable blocks, because the copy starts equal to the cluster: power of both,
+//          and the ratio of their energies minus 1. Needs least_blocks. Blocks are comparable back to the last change
+//          of the share of nodes that may sleep (beyond kSameSleep), because the saving changes with that share
+// Restart  the copy may start without the choices for running pods. Time then counts once the share of pods with advice
+//          reaches kSameAdvice of its earlier value, or after a day; until then the figure from before the restart
+//          stays
 // Interval 95% of the mean over the blocks: the linearised ratio over blocks (Cochran 1977), Student's t, widened by
 //          the correlation of neighbouring blocks, moderated towards the usual variance of a saving, and the error of
-//          the learned power curves, as their fit states it. It does not cover errors of the predicted demand
+//          the learned power curves, as their fits estimate it. It does not cover errors of the predicted demand
 // Errors   none; values that are not finite are ignored
 // Threads  value, single owner
 #pragma once
@@ -34,7 +35,7 @@ struct ModelledBlock {
   double now_j = 0, advised_j = 0;                           // the default scheduler's choices; Wattle's
   double now_waited_s = 0, advised_waited_s = 0, pod_s = 0;  // pod-seconds: waited, and all
   double advised_pod_s = 0;                                  // of pods with advice
-  double asleep_j = 0;                                       // saved by nodes that sleep in the cluster alone
+  double asleep_j = 0;                                       // saved by nodes that sleep only in the cluster
   double may_sleep_s = 0;                                    // seconds times the share of nodes that may sleep
   bool sane() const;
 };
@@ -51,7 +52,7 @@ struct ModelledFigure {
   double now_wait_ratio = 0, advised_wait_ratio = 0;  // share of pods' time
   double seconds = 0;                                 // time covered
   double advised_ratio = 0;                           // share of pods' time with advice
-  double asleep_w = 0;                                // part of the difference: nodes that sleep in the cluster alone
+  double asleep_w = 0;                                // part of the difference: nodes that sleep only in the cluster
 };
 
 // State to keep over a restart.

@@ -8,8 +8,8 @@ namespace wattle::placement {
 
 namespace {
 
-// Most pods run on another node than in the copy. A new estimate of each is taken over from one of so many readings, on
-// average, because most readings change it little.
+// Most pods run on a different node than in the copy. On average, one in this many readings updates the estimate of a
+// pod, because most readings change it little.
 constexpr unsigned kReadingsPerUpdate = 16;
 
 void update(AdvisedCluster& copy, PodHandle pod, const ClusterModel& model) {

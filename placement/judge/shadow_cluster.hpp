@@ -1,4 +1,4 @@
-// shadow_cluster: the cluster as it would be with the choices that are not followed, and the energy that Wattle saves.
+// shadow_cluster: the cluster with the choices that are not followed, and the energy that Wattle saves.
 // Advice   in shadow mode and in the blocks of a canary without followed advice, placement/judge/advised_cluster
 //          accumulates the advice; the next decision is made on that copy
 // Default  in the modes canary and live a second copy accumulates the choices of the default scheduler for the same
@@ -25,7 +25,7 @@ namespace wattle::placement {
 
 class ClusterModel;  // placement/cluster/cluster_model.hpp
 
-// Whose choices are modelled beside the real cluster, where the other's are followed.
+// The choices that are modelled on the copy. The real cluster follows the others.
 enum class Modelled { none, advice, default_scheduler };
 
 class ShadowCluster {
@@ -55,14 +55,14 @@ class ShadowCluster {
   void reserve_default(const PodSpec& pod, Place place, const PodEstimate& ask, MonoTime now, Duration hold) {
     default_.advise(pod.uid, std::move(place), ask, now, hold, pod.owner);
   }
-  // Restores a pod that was advised before a restart and runs; in shadow mode.
+  // Restores the advice for a running pod after a restart, in shadow mode.
   void reserve_again(const PodSpec& pod, Place advised, Place runs, const PodEstimate& ask, MonoTime now);
-  // The API server knows the pod: expects it until it runs or is withdrawn.
+  // Call when the API server has the pod: it is expected until it runs or is withdrawn.
   void keep(const std::string& uid);
-  // The pod no longer waits, or is requested again.
+  // Call when the pod no longer waits, or is requested again.
   void withdraw(const std::string& uid);
   void on_pod_started(const PodSpec& pod, Place place, MonoTime now);
-  // The pod is being deleted, and the model knows.
+  // Call when the pod is being deleted, after the model.
   void on_pod_leaving(PodHandle pod, const ClusterModel& model);
   void on_pod_ended(const std::string& uid);
   // Updates the estimates of displaced pods from the model, which has received these readings.

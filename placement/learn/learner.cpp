@@ -15,7 +15,7 @@ double running(double mean, double value, std::uint64_t count) {
 }
 
 // Moves the centre by the mean rise that Q needs (value-based reward centring: Naik, Wan, Tomar, Sutton 2024) and by
-// Q's level above its prior. Without the second term Q could fall and the centre rise for ever, each compensating for
+// Q's level above its prior. Without the second term Q could fall and the centre rise forever, each compensating for
 // the other.
 double centre_after(const RewardCentring::State& before, const models::StepStats& stats,
                     std::span<const models::Transition> batch, std::span<const ReturnSums> sums, double scale) {

@@ -1,7 +1,7 @@
 // learner: turns decisions, their real placements and outcomes into transitions, and transitions into gradient steps.
 // Flow     placed() -> settled() -> n-step transitions between consecutive placements -> replay -> step()
 // Learning Double DQN on models::QTrainer; discount exp(-dt/tau); masks are part of the observations; has no clock and
-// no thread
+//          no thread
 // Errors   step() forwards the trainer's
 // Threads  single owner; the controller gives it a thread, tests and the simulator call it in lockstep
 #pragma once
@@ -61,7 +61,7 @@ class Learner {
 
  private:
   void count_replay(std::uint64_t given_up_before);
-  // Restarts the running means; those of outcomes start from the kept ones.
+  // Restarts the running means; those of outcomes start from the kept experience.
   void begin_means();
 
   LearnerOptions options_;

@@ -3,7 +3,7 @@
 //          [n x 9]; everything else as 64-bit words, each split into three floats of 22, 21 and 21 bits, in
 //          "replay/words" [words x 3] and "replay/centring". Rewards and transitions are not stored: they follow from
 //          raw outcomes
-// Errors   malformed, naming the tensor; the learner then stays as it was
+// Errors   malformed, naming the tensor; the learner is then unchanged
 #include <bit>
 #include <cmath>
 #include <sstream>

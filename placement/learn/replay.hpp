@@ -47,7 +47,7 @@ struct Experience {
   models::Observation observation;
   std::uint32_t action = 0;
   std::optional<RawOutcome> outcome;
-  bool expired = false;        // no outcome came in time
+  bool expired = false;        // no outcome arrived in time
   bool after_restart = false;  // the clock restarted: earlier entries do not bootstrap from here
   double reward = 0;           // by the current RewardConfig
   bool end_of_episode = false;
@@ -79,7 +79,7 @@ class Replay {
   void draw(std::span<models::Transition> batch, std::span<ReturnSums> sums);
 
   std::size_t size() const { return links_.size(); }    // number of transitions
-  std::uint64_t given_up() const { return given_up_; }  // outcomes that never came, since construction
+  std::uint64_t given_up() const { return given_up_; }  // outcomes that never arrived, since construction
   const std::deque<Experience>& chain() const { return chain_; }
   std::uint64_t first() const { return first_; }  // number of the oldest entry since the start of the chain
   const std::mt19937_64& generator() const { return random_; }

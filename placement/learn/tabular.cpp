@@ -131,7 +131,7 @@ class TabularTrainer final : public models::QTrainer {
     return highest;
   }
 
-  // A cell that no transition was in yet is neither hoped for nor shunned.
+  // A cell that has seen no transition gets the mean, so that it is neither preferred nor avoided.
   float value(std::size_t cell) const {
     if (visits_[cell] > 0 || visited_ == 0) return table_[cell];
     return static_cast<float>(sum_ / static_cast<double>(visited_));

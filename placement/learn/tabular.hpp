@@ -9,7 +9,7 @@
 // Learning Q-learning on the learner's transitions: the table of the next state's valid nodes and its own greedy
 //          choice. A cell averages its first visits and then uses the rate kLeastRate. A cell without a visit has the
 //          mean of the others
-// Prior    none: on_prior() is false, and residual() subtracts the observation's prior, so that Q is the table alone
+// Prior    none: on_prior() is false, and residual() subtracts the observation's prior, so that Q is only the table
 // Errors   network_of and restore: malformed, naming the subject
 // Threads  networks any; the trainer has a single owner
 #pragma once
@@ -33,7 +33,7 @@ inline constexpr std::size_t kTableLoads = 6;
 // episodes.
 inline constexpr double kTableCentre = 0;
 // Sets the options of a learner for a table: returns of one placement, and a horizon of one placement. With a longer
-// horizon the values of cells grow at the pace of their visits, and the most visited cell is chosen whatever its
+// horizon the values of cells grow at the pace of their visits, and the most visited cell is chosen regardless of its
 // reward.
 void learn_with_table(LearnerOptions& options);
 inline constexpr std::size_t kTableCells = std::size_t{3 * 3 * 3 * 3 * 3 * 3} * 3 * 3 * 3 * 3;
@@ -55,7 +55,7 @@ class TabularNetwork final : public models::QNetwork {
 
 std::unique_ptr<models::QTrainer> make_tabular_trainer();
 
-// Returns the policy (placement/policies) that a network serves.
+// Returns the policy (placement/decide/policies) that a network serves.
 std::string_view policy_of(const models::QNetwork& network);
 
 // Makes the network that serves a trainer's weights(): the table, or the network of models/frozen.

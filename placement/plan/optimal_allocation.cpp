@@ -14,7 +14,7 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 
 std::size_t room(const std::vector<double>& row) { return row.size() - 1; }
 
-// Least watts of p pods on the servers so far; `reached` has those of the servers before. Unreachable counts are
+// Least watts of p pods on the servers so far; `reached` has those of the previous servers. Unreachable counts are
 // infinite, as is the padding on both sides. Processes eight counts at once, without branches and without a store per
 // option.
 typedef double Watts __attribute__((vector_size(16)));

@@ -1,11 +1,11 @@
 // optimal_allocation: distributes n equal pods over servers at least total watts, and finds the blocks in which a
 // server is best filled.
-// Method   optimal_allocation: dynamic programming over servers. If that is too much work, servers whose count a
-//          Lagrange multiplier determines keep it, and the programme runs over those nearest to the margin
-//          blocks: the lower convex envelope of cost over count. Each of its segments is a block that is worth filling
-//          at once; blocks come in order of falling merit
+// Method   optimal_allocation: dynamic programming over servers. If that is too much work, a Lagrange multiplier fixes
+//          the counts of most servers, and the programme covers only those nearest to the margin
+//          blocks: the lower convex envelope of cost over count. Each of its segments is a block that is best filled as
+//          a whole; blocks are in order of falling merit
 // Units    cost[i][c]: watts of server i with c pods; every row has at least the entry 0 and is finite
-// Errors   none; more pods than there is room for fill everything
+// Errors   none; if there are more pods than room, every server is full
 // Threads  pure functions
 #pragma once
 

@@ -1,4 +1,4 @@
-// pair_cost: the cost, in watts of placing a pod, of applications that slow each other on a shared node
+// pair_cost: the cost in watts of placing a pod beside applications that slow it, or that it slows
 // (placement/cluster/pair_excess).
 // Cost     a pod that waits for a share w of its time lives 1 / (1 - w) times as long. It costs w / (1 - w) of its
 //          amortised watts in addition, and its cores wait at the fleet's price (placement/worth/objective). Covers the

@@ -28,7 +28,7 @@ double mean_between(const std::vector<double>& ascending, double low, double hig
   return sum / (to - from);
 }
 
-constexpr double kPriceAlike = 2;  // ratio of prices above which an order was made for other conditions
+constexpr double kPriceAlike = 2;  // ratio of prices above which an order does not fit the conditions any longer
 
 bool alike(double a, double b) {
   constexpr double kAlike = 0.1;
@@ -255,8 +255,8 @@ std::vector<PlannedBlock> Plan::fitted(const std::vector<PlannedBlock>& order) c
   return fitted;
 }
 
-// A change of order makes pods end on the old servers and arrive on new ones, so that more servers are in use for a
-// pod's lifetime. The former order therefore stays unless the new one is much cheaper.
+// After a change of order, pods still run on the old servers while others start on new ones, so that more servers are
+//          in use for a pod's lifetime. The former order therefore stays unless the new one is much cheaper.
 void Plan::keep(const PlannerOptions& options, const Plan& former) {
   std::vector<PlannedBlock> order = fitted(former.order_);
   if (order_cost(order) <= order_cost(order_) * (1 + options.keep_ratio)) order_ = std::move(order);

@@ -7,8 +7,8 @@
 //          is the amortised rank
 // Cost     a hundredth of a second for 50 nodes, a tenth for 5,000: use a PlanMaker where decisions must not wait
 // Former   where pods come and go the previous order stays until another is cheaper by keep_ratio. After a change of
-//          order pods end on the old nodes and arrive on the new ones, so that more servers are in use during their
-//          lifetimes
+//          order, running pods still occupy the old nodes while new pods start on others, so more servers are in use
+//          for the length of their lifetimes
 // Errors   none: no room gives an empty order
 // Threads  any; immutable after construction. The same fleet and former plan give the same plan
 #pragma once
@@ -43,7 +43,7 @@ struct PlannedBlock {
 
 class Plan {
  public:
-  static constexpr double kTail = 1e-3;  // probability that pods come beyond every expectation, decreasing
+  static constexpr double kTail = 1e-3;  // probability that more pods come than any forecast expects, decreasing
 
   // `former`: the plan in use so far; null: none.
   Plan(const PlannerOptions& options, const Fleet& fleet, const Plan* former = nullptr);
@@ -59,8 +59,8 @@ class Plan {
   std::span<const Placed> blocks_of(std::size_t node) const {
     return std::span(by_node_).subspan(first_of_[node], first_of_[node + 1] - first_of_[node]);
   }
-  // Expected additional watts since planning, summed over the pods to come (weighted by the probability that they
-  // come).
+  // Expected additional watts since planning, summed over the expected pods (weighted by the probability that they
+  //          arrive).
   double cost() const { return expected_w_; }
   std::size_t nodes() const { return pods_then_.size(); }
   std::uint64_t revision() const { return revision_; }  // of the fleet

@@ -175,8 +175,8 @@ std::optional<std::size_t> Planner::pick(const Fleet& fleet, const PodEstimate& 
 }
 
 // Where pods come and go and nodes sleep, the order of the nodes alone decides which nodes are awake, so it must be a
-// fixed one: that of node-order. Otherwise the idle watts are spent anyway, and the watts that the pod adds now count
-// with its share of them.
+// fixed one: that of node-order. Otherwise the idle watts are spent anyway, and the pod's own cost is the watts that it
+// adds plus its share of them.
 double Planner::own_w(const Fleet& fleet, std::size_t node, const PodEstimate& ask) const {
   if (fleet.pods_stay || !fleet.idle_nodes_sleep) return amortised_w(fleet.nodes[node], ask);
   return packing_w(fleet.nodes[node], fleet.usual_request) * places_taken(ask.request, fleet.usual_request);

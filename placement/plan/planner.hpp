@@ -1,13 +1,13 @@
-// planner: chooses nodes with regard to the expected pods, not only the waiting one.
+// planner: chooses nodes for all expected pods, not only for the waiting one.
 // Method   1. Makes a plan (placement/plan/plan).
-//          2. All blocks that will very likely be filled are open at once. Among them a pod of demand quantile q goes
-//          to the server at that quantile of curve slope: heavy pods to flat curves.
+//          2. All blocks that will very likely be filled are open at the same time. Among them a pod of demand quantile
+//          q is assigned to the server at that quantile of curve slope: heavy pods to flat curves.
 //          3. Where waiting has a price, the waiting that the pod would add is weighed against the plan's preference.
 //          So are pairs of applications that slow each other (placement/plan/pair_cost). The less trust the
 //          expectations have earned, the more the pod's own cost decides in place of the plan: its places' watts in a
 //          fixed order of nodes (packing_w) where pods come and go and nodes sleep, otherwise its amortised watts.
 //          Plans for pods that stay start from the current state. Plans for pods that come and go start from the empty
-//          fleet, so that holes are refilled in the order of the plan and the servers at its end become empty.
+//          fleet, so that freed room is refilled in the order of the plan and the servers at its end become empty.
 // Plans    without a PlanMaker, a decision makes a plan when it needs one: the same sequence of fleets gives the same
 //          choices. With one (the live controller), decisions never wait: they use the newest plan, or the least
 //          amortised watts if no plan has the same number of nodes
@@ -28,7 +28,7 @@
 
 namespace wattle::placement {
 
-// Share of the pods to come that use less than this one.
+// Share of the expected pods that use less than this one.
 double demand_quantile(const Fleet& fleet, const PodEstimate& ask);
 
 class Planner {
@@ -55,7 +55,7 @@ class Planner {
     std::shared_ptr<const Plan> plan;
     std::uint64_t edition = 0;     // of the fleet
     std::vector<double> done;      // pods of the plan that are there
-    std::vector<double> expected;  // pods that are still likely to come
+    std::vector<double> expected;  // pods that are still likely to arrive
     std::vector<double> closed;    // preference of each node while it is closed
     double expected_pods = 0;      // sum of `expected`
     double present = 1;            // survival at the plan's current position

@@ -1,11 +1,12 @@
-// demand_outlook: the requested cores of the recent past and of this time of day, from which the sleep plan takes how
-// much must stay awake and how long a node can sleep.
+// demand_outlook: the requested cores of the recent past and of this time of day. The sleep plan derives from them how
+// much capacity must stay awake and how long a node can sleep.
 // Input    the cores requested by all running and waiting pods, at least once a minute
 // Recent   the highest value and the mean of the last minutes
 // Day      the highest value of each five minutes of the day, for the last seven days. A slot is expected to reach the
-//          median of its days: neither an odd day nor a weekend counts, and the warm spares cover the days above it
-// Before   the first day is known, only the recent past counts
-// Bounds   a day back in time or more is dropped; memory is constant
+//          median of its days: a single unusual day or a weekend has no effect, and the warm spares cover the days
+//          above the median
+// Before the end of the first day, only the recent past counts
+// Bounds   readings later than a clock that stepped back are dropped; memory is constant
 // Units    cores; wall time, because the time of day is that of the cluster's users
 // Errors   unpack: the reader's; values that are not finite or below 0 are ignored
 // Threads  values; single owner
@@ -28,15 +29,15 @@ class DemandOutlook {
   static constexpr std::size_t kDays = 7, kSlots = 288;
 
   void observe(double requested_cores, WallTime now);
-  // Moves the recent past. Values of the day stay at the time that was known then.
+  // Moves the recent past with the clock. Values of past days keep their slots.
   void move(const WallStep& step) {
     for (Reading& each : recent_) each.at = step.moved(each.at);
   }
 
-  // Cores of the last `past`, up to `now`; 0 without a value.
+  // The highest and the mean cores of the last `past`, up to `now`; 0 without a value.
   double highest(WallTime now, Duration past) const;
   double mean(WallTime now, Duration past) const;
-  // Expected highest value between two times of the next day. No value before a day is known.
+  // Expected highest value between two times of the next day. No value before the end of the first day.
   std::optional<double> expected(WallTime from, WallTime until) const;
   // First time from `from` on, within `most`, at which more than `cores` are expected; `from` + `most` if none.
   WallTime first_above(double cores, WallTime from, Duration most) const;
@@ -54,7 +55,7 @@ class DemandOutlook {
   struct Slot {
     Slot() { day.fill(kNoDay); }
     std::array<float, kDays> highest{};
-    std::array<std::int64_t, kDays> day;  // that the value is of, since the epoch
+    std::array<std::int64_t, kDays> day;  // of the value, in days since the epoch
   };
   std::optional<double> of_slot(std::int64_t slot) const;  // slots since the epoch
 

@@ -36,7 +36,7 @@ void Drain::refused(std::string_view pod, SleepLedger& ledger) {
 
 void Drain::landed(std::string_view owner, std::string_view node) {
   const auto of_owner = [&](const Pod& each) { return each.state == State::evicted && each.move.owner == owner; };
-  // Replicas of one owner are alike: one that landed on the target of another is where it was meant to be.
+  // Replicas of one owner are interchangeable: one that landed on the target of another is in the right place.
   auto found = std::find_if(pods_.begin(), pods_.end(),
                             [&](const Pod& each) { return of_owner(each) && each.move.target == node; });
   if (found == pods_.end()) {
@@ -71,7 +71,7 @@ std::vector<Move> Drain::reserved() const {
 std::optional<std::string> Drain::stopped(WallTime now, const MoveLimits& limits) const {
   if (!arrived_.empty()) return "pod " + arrived_ + " came to the node";
   if (misplaced_ >= limits.misplacements)
-    return std::to_string(misplaced_) + " pods did not land where they were meant to";
+    return std::to_string(misplaced_) + " pods were bound to other nodes than planned";
   for (const Pod& pod : pods_)
     if (pod.state == State::evicted && now - pod.evicted >= limits.landing)
       return "pod " + pod.move.name + " has not started elsewhere in time";

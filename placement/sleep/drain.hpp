@@ -1,8 +1,8 @@
 // drain: one transaction that empties a node: each pod with the node that is reserved for it. The caller evicts the
 // pods that next() returns, reports where their replacements land, and stops the drain when stopped() has a reason.
 // Reserved the targets of pods that have not landed, so that the caller counts them on its view as pods in flight
-// Stops    after too many pods that did not land on their target, when a move takes too long, or when a pod comes to
-//          the node. Pods that moved stay where they are
+// Stops    after too many pods that did not land on their target, when a move takes too long, or when another pod is
+//          bound to the node. Pods that moved stay where they are
 // Units    wall time
 // Errors   none: reports about other pods are ignored
 // Threads  values; single owner
@@ -34,15 +34,15 @@ class Drain {
     for (Move& move : moves) pods_.push_back({std::move(move)});
   }
 
-  // Pods to evict now, within the limits, and counted in the ledger from then on. `pods`: of the cluster.
+  // Returns the pods to evict now within the limits, and counts them in the ledger. `pods`: number in the cluster.
   std::vector<Move> next(std::size_t pods, WallTime now, const MoveLimits& limits, SleepLedger& ledger);
   // The Eviction API refused (a budget allows none now): the pod is tried again after its owner's rest.
   void refused(std::string_view pod, SleepLedger& ledger);
-  // A pod of that owner started on `node` after an eviction.
+  // Records that a pod of that owner started on `node` after an eviction.
   void landed(std::string_view owner, std::string_view node);
-  // The pod ended by itself.
+  // Records that the pod ended by itself.
   void ended(std::string_view pod);
-  // A pod that is not among the moves was bound to the node.
+  // Records that a pod that is not among the moves was bound to the node.
   void arrived(std::string_view name);
 
   void move(const WallStep& step) {

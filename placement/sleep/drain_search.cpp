@@ -15,7 +15,7 @@ class DrainSearch {
   DrainSearch(PlanGround& ground, std::vector<KeptAwake>& kept) : ground_(ground), kept_(kept) {
     for (const SleepNode& node : ground.in.nodes) pods_ += node.pods.size();
   }
-  // Gives the choice, or adds the reason against it and restores the ground.
+  // Returns the choice, or adds the reason against it and restores the ground.
   std::optional<SleepChoice> drain(std::size_t row);
 
  private:
@@ -25,7 +25,7 @@ class DrainSearch {
       if (Exclusion why = in.ledger->rests(pod.uid, pod.owner, in.now, ground_.config.moves)) return why;
     return {};
   }
-  // Until the pods have moved at the hourly share, or ended by themselves.
+  // Time until the pods have moved at the hourly share, or ended by themselves.
   double lasts_s(const SleepNode& node) const {
     const MoveLimits& limits = ground_.config.moves;
     const double pods = static_cast<double>(node.pods.size());
@@ -55,7 +55,7 @@ std::optional<SleepChoice> DrainSearch::drain(std::size_t row) {
   const RestCheck check = check_rest(ground_, row, drain_s);
   if (check.why) return keep(row, check.why), std::nullopt;
   if (Exclusion why = rest(node)) return keep(row, std::move(why)), std::nullopt;
-  if (left() == 0) return keep(row, {ExcludedFor::rate, "the pods that may move in an hour have moved"}), std::nullopt;
+  if (left() == 0) return keep(row, {ExcludedFor::rate, "the limit of moved pods per hour is reached"}), std::nullopt;
   if (drain_s > seconds(config.longest_drain))
     return keep(row, {ExcludedFor::rate, "to empty it at the allowed pace takes " + time_text(drain_s)}), std::nullopt;
 
@@ -83,12 +83,12 @@ std::optional<SleepChoice> DrainSearch::drain(std::size_t row) {
     placed.emplace_back(*target, &pod->estimate);
     choice.moves.push_back({pod->uid, pod->name, pod->owner, ground_.node(*target).name, pod->estimate.request});
   }
-  // The other nodes are fuller now, so that the loss of one needs more spare.
+  // The other nodes are fuller now, so the loss of one needs more spare capacity.
   if (RestCheck after = check_rest(ground_, row, drain_s); after.why) {
     undo();
     return keep(row, std::move(after.why)), std::nullopt;
   }
-  // The empty node idles now; its sleep saves the idle watts, the moves the rest.
+  // fleet_w() counts the emptied node as idle: its sleep saves the idle watts, and the moves save the difference.
   const auto moves = static_cast<double>(choice.moves.size());
   choice.saved_j = saved_j(ground_.cost(row), ground_.idle_w(row), check.gap_s) + (before_w - fleet_w()) * check.gap_s -
                    moves * config.move_j;

@@ -1,4 +1,4 @@
-// drain_search: the node that a sleep plan empties, with a target for each of its pods.
+// drain_search: finds the node that a sleep plan empties, with a target for each of its pods.
 // Order    the last in the order of nodes is simulated first, at most kTriedDrains
 // Errors   none
 // Threads  pure function

@@ -1,5 +1,5 @@
-// plan_ground: the cluster as a sleep plan changes it step by step: which nodes take pods now or soon, the room on
-// them, and the capacity that must stay.
+// plan_ground: the working copy of the cluster that a sleep plan changes step by step: which nodes take pods now or
+// soon, the room on them, and the capacity that must stay.
 // Awake    takes pods now. Coming: will take pods soon, because it wakes, is in probation, or loses its marks
 // Needed   the requested cores and memory, and the spare of the awake nodes
 // Units    in names

@@ -126,7 +126,7 @@ void Transition::wake(std::string reason, std::uint32_t attempt) {
 
 void Transition::on_goodbye(const PowerEvent& event) {
   if (!current(event) || record_.goodbye || !record_.ours || !record_.marked) return;
-  // In probation: the driver reported a failure, but the order was carried out after all.
+  // In probation, the driver reported a failure, but the order was carried out anyway.
   if (!is(PowerState::suspending) && !is(PowerState::unknown) && !is(PowerState::probation)) return;
   record_.goodbye = true;
   if (!record_.observable) return fall_asleep();
@@ -186,7 +186,7 @@ void Transition::on_agent_returned() {
     case PowerState::suspending:
       if (!record_.goodbye) return;
       record_.ordered.reset();
-      return fail_round_trip(PowerState::probation, "went on after its goodbye");
+      return fail_round_trip(PowerState::probation, "continued after its goodbye");
     case PowerState::asleep:
       return enter(PowerState::probation, "woke by itself");
     case PowerState::waking:

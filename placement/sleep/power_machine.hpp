@@ -1,20 +1,20 @@
 // power_machine: the transitions of one node's power. The controller reports events, stores the record, and then
 // carries out the action; a simulator does the same. Nothing here acts.
 // Asleep   only after the agent's goodbye with the number of the current operation and an observation of off. If no
-//          driver can observe the node, the goodbye alone counts, and the record is `presumed`
+//          driver can observe the node, only the goodbye counts, and the record is `presumed`
 // Failed   contact lost without a goodbye, or no wake. A failed node gets no marks
-// Back     until suspending every step is reversible. From then on a wake waits until the sleep has ended. Marks of a
-//          node that was ordered to sleep are removed when it is ready, or when it has failed
+// Back     every step before suspending is reversible. Once a node is suspending, a wake waits until the sleep has
+//          ended. Marks of a node that was ordered to sleep are removed when it is ready, or when it has failed
 // Number   one operation at a time: a transaction (mark, drain, sleep) and each attempt to wake get a number, after the
 //          operation before has ended or is overdue. Reports with another number are ignored
-// Limits   each state but awake has a limit and a way out. A node that failed by itself waits for its agent
+// Limits   each state except awake has a time limit and a way out. A node that failed by itself waits for its agent
 // Repeats  a repeated event changes nothing
 // Order    store the record, then act. An action may be repeated: after a crash the caller observes the node, calls
 //          recover(), and carries out its action
 // Goodbye  agents say goodbye only to a controller that acknowledges it, so that no node goes to sleep without a
 //          controller
 // Clock    wall time; the caller moves a record's times with a step of the clock (wall_step). If the clock stepped back
-//          behind the start of a state while the program did not run, the limit counts from then on
+//          behind the start of a state while the program did not run, the limit starts again
 // Errors   none: an event that does not apply in a state is ignored
 // Threads  pure functions
 #pragma once
@@ -47,9 +47,9 @@ struct PowerEvent {
     chosen,         // by the sleep plan, for a node that is empty
     chosen_drain,   // by the sleep plan, for a node that has pods
     marked,         // its marks are visible to the scheduler
-    unmarked,       // its marks are gone
+    unmarked,       // its marks are removed
     drained,        // the marks are visible, and no pods are left other than those of DaemonSets and static ones
-    drain_stopped,  // a pod came, did not leave, or did not land where it was meant to
+    drain_stopped,  // a pod arrived, did not leave, or was bound to another node than planned
     goodbye,        // of its agent
     observed,
     action_failed,   // the driver or the agent refused or gave up the current operation
@@ -59,7 +59,7 @@ struct PowerEvent {
     agent_returned,  // it connected again, or reports after its goodbye
     excluded,        // an operator or a rule forbids sleep
     allowed,         // ends blocked
-    deadline         // the caller asks whether the limit of the state has passed
+    deadline         // the caller checks whether the limit of the state has passed
   };
   Kind kind{};
   std::uint64_t operation = 0;            // of drained, drain_stopped, goodbye, action_failed
@@ -84,14 +84,14 @@ std::string_view to_string(PowerAction action);
 struct PowerStep {
   NodePowerRecord record;
   PowerAction action = PowerAction::none;
-  bool changed = false;  // the record is to be stored before the action
+  bool changed = false;  // store the record before the action
 };
 
 PowerStep step(const NodePowerRecord& record, const PowerEvent& event, WallTime now, const PowerLimits& limits);
 
 // The record and the action after a restart of the controller, from a stored record and a new observation of the node.
 // Drains are stopped, because their reservations ended with the program, and so is the sleep of an empty node that the
-// plan chose. A test by order goes on.
+// plan chose. A test that an operator ordered continues.
 PowerStep recover(const NodePowerRecord& record, Observed observed, WallTime now, const PowerLimits& limits);
 
 // Action that the state calls for; the caller may repeat it until its event comes.

@@ -49,8 +49,8 @@ enum class Observed : std::uint8_t { unknown, on, off };
 inline constexpr std::array kObservations{Observed::unknown, Observed::on, Observed::off};
 std::string_view to_string(Observed observed);
 
-// Measured here; a mean of the recent operations, unset before the first one. Joules are unset until
-// MeteredTransitions::kTrusted of them.
+// Measured on this node: means of the recent operations, unset before the first one. Joules are unset until
+//          MeteredTransitions::kTrusted operations were metered.
 struct Transitions {
   std::optional<double> sleep_s, sleep_j;  // from the order until the node is off
   std::optional<double> wake_s, wake_j;    // from the order until the node is ready
@@ -58,7 +58,7 @@ struct Transitions {
   bool operator==(const Transitions&) const = default;
 };
 
-// Joules of one kind of transition, as metered here.
+// Joules of one kind of transition, as metered on this node.
 struct MeteredTransitions {
   static constexpr std::uint32_t kTrusted = 3;  // transitions until their mean is used
   std::optional<double> mean_j;
@@ -88,21 +88,21 @@ struct NodePowerRecord {
   bool goodbye = false;             // its agent said goodbye with the number of the current sleep
   bool slept = false;               // was asleep since it was last ready
   bool observable = true;           // a driver can say whether it is on; the caller sets it
-  bool presumed = false;            // asleep by its goodbye alone
+  bool presumed = false;            // asleep only by its goodbye
   bool wake_pending = false;        // wakes as soon as the current sleep has ended
-  bool test = false;                // the last trip is one by order, for which the caller wakes it once it is asleep
+  bool test = false;                // the last trip is an ordered test: the caller wakes the node once it is asleep
   std::uint32_t attempts = 0;       // of the current wake
   std::uint32_t failures = 0;       // round trips that failed since the last one that succeeded
   std::uint32_t round_trips = 0;    // ordered to sleep, was asleep, woke and was ready
   std::uint32_t cycles_today = 0;   // sleeps begun on `day`
   std::int64_t day = 0;             // days since the epoch, UTC
-  std::optional<WallTime> ordered;  // first attempt of the order under way
+  std::optional<WallTime> ordered;  // first attempt of the current order
   std::optional<WallTime> last_slept, last_woken;
   Transitions measured;  // the machine fills the times, the caller joules and watts
   MeteredTransitions sleeps, wakes;
   DepthMeans other;  // of the depth that is not in use
 
-  // Changes the depth, and keeps what was measured at either.
+  // Changes the depth and keeps the measurements of both depths.
   void use_depth(Depth to);
   void pack(PackWriter& out) const;
   void unpack(PackReader& in);

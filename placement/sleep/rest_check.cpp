@@ -29,7 +29,7 @@ RestCheck check_rest(const PlanGround& ground, std::size_t row, double empty_in_
   WallTime until = in.outlook->first_above(room_cores, empty, config.longest_gap);
   if (in.forecast_cores && *in.forecast_cores > room_cores)
     until = std::min(until, in.now + from_seconds(in.forecast_ahead_s));
-  // The node will be ready one slot before.
+  // The node will be ready one slot earlier.
   const TransitionCost cost = ground.cost(row);
   const double early_s = until < empty + config.longest_gap ? wake_lead_s(cost) - cost.wake_s : 0;
   check.gap_s = std::max(0.0, seconds(until - empty) - early_s);

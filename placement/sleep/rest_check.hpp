@@ -1,4 +1,4 @@
-// rest_check: whether the rest of the cluster does without a node, for how long, and whether that pays.
+// rest_check: checks whether the other nodes can do without a node, for how long, and whether its sleep saves energy.
 // Units    in names
 // Errors   none
 // Threads  pure function
@@ -13,7 +13,7 @@ struct RestCheck {
   double gap_s = 0, break_even_s = 0;
 };
 
-// `empty_in_s`: time until the node can begin to sleep; the gap counts from then on.
+// `empty_in_s`: time until the node can begin to sleep; the gap begins then.
 RestCheck check_rest(const PlanGround& ground, std::size_t row, double empty_in_s);
 
 }  // namespace wattle::placement::sleep

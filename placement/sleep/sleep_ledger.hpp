@@ -45,7 +45,7 @@ class SleepLedger {
   std::size_t moves_within(WallTime now, Duration past) const { return within(moves_, now, past); }
   // Moves that the hourly share still allows, with that many pods in the cluster.
   std::size_t moves_left(std::size_t pods, WallTime now, const MoveLimits& limits) const;
-  // Why the pod may not move now; `none` if it may. Does not look at the hourly share.
+  // Why the pod may not move now; `none` if it may. Ignores the hourly share.
   Exclusion rests(std::string_view pod, std::string_view owner, WallTime now, const MoveLimits& limits) const;
 
   void forget_before(WallTime when);

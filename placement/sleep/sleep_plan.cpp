@@ -51,7 +51,7 @@ class Planning {
   SleepPlan plan_;
 };
 
-// Awake nodes that no rule about them alone excludes; the reasons of the others.
+// Finds the awake nodes that no rule about a single node excludes, and the reasons of the others.
 void Planning::sort_rows(std::vector<std::size_t>& empty, std::vector<std::size_t>& used) {
   for (std::size_t row = 0; row < in_.nodes.size(); ++row) {
     const SleepNode& node = in_.nodes[row];
@@ -59,7 +59,7 @@ void Planning::sort_rows(std::vector<std::size_t>& empty, std::vector<std::size_
     if (state != PowerState::awake && state != PowerState::blocked) continue;
     Exclusion why = excluded_alone(node.facts, node.record, in_.now, config_.rules, in_.recommending);
     if (!why && !node.ready) why = {ExcludedFor::not_ready, "it is not ready"};
-    if (!why && !ground_.awake[row]) why = {ExcludedFor::not_ready, "it takes no pods now (cordoned?)"};
+    if (!why && !ground_.awake[row]) why = {ExcludedFor::not_ready, "it accepts no pods now (cordoned?)"};
     if (why)
       keep(row, std::move(why));
     else
@@ -106,7 +106,7 @@ void Planning::drain_one(const std::vector<std::size_t>& rows) {
     if (std::any_of(in_.nodes.begin(), in_.nodes.end(),
                     [](const SleepNode& node) { return node.record.state == PowerState::draining; }))
       return {ExcludedFor::one_drain, "another node is being emptied"};
-    // A recommendation does not act, so that it shows both savings.
+    // A recommendation does not act, so it shows both savings.
     if (!plan_.sleeps.empty() && !in_.recommending) return {ExcludedFor::one_drain, "empty nodes go to sleep first"};
     if (sleeps_left() == 0) return {ExcludedFor::rate, "enough nodes began to sleep this hour"};
     return {};

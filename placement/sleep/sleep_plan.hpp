@@ -1,17 +1,16 @@
-// sleep_plan: which nodes to put to sleep, which to empty first, and which to wake, for one moment.
+// sleep_plan: decides which nodes to put to sleep, which to empty first and which to wake now.
 // Sleeps   empty nodes first. Then at most one node is emptied: each of its pods gets a node earlier in the order, by
-//          `choose` on the fleet as it would be after the moves before it. Begins only where the awake rest covers the
-//          recent peak and the spare, and where the expected gap is at least `gap_times` its break-even; a drain also
-//          must save `least_j_per_move`
-// Gap      until the awake rest no longer covers the expected demand (placement/sleep/demand_outlook, and the forecast
-//          for one time ahead if the caller has one) and the spare
-// Wakes    1. pods that fit on no awake node, or that their scheduler refuses there, and pods of a failed node before
-//          they are moved: which sleepers take them is simulated, all are woken at once, and nodes that are only marked
-//          come first. 2. the recent demand, and
-//          that expected by the time that a node needs to wake. 3. nodes with a pod bound to them, or excluded
-//          meanwhile. Operators wake nodes without a plan
+//          `choose` on the fleet as it would be after the moves before it. A node sleeps only if the other awake nodes
+//          cover the recent peak and the spare, and if the expected gap is at least `gap_times` its break-even; a drain
+//          also must save `least_j_per_move`
+// Gap      until the other awake nodes no longer cover the expected demand (placement/sleep/demand_outlook, and the
+//          forecast for one time ahead if the caller has one) and the spare
+// Wakes    1. for pods that fit on no awake node, or that their scheduler refuses there, and for pods of a failed node
+//          before they are moved: the sleepers that take them are found by simulation and all woken at once; nodes that
+//          are only marked come first. 2. for the recent demand and the demand expected once a node has woken. 3. nodes
+//          that have a pod bound to them, or were excluded meanwhile. Operators wake nodes without a plan
 // Order    `order`: the lowest value stays awake or wakes first, the highest sleeps first (watts per place of a policy,
-//          or a learned value); the rules stand above it
+//          or a learned value); the rules override it
 // Units    in names
 // Errors   none
 // Threads  pure function
@@ -52,7 +51,7 @@ struct SleepNode {
 struct PendingPod {
   std::string uid, name;
   PodEstimate estimate;
-  bool refused = false;  // by its scheduler on every awake node, for reasons that this plan need not know
+  bool refused = false;  // by its scheduler on every awake node, for reasons that the plan does not know
 };
 
 struct SleepConfig {
@@ -61,14 +60,14 @@ struct SleepConfig {
   double gap_times = 2;  // expected gap over the break-even
   bool drains = true;
   double least_j_per_move = 50'000;  // saved by a drain
-  double move_j = 500;               // work done again by a pod that moves
+  double move_j = 500;               // work that a moved pod repeats
   Duration longest_drain = std::chrono::hours(6);
   Duration longest_gap = std::chrono::hours(24);  // credited to one sleep
 };
 
 struct SleepInputs {
   WallTime now{};
-  const Fleet* fleet = nullptr;  // rows as in nodes; `requested` and `pods` with the reservations of a drain under way
+  const Fleet* fleet = nullptr;  // rows as in nodes; `requested` and `pods` with the reservations of a running drain
   std::span<const SleepNode> nodes;
   std::span<const PendingPod> pending;
   const DemandOutlook* outlook = nullptr;

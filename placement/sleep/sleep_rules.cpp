@@ -116,7 +116,7 @@ Resources spare_needed(const Fleet& fleet, std::span<const char> awake, const Re
     spare.cpu_cores = std::max(spare.cpu_cores, node.requested.cpu_cores - covering->cpu_cores);
     spare.memory_bytes = std::max(spare.memory_bytes, node.requested.memory_bytes - covering->memory_bytes);
   }
-  if (nodes == 0) {  // the spare nodes are then nodes that sleep; one node always stays awake
+  if (nodes == 0) {  // sleeping nodes then serve as spares; one node always stays awake
     const double count = static_cast<double>(std::min(std::max<std::size_t>(rules.spare_nodes, 1), fleet.nodes.size()));
     const double share = count / std::max(1.0, static_cast<double>(fleet.nodes.size()));
     spare.cpu_cores = std::max(spare.cpu_cores, share * all.cpu_cores);

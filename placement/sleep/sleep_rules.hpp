@@ -1,11 +1,11 @@
-// sleep_rules: the rules that decide which nodes may sleep and how much capacity stays awake. They rank above every
+// sleep_rules: the rules that decide which nodes may sleep and how much capacity stays awake. They override every
 // ranking, learned or not: a ranking only chooses among the nodes that these rules leave.
 // Opt-in   per node: off, recommend (appears in plans, no action), automatic (acts; available after
 //          `proven_round_trips`)
 // Spare    capacity that stays free on awake nodes = max(`spare_nodes` mean nodes, `spare_ratio` of the awake cores,
-//          the largest pending pod, the load of the awake node that has most). That load counts only for nodes that
-//          wake too late: one that is ready before Kubernetes moves the pods of a lost node covers the loss asleep as
-//          well as awake, because it is woken when the node is lost
+//          the largest pending pod, the load of the awake node that has most). Sleeping nodes cover that load, too, if
+//          they wake in time: a node that is ready before Kubernetes moves the pods of a lost node is woken when the
+//          node is lost
 // Slow     sleeps count the highest demand of the last `down_after`, wakes the mean demand of the last `up_after`:
 //          nodes go down slowly and come up fast (after VMware DPM, 40 and 5 minutes)
 // Units    in names
@@ -103,7 +103,8 @@ struct Exclusion {
   explicit operator bool() const { return cause != ExcludedFor::none; }
 };
 
-// All that concerns one node alone. `recommending`: skip what only keeps `automatic` from acting (the mode recommend,
+// Returns why the node may not sleep, judged only by this node. `recommending`: skip what only keeps `automatic` from
+//          acting (the mode recommend,
 // and missing round trips), because a recommendation does not act.
 Exclusion excluded_alone(const SleepFacts& facts, const NodePowerRecord& record, WallTime now, const SleepRules& rules,
                          bool recommending);

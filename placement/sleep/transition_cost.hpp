@@ -19,8 +19,8 @@ TransitionCost cost_of(const NodePowerRecord& record, Depth depth, double idle_w
 // The joules of both transitions are measured here.
 inline bool joules_measured(const NodePowerRecord& record) { return record.measured.sleep_j && record.measured.wake_j; }
 
-// Energy of one sleep from the order to ready, beside that of an idle node. Conservation: always_on_j = saved_j +
-// transitions_j + asleep_j.
+// Energy of one sleep from the order to ready, compared with that of an idle node. Conservation: always_on_j = saved_j
+// + transitions_j + asleep_j.
 struct TripEnergy {
   double always_on_j = 0, transitions_j = 0, asleep_j = 0, saved_j = 0;
 };

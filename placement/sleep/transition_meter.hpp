@@ -1,7 +1,7 @@
 // transition_meter: joules of one sleep or wake of a node, from the readings of its own agent and of its driver.
 // Use      look() or add() at any time; sleeps() and wakes() at the order; end() once the node is off, or ready
-// Unseen   the agent is silent from its goodbye on, and until it runs again. That time counts with the mean power that
-//          a driver observed on it meanwhile, or else with the mean power of the agent's readings in this transition
+// Unseen   the agent is silent from its goodbye until it runs again. That time counts with the mean power that a driver
+//          observed meanwhile, or else with the mean power of the agent's readings in this transition
 // Gap      the readings before a sleep do not count for the wake after it
 // Units    J, W
 // Errors   none: a transition without a reading has no value

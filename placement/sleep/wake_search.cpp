@@ -47,7 +47,7 @@ class WakeSearch {
     ground_.becomes_coming(row);
     return plan_.wakes.emplace_back(WakeChoice{row, ground_.node(row).name, cause, {}, std::move(reason)});
   }
-  // A pod without a node that works.
+  // A pod without a working node.
   struct Homeless {
     const std::string* uid;
     const PodEstimate* estimate;

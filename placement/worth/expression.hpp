@@ -1,6 +1,6 @@
 // expression: an operator's own reward: a formula of the unweighted terms of `weighted` (docs/reference/rewards.md).
 // Language muParser's: numbers, + - * / ^, comparisons, && ||, ?:, min max sum avg abs sqrt exp ln tanh and the like;
-// no assignment. Compiled once, when it is set
+//          no assignment. Compiled once, when it is set
 // Bounds   kMaxFormulaLength characters; values are clipped to +-kFormulaLimit
 // Errors   compile: malformed, with the unknown term or the position; out_of_range if terms within their ranges give a
 //          value that is not finite, with their names

@@ -1,4 +1,4 @@
-// node_facts: what a decision reads of a node whatever the pod: features, watts and sizes, side by side in memory. A
+// node_facts: the values of a node that do not depend on the pod: features, watts and sizes, side by side in memory. A
 // thousand whole views do not fit a processor's cache, and most of their features depend on no pod.
 // Cached   by edition for a view that reports its changes (ClusterView); computed for each call otherwise
 // Units    in names

@@ -5,7 +5,7 @@
 //          0 it is the watts. Waiting uses the upper end of the pods' possible usage, power uses the mean: poorly known
 //          pods are not crowded together, because the errors of replicas are correlated
 // Measured a share of time is pod-seconds waited over pod-seconds lived: an hour of a hundred pods weighs as much as a
-// hundred hours of one
+//          hundred hours of one
 // Latency  a shortfall of the reward's latency term can cost watts for the lifetime of the pod. A point of the latency
 //          term costs the joules of a point of the energy term (placement/worth/reward), so that copies of a cluster
 //          weigh both like outcomes do. A hard limit is a mask and has no price
@@ -35,8 +35,9 @@ double added_wait_w(const Fleet& fleet, std::size_t node, const PodEstimate& ask
 double added_cost_w(const Fleet& fleet, std::size_t node, const PodEstimate& ask);
 double amortised_cost_w(const Fleet& fleet, std::size_t node, const PodEstimate& ask);
 
-// Distance of the pod from its users, in multiples of the pod's watts: the part of the latency term that is lost on a
-// node with this latency, at its price. 0 for a pod without a latency limit. For policies without the prior of Q.
+// Cost of the distance from the pod's users, in multiples of the pod's watts: the part of the latency term that a node
+//          with this latency loses, at its price. 0 for a pod without a latency limit. For policies without the prior
+//          of Q.
 double late_cost(double latency_price, const PodSpec& pod, std::optional<double> latency_ms);
 
 // Sets the price of the prior's latency term.

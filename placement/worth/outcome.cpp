@@ -50,7 +50,7 @@ RawOutcome begin_outcome(const ClusterView& view, const PodSpec& asked, std::siz
     // Full after the placement: another pod of this kind does not fit.
     if (fits(worker, pod, i == node ? 2 : 1, i == node ? 2 : 1)) outcome.all_full = false;
     if (!worker.ready) continue;
-    // Uses the idle watts' share of every node, whether it sleeps or not: earlier choices must not move the baseline.
+    // Includes the share of idle watts for every node, asleep or not: earlier choices must not change the baseline.
     expected_w += amortised_w(worker, pod, demand);
     ++compared;
   }

@@ -11,8 +11,9 @@
 
 namespace wattle::placement {
 
-// Least margin, in W0, by which another node must beat the plan's where a network says nothing. The prior then differs
-// from the plan by latency alone, and its noise must not reorder nodes whose costs in the plan differ by little.
+// Least margin, in W0, by which another node must beat the plan's where the network's residual is flat. The prior then
+// differs from the plan only by latency, and its noise must not reorder nodes whose costs in the plan differ by
+// little.
 inline constexpr double kSilentMargin = 0.1;
 
 struct PlanView {
@@ -31,9 +32,9 @@ struct PlanView {
   std::optional<std::size_t> pick;     // index into the fleet's nodes
   std::optional<std::size_t> avoided;  // the pick if this pod and its neighbours did not slow each other
   double demand_cores = 0;             // predicted mean of this pod
-  double demand_quantile = 0;          // among the pods to come, 0 lightest
+  double demand_quantile = 0;          // among the expected pods, 0 lightest
   double life_s = std::numeric_limits<double>::infinity();
-  double expected_pods = 0;         // still to come; under churn, in the steady state
+  double expected_pods = 0;         // still expected to arrive; under churn, in the steady state
   double demand_error_cores = 0;    // deviation of similar pods from the prediction; 0: exact
   double forecast_error_ratio = 0;  // as in Fleet
 };

@@ -13,7 +13,7 @@ namespace wattle::placement {
 namespace {
 
 constexpr double kWattsOfGrade = 0.05;  // decides among nodes of nearly equal load with ee
-constexpr double kOfNext = 0.5;         // weight of the next placement's expected reward beside this one's
+constexpr double kOfNext = 0.5;         // weight of the next placement's expected reward relative to this one's
 
 double or_zero(double value) { return std::isfinite(value) ? value : 0.0; }
 double share_of(double of, double whole) { return whole > 0 ? or_zero(of / whole) : 0.0; }
@@ -214,7 +214,7 @@ void judge(const RewardConfig& config, const ClusterView& view, std::span<const 
   double mean_w = 0;
   for (const Prediction& prediction : predictions) mean_w += prediction.amortised_w;
   mean_w /= std::max<double>(1, static_cast<double>(predictions.size()));
-  if (config.preset == Preset::weighted) {  // depends on each node alone, so thousands of nodes are cheap
+  if (config.preset == Preset::weighted) {  // depends only on each node itself, so thousands of nodes are cheap
     const PodOutlook asked = outlook(pod);
     for (Prediction& prediction : predictions)
       prediction.terms = config.with_prior

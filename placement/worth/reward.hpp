@@ -23,7 +23,7 @@ enum class Preset { ee, lb, lc, el_rl, drs, power, weighted, expression };
 std::string_view to_string(Preset preset);
 Result<Preset> parse_preset(std::string_view text);
 
-// Timing that a preset from the literature requires beside its formula.
+// Timing that a preset from the literature requires in addition to its formula.
 struct PresetTimes {
   std::optional<double> settle_s;  // from a placement to its outcome; unset: the observer of outcomes decides
   std::uint64_t episode = 0;       // placements per episode; 0: unlimited
@@ -55,7 +55,7 @@ struct RewardConfig {
   Formula formula;            // of expression
   double reference_w = 20.0;  // marginal watts that cost one unit of energy reward
   double horizon_s = 3600;    // cap of the expected remaining life
-  bool with_prior = true;  // false: Q is the network's output alone, for a network trained so (placement/worth/prior)
+  bool with_prior = true;     // false: Q is the network's output alone, as it was trained (placement/worth/prior)
   bool operator==(const RewardConfig&) const = default;
 };
 

@@ -22,7 +22,7 @@ bool beyond_shortlist(const models::Observation& seen, std::size_t most);
 // Returns at most `most` rows, ascending. `also`: a row that is always listed.
 std::vector<std::size_t> shortlist(const models::Observation& seen, std::size_t most,
                                    std::optional<std::size_t> also = std::nullopt);
-// Returns the observation of these rows alone; all of them must be valid.
+// Returns the observation of only these rows; all of them must be valid.
 models::Observation listed_alone(const models::Observation& seen, std::span<const std::size_t> rows);
 
 // Applies the network to a shortlist (placement/worth/shortlist) of at most `most` valid nodes (0: all), as if there

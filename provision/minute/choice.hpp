@@ -1,12 +1,12 @@
 // choice: the options of one service for its next minute, as input of a network. The teacher, which knows how requests
 // waited, and the student, which knows only what its node knows, have the same actions and the same network.
-// Actions  nine: {replicas, CPU, memory} x {down, keep, up}; action = 3 x lever + direction. Keeping one keeps all: of
-//          the three keep actions only the CPU's is valid. CPU is the margin of the node's fast loop
-//          (provision/student), memory is the grant over the working set; both move by rungs of a constant factor. CPU
-//          up goes as far as the integral rule would, if that is further
+// Actions  nine: {replicas, CPU, memory} x {down, keep, up}; action = 3 x lever + direction. Keeping one resource keeps
+//          all, so only the CPU's of the three keep actions is valid. CPU is the margin of the node's fast loop
+//          (provision/student), memory is the grant over the working set; both move in rungs of a constant factor. "CPU
+//          up" moves as far as the integral rule would, if that is more than a rung
 // Prior    -(cost of the next minute as the integral rule predicts it): the grant, plus, below the rule's margin, one
-//          and a half times the saving. The best action's value is subtracted, so that only the network affects what
-//          all actions have in common. An untrained network follows the rule, on rungs
+//          and a half times the saving. The best action's value is subtracted, so that only the network determines the
+//          part that all actions have in common. An untrained network follows the rule, in rungs
 // Inputs   without units. An unknown input is 0, and another input marks it as unknown
 // Shapes   an Observation of kActions nodes
 // Errors   none; inputs that are not finite count as 0
@@ -44,11 +44,11 @@ struct Setting {
 struct Bounds {
   double least_margin = -0.3, most_margin = 4;
   double least_memory = 0, most_memory = 0.6;         // never below the working set
-  std::size_t least_replicas = 1, most_replicas = 1;  // equal if another owner sets the number
+  std::size_t least_replicas = 1, most_replicas = 1;  // equal if something else sets the number
   bool memory = true;                                 // false: memory is not managed
 };
 // Bounds in operation and in simulation. `memory`: memory is managed. `wanted_replicas`: their number by the owner or
-// by the replica rule; no value: another owner has the number, so it stays.
+// by the replica rule; no value: something else sets the number, so it stays.
 Bounds bounds_of(bool memory, std::size_t replicas, std::optional<std::size_t> wanted_replicas);
 
 // Costs of a minute, relative to the power of the cores that the service used recently.

@@ -1,5 +1,5 @@
-// drpc_reward: DRPC's reward of a minute, for comparison: within the latency target only usage near three quarters
-// counts, and far beyond the target the reward is zero.
+// drpc_reward: DRPC's reward of a minute, for comparison: within the latency target it depends only on how close usage
+// is to three quarters; far beyond the target it is zero.
 // Source   Bai et al., DRPC: Rqos / Rutil; Rqos = 1 while p99 is within the target, else exp(-((p99 - target) /
 //          target)^2); Rutil = 1 + mean |use - 0.75| of CPU and memory
 // Units    p99 over target; used over granted. A reward is within 0..1

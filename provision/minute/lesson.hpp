@@ -1,5 +1,5 @@
-// lesson: the example from which a student learns one minute: its own view of the state, and the probabilities of its
-// teacher's choices there.
+// lesson: the example from which a student learns one minute: the student's view of the state, and the probabilities of
+// its teacher's choices.
 // Errors   none
 // Threads  pure functions
 #pragma once

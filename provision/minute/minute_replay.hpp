@@ -1,7 +1,7 @@
 // minute_replay: stores minutes of services in order of time with action and reward, and draws n-step transitions from
 // them.
-// Flow     add() for a service also sets the reward of its last choice; end() marks that what follows is no
-//          continuation. Draws uniformly from finished stretches
+// Flow     add() for a service also sets the reward of its last choice; end() marks the end of a sequence of minutes.
+//          Draws uniformly from finished stretches
 // Bounds   number of minutes; drops the oldest stretch first
 // Errors   none; restore: malformed
 // Threads  values

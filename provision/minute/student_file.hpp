@@ -1,4 +1,4 @@
-// student_file: file of a student, the network that moves the margin of a node's fast loop from what the node alone
+// student_file: file of a student, the network that moves the margin of a node's fast loop using only what the node
 // sees.
 // Source   safetensors written by a controller or by `wattle-sim teach --student-out`; metadata provisioning (student),
 //          layout (kLayout) and network_sha256

@@ -1,7 +1,7 @@
-// student_trainer: trains a student by imitation of its teacher's choices, and offers it once it repeats more of them
-// than a node's own rule does.
-// Source   lessons (lesson.hpp); one in kHeldOutOf is never learned from and only judges
-// Bounds   number of lessons kept, the oldest go first; gradient steps per lesson
+// student_trainer: trains a student to imitate its teacher's choices, and offers it once it repeats more of them than a
+// node's own rule does.
+// Source   lessons (lesson.hpp); one in kHeldOutOf is used only for evaluation, never for training
+// Bounds   number of lessons kept (the oldest are dropped first), gradient steps per lesson
 // Errors   those of the trainer
 // Threads  single owner; the same lessons, options and trainer give the same weights
 #pragma once
@@ -24,7 +24,7 @@ struct StudentTrainerOptions {
   std::size_t least_held_out = 100;
   std::size_t warmup = 600;  // lessons before the first step
   std::size_t batch = 64, steps_per_lesson = 2;
-  std::uint64_t steps = 4000;       // before it is judged for the first time
+  std::uint64_t steps = 4000;       // before the first evaluation
   std::uint64_t judge_every = 500;  // steps
   std::uint64_t seed = 1;
 };
@@ -40,10 +40,10 @@ class StudentTrainer {
   static constexpr std::uint64_t kHeldOutOf = 8;
 
   StudentTrainer(const StudentTrainerOptions& options, std::unique_ptr<PolicyTrainer> trainer);
-  // Takes a lesson, and learns. Returns the weights when the student is judged good enough to be tried.
+  // Adds a lesson and trains. Returns the weights when the student is good enough for a trial.
   Result<std::optional<Weights>> add(PolicyExample lesson);
 
-  // Result of the last judgement.
+  // Result of the last evaluation.
   const std::optional<Agreement>& agreement() const { return agreement_; }
   std::size_t lessons() const { return lessons_.size(); }
   std::uint64_t steps() const { return trainer_->steps(); }
@@ -64,7 +64,7 @@ class StudentTrainer {
   std::optional<double> loss_;
 };
 
-// Share of `lessons` in which the best action is the teacher's. Null network: the prior alone.
+// Share of `lessons` in which the best action is the teacher's. Null network: only the prior.
 Agreement agreement_of(const std::deque<PolicyExample>& lessons, const QNetwork* student);
 
 }  // namespace wattle::models::provision

@@ -1,5 +1,5 @@
-// daily_need: what a workload's pods needed at each time of day during the last week, and hence what they will need in
-// the next hour.
+// daily_need: predicts the need of a workload's pods in the next hour from their need at that time of day during the
+// last week.
 // Keeps    per five minutes of seven days the quantile `share` of the pods' need, as a bucket number of
 //          common/stats/decayed_histogram
 // Returns  the quantile `share` of the same hour on earlier days, scaled by the ratio of the last three hours to the

@@ -3,7 +3,7 @@
 // Means    decaying, with time constants of 30 s (`fast`), 5 minutes (`slow`) and an hour (`hour`); `peak` is the
 //          maximum of `fast` in the last one to two days
 // Units    shares of time, 0..1; seconds of the wall clock
-// Restart  the owner's watch is kept with its state: kills and shares since a change count on
+// Restart  the watch is stored with the owner's state, so that kills and shares since a change continue to count
 // Errors   values that are not finite are ignored; a clock that was set back between two runs restarts the means.
 //          unpack: the reader's
 // Threads  values
@@ -72,7 +72,7 @@ class HarmWatch {
   std::vector<double> kills_s_;  // the newest
 };
 
-// How much more the owners rose that were not changed, above their own hour; zero without such owners.
+// How much the unchanged owners rose above their own hour; zero without such owners.
 struct HarmControl {
   HarmShares fast{}, slow{};
 };

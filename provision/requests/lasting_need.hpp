@@ -1,7 +1,7 @@
-// lasting_need: the largest needs of the last one to two days, for requests that cannot follow each hour: those that
+// lasting_need: the largest needs of the last one to two days, for requests that cannot change every hour: those that
 // right_size lowers, and those of templates (`wattle savings --patch`).
-// Returns  the largest need of CPU and memory that the rule had, and the largest memory that a pod needed with a margin
-//          of a twentieth, which the rule's quantile may leave out
+// Returns  the rule's largest need of CPU and memory, and the largest memory that a pod needed plus a twentieth, which
+//          the rule's quantile may exclude
 // Units    cores, bytes, seconds of the wall clock. The two days end at the time of the last call
 // Errors   unpack: the reader's. A clock that is set back resets the state
 // Threads  values

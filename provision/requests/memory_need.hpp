@@ -4,7 +4,7 @@
 //          which is a ten-minute maximum minus the level of the hour before. A recurring rise (a spike, a nightly job,
 //          a start) is included at any level. A level that is no longer needed is dropped within the hour
 // Returns  the level of the last hour plus the greatest rise (at least a twentieth of the level); at most the 14-day
-//          maximum and a quarter of it, at least the current ten minutes; rounded up in steps of 2.5%, so that a
+//          maximum plus a quarter of it, at least the current ten minutes; rounded up in steps of 2.5%, so that a
 //          request does not follow every small change
 // Units    bytes; seconds of the wall clock; a day is a UTC day
 // Errors   unpack: the reader's. A clock that is set back by an hour or more resets the state
@@ -23,7 +23,7 @@ namespace wattle::placement {
 
 class MemoryNeed {
  public:
-  // Adds one pod's maximum of the ten minutes before `at_s`; may be called more than once for them.
+  // Adds one pod's maximum of the ten minutes before `at_s`; may be called repeatedly for the same minutes.
   void add(double needed, double at_s);
   // No value if fewer than `days` days before today are known.
   std::optional<double> wanted(double days) const;

@@ -1,6 +1,7 @@
-// owner_sizing: the state of one owner's lowered requests, which outlives a restart, and the order that follows from it.
+// owner_sizing: the state of one owner's lowered requests, which survives a restart, and the order that follows from
+// it.
 // Units    cores and bytes per pod; seconds of the wall clock
-// Errors   unpack: the reader's; the state stays as it was if the reader refuses
+// Errors   unpack: the reader's; the state is then unchanged
 // Threads  values, pure functions
 #pragma once
 
@@ -26,19 +27,19 @@ struct SizingOptions {
   double over_memory_s = 6 * 3600;                     // without a need above the new memory request
   double over_cpu_ratio = 0.05;                        // of the time, where the CPU limit falls with the request
   double excluded_s = 86'400;                          // after harm
-  double need_pause_s = 6 * 3600;                      // after the rule wanted more than was set
+  double need_pause_s = 6 * 3600;                      // after the rule suggested more than was set
   double patience_s = 300;                             // for a pod to get its request
   double restore_late_s = 120;                         // until a restoration counts as late
   double retry_s = 600, longest_retry_s = 6 * 3600;    // after a failed resize; doubles
   std::size_t pods_at_a_time = 5, pods_per_hour = 60;  // over all owners
-  std::size_t canary_owners = 1, live_owners = 4;      // that are being changed or settle, at a time
+  std::size_t canary_owners = 1, live_owners = 4;      // being changed or settling at a time
   std::size_t most_pods = 500;                         // of an owner
 };
 
 enum class SizingState : std::uint8_t { watched, lowering, held, restoring, waiting };
 std::string_view to_string(SizingState state);
 
-// What the pods would have met with the smaller request, which they do not have.
+// What the pods would have experienced with a smaller request.
 struct ShadowUse {
   double since_s = 0;
   double seconds = 0, over_cpu_s = 0;  // of pods, decaying with a day
@@ -69,7 +70,7 @@ struct OwnerSizing {
   std::uint64_t tries = 0;        // failed in a row
   std::uint64_t steps = 0, rollbacks = 0;
   double rolled_back_s = 0;  // for harm, the last time; 0: never
-  bool late = false;         // a restoration, and it was noted
+  bool late = false;         // a restoration is late, and that was recorded
   // Moves all times with a step of the wall clock.
   void move(const WallStep& step);
   void pack(PackWriter& out) const;
@@ -92,7 +93,7 @@ bool is_busy(const OwnerSizing& state, double now_s, const SizingOptions& option
 std::size_t pods_in_flight(const OwnerSizing& state);
 std::size_t pods_ordered(const OwnerSizing& state, double now_s);
 
-// The same owners for a share and seed each time; a larger share includes those of a smaller one.
+// Deterministic for a share and seed; a larger share includes the owners of a smaller one.
 bool in_share(std::string_view owner, std::uint64_t seed, double share);
 
 }  // namespace wattle::placement

@@ -1,6 +1,6 @@
 // rate_forecast: forecasts a service's requests per second for the next minute, with a range.
 // Model    four guesses: the last minute; a slow and a quick level, each with a decaying trend; the rate of this time
-//          of day on earlier days, scaled by the ratio of the last minutes to theirs, from the second day on. Weighted
+//          of day on earlier days, scaled by the ratio of the last minutes to theirs, after the first day. Weighted
 //          by their errors (placement/cluster/scored_guesses)
 // Range    covers 9 of 10 rates, because it adapts to the errors. Scored against the last minute's rate, and by the
 //          share of rates within the range

@@ -3,7 +3,7 @@
 //          least number of replicas that serves the upper end of the forecast (rate_forecast)
 // Aim      starts at `aim_ratio`, its maximum. If late requests are reported, it falls in a minute with more than
 //          `late_ratio` despite enough replicas, and rises in a minute with fewer
-// Steady   up at once; down to the maximum wanted in `down_minutes`, and not before that many are known. Never below
+// Steady   up at once; down to the maximum of the last `down_minutes`, and only once this many are known. Never below
 //          the owner's number
 // Units    requests/s, cores, seconds of the wall clock; shares of requests
 // Errors   minutes that are not finite or have no replica are ignored; after ten without a rate `down_minutes` restart
@@ -25,7 +25,7 @@ struct ReplicaOptions {
   double late_ratio = 0.003;              // as in the nodes' margin rule
   double aim_down = 0.95, aim_up = 1.01;  // factors, a minute
   double memory_minutes = 120;            // of the CPU time per request
-  std::size_t least_minutes = 10;         // with requests and their usage, needed for the first suggestion
+  std::size_t least_minutes = 10;         // minutes with requests and their usage that the first suggestion requires
   double least_requests = 30;             // per minute, to learn from it
   std::size_t down_minutes = 30;
   std::size_t most = 10'000;

@@ -1,16 +1,16 @@
 // request_rule: suggests CPU and memory requests for one workload from the past needs of its pods.
 // Need     CPU: a pod's usage in a minute, raised by the share that it waited or was throttled, at most twice the
-//          usage. Memory: the maximum of ten minutes without page cache, or with it if the pod waited for memory or met
-//          memory.high. After an OOM kill a fifth more, which is evaluated at once and is the minimum for
+//          usage. Memory: the maximum of ten minutes without page cache, or with it if the pod waited for memory or
+//          reached memory.high. An OOM kill adds a fifth, which takes effect at once and is the minimum for
 //          `kill_hold_s`, or for a day where rises are known
 // Rule     a quantile of a histogram with decaying weights, evaluated each `every_s`: up at once; down if it was lower
-//          by `dead_ratio` (memory: by a step) for all of `hold_s`, and then to the maximum of that time. Two changes
-//          down, or one after one up, are that far apart. Once three days are known: for CPU the need of those days at
+//          by `dead_ratio` (memory: by a step) for all of `hold_s`, and then to the maximum of that time. A change down
+//          is that far from the change before it. Once three days are known: for CPU the need of those days at
 //          this time of day (daily_need), for memory the current need plus its known rise (memory_need)
 // Lasting  a suggestion that covers the last one to two days, for requests that do not follow the rule (lasting_need)
 // Evidence enough to raise after `raise_after_s` of readings, enough to lower after `lower_after_s`
 // Units    cores, bytes, seconds of the wall clock, because state continues after a restart
-// Errors   unpack: the reader's; the rule stays as it was if the reader refuses
+// Errors   unpack: the reader's; the rule is then unchanged
 // Threads  values
 #pragma once
 
@@ -31,8 +31,8 @@ struct RequestOptions {
   double memory_margin_ratio = 0.15;
   double kill_hold_s = 8 * 86'400, risen_kill_hold_s = 86'400;
   double daily_after_days = 3;  // known days for the next hour; 8: never
-  double rises_after_days = 3;  // known days beside today; 14: never
-  double load_exponent = 0;     // a minute weighs as its need to that power: 0 time, 1 load
+  double rises_after_days = 3;  // known days before today; 14: never
+  double load_exponent = 0;     // a minute's weight is its need to this power: 0 weighs time, 1 load
   double raise_after_s = 3600, lower_after_s = 12 * 3600;
   double every_s = 600, hold_s = 1800;
   double dead_ratio = 0.1;  // of CPU; memory moves in steps
@@ -50,7 +50,7 @@ double needed_cores(const PodUse& use);
 struct PodMemory {
   double bytes = 0;
   double cache_bytes = 0;
-  bool pressed = false;  // it waited for memory, or met memory.high
+  bool pressed = false;  // it waited for memory, or reached memory.high
   bool killed = false;
 };
 double needed_bytes(const PodMemory& memory);
@@ -81,10 +81,10 @@ class RequestRule {
   // Returns true if an evaluation was due.
   bool look(const Resources& original, double now_s);
 
-  // Independent of what the pods request; floor_of() applies that.
+  // Independent of the pods' requests; floor_of() applies those.
   std::optional<double> cpu_cores() const { return cpu_track_.value(); }
   std::optional<double> memory_bytes() const { return memory_track_.value(); }
-  // The current value of the data; no value without data.
+  // The value that the data suggests now; no value without data.
   std::optional<double> wanted_cores() const;
   std::optional<double> wanted_bytes() const;
   // At least the suggestion; no value before the first.

@@ -12,7 +12,7 @@ namespace {
 constexpr double kMostPause_s = 86'400, kOrderedHour_s = 3600;
 constexpr double kSameSizeRatio = 0.01;  // of a request, by which an API server's rounding may differ
 constexpr double kSameSizeCores = 0.0015, kSameSizeBytes = 1.5 * (1 << 20);
-constexpr double kNeedMoreRatio = 0.02;  // by which the rule may want more before the requests are restored
+constexpr double kNeedMoreRatio = 0.02;  // by which the rule may suggest more before the requests are restored
 constexpr double kBytesPerMiBShown = 1 << 20;
 
 bool is_at_most(const Resources& has, const Resources& most) {
@@ -45,11 +45,10 @@ std::optional<Resources> next_target(const OwnerSizing& state, const OwnerFacts&
   return next;
 }
 
-// Returns why the pods would not have kept to the smaller request for long enough; empty: they would have.
+// Returns why the pods would not have stayed within the smaller request for long enough; empty: they would have.
 std::string not_kept_to(const ShadowUse& shadow, const OwnerFacts& facts, double now_s, const SizingOptions& options) {
   if (shadow.since_s == 0 || shadow.seconds <= 0) return "no telemetry of its pods yet";
-  if (now_s - shadow.since_s < options.shadow_s)
-    return "observed for less than an hour with the smaller request in mind";
+  if (now_s - shadow.since_s < options.shadow_s) return "observed against the smaller request for less than an hour";
   if (shadow.over_memory_at_s > 0 && now_s - shadow.over_memory_at_s < options.over_memory_s)
     return "a pod needed more memory than the smaller request within the last six hours";
   if (facts.limits_follow && shadow.over_cpu_ratio() > options.over_cpu_ratio)
@@ -92,7 +91,7 @@ class Stepper {
   }
 
  private:
-  // Forgets pods that are gone, and notes which have their target.
+  // Drops pods that no longer exist, and records which have their target.
   void look_at_pods() {
     OwnerSizing& state = step_.state;
     std::map<std::string, const SizedPod*> pods;
@@ -204,7 +203,7 @@ class Stepper {
     OwnerSizing& state = step_.state;
     const bool behind = std::any_of(facts_.pods.begin(), facts_.pods.end(),
                                     [&](const SizedPod& pod) { return wants(pod, state.target); });
-    // Younger pods follow to the same target.
+    // Younger pods get the same target.
     if (behind && facts_.barred.empty() && free() > 0) return enter_state(state, SizingState::lowering, now_s_);
     if (now_s_ - state.since_s < options_.settle_s) return;
     state.tries = 0;

@@ -1,14 +1,14 @@
-// right_size: the steps by which one owner's requests are lowered to what its pods need, measured, and restored.
+// right_size: the steps in which one owner's requests are lowered to its pods' need, measured, and restored.
 // States   watched -> lowering -> held (-> lowering: the next step) -> restoring -> waiting -> watched
 // Lower    only without an obstacle, with evidence for a lower request, and after an hour in which the pods would have
-//          kept to it; towards the lasting suggestion, which covers one to two days (lasting_need), by at most
-//          `step_ratio` of a request, a few pods at a time, and not in the pods' first half hour. A step that is held is measured for `settle_s` before
-//          the next
+//          stayed within it; towards the lasting suggestion, which covers one to two days (lasting_need), by at most
+//          `step_ratio` of a request, a few pods at a time, and not in the pods' first half hour. Each step is measured
+//          for `settle_s` before the next
 // Restore  every lowered pod to the request that it had: if pods are throttled, wait or are killed more than before
-//          (harm_watch), and then the owner is excluded for a day; if a pod does not get its request, and then it is
-//          tried again after a pause that doubles; if the rule wants more than was set, or a pod needed more memory; if
-//          the owner may no longer be changed
-// Laws     a request falls, or is restored; it never rises otherwise. step() changes nothing if it is called again with
+//          (harm_watch), after which the owner is excluded for a day; if a pod does not get its request, after which it
+//          is tried again after a pause that doubles; if the rule suggests more than was set, or a pod needed more
+//          memory; if the owner may no longer be changed
+// Laws     a request is only ever lowered or restored. step() changes nothing if it is called again with
 //          the same facts and time. The caller stores the state before it acts on order_of()
 // Units    cores and bytes per pod; seconds of the wall clock
 // Errors   none
@@ -51,7 +51,7 @@ struct OwnerFacts {
   bool complete = false;  // all pods are known
   bool restored = false;  // the client that sets requests reports that no pod is left to restore
   bool turn = false;      // fewer owners than allowed are being changed
-  std::size_t others_in_flight = 0, others_ordered = 0;  // pods of other owners, now and in the last hour
+  std::size_t others_in_flight = 0, others_ordered = 0;  // pods of other owners: now, and in the last hour
   const HarmWatch* harm = nullptr;
   HarmControl control;
 };
@@ -68,11 +68,11 @@ struct SizingStep {
 
 SizingStep step(OwnerSizing state, const OwnerFacts& facts, double now_s, const SizingOptions& options = {});
 
-// Returns why the owner's requests are not lowered, or not further; empty: they may be.
+// Returns why the owner's requests may not be lowered (further); empty: they may be.
 std::string waits_for(const OwnerSizing& state, const OwnerFacts& facts, double now_s,
                       const SizingOptions& options = {});
 
-// Request per pod that the owner should have in the end; no value without evidence.
+// Final request per pod for the owner; no value without evidence.
 std::optional<Resources> goal_of(const OwnerSizing& state, const OwnerFacts& facts);
 
 }  // namespace wattle::placement

@@ -1,11 +1,11 @@
 // emptying: finds the nodes of a fleet that can be left empty when its pods are packed together.
-// Method   tries one node after the other, most idle watts for the capacity of its pods first. A node is emptied if all
-//          of its pods have room on others; each goes to the first with room, in the reverse order. A moved pod may
-//          move again. Nodes without pods are empty from the start
-// Assumes  requests alone limit a node. Affinity, topology spread and disruption budgets are not considered
+// Method   tries the nodes one by one, starting with the most idle watts per capacity that its pods use. A node is
+//          emptied if all of its pods have room on others; each is placed on the first with room, in the reverse order.
+//          A moved pod may move again. Nodes without pods are empty from the start
+// Assumes  only requests limit a node. Affinity, topology spread and disruption budgets are not considered
 // Cost     a step per node; a moved pod costs the logarithm of the number of nodes
 // Units    cores, bytes, watts
-// Errors   none; values must be finite. A node that holds more than it has takes no pod
+// Errors   none; values must be finite. An overcommitted node takes no pod
 // Threads  single owner
 #pragma once
 
@@ -36,7 +36,7 @@ class Emptying {
  public:
   Emptying(std::vector<PackedNode> nodes, std::vector<PackedPod> pods);
 
-  // Tries one node. Returns true while more are left.
+  // Tries one node. Returns true while nodes remain.
   bool step();
   // Nodes without a pod, in the order in which they became empty.
   const std::vector<std::size_t>& emptied() const { return emptied_; }
@@ -57,7 +57,7 @@ class Emptying {
   std::vector<PackedNode> nodes_;
   std::vector<PackedPod> pods_;
   std::vector<std::vector<std::size_t>> pods_of_;
-  std::vector<std::size_t> order_;  // in which nodes are tried
+  std::vector<std::size_t> order_;  // order in which nodes are tried
   std::vector<std::size_t> place_;  // of a node in the tree: the last to be tried is the first
   std::vector<Room> room_;          // a binary tree of maxima; the leaves are nodes
   std::size_t leaves_ = 1, tried_ = 0;

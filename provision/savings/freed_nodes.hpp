@@ -1,10 +1,10 @@
-// freed_nodes: the nodes that right-sized requests and fewer replicas free in a fleet, each alone and both together.
-// Method   the fleet is packed (provision/savings/emptying) as it is, and with the changes; the difference is what a
-//          change frees. Nodes that packing alone would empty are not counted. Where requests only become smaller, the
-//          packing of the fleet as it is stays valid, so that a change never frees less than none
+// freed_nodes: the nodes that right-sized requests and fewer replicas free in a fleet, separately and together.
+// Method   the fleet is packed (provision/savings/emptying) without and with the changes; a change frees the
+//          difference. Nodes that packing would empty anyway are not counted. Where requests only become smaller, the
+//          packing of the unchanged fleet stays valid, so a change never frees fewer than zero nodes
 // Rank     changes are ranked by the capacity that they free, and the largest are also packed one after the other. Each
 //          packing costs a pass over the pods, so that more pods mean fewer ranked ones: kMostRanked at most
-// Sleep    a node that becomes empty saves its idle watts less kAsleepW, if it is powered down
+// Sleep    a node that becomes empty saves its idle watts minus kAsleepW, if it is powered down
 // Units    cores, bytes, watts
 // Errors   none
 // Threads  single owner
@@ -45,7 +45,7 @@ class FreedNodes {
   FreedNodes(const FreedNodes&) = delete;  // its jobs refer to it
   FreedNodes& operator=(const FreedNodes&) = delete;
 
-  // Does a part of the work. Returns true while more is left; the results are complete then.
+  // Does a part of the work. Returns true while work remains; the results are complete once it returns false.
   bool step();
 
   NodesFreed empty() const { return empty_; }  // now
@@ -54,7 +54,7 @@ class FreedNodes {
   NodesFreed both() const { return both_; }
   // Changes, those that free most capacity first.
   const std::vector<std::size_t>& ranked() const { return ranked_; }
-  // Nodes that the first changes of that order free, by their number less 1; as many as were packed.
+  // Number of nodes that the first i + 1 changes in that order free, for each i that was packed.
   const std::vector<std::size_t>& freed_after() const { return freed_after_; }
 
  private:

@@ -33,7 +33,7 @@ SavingsSum sum_of(std::span<const LeverSaving> levers, const Together& together,
   const double empty_w = available_w(LeverKind::sleep).value_or(0) + changes_w;
   const double drain_w = available_w(LeverKind::drain).value_or(0);
   const double placement_w = available_w(LeverKind::placement).value_or(0);
-  // How far they overlap is not modelled: the larger one counts.
+  // Their overlap is not modelled: the larger one counts.
   double saved_w = empty_w + (drain_w > 0 ? std::max(drain_w, placement_w) : placement_w);
   if (together.placement_sleeps) saved_w = std::max(empty_w + drain_w, placement_w);
   if (fleet_w) saved_w = std::min(saved_w, std::max(0.0, *fleet_w));

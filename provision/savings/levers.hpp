@@ -1,9 +1,9 @@
 // levers: the savings of a cluster, by size, and their sum.
-// Rules    each lever is modelled alone, so that a list without one of them shows the same for the others. The sum
-//          counts what they have in common once, leaves out what is in force already, and is at most the fleet's watts
+// Rules    each lever is modelled alone, so that removing one from the list does not change the others. The sum counts
+//          what they have in common once, omits levers in force, and is at most the fleet's watts
 // Common   requests and replicas free nodes together; placement has moves in common with drain, and all of it with the
-//          levers that let nodes sleep where they sleep already. sleep has no node in common with drain, and neither has
-//          one with requests and replicas, which count only nodes that a packing of the present pods does not empty
+//          levers that let nodes sleep where they sleep already. sleep shares no node with drain, and neither shares
+//          one with requests and replicas, which count only nodes that packing the current pods does not empty
 // Units    watts
 // Errors   none
 // Threads  values
@@ -27,17 +27,17 @@ struct LeverSaving {
   bool in_force = false;
 };
 
-// What requests and replicas save together, because the same nodes may be freed by either.
+// What requests and replicas save together, because either may free the same nodes.
 struct Together {
   double requests_and_replicas_w = 0;
-  // Nodes sleep while placement is modelled, so that its saving has nodes in common with the others.
+  // Placement is modelled with sleeping nodes, so that its saving has nodes in common with the others.
   bool placement_sleeps = false;
 };
 
 struct SavingsSum {
   double saved_w = 0;
   double in_force_w = 0;  // of the levers in force whose saving is known
-  double overlap_w = 0;  // of the levers' sum, counted once; below 0: together they free more than each alone
+  double overlap_w = 0;   // of the levers' sum, counted once; below 0: together they free more than each alone
 };
 
 // Largest first; unknown ones last.

@@ -70,7 +70,7 @@ std::optional<CpuLimit> Student::decide(const Wish& allowed, const std::optional
   CpuLimit next{quota_us(cores), 0};
   const auto wanted_us =
       static_cast<std::int64_t>(rules_.burst_ratio * static_cast<double>(quota_us(allowed.base_cores)));
-  // A new burst costs another write, so the current one stays while it is allowed and near enough.
+  // A new burst costs another write, so the current one stays while it is allowed and close enough.
   const bool near =
       set && set->burst_us <= next.quota_us && 2 * set->burst_us >= wanted_us && set->burst_us <= 2 * wanted_us;
   next.burst_us = std::min(near ? set->burst_us : wanted_us, next.quota_us);

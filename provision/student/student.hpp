@@ -5,7 +5,7 @@
 //   burst   unused quota that may accumulate over periods; at most the quota (the kernel refuses more with EINVAL)
 //   writes  few: each one refills the quota (kernel/sched/core.c, tg_set_cfs_bandwidth) and so grants CPU time
 //
-// Each tick of a node: observe() for each workload, bound_boosts() over their wishes, decide() for each.
+// On each tick of a node, call observe() for each workload, bound_boosts() over their wishes, and decide() for each.
 // Source   usage and nr_throttled of the workload's cgroup, as differences of two readings
 // Units    cores; microseconds of CPU time per period of 100 ms, as in cpu.max and cpu.cfs_quota_us
 // Errors   none: ignores impossible readings (no time has passed, usage negative or not finite)
@@ -78,7 +78,7 @@ class Student {
   double boost_cores_ = 0;
 };
 
-// Scales all boosts down by one factor, so that their sum is at most `headroom_cores`. Bases stay.
+// Scales all boosts down by one factor, so that their sum is at most `headroom_cores`. Keeps the bases.
 void bound_boosts(std::span<Wish> wishes, double headroom_cores);
 
 // Cores that a node can give beyond current use: its idle cores, reduced as more tasks wait for CPU (the kernel's

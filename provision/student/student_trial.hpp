@@ -1,8 +1,8 @@
 // student_trial: the trial of a student that sets a workload's margin (common/stats/network_trial), minute by minute.
 // Input    the share of throttled periods in each minute in which the network set the margin; it may be at most
 //          `most_ratio` on average
-// Method   a fixed stake, a quarter of the largest that cannot lose everything in one minute. A student that keeps to
-//          the limit is withdrawn within n minutes with probability at most n / 10^6: 1% per week
+// Method   a fixed stake, a quarter of the largest that cannot lose everything in one minute. A student that stays
+//          within the limit is withdrawn within n minutes with probability at most n / 10^6: 1% per week
 // Units    shares
 // Threads  pure
 #pragma once

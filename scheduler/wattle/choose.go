@@ -64,7 +64,7 @@ func comparesNoNodes(affinity *v1.Affinity) bool {
 	return true
 }
 
-// inGroup returns whether the pod is scheduled together with others; the field has a name of its own in each version.
+// inGroup returns whether the pod is scheduled together with others; the field has a different name in each version.
 func inGroup(spec *v1.PodSpec) bool {
 	value := reflect.ValueOf(spec).Elem()
 	for _, name := range []string{"WorkloadRef", "SchedulingGroup"} {

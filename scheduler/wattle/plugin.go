@@ -32,7 +32,7 @@ const (
 	scoresKey     fwk.StateKey = Name + "/scores"
 	// kube-scheduler's scores end at 100, and the shim's at 10.
 	scorePerPoint = 10
-	// The controller publishes a board a second. Pods of one size share the answer for this long.
+	// The controller publishes one board per second. Pods of one size share the answer for this long.
 	boardFor = 200 * time.Millisecond
 )
 
@@ -152,8 +152,8 @@ func (p *Plugin) PostFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod
 	return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "Wattle named the examined nodes; the next attempt examines all")
 }
 
-// choose returns the best nodes of the board that fit the pod, and others that do, from a place that moves on with each
-// pod. kube-scheduler lists nodes with their zones in turn, so the others are of all zones. nil: too few fit.
+// choose returns the best nodes of the board that fit the pod, and others that do, from an offset that advances with
+// each pod. kube-scheduler lists nodes with their zones in turn, so the others are of all zones. nil: too few fit.
 func (p *Plugin) choose(pod *v1.Pod, wanted v1.ResourceList, board []string, nodes []fwk.NodeInfo) sets.Set[string] {
 	check := newCheck(pod, wanted)
 	chosen := make(sets.Set[string], mostNodes)
@@ -225,7 +225,7 @@ func (p *Plugin) Score(_ context.Context, state fwk.CycleState, _ *v1.Pod, node 
 	return found[node.Node().Name], nil
 }
 
-// ScoreExtensions implements framework.ScorePlugin. Scores stay as the shim gives them.
+// ScoreExtensions implements framework.ScorePlugin. The shim's scores are not changed.
 func (p *Plugin) ScoreExtensions() scoreExtensions { return nil }
 
 // slim keeps what the shim reads of a pod (shim/pod.hpp).

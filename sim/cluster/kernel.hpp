@@ -48,16 +48,16 @@ struct Totals {
   double shown_pressure_s = 0;  // the part of the pressure that the machine's own kernel can measure
 };
 
-// Follows a kernel. The kernel makes the calls within its methods. An observer may call only the const methods, refresh
+// Follows a kernel, which calls it from within its methods. An observer may call only the const methods, refresh
 // and, from changed, settle and update of other machines.
 struct Observer {
   virtual ~Observer() = default;
-  // The state was constant for `dt_s` and is about to change.
+  // Called when the state was constant for `dt_s` and is about to change.
   virtual void ran(std::size_t /*node*/, double /*dt_s*/) {}
-  // The pod was at that position on the machine. Called before the machine is refreshed.
+  // Called before the machine is refreshed; the pod was at that position on the machine.
   virtual void ended(PodId /*pod*/, std::size_t /*node*/, std::size_t /*position*/) {}
   virtual void woke(std::size_t /*node*/) {}
-  // Pods, power state or curve have changed.
+  // Called when pods, power state or curve have changed.
   virtual void changed(std::size_t /*node*/) {}
 };
 
@@ -94,7 +94,7 @@ class Kernel {
     std::uint32_t generation = 0;  // invalidates pending wakes and sleeps
   };
 
-  // `pairs`: null: pods do not disturb each other. Pairs take effect from disturb() on.
+  // `pairs`: null: pods do not disturb each other. Pairs take effect with disturb().
   Kernel(const std::vector<Machine>& machines, const SleepOptions& sleep, std::shared_ptr<const Pairs> pairs = nullptr);
 
   Time now() const { return now_; }
@@ -121,14 +121,14 @@ class Kernel {
 
   bool due(Time when) const { return !events_.empty() && events_.top().at <= when; }
   Time next() const { return events_.top().at; }  // requires a pending event
-  // Executes all events until then, in order.
+  // Executes all events up to that time, in order.
   void advance_to(Time when, Observer& observer);
 
   // Wakes the machine if it sleeps. `life_s` may be infinite.
   void place(PodId pod, std::size_t node, double wanted_cores, double life_s, Observer& observer,
              std::size_t app = kNoApp);
   void remove(PodId pod, Observer& observer);
-  // Sets the cores that each pod of the machine wants from now on.
+  // Sets the cores that each pod of the machine wants.
   template <class CoresOf>
   void want(std::size_t i, CoresOf&& cores_of, Observer& observer) {
     settle(i, observer);
@@ -137,7 +137,7 @@ class Kernel {
   }
   void fail(std::size_t i, Observer& observer);    // the machine draws no power, and its pods stop
   void repair(std::size_t i, Observer& observer);  // the machine is awake again, with its remaining pods
-  void disturb(Observer& observer);                // pairs take effect from now on
+  void disturb(Observer& observer);                // pairs take effect now
   void set_watts(std::size_t i, const Watts& watts, Observer& observer);
   void update(std::size_t i, Observer& observer);  // reports a change of the machine to the observer
 

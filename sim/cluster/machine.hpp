@@ -26,8 +26,8 @@ struct Machine {
   double sleep_w = 3;
   double wake_time_s = 30, wake_energy_j = 3000;  // the energy is drawn evenly over the wake time
   double blocked_cores = 0;                       // wanted by permanent load
-  double crowded_ratio = 1;                       // wanted share of the cores from which pods wait for each other
-  double waiting_times = 1;                       // factor on the waiting that crowding alone causes
+  double crowded_ratio = 1;                       // wanted share of the cores above which pods wait for each other
+  double waiting_times = 1;                       // factor on the waiting that crowding causes
 };
 
 }  // namespace wattle::sim::cluster

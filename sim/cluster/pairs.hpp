@@ -1,12 +1,13 @@
-// pairs: which applications disturb each other on a shared machine, and how much, one by one or through resources.
+// pairs: which applications disturb each other on a shared machine, and how much, in pairs or through shared resources.
 // Model    a pod beside at least one pod of a disturbing application runs at 1 / (1 + strength) of its speed; only the
 //          strongest counts. It keeps its cores busy (caches, memory bandwidth and hardware threads are shared, so that
-//          an instruction takes longer) and counts as waiting for the rest of its time. Its work is fixed, so that it
-//          lives, and uses cores, for that much longer
-// Resource a machine has a capacity per core of each resource. A pod slows by what its application suffers times the
-//          excess of the other pods' use over the capacity; the resources add up, and multiply with the strongest pair
-// Realism  here pressure shows all of the slowdown by pairs, and of resources the waiting for disk. On a real node
-//          pressure shows the time waited for CPUs; a slowdown within a CPU shows in latency only
+//          an instruction takes longer) and counts as waiting for the remaining time. Its work is fixed, so it runs,
+//          and uses cores, correspondingly longer
+// Resource a machine has a capacity per core of each resource. A pod's slowdown by a resource is its application's
+//          sensitivity times the excess of the other pods' use over the capacity; the slowdowns by resources add up,
+//          and multiply with that of the strongest pair
+// Realism  here pressure shows the whole slowdown by pairs, but of resources only the waiting for disk. On a real node
+//          pressure shows the time waited for CPUs; a slowdown within a CPU appears only in latency
 // Units    strengths: 0.5 means that work takes one and a half times as long
 // Errors   none
 // Threads  values
@@ -50,7 +51,7 @@ class Pairs {
   void use(std::size_t app, const ResourceUse& use) { of_app_[app] = use; }
   bool shares() const { return !of_app_.empty(); }
   ByResource uses(std::size_t app) const { return app < of_app_.size() ? of_app_[app].uses : ByResource{}; }
-  // The slowdown of a pod on a machine of that many cores, beside pods that use that much.
+  // The slowdown of a pod on a machine with these cores, beside pods with this use.
   Slowdown slowdown(std::size_t app, const ByResource& others, double cores) const {
     Slowdown slowed;
     if (app >= of_app_.size()) return slowed;

@@ -42,7 +42,7 @@ void add_load_option(CLI::App& app, std::string& load);
 void add_extender_weight_option(CLI::App& app, std::int64_t& weight);
 Result<EnvOptions> env_options(const WorldArguments& arguments);
 
-// The same of a provisioning world; also of the traces' files.
+// The same for a provisioning world; also the traces' files.
 struct ProvisionWorldArguments {
   std::vector<std::string> trace_files;
   double scale = 1, target_ms = 100, work_ms = 4;

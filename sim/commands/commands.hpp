@@ -20,14 +20,14 @@ int swarm(int argc, char** argv);
 int teach(int argc, char** argv);  // the network that steers provisioning
 int train(int argc, char** argv);  // in the simulated loop
 
-// All that the Python package uses: the program wattle-sim-env.
+// The commands that the Python package uses, in the program wattle-sim-env.
 inline constexpr Subcommand kListScenarios{"scenarios", "list the scenarios", scenarios};
 inline constexpr Subcommand kEnv{"env", "provide an environment over JSON lines for external training", env};
 inline constexpr Subcommand kProvisionEnv{
     "provision-env", "provide an environment over JSON lines for setting CPU limits", provision_env};
-// All that scripts/demo uses, nodes and a scheduler for real parts of Wattle: the program wattle-sim-live.
+// The commands that scripts/demo uses, nodes and a scheduler for real parts of Wattle, in the program wattle-sim-live.
 inline constexpr Subcommand kSwarm{
-    "swarm", "simulate many nodes that use the agents' protocol and run the pods that they get", swarm};
+    "swarm", "simulate many nodes that use the agents' protocol and run the pods bound to them", swarm};
 inline constexpr Subcommand kDrive{"drive", "simulate a kube-scheduler through the extender protocol", drive};
 inline constexpr Subcommand kChurn{
     "churn", "create and delete pods on a Kubernetes API server and report how long they waited for a node", churn};

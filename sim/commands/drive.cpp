@@ -159,7 +159,7 @@ int drive(int argc, char** argv) {
     auto opened = open_pods(cgroup_root);
     if (!opened) return failed("drive", opened.error());
     const std::size_t swept = opened->sweep();
-    if (swept > 0) log.warn("drive.pods_removed", "removed pods of a previous, killed driver", {{"pods", swept}});
+    if (swept > 0) log.warn("drive.pods_removed", "pods of a previous, killed driver were removed", {{"pods", swept}});
     if (sweep) return 0;
     real.emplace(std::move(*opened));
   }

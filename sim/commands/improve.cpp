@@ -155,8 +155,8 @@ std::string percent(const Interval& interval) {
 // Returns the evidence for a network that has not served yet.
 std::string certificate(const consolidation::Improvement& found) {
   return formatted(
-      "on %zu recorded days of this cluster that it was not taught on, played %zu times on its model, it drew "
-      "%.2f%% [%.2f, %.2f] less than the plan and %.2f%% [%.2f, %.2f] less than the network that it began with",
+      "on %zu recorded days of this cluster that it was not trained on, simulated %zu times on its model, it drew "
+      "%.2f%% [%.2f, %.2f] less than the plan and %.2f%% [%.2f, %.2f] less than the initial network",
       found.judged_days, found.plays, -100 * found.learned_over_planner.mean, -100 * found.learned_over_planner.high,
       -100 * found.learned_over_planner.low, -100 * found.learned_over_start.mean, -100 * found.learned_over_start.high,
       -100 * found.learned_over_start.low);
@@ -168,7 +168,7 @@ std::string judged_note(std::size_t days) {
   const std::string least = std::to_string(stats::kLeastSeeds), twice = std::to_string(2 * stats::kLeastSeeds);
   return "no interval and no verdict: " + std::to_string(days) + (days == 1 ? " day judges" : " days judge") +
          ", and at least " + least + " independent ones are needed (a record of " + twice +
-         " days; plays of one day in other orders count as one)\n";
+         " days; simulations of one day in other orders count as one)\n";
 }
 
 SortedJson verdict_json(const Asked& asked, const consolidation::Improvement& found) {

@@ -1,4 +1,4 @@
-// progress: a bar on standard error, redrawn in place on a terminal; otherwise a line for every tenth.
+// progress: shows progress on standard error: a bar that is redrawn on a terminal, otherwise a line for every tenth.
 // Errors   none
 // Threads  main thread
 #pragma once
@@ -13,7 +13,7 @@ class ProgressBar {
   ProgressBar();
   ~ProgressBar();
   void show(double done, const std::string& next);
-  // Shows what it is called with, while this bar exists.
+  // Shows the arguments of each call while this bar exists.
   std::function<void(double, const std::string&)> callback() {
     return [this](double done, const std::string& next) { show(done, next); };
   }

@@ -66,7 +66,7 @@ Result<Network> taught_network(const TeachArguments& arguments) {
   }
   WATTLE_TRY(const auto trainer, models::make_torch_trainer(arguments.trainer, initial));
   WATTLE_TRY(const provision::Taught taught, provision::teach(arguments.teach, *trainer, ProgressBar().callback()));
-  std::printf("teacher: %zu hours, %zu minutes, %zu gradient steps; a minute cost %.3f at first and %.3f at last\n",
+  std::printf("teacher: %zu hours, %zu minutes, %zu gradient steps; cost of a minute: first %.3f, last %.3f\n",
               arguments.teach.hours, taught.minutes, taught.steps, taught.first_cost, taught.last_cost);
   if (!arguments.out_file.empty()) {
     models::Safetensors model{taught.weights, {}};

@@ -112,7 +112,7 @@ Result<TrainState> kept(const models::CheckpointDir& dir, const TrainArguments& 
                     clock_s};
 }
 
-// A table holds a mean for each cell, which one step and a short horizon leave least noise in.
+// A table has a mean for each cell, which has the least noise with one step and a short horizon.
 struct Defaults {
   std::size_t n_step;
   double horizon_decisions;

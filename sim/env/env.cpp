@@ -48,7 +48,7 @@ std::vector<placement::PodSpec> Env::next_pods() const {
   return next;
 }
 
-// Arrivals depend on nothing that happens, so that they are the same however early they are drawn.
+// Arrivals do not depend on events, so they are the same no matter how early they are drawn.
 void Env::draw(std::size_t count) {
   while (next_.size() < count) {
     auto arrival = arrivals_->next();
@@ -83,7 +83,7 @@ void Env::go_on() {
     draw(1);
     // The first telemetry arrives before the first pod.
     const double at_s = !next_.empty() ? next_.front().at_s + 2 * WorldOptions{}.telemetry_period_s : ends_s_;
-    // Pods that were lost with their machine are recreated before the next one comes.
+    // Pods that were lost with their machine are recreated before the next one arrives.
     bool there = false;
     if (lost_.empty()) {
       if (retry()) return;

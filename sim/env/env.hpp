@@ -1,12 +1,12 @@
-// env: a Gym-like environment: an episode, one decision at a time.
+// env: a Gym-like environment that runs an episode one decision at a time.
 //
 //   reset(seed)  -> the first step: observation and mask, no reward yet
 //   step(action) -> places the pod on node `action` (row of the observation) and advances to the next pod. The reward
-//   is the sum of the outcomes that were read in between, for any placement: outcomes come a settle window after their
-//   placement, as they do live. When done, all are included.
+//   is the sum of the outcomes that were read in between, for any placement: outcomes arrive a settle window after
+//   their placement, as in operation. When done, all are included.
 //
 // Pending  a pod that fits nowhere waits and is retried (pending_pods.hpp). Pods that still wait aftermath_s after the
-//          last placement have found no place
+//          last placement count as turned away
 // Input    the observation is that of the controller's network, including the plan and expectations of the episode so
 //          far
 // Shapes   observation.nodes = number of nodes, in the order of the world; observation.valid is the mask
@@ -44,8 +44,8 @@ struct EnvOptions {
   // cluster per episode.
   std::optional<std::uint64_t> cluster_seed;
   placement::BudgetLimits limits;  // as an operator sets them
-  double waiting_times = 1;        // pods wait so many times as long as in the scenario
-  std::size_t look_ahead = 0;      // next pods that a decision is given: those that wait, then those to come
+  double waiting_times = 1;        // factor on the scenario's waiting
+  std::size_t look_ahead = 0;      // next pods that a decision gets: waiting ones, then arriving ones
 };
 
 struct EnvStep {
@@ -99,7 +99,7 @@ class Env {
   std::unique_ptr<World> world_;
   std::optional<Arrivals> arrivals_;
   std::optional<Arrivals::Arrival> arrival_;
-  std::deque<Arrivals::Arrival> next_;  // drawn already
+  std::deque<Arrivals::Arrival> next_;  // already drawn
   std::deque<SimPod> lost_;
   PendingPods pending_;
   std::optional<double> pending_since_s_;  // of the current pod

@@ -3,7 +3,7 @@
 // Source   a line of text, at most kMaxRequestBytes
 // Gives    one line of JSON without its newline; all numbers are finite
 // Shapes   observation.nodes [N][kNodeFeatures], pod [kPodFeatures], context [kContextFeatures], prior [N], mask [N]
-// Units    as Env; energy_j and time_s of the episode are given at its end only, because they are truth
+// Units    as Env; energy_j and time_s of the episode are reported only at its end, because they are truth
 // Errors   parse_env_request: malformed, out_of_range, naming the field; answer() returns every error as a line
 // Threads  single owner
 #pragma once
@@ -38,7 +38,7 @@ Result<EnvRequest> parse_env_request(std::string_view line);
 // {"error":{"code","subject","what","fix"}}; invalid UTF-8 is replaced.
 std::string error_line(const Error& error);
 
-// Answers the requests of one client by an environment's answers.
+// Answers the requests of one client with an environment.
 class EnvDialogue {
  public:
   virtual ~EnvDialogue() = default;

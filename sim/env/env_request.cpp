@@ -17,7 +17,7 @@ constexpr std::string_view kSyntax =
 Result<std::uint64_t> whole_number(const json& object, const std::string& name) {
   const auto found = object.find(name);
   if (found == object.end()) return fail(Errc::malformed, "request", "has no " + name, std::string(kSyntax));
-  if (!found->is_number_unsigned()) return fail(Errc::malformed, name, "is not a whole number from 0 on");
+  if (!found->is_number_unsigned()) return fail(Errc::malformed, name, "is not a whole number of at least 0");
   return found->get<std::uint64_t>();
 }
 

@@ -1,6 +1,6 @@
 // evaluate: runs whole episodes under one policy, and compares policies on the same seeds.
-// Flow     as live: placement::decide gives extender scores, kube-scheduler's default scores are added, and the pod is
-//          bound to the winner; kube-default is the same without the extender's scores
+// Flow     as live: placement::decide returns extender scores, kube-scheduler's default scores are added, and the pod
+//          is bound to the winner; kube-default is the same without the extender's scores
 // Units    in names
 // Errors   run_episode forwards the world's
 // Threads  pure except for the environment passed in
@@ -30,7 +30,7 @@ struct EpisodeFigures {
   double energy_per_work_j = 0;     // per core-second used
   double awake_nodes = 0;           // mean over the episode
   double placements = 0, settled = 0, wakes = 0;
-  double turned_away = 0;  // pods that found no place
+  double turned_away = 0;  // pods that were never placed
   double pending_s = 0;    // time that a pod waited for a place, mean over all
   double energy_per_pod_j = 0, energy_per_request_j = 0;
   double active_node_s = 0;
@@ -54,22 +54,22 @@ struct EpisodeTrace {
   std::vector<bool> near;                        // the pod's node is within its users' soft limit, or is the nearest
 };
 
-// Returns the smallest k such that at least 9 of decisions k+1..k+10, counted from the first one at or after told_s,
-// are near; the number of those decisions if there is none.
+// Returns the smallest k such that at least 9 of decisions k+1..k+10, counted from the first one at or after
+// reported_s, are near; the number of those decisions if there is none.
 double decisions_to_recover(const EpisodeTrace& trace, double reported_s, double until_s);
 
 // Returns kube-scheduler's choice, given these scores of the nodes (empty: no extender).
 std::optional<std::size_t> bind_target(Env& env, const std::vector<std::int64_t>& scores, Random& random);
 
-// Plays an episode greedily (without exploration). Ties and random events follow the seed, which is the same for every
-// contestant.
-// A clairvoyant with a budget plays the episode once per price of waiting. The result is the run of least energy among
+// Runs an episode greedily (without exploration). Ties and random events follow the seed, which is the same for every
+//          contestant. A clairvoyant with a budget runs the episode once per price of waiting. The result is the run of
+//          least energy among
 // those within the limit, or the run of least waiting if there is none.
 // `trace` is filled if given. `known`: the controller's initial cluster model (learned_in_shadow); may be empty.
 Result<EpisodeFigures> run_episode(Env& env, const Contestant& contestant, std::uint64_t seed,
                                    EpisodeTrace* trace = nullptr, const std::string& known = {});
 
-// Returns, per seed, the cluster model (curves, demand, lives, waiting) of a controller in shadow mode after one
+// Returns, per seed, the cluster model (curves, demand, lifetimes, waiting) of a controller in shadow mode after one
 // episode under the default scheduler, with other pods of the same applications.
 Result<std::vector<std::string>> learned_in_shadow(const EnvOptions& options, const std::vector<std::uint64_t>& seeds);
 

@@ -1,5 +1,5 @@
-// pending_pods: pods without room, as in kube-scheduler's queue. Retries each, the longest waiting first, at the
-// earliest kRetry_s after its last attempt and once a machine has room for its requests. Retries a deferred pod at the
+// pending_pods: pods without room, as in kube-scheduler's queue. Retries the longest waiting pod first, at the earliest
+// kRetry_s after its last attempt, once a machine has room for its requests. Retries a deferred pod at the
 // time that the decision set.
 // Units    seconds of the world
 // Errors   none
@@ -27,7 +27,7 @@ class PendingPods {
   };
 
   void add(Pod pod);
-  // Removes and returns a due pod that a machine has room for now.
+  // Removes and returns a due pod for which a machine has room now.
   std::optional<Pod> take(const World& world);
   // Returns the time of the next possible attempt; infinity if there is none.
   double next_s() const;

@@ -63,7 +63,7 @@ Result<TrainResult> train(const TrainOptions& options, models::QTrainer& trainer
                           const std::function<void(const TrainProgress&)>& on_episode = {});
 
 // Trains once per trainer, each on its own training seeds, and keeps the restart of highest greedy mean reward over the
-// first validation seeds, because results depend much on the seed.
+// first validation seeds, because results depend strongly on the seed.
 inline constexpr std::uint64_t kSeedsPerRestart = 1000;
 Result<TrainResult> train_best(TrainOptions options, std::span<models::QTrainer* const> trainers,
                                std::size_t validation_episodes,

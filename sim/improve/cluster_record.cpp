@@ -180,7 +180,7 @@ double mean_cores(const RecordedPod& pod) {
   return known > 0 ? sum / known : 0.5 * pod.request.cpu_cores;
 }
 
-// Cores of the pod in each sample of the day, also outside its life, because reordered days play it at another time.
+// Cores of the pod in each sample of the day, also outside its life, because reordered days run it at another time.
 std::array<float, kDaySamples> cores_of(const RecordedPod& pod, double from_s) {
   std::array<float, kDaySamples> cores{};
   const double first_s = pod.placed_s - std::fmod(pod.placed_s, kHour_s), mean = mean_cores(pod);

@@ -1,9 +1,9 @@
 // cluster_record: the history of a cluster, as `wattle model record` writes it, and its days as episodes for replay.
 // Source   JSON lines (docs/reference/improve.md): a head, then one node, pod or hour of a node each
-// Days     of 24 hours, counted back from the end of the record. A pod that runs when a day begins arrives in its first
-//          second, and the first part of the day is not measured. A pod uses its recorded cores of each hour; for hours
-//          without a measurement the mean of its other hours, or half of its request. Applications are known from pods
-//          that ended before the day, or from the day's own pods if there are too few
+// Days     of 24 hours, counted back from the end of the record. A pod that already runs at the start of a day arrives
+//          in its first second, and the first part of the day is not measured. A pod uses its recorded cores of each
+//          hour; for hours without a measurement the mean of its other hours, or half of its request. Applications are
+//          known from pods that ended before the day, or from the day's own pods if there are too few
 // Units    in names; times are Unix seconds, in episodes from the day's start
 // Errors   malformed: names the line; out_of_range: the record has no whole day
 // Threads  values, pure functions
@@ -33,7 +33,7 @@ struct RecordedNode {
   double wake_j = 0;
 };
 struct RecordedPod {
-  std::size_t app = 0, node = 0;  // kNoNode: a node that is gone
+  std::size_t app = 0, node = 0;  // kNoNode: a removed node
   placement::Resources request;
   double placed_s = 0, ended_s = std::numeric_limits<double>::infinity();  // infinity: still running
   std::vector<float> used_cores;  // per hour, from that of its start; NaN: unknown

@@ -1,7 +1,7 @@
-// fleet_chooser: chooses nodes of a replayed cluster by the planner, or by a network on the planner's view.
+// fleet_chooser: chooses nodes of a replayed cluster with the planner, or with a network on the planner's view.
 // Method   the network's choice is the node of highest prior + residual; the plan's own choice stays unless another is
 //          better by at least the margin, as in a controller (placement/decide/policies/network)
-// View     a network's input on a fleet alone, without telemetry. It equals what a controller gives the network for the
+// View     a network's input on a fleet, without telemetry. It equals what a controller gives the network for the
 //          same knowledge
 // Errors   none: no node fits -> no choice
 // Threads  single owner; a copy continues from the same state and shares the network

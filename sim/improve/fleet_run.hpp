@@ -1,5 +1,5 @@
-// fleet_run: plays a whole episode on the kernel (sim/improve/replayed_cluster), each pod on the node that a chooser or
-// a function names.
+// fleet_run: runs a whole episode on the kernel (sim/improve/replayed_cluster), with each pod on the node that a
+// chooser or a function returns.
 // Errors   none
 // Threads  single owner; the same episode and choices give the same figures
 #pragma once

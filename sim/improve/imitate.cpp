@@ -217,8 +217,8 @@ void reserve_gate(models::Weights& initial) {
 
 void close_untaught(models::Weights& weights, Taught taught) {
   if (!taught.plan && !taught.life) return;
-  // relu(bias - of_plan x plan_known - life): 0 if both are known; no life, however long, compensates for a missing
-  // plan.
+  // relu(bias - of_plan x plan_known - life): 0 if both are known; even a long lifetime does not compensate for a
+  // missing plan.
   const float of_life = taught.life ? 1 : 0, of_plan = taught.plan ? kMostLife + 1 - of_life * kLeastLife : 0;
   weights.at("ask.weight").values[kPlanKnown * models::kHidden + kGate] = -of_plan;
   weights.at("ask.weight").values[kLife * models::kHidden + kGate] = -of_life;

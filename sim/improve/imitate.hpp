@@ -21,7 +21,7 @@ namespace wattle::sim::consolidation {
 struct ImitateOptions {
   std::uint64_t seed = 1;  // for the order of examples
   double temperature = 0.15;
-  // Weight of the policy's expected regret over the temperature, beside the cross-entropy.
+  // Weight of the policy's expected regret over the temperature, in addition to the cross-entropy.
   double regret_weight = 0;
   bool average = false;  // averages the weights over the last half of the steps
   std::size_t epochs = 20;
@@ -32,7 +32,7 @@ struct ImitateOptions {
   std::function<Status()> on_pass;                 // after each pass over the labels
 };
 
-// Returns the targets of a label; untried nodes are left out.
+// Returns the targets of a label, without untried nodes.
 models::PolicyExample example_of(const Label& label, const ImitateOptions& options);
 
 struct ImitateFigures {
@@ -54,8 +54,9 @@ double mean_regret(std::span<const Label> labels, const models::QNetwork* networ
 void silence_constant_inputs(models::Weights& weights, std::span<const Label> labels);
 
 // Training on decisions that all have a plan does not cover decisions without one; the same holds for a pod's predicted
-// life, which is 0 where pods stay. reserve keeps the first unit of the ask encoder free during training. Afterwards
-// close sets it above 0 for inputs without the plan or life, and it then switches off every hidden unit of both heads.
+//          life, which is 0 where pods stay. reserve keeps the first unit of the ask encoder free during training.
+//          After training, close sets it above 0 for inputs without the plan or life, so that it switches off every
+//          hidden unit of both heads.
 // The residual is exactly 0 there, and later training on other decisions can still change it.
 struct Taught {
   bool plan = false, life = false;  // known in all labels

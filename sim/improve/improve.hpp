@@ -1,16 +1,17 @@
 // improve: makes a network that is better on one cluster's own days. Replays recorded days on a model of that cluster,
-// judges choices by paired lookahead, continues from the start network by imitation, and keeps the result only if
-// unseen days confirm it.
+// evaluates choices by paired lookahead, trains the start network to imitate the best ones, and keeps the result only
+// if unseen days confirm it.
 // Model    the record (cluster_record) with curves scaled per node, so that the real placements draw the measured
 //          joules on the days used for learning. The remaining error on the last days widens the verdict's intervals
 // Method   the network continues from a start network by imitation of the best judged choices (sim/improve/rollout),
 //          anchored to the start. Among the start and the networks after each pass, the one that draws least on whole
-//          days wins; these days are played as they were and with their pods in other orders
+//          days wins; these days are replayed as recorded and with their pods in other orders
 // Judge    the last quarter of the days, and at least five of ten or more, is not used for learning. A network serves
-//          if it draws less than the planner with 95% confidence. The plays of a day count as one value, and with fewer
-//          than five days the planner serves. The start gives way only to a network that draws less than it. Labels
-//          cannot judge, because the regret of single decisions says little about a day
-// Shards   several processes can make the labels, each every n-th judged decision; merged they are the same bit by bit
+//          if it draws less than the planner with 95% confidence. The replays of a day count as one value, and with
+//          fewer than five days the planner serves. A network replaces the start only if it draws less. Labels cannot
+//          decide, because the regret of single decisions says little about a day
+// Shards several processes can make the labels, each for every n-th judged decision; the merged labels are the same bit
+//          by bit
 // Units    joules, seconds; energy ratios minus 1
 // Errors   forwards the trainer's
 // Threads  single owner; the same record and options give the same labels and weights
@@ -29,7 +30,7 @@ struct HindsightOptions {
   HindsightOptions() { network.margin = 0; }
   LabelOptions labels;
   ImitateOptions imitate;
-  std::size_t plays = 24;             // whole days to choose a pass by, and as many to judge
+  std::size_t plays = 24;             // whole days to choose a pass, and as many to judge it
   placement::NetworkOptions network;  // for whole days
 };
 enum class Serves { planner, start, learned };
@@ -38,7 +39,7 @@ using Network = std::shared_ptr<const models::QNetwork>;
 // Returns how many of the recorded days judge; the others are for learning.
 std::size_t days_to_judge(std::size_t recorded);
 
-// Returns whole days on the model: each as it was, then in other orders.
+// Returns whole days on the model: each as recorded, then in other orders.
 std::vector<Episode> days_to_play(std::span<const Episode> recorded_days, std::size_t plays);
 // Energy of the days; without a network by the planner's choices.
 struct PlayedDays {
@@ -61,7 +62,7 @@ Result<Learned> learn_of_labels(std::span<const Episode> days, std::span<const L
 Serves who_serves(const Interval& learned_over_start, const Interval& learned_over_planner,
                   const Interval& start_over_planner);
 
-// Returns the day with its pods (kind, usage and life) in another order; 0: as it was.
+// Returns the day with its pods (kind, usage and life) in another order; 0: as recorded.
 Episode reordered(const Episode& day, std::uint64_t order);
 
 // Measured joules over those of the model, with the real placements.
@@ -101,7 +102,8 @@ struct Improvement {
 Result<Improvement> improve(const CalibratedDays& days, std::span<const Label> labels, const Network& start,
                             const HindsightOptions& options, models::PolicyTrainer& trainer);
 
-// Returns the interval of a's energy over b's, if each node's joules may be off by `node_error` of them independently.
+// Returns the interval of a's energy over b's, if each node's joules may independently be off by the share
+// `node_error`.
 Interval widened(const Interval& interval, const PlayedDays& a, const PlayedDays& b, double node_error);
 
 }  // namespace wattle::sim::consolidation

@@ -26,7 +26,7 @@ struct LabelShard {
 std::string shard_name(std::size_t shard, std::size_t shards);  // of its file
 models::Safetensors to_file(const LabelShard& shard);
 Result<LabelShard> parse_label_shard(const models::Safetensors& file, const std::string& subject);
-// Merges the shards of one question. All must be present and done with that many days.
+// Merges the shards of one question. All must be present and made with this number of days.
 Result<std::vector<Label>> merged(std::vector<LabelShard> shards, std::size_t days, const std::string& folder);
 
 }  // namespace wattle::sim::consolidation

@@ -92,8 +92,8 @@ void Cluster::report(std::size_t i) {
   reported.empties_at_s = empties_at_s(nodes_[i]);
 }
 
-// True lives end at their time. Predicted ones are memoryless: the last of n equal ones ends after life x (1 + 1/2 +
-// ... + 1/n).
+// True lifetimes end at their time. Predicted ones are memoryless: the last of n equal ones ends after life x (1 + 1/2
+// + ... + 1/n).
 double Cluster::empties_at_s(const Node& node) const {
   double last_s = 0, mean_s = 0;
   for (const Running& running : node) {

@@ -1,8 +1,8 @@
 // replayed_cluster: an episode of consolidation on the kernel (sim/cluster/kernel), and the information that choosers
-// get about it. It can be copied, as rollouts need; a World cannot.
+// get about it. Unlike a World, it can be copied, which rollouts require.
 // Truth    pods use the cores of their machine's day, watts follow the measured curve
 // Reported fleet() and ask(). With true knowledge: the real curves and the pod's mean over the whole day. With
-//          knowledge of pods alone: the real curves and demand learned per application
+//          knowledge of pods only: the real curves and demand learned per application
 // Units    in names; seconds from the start of the run
 // Errors   none; placing a pod where it does not fit is a programming error, and so is production knowledge, which only
 //          a World has

@@ -36,17 +36,17 @@ struct LabelOptions {
   std::size_t episodes = 10;
   std::size_t per_episode = 25;
   std::size_t likely = 4, others = 2;  // candidates: the best by prior, and others at random
-  double explore = 0.1;                // share of placements on another candidate than the policy's
+  double explore = 0.1;                // share of placements on a candidate other than the policy's
   double horizon_lives = 3;
-  placement::NetworkOptions network;  // for the playing policy
+  placement::NetworkOptions network;  // for the policy that runs the episode
   // Judges the shortlist of a large fleet, as the network sees it; otherwise all nodes.
   bool listed = false;
   std::size_t shard = 0, shards = 1;  // every shards-th judged decision, starting with the shard-th
 };
-// Plays the episode and judges some of its decisions. Ignores the options' episode, nodes and seed.
+// Runs the episode and judges some of its decisions. Ignores the options' episode, nodes and seed.
 std::vector<Label> judge_episode(const Episode& episode, const LabelOptions& options,
                                  const std::shared_ptr<const models::QNetwork>& network);
-// Plays training episodes by `network` (by the planner if null) and judges some of its decisions.
+// Runs training episodes with `network` (with the planner if null) and judges some of its decisions.
 std::vector<Label> collect_labels(const Dataset& data, const LabelOptions& options,
                                   const std::shared_ptr<const models::QNetwork>& network);
 

@@ -101,7 +101,7 @@ Result<std::string> find_cgroup2_mount(std::string_view mounts) {
   });
   if (found.empty())
     return fail(Errc::not_found, "/proc/self/mounts", "no cgroup2 file system is mounted",
-                "mount -t cgroup2 none /sys/fs/cgroup/unified, or leave --real-node out");
+                "mount -t cgroup2 none /sys/fs/cgroup/unified, or omit --real-node");
   return found;
 }
 

@@ -5,7 +5,7 @@
 //          that leftovers of a killed process can be recognised
 // Units    load in percent of one core
 // Errors   not_found (no cgroup2, no stress-ng), denied (not root), io, exhausted
-// Threads  single owner; forks, so call from a process without threads of its own that hold locks
+// Threads  single owner; forks, so no other thread of the process may hold a lock
 #pragma once
 
 #include <sys/types.h>
@@ -29,10 +29,10 @@ Result<std::string> find_cgroup2_mount(std::string_view mounts);
 
 struct CgroupPodsOptions {
   std::string cgroup_root;             // mount of cgroup2
-  std::string proc_root = "/proc";     // to check whether a marked process still lives
+  std::string proc_root = "/proc";     // to check whether a marked process is alive
   std::string program = "stress-ng";   // found in PATH
   double max_total_load_percent = 40;  // of one core, over all pods here
-  int max_seconds = 3600;              // each load ends by itself after that
+  int max_seconds = 3600;              // each load ends by itself after this time
 };
 
 class CgroupPods {
@@ -46,7 +46,7 @@ class CgroupPods {
   Status start(const std::string& uid, double load_percent);
   // Ends the pod and removes its cgroups. An unknown pod is not an error.
   Status stop(const std::string& uid);
-  // Ends and removes pods marked by processes that are gone. Returns their number.
+  // Ends and removes pods marked by processes that no longer exist. Returns their number.
   std::size_t sweep();
   std::size_t size() const { return pods_.size(); }
 

@@ -22,7 +22,7 @@ Error refused(const std::string& what, const kube::Reply& reply) {
   const bool rights = reply.status == 401 || reply.status == 403;
   return {rights ? Errc::denied : Errc::unavailable, what,
           "HTTP " + std::to_string(reply.status) + (why.empty() ? "" : ": " + why),
-          rights ? "show a token that may create, list, delete and deletecollection pods of the namespace"
+          rights ? "use a token that may create, list, delete and deletecollection pods of the namespace"
                  : "check the API server"};
 }
 
@@ -186,7 +186,7 @@ std::string churn_text(const ChurnOptions& options, const ChurnFigures& figures)
                                figures.bound, figures.unbound);
   if (!figures.bound_after_s.empty())
     text +=
-        formatted("bound after: median %.1f s, of 100 pods 99 within %.1f s, most %.1f s\n", of(0.5), of(0.99), of(1));
+        formatted("bound after: median %.1f s, 99%% of pods within %.1f s, maximum %.1f s\n", of(0.5), of(0.99), of(1));
   for (const auto& [node, pods] : figures.pods_of_node) text += "  " + node + "  " + std::to_string(pods) + "\n";
   return text;
 }

@@ -1,4 +1,4 @@
-// churn: creates and deletes pods on a real API server, with the patterns of two drivers of the field.
+// churn: creates and deletes pods on a real API server, in the patterns of two drivers from the literature.
 // Drivers  batch (test1)   creates a number of pods, waits until all are bound, deletes all, waits until all are gone;
 //          repeats
 //          window (test2)  creates a number of pods, then repeatedly deletes the oldest and creates one
@@ -34,7 +34,7 @@ struct ChurnOptions {
   std::string pod_namespace = "default", scheduler = "wattle", image = "registry.k8s.io/pause:3.10";
   std::string cpu = "250m", memory = "64Mi";
   std::optional<double> latency_soft_ms, latency_hard_ms;
-  double patience_s = 120;  // for pods to be bound, and to be gone
+  double patience_s = 120;  // for pods to be bound, and to disappear
 };
 
 struct ChurnFigures {

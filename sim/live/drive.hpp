@@ -1,11 +1,11 @@
-// drive: plays a kube-scheduler through the real extender protocol: keeps a window of pods, deletes the oldest, creates
+// drive: acts as a kube-scheduler over the real extender protocol: keeps a window of pods, deletes the oldest, creates
 // one.
 // Rules    those of sim/live/placer. A pod that fits on no node that is awake waits. A pod on this machine goes into a
 //          cgroup with real load
-// Pairing  places the same pods with the same arrivals and removals a second time by default scoring alone, in the
+// Pairing  places the same pods with the same arrivals and removals a second time by only default scoring, in the
 //          ledger only. Joules and latency of both follow from the same curves, background loads and latencies
-//          (sim/live/ledger). With a twin, a third time by a Wattle that does not learn: on simulated nodes of its own
-//          (a swarm with the same seed), to show what learning contributes. A pod that runs on this machine runs there
+//          (sim/live/ledger). With a twin, a third time by a Wattle that does not learn, on separate simulated nodes (a
+//          swarm with the same seed), to show what learning contributes. A pod that runs on this machine runs there
 //          in both
 // Errors   start: unavailable (no swarm); later a component that does not answer is counted, and the churn continues
 // Threads  single owner
@@ -69,8 +69,7 @@ class Driver {
   const Counts& counts() const { return counts_; }
   const Placer& placer() const { return wattle_; }
 
-  // Phases of a run by what the controller does: it only gives advice, it acts, it acts by what it has learned here, or
-  // it lets nodes sleep.
+  // Phases of a run: the controller only advises, acts, acts with what it has learned here, or lets nodes sleep.
   static constexpr std::array<const char*, 4> kPhases{"default scheduler", "Wattle places", "what was learned",
                                                       "idle nodes sleep"};
   static constexpr std::size_t kLearned = 2, kSleeping = 3;

@@ -18,15 +18,13 @@ constexpr const char* kHow =
     "Wattle: the nodes that pods were really bound to. Default: the same pods, created and removed at the same "
     "moments, bound by LeastAllocated + BalancedAllocation alone (kube-scheduler's integer arithmetic, ties at random) "
     "to nodes that start equal and all stay on. Both: joules = integral over the run of the sum over nodes of "
-    "watts(cores in use / "
-    "cores), on each simulated node's true eleven-point curve, cores in use = its background + its pods' demand; this "
-    "machine, whose true curve is unknown, counts in both with the typical curve for its number of cores. Above idle: "
-    "less the same nodes without any pod. A simulated node that "
-    "sleeps draws the published watts of a server that is off; each shutdown and boot adds its published joules, in a "
-    "shorter time. Latencies are the simulated nodes' true ones and this machine's measured "
-    "one, "
-    "at the same moments for both. While the default scheduler decides, only its random ties differ; each phase begins "
-    "with the pods of the one before. One run, no interval: a demonstration, not a measurement.";
+    "watts(cores in use / cores), on each simulated node's true eleven-point curve, cores in use = its background + "
+    "its pods' demand; this machine, whose true curve is unknown, counts in both with the typical curve for its number "
+    "of cores. Above idle: minus the same nodes without pods. A simulated node that sleeps draws the published watts "
+    "of a server that is off; each shutdown and boot adds its published joules, in a shorter time. Latencies are the "
+    "simulated nodes' true ones and this machine's measured one, at the same moments for both. While the default "
+    "scheduler decides, only its random ties differ; each phase begins with the pods of the previous one. One run, no "
+    "interval: a demonstration, not a measurement.";
 
 std::string number(const std::optional<double>& value, int digits) { return value ? fixed(*value, digits) : "-"; }
 
@@ -124,8 +122,8 @@ std::vector<std::pair<std::string, std::string>> notices(const Driver& driver) {
 
 json optional_json(const std::optional<double>& value) { return value ? json(*value) : json(nullptr); }
 
-// The contribution of learning to the joules while Wattle acted and no node slept, because which node happens to be
-// empty first differs between both: negative saves.
+// The contribution of learning to the joules while Wattle acted and no node slept, because the two differ in which node
+// happens to be empty first. A negative value is a saving.
 std::string learning_text(const Driver& driver) {
   if (driver.twin() == nullptr) return {};
   double energy_j = 0, without_j = 0, acted_s = 0;
@@ -313,8 +311,8 @@ std::string summary_text(const Driver& driver) {
           counts.real_failures >
       0)
     out += formatted(
-        "  interruptions        swarm restarted %llu times, %llu pods reported again; controller away at %llu looks; "
-        "%llu pods refused by this machine\n",
+        "  interruptions        swarm restarted %llu times, %llu pods reported again; controller unreachable at %llu "
+        "checks; %llu pods refused by this machine\n",
         whole(driver.placer().swarm_restarts()), whole(driver.placer().retries()),
         whole(driver.observer().controller_misses), whole(counts.real_failures));
   return out + hanging("", std::string("How it is computed. ") + kHow);

@@ -1,4 +1,5 @@
-// drive_report: the driver's output: a table redrawn each second on a terminal, a line otherwise, and the summary.
+// drive_report: the driver's output: a table that is redrawn each second on a terminal, otherwise a line, and the
+// summary.
 // Units    in every heading
 // Errors   none
 // Threads  pure functions of the driver's state

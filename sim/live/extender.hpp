@@ -55,7 +55,7 @@ class Extender {
   std::chrono::milliseconds deadline_;
   const Clock& clock_;
   AnswerCounts counts_;
-  std::vector<double> answers_ms_;  // at most kMaxAnswers, the newest in place of the oldest
+  std::vector<double> answers_ms_;  // at most kMaxAnswers; the newest replaces the oldest
   std::size_t oldest_ = 0;
 };
 

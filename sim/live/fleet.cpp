@@ -115,7 +115,7 @@ void Fleet::follow(MonoTime now) {
     if (now >= node.power.next()) advance(node, now);
 }
 
-// The state of its power is the same up to then.
+// Its power state is the same up to that time.
 void Fleet::run_until(Node& node, MonoTime now) {
   const double dt_s = seconds(now - node.advanced);
   node.advanced = now;

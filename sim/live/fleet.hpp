@@ -24,7 +24,7 @@
 
 namespace wattle::sim::live {
 
-// Changes the latency of the node's users, from `at_s` after the start on.
+// Changes the latency of the node's users at `at_s` after the start.
 struct LatencyShift {
   double at_s = 0;
   std::string node;
@@ -33,12 +33,12 @@ struct LatencyShift {
 
 struct FleetOptions {
   std::uint64_t seed = 1;
-  std::size_t probe_window = 20;    // number of round trips from which a probe's quantiles follow
+  std::size_t probe_window = 20;    // number of round trips behind a probe's quantiles
   double power_noise_ratio = 0.01;  // standard deviation of a power reading
   double latency_low_ms = 4, latency_high_ms = 38;
   std::vector<LatencyShift> shifts;
   double sleep_speedup = 0;   // of shutdowns and boots (ServerSwitch); 0: nodes cannot be turned off
-  double rotate_every_s = 0;  // all latencies move to the next node that often; 0: never
+  double rotate_every_s = 0;  // interval at which all latencies move to the next node; 0: never
   std::size_t pods_per_node = 110;
   std::size_t services_per_node = 0;  // workloads that share the node's own load and are reported individually
 };
@@ -62,7 +62,7 @@ class Fleet {
   const ServerModel& server(std::size_t node) const { return nodes_[node].server; }
   double background_cores(std::size_t node) const { return nodes_[node].background_cores; }
   std::size_t pods_on(std::size_t node) const { return nodes_[node].pods.size(); }
-  // Current mean latency of that node's users.
+  // Current mean latency of the node's users.
   double latency_ms(std::size_t node, MonoTime now) const;
   double power_w(std::size_t node) const;  // true, without noise
   bool can_sleep() const { return options_.sleep_speedup > 0; }

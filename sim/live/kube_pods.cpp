@@ -41,7 +41,7 @@ std::vector<wire::Placement> KubePods::apply(Fleet& fleet, MonoTime now) {
     }
     const kube::Pod& pod = *change.now;
     if (pod.node_name.empty() || !fleet.index_of(pod.node_name)) continue;
-    if (!pod.mirror.uid.empty()) continue;  // a kubelet runs static pods from its files alone
+    if (!pod.mirror.uid.empty()) continue;  // a kubelet runs static pods only from its files
     FleetPod runs;
     runs.uid = pod.uid;
     runs.name = pod.name;

@@ -1,9 +1,9 @@
 // kube_pods: runs the pods that an API server binds to simulated nodes, and stops those that it deletes.
 // Source   common/kube: the pods of all nodes; ignores those of nodes outside this fleet
-// Model    a pod wants 0.2 to 1.0 of its request (0.1 cores without one), drawn from its owner and image; each pod a
-//          tenth more or less
-// Errors   none: while the API server is away, pods stay as they are, and health() reports it
-// Threads  apply() belongs to one thread; has one more of its own
+// Model    a pod wants 0.2 to 1.0 of its request (0.1 cores without one), drawn from its owner and image; pods vary by
+//          a tenth
+// Errors   none: while the API server is unreachable, pods are unchanged, and health() reports it
+// Threads  apply() belongs to one thread; starts another one
 #pragma once
 
 #include <vector>

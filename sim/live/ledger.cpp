@@ -58,7 +58,7 @@ void Ledger::set_latencies(const std::vector<DriveNode>& nodes) {
 
 void Ledger::set_power(const std::vector<DriveNode>& nodes) {
   assert(nodes.size() == nodes_.size());
-  // A counter that is lower is that of a swarm that has started again.
+  // A lower counter means that the swarm was restarted.
   const auto more = [](std::uint64_t now, std::uint64_t before) { return now > before ? now - before : 0; };
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const DrivePower& power = nodes[i].power;

@@ -1,4 +1,4 @@
-// ledger: the joules and latency that one way of placing the same pods costs, on known curves and latencies.
+// ledger: the joules and latency of one way to place the same pods, on known curves and latencies.
 // Model    the kernel's (sim/cluster/kernel): background and pods' demand on the node's curve. A node that does not run
 //          draws its watts asleep instead, and each shutdown and boot adds its published joules (ServerSwitch)
 // Units    in names
@@ -20,7 +20,7 @@
 namespace wattle::sim::live {
 
 struct DrivePower {
-  std::optional<double> resting_w;  // drawn while the node does not run, less the joules of transitions; unset: it runs
+  std::optional<double> resting_w;  // drawn while it does not run, minus the joules of transitions; unset: it runs
   std::uint64_t shutdowns = 0, boots = 0;
 };
 
@@ -59,9 +59,9 @@ class Ledger {
   const std::vector<KubeNode>& kube_nodes() const { return kube_; }
   void place(std::size_t node, const LedgerPod& pod);
   void remove(const std::string& uid);
-  // Sets the latencies from now on.
+  // Sets the current latencies.
   void set_latencies(const std::vector<DriveNode>& nodes);
-  // Charges the shutdowns and boots since the last call, and takes over which nodes run.
+  // Charges the shutdowns and boots since the last call, and updates which nodes run.
   void set_power(const std::vector<DriveNode>& nodes);
   void advance(double dt_s);
   std::size_t pods_on(std::size_t node) const { return static_cast<std::size_t>(kube_[node].pods); }

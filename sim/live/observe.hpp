@@ -41,7 +41,7 @@ struct ControllerStatus {
   bool learned_serves = false;      // the network that serves was learned on this cluster
   std::uint64_t placements = 0, outcomes = 0, gradient_steps = 0;
   std::optional<double> mean_reward, loss;
-  std::string decides;                              // what decides now, and why
+  std::string decides;                              // the current decider, and why
   std::map<std::string, std::uint64_t> decided_by;  // over the latest hundred decisions
 };
 Result<ControllerStatus> parse_controller_status(std::string_view body);
@@ -71,7 +71,7 @@ class Observer {
   void look_at_shim();
 
   std::vector<ControllerNode> nodes;
-  std::set<std::string> closed;  // names of nodes that sleep, or are on their way there or back: they take no pods
+  std::set<std::string> closed;  // names of nodes that sleep, fall asleep or wake: they take no pods
   std::optional<ControllerStatus> status;
   bool controller_away = true;
   std::uint64_t controller_misses = 0;  // failed attempts

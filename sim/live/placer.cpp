@@ -63,7 +63,7 @@ std::optional<std::size_t> Placer::choose(const placement::PodSpec& pod, const K
   if (pinned) names = {nodes_[*pinned].server.name};
   if (names.empty() && !closed.empty()) static_cast<void>(extender_.prioritize(pod, closed));
   if (names.empty()) return std::nullopt;
-  // kube-scheduler asks for no scores of a single node. Wattle knows the pod's name from this request alone.
+  // kube-scheduler does not ask for scores of a single node, but only this request contains the pod's name.
   const std::vector<std::int64_t> scores = extender_.prioritize(pod, names);
   if (pinned) return pinned;
   const auto winner = select_node(kube, request, scores, weight_, random_);

@@ -2,7 +2,7 @@
 // for Wattle, and one for its twin.
 // Rules    filters by resources as NodeResourcesFit does, and excludes nodes that the controller reports as asleep, as
 //          their cordon does in Kubernetes; calls /prioritize, adds default scores, binds to the winner
-// Pods     on simulated nodes go to the swarm. Pods that it refused, and all pods after its restart, are sent again
+// Pods     on simulated nodes go to the swarm. Pods that it refused are sent again, as are all pods after its restart
 // Errors   none: without an extender's answer the default scores decide
 // Threads  single owner
 #pragma once
@@ -32,7 +32,7 @@ class Placer {
   };
   Placer(const Addresses& at, std::chrono::milliseconds deadline, std::int64_t weight, std::uint64_t seed,
          const Clock& clock, const Log& log);
-  // Removes pods that an earlier driver, perhaps killed, has left on simulated nodes.
+  // Removes pods that an earlier driver left on simulated nodes, for example because it was killed.
   void begin(std::vector<DriveNode> nodes);
   // Asks Wattle for a node; with `pinned` only to make the pod known. No value: it fits on no node that is awake.
   std::optional<std::size_t> choose(const placement::PodSpec& pod, const KubePod& request, bool real_usable,
@@ -41,10 +41,10 @@ class Placer {
   void remove(const std::string& uid);
   void remove_all();
 
-  // Takes over the true state of the simulated nodes.
+  // Updates the true state of the simulated nodes.
   void look_at_swarm();
   void look_at_controller();
-  // Repeats what the swarm did not take.
+  // Repeats requests that the swarm did not accept.
   void retry();
 
   Ledger& ledger() { return *ledger_; }

@@ -1,6 +1,6 @@
 // server_switch: the power of a simulated server that an operator turns off and on: it runs, shuts down, is off, boots.
 // Source   published joules and times of a shutdown and a boot, and watts while off (placement/sleep/transition_cost)
-// Time     a transition takes its published time divided by `speedup`; its joules stay the published ones
+// Time     a transition takes its published time divided by `speedup`, but the published joules
 // Units    in names
 // Errors   none: an order that changes nothing is accepted, as by a BMC
 // Threads  single owner
@@ -23,13 +23,13 @@ class ServerSwitch {
   explicit ServerSwitch(double speedup = 1) : speedup_(speedup) {}
   State state() const { return state_; }
   static constexpr std::string_view name_of(State state) { return kNames[static_cast<std::size_t>(state)]; }
-  // Begins a shutdown. A server that boots finishes that first and stays on.
+  // Begins a shutdown. A server that is booting finishes that first and stays on.
   void turn_off(MonoTime now);
   // Begins a boot; during a shutdown, the boot follows it.
   void turn_on(MonoTime now);
-  // End of the transition under way; MonoTime::max() if there is none.
+  // End of the current transition; MonoTime::max() if there is none.
   MonoTime next() const { return until_; }
-  // Changes to the state that begins at next(), if that has come. Returns whether the server now runs again.
+  // Enters the state that begins at next(), if that time has come. Returns whether the server now runs again.
   bool pass(MonoTime now);
   // While it does not run.
   double power_w() const;
@@ -46,7 +46,7 @@ class ServerSwitch {
   double speedup_;
   State state_ = State::on;
   MonoTime until_ = MonoTime::max();
-  bool boot_next_ = false;  // after the shutdown under way
+  bool boot_next_ = false;  // after the current shutdown
   std::uint64_t shutdowns_ = 0, boots_ = 0;
 };
 

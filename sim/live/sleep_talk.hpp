@@ -1,8 +1,8 @@
-// sleep_talk: the part of the sleep protocol that a simulated node's agent has: it says goodbye when its records have
-// arrived. The node's switch then turns it off.
+// sleep_talk: the part of the sleep protocol that a simulated node's agent implements: it says goodbye when its records
+// have arrived. The node's switch then turns it off.
 // Order    as agent/power/node_sleep: not granted: holds back new records until the others are acknowledged, and says
 //          goodbye with the order's number; repeated: says it again; "awake", another order, or a minute without the
-//          end of the conversation: goes on as before
+//          end of the conversation: continues as before
 // Refuses  an order by which the agent itself would turn the node off
 // Errors   none: they become the reason of a goodbye
 // Threads  single owner

@@ -144,7 +144,8 @@ void Swarm::follow_power(MonoTime now) {
 
 Result<std::unique_ptr<Swarm>> Swarm::start(const SwarmOptions& options, const Clock& clock, const Log& log) {
   if (options.nodes < options.parts)
-    return fail(Errc::out_of_range, "nodes", "are fewer than processes that play them", "use at least one for each");
+    return fail(Errc::out_of_range, "nodes", "are fewer than the processes that simulate them",
+                "use at least one for each");
   std::unique_ptr<Swarm> swarm(new Swarm(options, clock, log));
   for (const LatencyShift& shift : options.fleet.shifts)
     if (!swarm->fleet_.index_of(shift.node))

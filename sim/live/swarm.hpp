@@ -2,11 +2,11 @@
 // and records.
 // Source   sim/live/fleet for the measurements, common/transport for the protocol
 // Sleep    with `sleep_speedup`, POST /power turns nodes off and on (swarm_api.hpp). A node that is off sends nothing;
-//          after its boot it greets as another start of its agent
+//          after its boot it sends a Hello like a restarted agent
 // Units    one record per `tick` and node, the nodes spread evenly over the tick
 // Rounds   a round visits every node, so rounds of many nodes are spaced: 10 ms with 5,000
-// Bound    a node takes four descriptors. If the limit per process is too low, several processes play a part of the
-//          nodes each
+// Bound    a node takes four descriptors. If the limit per process is too low, several processes each simulate a part
+//          of the nodes
 // Errors   start: not_found and denied for keys (names the file and the fix), conflict for the address; later failures
 //          are session states
 // Threads  pump() belongs to one thread; HTTP handlers lock the fleet

@@ -152,7 +152,7 @@ http::Response answer_power(Fleet& fleet, std::string_view body, MonoTime now) {
   const json object = json::read(body, {.text_bytes = 1 << 20, .built_bytes = 16 << 20});
   if (!object.is_object()) return answer_error({Errc::malformed, "request", "is not a JSON object", ""});
   const auto node = fleet.index_of(text_of(object, "node"));
-  if (!node) return answer_error({Errc::not_found, "node", "is no simulated node", "GET /nodes lists them"});
+  if (!node) return answer_error({Errc::not_found, "node", "is not a simulated node", "GET /nodes lists them"});
   if (!fleet.can_sleep())
     return answer_error({Errc::conflict, "swarm", "has nodes that cannot sleep", "set sleep_speedup"});
   fleet.follow(now);
@@ -169,7 +169,7 @@ http::Response answer_power(Fleet& fleet, std::string_view body, MonoTime now) {
       return answer_error({Errc::conflict, "depth", "is not off, the only one of a simulated node", ""});
     fleet.turn(*node, false, now);
   } else {
-    return answer_error({Errc::malformed, "request", "is none of probe, sleep, wake, observe", ""});
+    return answer_error({Errc::malformed, "request", "is not one of probe, sleep, wake, observe", ""});
   }
   return {200, "application/json", answer.dump() + "\n"};
 }

@@ -30,7 +30,7 @@ std::string status_json(const SwarmStatus& status, const AckDelays& delays);
 http::Response answer_error(const Error& error);
 
 // Answers POST /power: a request of the power driver `exec` (docs/reference/power-drivers.md, Programs), whose program
-// only has to post what it reads and print the answer (curl --data-binary @- http://ADDRESS/power).
+// only has to post its input and print the answer (curl --data-binary @- http://ADDRESS/power).
 http::Response answer_power(Fleet& fleet, std::string_view body, MonoTime now);
 
 }  // namespace wattle::sim::live

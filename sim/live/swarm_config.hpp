@@ -1,6 +1,6 @@
-// swarm_config: what a swarm simulates and how it reaches its controller, from a YAML file and the command line.
+// swarm_config: the settings of a swarm, and its controller, from a YAML file and the command line.
 // Units    in names
-// Errors   mistakes of the file, all at once, each with key and fix; malformed for texts of the command line
+// Errors   all mistakes of the file at once, each with key and fix; malformed for texts of the command line
 // Threads  values
 #pragma once
 

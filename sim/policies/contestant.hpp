@@ -1,5 +1,5 @@
-// contestant: defines how an episode's decisions are made: by a policy of placement/policies within the controller's
-// decision engine, by the default scheduler alone, or with the truth.
+// contestant: defines how an episode's decisions are made: by a policy of placement/decide/policies within the
+// controller's decision engine, by only the default scheduler, or with the truth.
 // Binding  to kube-scheduler's choice given the scores (sim/world/kube_scoring); ties and random events follow the seed
 // Errors   make: not_found, with the names
 // Threads  single owner
@@ -20,7 +20,7 @@
 namespace wattle::sim {
 
 enum class Binding {
-  advised,    // a policy of placement/policies, through extender scores
+  advised,    // a policy of placement/decide/policies, through extender scores
   unadvised,  // no extender scores: the default scheduler
   alone,      // a policy's own values, as if it were the scheduler
   truth,      // least true added watts: a reference with data that no policy gets
@@ -29,7 +29,7 @@ enum class Binding {
 struct Contestant {
   std::string name;
   Binding binding = Binding::advised;
-  std::string policy = "dqn";                      // of placement/policies, or of made_by
+  std::string policy = "dqn";                      // of placement/decide/policies, or of made_by
   const models::QNetwork* network = nullptr;       // for a policy that learns
   std::optional<placement::RewardConfig> reward;   // reward of the policy; unset: the environment's
   bool measured = false;                           // for a network: measured blocks decide which candidate serves
@@ -38,7 +38,7 @@ struct Contestant {
   bool within_budget = false;  // for truth: finds the price at which pods wait no longer than allowed
 };
 
-// Finds a contestant by its name in tables and on command lines: a policy, played as it would serve; "kube-default"
+// Finds a contestant by its name in tables and on command lines: a policy, run as it would serve; "kube-default"
 // without advice; "dqn-measured", which is dqn judged by measured blocks, as in mode live
 // (placement/judge/candidate_trials); "true-greedy"; "true-budget", which keeps pods' waiting within its limit.
 // `network` is that of dqn or tabular-q.

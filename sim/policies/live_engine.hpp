@@ -2,8 +2,8 @@
 // from a cluster.
 // Input    bindings and ends at once, as from an API server; pods' usage and the view with each delivery of telemetry
 // Shadow   as in the controller's shadow mode: its choices are advice that the scheduler does not follow
-// Learned  a network that learns on this cluster, beside the initial one; the trials decide which of them serves, as in
-//          the controller (controller/decisions/decision_core)
+// Learned  a network that learns on this cluster, in addition to the initial one; the trials decide which of them
+//          serves, as in the controller (controller/decisions/decision_core)
 // Threads  single owner
 #pragma once
 
@@ -25,7 +25,7 @@ struct LiveEngineOptions {
   std::string policy = "dqn";
   placement::EngineOptions engine;
   bool acting = true;  // its choices are executed, so that waiting is attributed to it
-  // whose choices are modelled beside the actual cluster
+  // choices that are modelled in addition to the actual cluster
   placement::Modelled modelled = placement::Modelled::none;
   const placement::PolicyInfo* made_by = nullptr;  // makes the policy in place of the registry
 };
@@ -50,7 +50,7 @@ class LiveEngine final : public WorldObserver {
   void set_control(std::optional<std::uint64_t> block) { engine_.shadow().set_control(block); }
   // Sets the network learned so far; null: none. It must live until the next one is set.
   void set_learned(const models::QNetwork* learned) { learned_ = learned; }
-  // Continues from measured evidence of before. Errors: malformed.
+  // Continues from earlier measured evidence. Errors: malformed.
   Status restore(const placement::CandidateTrials::State& kept);
   // Does the controller's periodic work (about once a second).
   void refresh(const placement::ClusterView& view);

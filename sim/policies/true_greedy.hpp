@@ -1,6 +1,6 @@
-// true_greedy: chooses the node to which the pod really adds the fewest watts, by the real curves and the real demand
+// true_greedy: chooses the node to which the pod adds the fewest watts in truth, by the real curves and the real demand
 // of all pods including its own, plus the waiting that it causes, at a price. A reference: it takes the world itself,
-// which no policy of placement/policies gets.
+// which no policy of placement/decide/policies gets.
 // Errors   none; no value if no node is feasible
 // Threads  pure except for the generator
 #pragma once

@@ -1,4 +1,4 @@
-// bench_run: starts a service in a cgroup with a quota, and measures one cell after the other on it.
+// bench_run: starts a service in a cgroup with a quota, and measures one cell after another on it.
 // Source   the programs wattle-load (requests and their latency) and wattle-agent (watts of the node), which must be
 //          installed
 // Rules    the service and all processes that it starts end with this process, even if it is killed
@@ -37,7 +37,7 @@ class BenchRun {
   Status await_service();
   Status still_there();
   Result<std::string> ask(const Cell& cell, Duration span, const std::string& said_in);
-  // Waits until the process group has ended; unavailable: the service ended first, timeout: patience is over.
+  // Waits until the process group has ended; unavailable: the service ended first; timeout: `patience` has passed.
   Status await(pid_t group, const std::string& name, Duration patience);
 
   BenchOptions options_;

@@ -47,7 +47,7 @@ Result<QuotaGroup> QuotaGroup::make(const std::string& name) {
   const std::string path = mount.first + "/" + name;
   if (::mkdir(path.c_str(), 0755) != 0 && errno != EEXIST) return fail_errno(errno, path, "run as root");
   WATTLE_TRY(const std::string members, read_file(path + "/cgroup.procs", kMostBytes));
-  if (!members.empty()) return fail(Errc::conflict, path, "something runs in it", "wait until that profile has ended");
+  if (!members.empty()) return fail(Errc::conflict, path, "contains processes", "wait until that profile has ended");
   return QuotaGroup(path, mount.second);
 }
 

@@ -1,6 +1,6 @@
-// quota_group: a cgroup of this process with a CPU quota, in v2 or v1, whichever has the CPU controller here.
+// quota_group: a cgroup of this process with a CPU quota, in whichever of v2 and v1 has the CPU controller.
 // Source   cpu.max or cpu.cfs_quota_us, cpu.stat, cgroup.procs; mount points from /proc/self/mountinfo
-// Rules    reuses an existing empty group, because its maker was killed; removes the group at the end
+// Rules    reuses an existing empty group, whose creator was killed; removes the group at the end
 // Units    cores; periods of 100 ms
 // Errors   unsupported: no hierarchy with a CPU controller; conflict: a process runs in it; denied, io
 // Threads  single owner

@@ -4,7 +4,7 @@
 //          burst refills like a period and lets a throttled cgroup run at once. nr_throttled counts periods that end
 //          throttled
 // Omits    the slices of 5 ms that each CPU takes in advance, and the up to 1 ms of each that it keeps
-// Gives    granted: time from periods and writes; a write counts what it adds
+// Gives    granted: time from periods and writes; a write counts the time that it adds
 // Units    seconds of CPU time; quota and burst in microseconds per period of 100 ms
 // Errors   set_quota, set_burst: out_of_range where the kernel returns EINVAL, without a change
 // Threads  values
@@ -30,7 +30,7 @@ class Bandwidth {
   Status set(const actuator::CpuLimit& limit);
 
   void begin_period();
-  // Replaces the refill of a period that has just begun by a limit for this period alone.
+  // Replaces the refill of a period that has just begun with a limit for this period only.
   void grant_period(double seconds);
   void use(double seconds) {
     used_s_ += seconds;

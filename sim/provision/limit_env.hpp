@@ -27,7 +27,7 @@ inline constexpr std::uint64_t kLevels = 32;
 struct LimitEnvOptions {
   std::vector<std::shared_ptr<const RateTrace>> traces;  // one per episode, chosen by the seed
   WorldOptions world;                                    // trace, seed, warm_s and first_cores are set by reset
-  double over_price = 60;                                // a minute over target, as that many seconds with all cores
+  double over_price = 60;                                // price of a minute over target, in seconds with all cores
 };
 
 struct ServiceView {

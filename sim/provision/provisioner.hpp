@@ -39,7 +39,7 @@ struct Reading {
   const MinuteReading* minute = nullptr;  // set at the tick that ends a minute
 };
 
-// A service's settings beside its CPU limit.
+// A service's settings apart from its CPU limit.
 struct Shape {
   std::size_t replicas = 1;
   std::optional<double> memory_gib;  // of each replica; unset: its working set

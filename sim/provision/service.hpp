@@ -1,7 +1,7 @@
 // service: requests that share the CPUs of one cgroup equally, each on at most one CPU, within its bandwidth.
 // Source   processor sharing: with n requests on c cores each is served at min(1, c / n); Kleinrock 1976 has the theory
 // Units    seconds of time and of CPU time
-// Errors   none; time never goes back
+// Errors   none; time never decreases
 // Threads  values; copies continue from the same state
 #pragma once
 

@@ -100,7 +100,7 @@ void Steered::tick(const Reading& reading, std::span<std::optional<actuator::Cpu
     const auto wish = students_[place].observe({reading.elapsed_s, replica.used_s, replica.throttled_periods > 0},
                                                steers_[place % services_].setting.margin_ratio);
     if (!wish) continue;
-    // Each replica has a node of its own here, without other load.
+    // Each replica has a separate node here, without other load.
     actuator::Wish allowed = *wish;
     const double idle_ratio = 1 - replica.used_s / (reading.elapsed_s * reading.cores);
     actuator::bound_boosts({&allowed, 1}, actuator::headroom_cores(reading.cores, idle_ratio, 0));

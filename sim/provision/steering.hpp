@@ -20,14 +20,14 @@ class RuleSteering final : public Steering {
   bool local_;
 };
 
-// Input of a network. A student sees what a node does, and does not change replicas.
+// Input of a network. A student sees only what a node sees, and does not change replicas.
 using Asked = models::provision::LocalView;
 Asked ask_teacher(const MinuteOfService& seen);
 Asked ask_student(const MinuteOfService& seen);
 
 class NetworkSteering final : public Steering {
  public:
-  // Null network: the prior alone. If a student's output is not finite: the rule by throttling, as on a node.
+  // Null network: only the prior. If a student's output is not finite: the rule by throttling, as on a node.
   NetworkSteering(std::shared_ptr<const models::QNetwork> network, bool student)
       : network_(std::move(network)), student_(student) {}
   models::provision::Setting minute(std::size_t service, const MinuteOfService& seen) override;

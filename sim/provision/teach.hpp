@@ -1,8 +1,8 @@
-// teach: trains the teacher of provisioning online in simulated hours by Double DQN behind models::QTrainer, and its
-// student, which drives while the teacher labels (DAgger: Ross, Gordon, Bagnell 2011).
+// teach: trains the provisioning teacher online in simulated hours with Double DQN behind models::QTrainer, and its
+// student, which acts while the teacher labels (DAgger: Ross, Gordon, Bagnell 2011).
 // Hours    synthetic traces of one seed each, at rates of a random scale; none of them is used for evaluation
-// Reward   -(cost of the following minute beyond the work that came in it), or DRPC's (provision/minute/drpc_reward),
-//          minus its mean; each service of a chain acts and learns by itself
+// Reward   -(cost of the following minute beyond the work that arrived in it), or DRPC's
+//          (provision/minute/drpc_reward), minus its mean; each service of a chain acts and learns separately
 // Units    hours of simulated time; costs as provision/minute/choice.hpp
 // Errors   forwards the trainer's; errors of a world's write
 // Threads  single owner; the same options and trainer give the same weights
@@ -55,7 +55,7 @@ struct Lessons {
   double agreement = 0;               // with the teacher, over the last round's steps
   models::Safetensors model() const;  // content of the student's file
 };
-// `teacher` null: teaches the integral rule, on the discrete settings.
+// `teacher` null: teaches the integral rule on the discrete settings.
 Result<Lessons> teach_student(const TeachOptions& options, std::shared_ptr<const models::QNetwork> teacher,
                               models::PolicyTrainer& trainer, const Progress& progress);
 

@@ -126,7 +126,7 @@ std::string teacher_text(const TeacherJudgeOptions& options, const TeacherJudgem
     }
     const placement::ForecastScore& forecast = entry.forecast;
     text += formatted(
-        "  forecast of the next minute: off by %.1f requests/s (the last minute again: %.1f) of %.1f; %.0f%% in "
+        "  forecast of the next minute: off by %.1f requests/s (repeating the last minute: %.1f) of %.1f; %.0f%% in "
         "range\n",
         forecast.error_rps, forecast.last_error_rps, forecast.rate_rps, 100 * forecast.within_ratio);
     if (has(entry, kStudentArm) && has(entry, kTeacherArm))
@@ -134,10 +134,11 @@ std::string teacher_text(const TeacherJudgeOptions& options, const TeacherJudgem
   }
   if (!judgement.entries.empty() && has(judgement.entries.front(), kTeacherArm))
     if (const auto better = better_than_rule(options, judgement))
-      text += *better ? "\nthe teacher is better than the rule on every trace, with 95% confidence, within the minutes "
-                        "that may be over\n"
-                      : "\nthe teacher is not shown better than the rule on every trace within the minutes that may be "
-                        "over\n";
+      text += *better
+                  ? "\nthe teacher is better than the rule on every trace, with 95% confidence, within the allowed "
+                    "minutes over target\n"
+                  : "\nthe teacher is not shown better than the rule on every trace within the allowed minutes over "
+                    "target\n";
   const std::string note = stats::seeds_note(options.seeds, "--seeds");
   return note.empty() ? text : text + "\n" + note;
 }

@@ -1,4 +1,4 @@
-// teacher_judge: compares teacher and student with the rule, on rate traces that none of them learned from, with the
+// teacher_judge: compares teacher and student with the rule, on rate traces that none of them was trained on, with the
 // same requests for each.
 // Cost     of a run: power of the grant over that of the usage, and the price of requests over target beyond 1% of a
 //          minute (steered.hpp)
@@ -47,7 +47,7 @@ struct TeacherJudgement {
 inline constexpr std::string_view kRuleArm = "rule", kNodeRuleArm = "rule by throttling", kTeacherArm = "teacher",
                                   kStudentArm = "student";
 
-// Either network may be null: its arms are left out.
+// Either network may be null; its arms are then omitted.
 Result<TeacherJudgement> judge_teacher(const TeacherJudgeOptions& options,
                                        std::shared_ptr<const models::QNetwork> teacher,
                                        std::shared_ptr<const models::QNetwork> student, const Progress& progress);

@@ -1,10 +1,10 @@
 // world: a service, or a chain of services that each request passes in order, under requests of a rate trace.
 // Source   arrivals are Poisson with the rate of each second; works are log-normal, drawn with the arrival, so that
 //          every contestant gets the same requests; services as in service.hpp, each with its own node and limit
-// Replicas of a service each have a node, a limit and memory of their own. A request goes to the replica with the
-// fewest waiting. Replicas start at once; a removed replica finishes its requests
+// Replicas of a service each have a separate node, limit and memory. A request is sent to the replica with the fewest
+//          waiting requests. Replicas start at once; a removed replica finishes its requests
 // Memory   the working set of a replica: a base plus a part in proportion to the rate of the last minute. With less
-//          memory pages are read again, which makes requests more work; there are no OOM kills
+//          memory, pages are read again, which makes requests more work; there are no OOM kills
 // Gives    readings of 100 ms for a provisioner; figures of the grants and of minutes whose p99 was over the target
 // Units    seconds, cores, GiB, requests/s
 // Errors   write: values that the kernel would refuse
@@ -34,7 +34,7 @@ struct WorldOptions {
   std::size_t services = 1;            // 1 to kMostServices
   double cores = 4;                    // that a service can use at once
   double target_s = 0.1;
-  double warm_s = 600;       // before the judged time: the trace's beginning, backwards
+  double warm_s = 600;       // before the judged time: the beginning of the trace, reversed
   double first_cores = 2;    // initial limit
   bool clairvoyant = false;  // each period grants what its requests will use, so that there is no throttling
   std::uint64_t seed = 1;
@@ -67,7 +67,7 @@ class World {
   Reading advance();
   // Sets the limit of an entry of the reading's services.
   Status write(std::size_t place, const actuator::CpuLimit& limit);
-  // Sets the shape of all replicas of a service, from now on.
+  // Sets the shape of all replicas of a service.
   void shape(std::size_t service, const Shape& shape);
   Figures figures() const;
   // The judged minutes; a late request that still waits already counts as over.
@@ -134,12 +134,12 @@ class World {
   double read_s_ = 0;
 };
 
-// Synthetic traces of about 130 requests/s: diurnal (slow swings), noisy (each second another rate around one mean),
-// bursty (calm with bursts of some minutes of up to three times as much) and step (four times as much at once, and
-// back).
+// Synthetic traces of about 130 requests/s: diurnal (slow swings), noisy (a different rate around one mean each
+// second), bursty (calm, with bursts of some minutes of up to three times the rate) and step (suddenly four times the
+// rate, and back).
 std::vector<RateTrace> synthetic_rates(std::uint64_t seed, std::size_t seconds);
 
-// Plays a world to its end.
+// Runs a world to its end.
 Result<Figures> play(World world, Provisioner& provisioner);
 Status play_on(World& world, Provisioner& provisioner);
 

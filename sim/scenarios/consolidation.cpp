@@ -72,7 +72,7 @@ std::vector<App> make_apps(const Options& options, Random& random) {
   return apps;
 }
 
-// Sets requests and lives from a production cluster; at least half of the servers have room for each.
+// Sets requests and lifetimes from a production cluster; at least half of the servers have room for each.
 void give_sizes(std::vector<App>& apps, const std::vector<PodSize>& sizes, const std::vector<ServerModel>& servers,
                 Random& random) {
   double mean_cores = 0;
@@ -229,7 +229,7 @@ Episode make_episode(const Dataset& data, const Options& options, std::uint64_t 
                                mix(options.cluster_seed.value_or(seed), 1))
                         .value();
   episode.day = &days[seed % days.size()];
-  // Another day than the played one, if there is one.
+  // A day other than the simulated one, if there is one.
   const PodDay& past = data.train_days[report ? data.train_days.size() - 1 : (seed + 1) % data.train_days.size()];
   Random apps_random(mix(options.cluster_seed.value_or(0), 0x61707073ULL));
   Random& of_apps = options.cluster_seed ? apps_random : random;

@@ -1,4 +1,4 @@
-// consolidation: draws an episode from data and a seed: a fleet, the pods that come, and the prior knowledge of both.
+// consolidation: draws an episode from data and a seed: a fleet, the arriving pods, and the prior knowledge of both.
 // Split    servers and days are either for training or for reporting: every second server of the table, and the later
 //          half of the days, are for reporting. The applications' history is drawn from a training day
 // Pods     request one core; demand is min(1, demand_scale x the machine's share); applications (owner/image) draw
@@ -6,7 +6,7 @@
 // Sizes    openb: each application has the request and the mean life of a pod of a production cluster, as shares of the
 //          mean server. At least half of the servers have room for it, and no mean life is beyond a day. Demand is that
 //          share of the request
-// Pairs    of applications that disturb each other, drawn once from a seed of their own: the same in every episode, and
+// Pairs    of applications that disturb each other, drawn once from a separate seed: the same in every episode, and
 //          unknown to all policies
 // Crowded  applications request less or more than they use (log-normal, twice the use on average), and each half
 //          minute's use is log-normal around its five minutes' mean
@@ -48,9 +48,9 @@ struct Dataset {
 };
 
 enum class Side { train, report };
-// truth: an oracle's: real curves, each pod's own mean and life. production: only what the controller's own engine
-// learns during the run in a World (lab/bench/live_run). pods: real curves and pods predicted by application, for
-// training on the kernel, where a cluster can be cloned.
+// truth: an oracle's knowledge: real curves, each pod's own mean and life. production: only what the controller's own
+// engine learns during the run in a World (lab/bench/live_run). pods: real curves and pods predicted by application,
+// for training on the kernel, where a cluster can be cloned.
 enum class ClusterModel { truth, production, pods };
 inline constexpr std::array kClusterModels{ClusterModel::truth, ClusterModel::production, ClusterModel::pods};
 std::string_view to_string(ClusterModel cluster_model);
@@ -58,7 +58,7 @@ std::string_view to_string(ClusterModel cluster_model);
 enum class Sizes { one_core, openb };
 
 struct Options {
-  // Sizes, crowded and pairs: worlds only.
+  // Sizes, crowded and pairs apply to worlds only.
   Sizes sizes = Sizes::one_core;
   bool crowded = false;
   double pairs = 0;  // strength with which pairs of applications disturb each other (sim/cluster/pairs)
@@ -98,7 +98,7 @@ cluster::Pairs pairs_of(std::size_t apps, double strength);
 // Crowded: relative standard deviation of half a minute's use around its five minutes' mean.
 inline constexpr double kBurst = 0.6;
 
-inline constexpr double kSleepAfter_s = 60;  // that an idle node waits
+inline constexpr double kSleepAfter_s = 60;  // of idleness
 
 inline constexpr placement::Resources kPodRequest{1.0, 0.4 * 1024 * 1024 * 1024};
 
@@ -135,7 +135,7 @@ struct Episode {
 
 placement::AppKey app_key(std::size_t app);
 
-// Watts of a server with that many pods and that total usage.
+// Watts of a server with this number of pods and this total usage.
 double server_w(const ServerModel& server, bool sleeps, std::size_t pods, double used_cores);
 
 Result<Dataset> load_dataset(const std::string& trace_dir, double demand_scale);

@@ -1,6 +1,6 @@
 // pod_sizes: requests and lifetimes of the pods of a production cluster.
 // Source   openb_pods.csv with openb_nodes.csv beside it (alibaba/clusterdata, cluster-trace-gpu-v2023), or a model of
-//          it: cores in steps, memory by the core, lives log-normal over two decades
+//          it: cores in steps, memory per core, lifetimes log-normal over two decades
 // Units    cores as a share of that cluster's mean node, so that they fit any fleet; bytes per core; seconds
 // Errors   load_pod_sizes: not_found, malformed with file and line
 // Threads  values, pure functions
@@ -23,7 +23,7 @@ struct PodSize {
   bool operator==(const PodSize&) const = default;
 };
 
-// Skips pods that never ended, or began after they ended. `mean_node_cores`: of the pods' cluster.
+// Skips pods that never ended, or ended before they began. `mean_node_cores`: of the pods' cluster.
 Result<std::vector<PodSize>> parse_pod_sizes(std::string_view csv, const std::string& file, double mean_node_cores);
 Result<double> parse_mean_node_cores(std::string_view csv, const std::string& file);
 // Returns an empty list if the folder has no openb_pods.csv.

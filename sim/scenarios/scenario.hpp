@@ -21,9 +21,9 @@ namespace wattle::sim {
 enum class Kind {
   batch,   // create a batch, delete all, repeat
   window,  // keep a number of pods: delete the oldest, create one
-  fill,    // pods stay for ever
-  churn,   // pods come at random and live their time
-  burst,   // pods stay; after `window` of them the rest comes within burst_s
+  fill,    // pods stay forever
+  churn,   // pods arrive at random and end after their lifetimes
+  burst,   // pods stay; after `window` of them all others arrive within burst_s
   scaled,  // replicas follow the rate of requests
 };
 
@@ -32,17 +32,17 @@ enum class Apps {
   mixed,     // request sizes that correlate little with the use
   drs,       // CPU-, network- and disk-intensive ones in turn
   users,     // a service with closed-loop users
-  memory,    // memory alone, normally distributed
+  memory,    // only memory, normally distributed
   services,  // the services of one application, with requests at a rate
 };
 
-// Fault of a scenario, drawn from the seed alone:
+// Fault of a scenario, drawn only from the seed:
 // latency    twice, evenly spread: the nearest node becomes the farthest and the farthest the nearest
-// machines   a quarter of the nodes is gone for 3 to 10 minutes each; the agents of a sixth of the others die for 2 to
-//            6
-// curves     in mid-run the third of the servers with the fewest watts per core draws 1.8 times as much, the third with
-//            the most 0.6 times
-// lies       from a quarter of the run on, a tenth of the nodes: frozen, scaled by 0.4, swapped with another, in turn
+// machines a quarter of the nodes fails for 3 to 10 minutes each; the agents of a sixth of the others stop for 2 to 6
+// curves in mid-run the third of the servers with the fewest watts per core starts to draw 1.8 times as much, and the
+//            third with the most 0.6 times
+// lies after a quarter of the run, a tenth of the nodes report wrong values: in turn frozen, scaled by 0.4, swapped
+// with another
 enum class FaultKind { none, latency, machines, curves, lies };
 
 struct Scenario {
@@ -98,7 +98,7 @@ inline constexpr std::array<Scenario, 16> kScenarios{{
      .load_ratio = 1,
      .interval_s = 5},
     {.name = "closed_loop",
-     .help = "12 pods of a service that 50 users ask, 3 equal nodes, two of them half blocked",
+     .help = "12 pods of a service with 50 users, 3 equal nodes, two of them half blocked",
      .kind = Kind::window,
      .apps = Apps::users,
      .nodes = 3,
@@ -139,12 +139,12 @@ inline constexpr std::array<Scenario, 16> kScenarios{{
     {.name = "churn", .help = "mixed pods that come and go, 60% requested"},
     {.name = "churn_sleep", .help = "churn, and idle nodes sleep", .idle_nodes_sleep = true, .load_ratio = 0.5},
     {.name = "machines_fail",
-     .help = "churn on 12 nodes; a quarter of the machines goes and comes back, the agents of others die",
+     .help = "churn on 12 nodes; a quarter of the machines leaves and returns, the agents of others die",
      .nodes = 12,
      .placements = 500,
      .trouble = FaultKind::machines},
     {.name = "curve_change",
-     .help = "churn; in mid-run the thriftiest servers become wasteful, the most wasteful thrifty",
+     .help = "churn; mid-run the most efficient servers become the least efficient, and the reverse",
      .nodes = 6,
      .placements = 800,
      .trouble = FaultKind::curves},
@@ -154,7 +154,7 @@ inline constexpr std::array<Scenario, 16> kScenarios{{
      .placements = 900,
      .trouble = FaultKind::lies},
     {.name = "burst",
-     .help = "200 pods on 100 nodes, then 1,000 more inside one telemetry interval",
+     .help = "200 pods on 100 nodes, then 1,000 more within one telemetry interval",
      .kind = Kind::burst,
      .nodes = 100,
      .placements = 1200,
@@ -163,7 +163,7 @@ inline constexpr std::array<Scenario, 16> kScenarios{{
      .burst_s = 4.5,
      .aftermath_s = 900},
     {.name = "burst_spread",
-     .help = "the pods of burst one by one: the reference of burst",
+     .help = "the pods of burst one by one, for comparison with burst",
      .kind = Kind::burst,
      .nodes = 100,
      .placements = 1200,
@@ -175,8 +175,8 @@ inline constexpr std::array<Scenario, 16> kScenarios{{
 
 Result<Scenario> find_scenario(std::string_view name);
 
-// Makes the cluster of an episode: servers from `measured` if there are any, otherwise synthetic; users are near some
-// nodes and far from others.
+// Makes the cluster of an episode: servers from `measured` if there are any, otherwise synthetic ones; users are near
+// some nodes and far from others.
 WorldOptions make_world(const Scenario& scenario, const std::vector<ServerModel>& measured, std::uint64_t seed);
 
 inline constexpr double kWasteful = 1.8, kThrifty = 0.6;
@@ -184,7 +184,7 @@ FaultPlan draw_troubles(FaultKind kind, const std::vector<NodeSpec>& nodes, doub
 
 // A pod of a scaled application, with the times at which its autoscaler makes and ends it.
 struct Replica {
-  double at_s = 0, life_s = 0;  // infinity: past the end
+  double at_s = 0, life_s = 0;  // infinity: until after the end
   std::size_t app = 0;
 };
 
@@ -195,7 +195,7 @@ class Arrivals {
   struct Arrival {
     double at_s = 0;
     SimPod pod;
-    std::size_t remove_oldest = 0;  // before it comes
+    std::size_t remove_oldest = 0;  // pods to remove before it arrives
   };
   // No value: the episode ends.
   std::optional<Arrival> next();

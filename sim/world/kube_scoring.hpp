@@ -1,5 +1,5 @@
-// kube_scoring: the node that a default kube-scheduler binds to, from its own scores (placement/kube_scoring) and an
-// extender's.
+// kube_scoring: the node that a default kube-scheduler binds to, from its own scores
+// (placement/decide/policies/kube_scoring) and an extender's.
 // Source   NodeResourcesFit and BalancedAllocation
 // Errors   none
 // Threads  pure except for the generator passed in

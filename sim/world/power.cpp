@@ -126,7 +126,7 @@ Result<std::vector<ServerModel>> load_servers(const std::string& trace_dir) {
 
 Result<std::vector<ServerModel>> draw_fleet(const std::vector<ServerModel>& servers, std::size_t n,
                                             std::uint64_t seed) {
-  if (servers.empty()) return fail(Errc::not_found, "servers", "there is no server to draw from");
+  if (servers.empty()) return fail(Errc::not_found, "servers", "there is no server to choose from");
   Random random(mix(seed, 0x64726177ULL));
   std::vector<std::size_t> deck;
   std::vector<ServerModel> fleet;

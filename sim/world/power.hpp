@@ -39,7 +39,7 @@ cluster::Machine machine_of(const ServerModel& server);
 // Returns n servers, named sim-00.., each from one of the families. The same seed gives the same servers.
 std::vector<ServerModel> synthetic_fleet(std::size_t n, std::uint64_t seed);
 
-// Parses all rows of a table of measured servers. Watts that fall with load are taken as measured.
+// Parses all rows of a table of measured servers. Accepts watts that fall with load, because they were measured.
 Result<std::vector<ServerModel>> parse_servers(std::string_view csv, const std::string& file);
 Result<std::vector<ServerModel>> load_servers(const std::string& trace_dir);
 

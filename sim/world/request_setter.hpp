@@ -2,9 +2,9 @@
 // like `wattle provision set`.
 // Input    as in controller/provision: per pod the mean of whole minutes, one rule per owner; waiting as reported by
 //          telemetry
-// Sets     CPU and memory, or CPU alone, each minute: up at once, down once the pod has run for hold_s. New pods come
+// Sets     CPU and memory, or only CPU, each minute: up at once, down once the pod has run for hold_s. New pods start
 //          with their template's requests. All owners allow lower requests; a request never exceeds the machine
-// Projects a setter that only projects sets nothing, and packs the fleet each day as `wattle savings` does
+// Projects a setter that only projects does not set requests, and packs the fleet each day as `wattle savings` does
 //          (provision/savings/freed_nodes), with requests that last for days
 // Restart  rules continue from one world to the next, as in a restarted controller
 // Units    cores, bytes; seconds
@@ -35,7 +35,7 @@ class RequestSetter final : public WorldObserver {
   // Attaches to the next world, which `next` follows, too.
   void begin(WorldObserver* next);
   void only_project() { projects_ = true; }
-  // Watts that right sizes would save, by day of this world, the first at its start.
+  // Watts that right sizes would save on each day of this world; the first value is at its start.
   const std::vector<double>& projected_w() const { return projected_w_; }
   double due_s() const { return due_s_; }
   // Closes a minute and sets pods, if due.

@@ -13,22 +13,22 @@
 
 namespace wattle::sim {
 
-// Changes the latency of the node's users, from at_s on.
+// Changes the latency of the node's users at at_s.
 struct LatencyShift {
   double at_s = 0;
   std::size_t node = 0;
   double latency_ms = 0;
 };
 
-// Changes the server's power curve, from at_s on: a governor, a fan, a worn power supply.
+// Changes the server's power curve at at_s: a governor, a fan, a worn power supply.
 struct CurveChange {
   double at_s = 0;
   std::size_t node = 0;
   std::array<double, kWattPoints> watts{};
 };
 
-// The machine is gone: it draws no power, and its pods stop and are lost once the API server notices. If it returns
-// later than that it is empty, otherwise it has its pods.
+// The machine fails: it draws no power, and its pods stop and are lost once the API server notices. If it returns after
+// that it is empty, otherwise it keeps its pods.
 struct Outage {
   double from_s = 0, to_s = 0;
   std::size_t node = 0;
@@ -41,8 +41,8 @@ struct Silence {
 };
 
 enum class LieKind {
-  frozen,   // repeats its first report for ever
-  scaled,   // use and watts times `factor`
+  frozen,   // repeats its first report forever
+  scaled,   // use and watts are multiplied by `factor`
   swapped,  // reports the use and watts of `other`
 };
 struct TelemetryFault {

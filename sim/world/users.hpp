@@ -1,7 +1,7 @@
 // users: the users of serving pods: a closed loop, or open-loop requests that arrive independently of earlier ones.
 // Source   closed loop: a fluid fixed point (world_users.cpp); open loop: each replica a queue M/M/1/K (Kleinrock 1975,
 //          3.6)
-// Units    seconds, requests a second, core-seconds
+// Units    seconds, requests per second, core-seconds
 // Errors   none
 // Threads  values, pure functions
 #pragma once

@@ -1,6 +1,5 @@
-// workload: pods as users write them, and their behaviour.
-// Source   application profiles and pods drawn from a seed; a pod's use over time is a pure function of the pod and the
-//          time
+// workload: pods as users define them, and their behaviour.
+// Source   application profiles and pods drawn from a seed; a pod's use is a pure function of the pod and the time
 // Units    cores, bytes, seconds, milliseconds
 // Errors   none
 // Threads  Workload single owner; the rest pure
@@ -18,7 +17,7 @@
 
 namespace wattle::sim {
 
-// Bytes a second through the node's network and disks.
+// Bytes per second through the node's network and disks.
 struct Io {
   double net_rx = 0, net_tx = 0, disk_read = 0, disk_write = 0;
   Io& operator+=(const Io& other) {

@@ -50,7 +50,7 @@ World::World(WorldOptions options, WorldObserver* observer)
 
 void World::schedule(MonoTime at, What what, std::uint64_t who) { events_.push({at, events_made_++, what, who}); }
 
-// At the same moment the machines' events come first.
+// At equal times, the machines' events come first.
 void World::advance_to(double when_s) {
   const MonoTime when(from_seconds(when_s));
   while (kernel_.due(when) || events_.top().at <= when) {
@@ -145,7 +145,7 @@ MonoTime World::outcome_at() const {
   const Duration into = now().time_since_epoch() % period;
   const Duration reported = into == Duration::zero() ? period : 2 * period - into;
   const MonoTime window_ends = now() + from_seconds(options_.settle_s + options_.telemetry_delay_s);
-  // Right after its report, if the window alone ends earlier.
+  // Right after its report, if the window ends earlier.
   return std::max(window_ends, now() + reported + delay + Duration(1));
 }
 

@@ -1,8 +1,8 @@
 // world: the kernel of a cluster (sim/cluster/kernel) on a manual clock, with its environment: users near and far,
-// troubles, and agents whose reports are late, noisy, missing or wrong (sim/world/trouble.hpp).
+// faults, and agents whose reports are late, noisy, missing or wrong (sim/world/trouble.hpp).
 // Truth    the kernel's; never reported
 // Reported view(): the reports of agents and API server so far, as controller/state would hold them; its curves are
-// fitted to reported samples only
+//          fitted to reported samples only
 // Units    in names; seconds from the start of the run where a time is a plain number
 // Errors   place, remove: not_found, conflict, exhausted, naming pod or node
 // Threads  single owner; the same options and calls give the same bytes
@@ -39,7 +39,7 @@ namespace wattle::sim {
 struct NodeSpec {
   ServerModel server;
   double latency_ms = 10;      // of its users, while it is not crowded
-  double crowded_ratio = 0.6;  // wanted share of its cores from which its tenants begin to wait for each other
+  double crowded_ratio = 0.6;  // wanted share of its cores above which its tenants wait for each other
   double waiting_times = 1;    // factor on that waiting (sim/cluster/machine)
   double latency_slope = 1.0;  // latency is multiplied by 1 + slope x pressure
   double blocked_cores = 0;    // requested and used by permanent load
@@ -66,12 +66,12 @@ struct WorldOptions {
   double start_window_s = seconds(StartCap{}.window);  // how long a binding counts as a start there
   // Applications (SimPod::app) that disturb each other; null: none.
   std::shared_ptr<const cluster::Pairs> pairs;
-  // Not empty: one meter for all nodes. Agents estimate watts from datasheets, whose watts are this factor of the
-  // node's real ones, and the estimates are scaled to the meter.
+  // If not empty: one meter for all nodes. Agents estimate watts from datasheets, which are wrong by this factor, and
+  // the estimates are scaled to the meter.
   std::vector<double> datasheet_times;
   bool curves_known = false;  // nodes report their real curves, for comparison with full knowledge
   // Returns the curve that was fitted to a node in an earlier run, as a controller keeps it over a restart; null: none.
-  // Called by the constructor alone.
+  // Called only by the constructor.
   std::function<const placement::PowerCurve*(const std::string& node)> kept_curve;
 };
 
@@ -81,14 +81,14 @@ struct Settled {
   placement::RawOutcome outcome;
 };
 
-// Sums over all nodes from the start to now, of the truth; for evaluation, never for decisions.
+// True sums over all nodes from the start to now; for evaluation, never for decisions.
 struct WorldFigures {
   double energy_j = 0;
   double active_node_s = 0;  // node-seconds with a pod
   double awake_node_s = 0;
   double pod_s = 0;
   double constrained_pod_s = 0;  // of pods that have a soft latency
-  double late_pod_s = 0;         // of those, while their node's users were beyond it
+  double late_pod_s = 0;         // of those, while their node exceeded it
   double pressure_pod_s = 0;     // pods x share of time they wait for CPU
   double waking_pod_s = 0;       // pods on waking machines
   double stranded_pod_s = 0;     // pods on lost machines
@@ -108,24 +108,25 @@ struct WorldFigures {
 
 class World;
 
-// Mean usage over an interval that the pod ran through. The pod is identified by its number in placed().
+// Mean usage over an interval in which the pod ran throughout. The pod is identified by its number in placed().
 struct PodUse {
   cluster::PodId pod = 0;
   double cores = 0, memory_bytes = 0;
   double waited = 0;  // for a CPU, share of the interval
 };
 
-// Follows the world, within advance_to, place and remove. Must outlive the world.
+// Follows the world; called within advance_to, place and remove. Must outlive the world.
 class WorldObserver {
  public:
   virtual ~WorldObserver() = default;
-  // A pod was bound, or is gone, as an API server reports it. `row` is the view's; `id` is unique in this world.
+  // Called when a pod was bound or deleted, as an API server reports it. `row` is the view's; `id` is unique in this
+  // world.
   virtual void placed(cluster::PodId id, const placement::PodSpec& pod, const std::string& node, std::size_t row,
                       MonoTime now) = 0;
   virtual void ended(const placement::PodSpec& pod, std::size_t row, MonoTime now) = 0;
-  // A running pod has another request from now on. Optional.
+  // Called when the request of a running pod changes. Optional.
   virtual void resized(const std::string& /*uid*/, const placement::Resources& /*request*/) {}
-  // Usage on one node, at delivery; pods may have ended since.
+  // Called with the usage on one node when it is delivered; pods may have ended since.
   virtual void used(std::span<const PodUse> pods, double interval_s) = 0;
   // Called when the view has all telemetry of an interval.
   virtual void reported(const World& world) = 0;
@@ -142,14 +143,14 @@ class World : private cluster::Observer {
   double now_s() const { return seconds(now().time_since_epoch()); }
   std::size_t size() const { return nodes_.size(); }
 
-  // Executes all events until then, in order; ignores times in the past.
+  // Executes all events up to that time, in order; ignores times in the past.
   void advance_to(double when_s);
 
   // `outcome` is the state at the decision (placement::begin_outcome); take_settled returns it completed.
   Status place(const SimPod& pod, std::size_t node, std::uint64_t decision_id, placement::RawOutcome outcome);
   Status remove(const std::string& uid);
-  // Sets the request that the scheduler counts from now on, whether it fits or not. The scheduler does so even while
-  // the kubelet defers the resize for lack of room.
+  // Sets the request that the scheduler counts, whether it fits or not. The scheduler counts it even while the kubelet
+  //          defers the resize for lack of room.
   Status resize(const std::string& uid, const placement::Resources& request);
   std::vector<std::string> running() const;  // uids, oldest first
   // Pods that were lost with their machines, with their remaining life, so that the caller can recreate them.
@@ -211,7 +212,7 @@ class World : private cluster::Observer {
     std::vector<Hosted> pods;    // in the order of the kernel's
     std::vector<Waited> waited;  // in the order of the kernel's; empty without pairs
     std::vector<std::uint64_t> pods_of_app;
-    std::optional<Held> held;  // unset after pods came or went
+    std::optional<Held> held;  // unset after pods started or ended
     KubeNode kube;
     double latency_ms = 0, latency_ms_s = 0;  // now, and its integral
     cluster::Totals sampled;                  // the kernel's, at the last sample
@@ -253,7 +254,7 @@ class World : private cluster::Observer {
   void ended(cluster::PodId pod, std::size_t node, std::size_t position) override;
   void woke(std::size_t node) override { open_windows(node); }
   void changed(std::size_t node) override;
-  void open_windows(std::size_t node);  // its pods run from now
+  void open_windows(std::size_t node);  // its pods start to run now
   MonoTime outcome_at() const;          // for a pod that starts now: after its first reported interval
   // Updates the users' demand on the pods and the resulting service. Returns false if there are no users.
   bool serve(std::size_t node);

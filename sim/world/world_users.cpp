@@ -60,7 +60,7 @@ void World::serve_closed(std::size_t i) {
   }
 }
 
-// Each replica is a queue of its own, served at the node's speed; requests without room in it fail.
+// Each replica is a separate queue, served at the node's speed; requests without room in it fail.
 void World::serve_open(std::size_t i) {
   const Node& node = nodes_[i];
   const auto& machine = kernel_.node(i);

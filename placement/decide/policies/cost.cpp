@@ -66,7 +66,7 @@ std::optional<std::size_t> PlannerPolicy::best(PolicyContext& context) {
 
 namespace {
 
-// Sorts the nodes by watts at half load per place, and takes the first that fits. Ties go to the first name.
+// Sorts the nodes by watts at half load per place, and chooses the first that fits. Ties go to the first name.
 class NodeOrder : public CostPolicy {
  public:
   using CostPolicy::CostPolicy;

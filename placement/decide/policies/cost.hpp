@@ -1,4 +1,4 @@
-// cost: policies that choose by the cost of a node: the planner, which also considers the pods to come, and rules
+// cost: policies that choose by the cost of a node: the planner, which also considers the expected pods, and rules
 // without a plan.
 // Units    watts
 // Errors   none
@@ -17,15 +17,15 @@
 
 namespace wattle::placement {
 
-// Chooses the node of least cost; of equal ones, the first. The values are the negated costs, with the choice above all
-// others unless all costs are equal.
+// Chooses the node of least cost, and among equal ones the first. The values are the negated costs, with the choice
+// above all others unless all costs are equal.
 class CostPolicy : public Policy {
  public:
   using Policy::Policy;
   void score(PolicyContext& context, std::span<double> values) override;
 
  protected:
-  // Returns the node's index of least cost; no value if none is feasible.
+  // Returns the index of the node of least cost; no value if none is feasible.
   virtual std::optional<std::size_t> best(PolicyContext& context);
   // The cost of a feasible row, computed once per decision.
   double known_cost(std::size_t row) const { return costs_[row]; }

@@ -30,7 +30,7 @@ class PlanMaker;  // placement/plan/plan.hpp
 // Options of the policy `dqn` only.
 struct NetworkOptions {
   // Minimum advantage in Q over the plan's node; 0: any. Among many nearly equal nodes the best is often best by error
-  // only. Where the network says nothing it is at least kSilentMargin.
+  // only. Where the network's residual is flat, the margin is at least kSilentMargin.
   double margin = kSilentMargin;
   std::size_t shortlist = 10;  // nodes that the network ranks where there is a plan (placement/worth/shortlist); 0: all
   bool plan = true;            // false: features and prior without the planner, and no fallback
@@ -74,7 +74,7 @@ class PolicyContext {
   const Resources& request() const { return pod_.request; }
   // Returns how late the pod would be on the row's node (placement/worth/objective, late_cost).
   double late(std::size_t row);
-  // Waiting that the pod adds on the row's node, at its price; as the plan has it, if there is one.
+  // Waiting that the pod adds on the row's node, at its price. Taken from the plan if there is one.
   double added_wait_w(std::size_t row);
   // The row as in kube-scheduler's cache, and the pod. Values of the view are checked for sanity.
   KubeNode kube_node(std::size_t row) const;
@@ -83,7 +83,7 @@ class PolicyContext {
   const std::uint64_t turn;  // decisions before this one
   // Per row: predicted reward, plus the residual for a policy that learns. Empty if not computed.
   std::span<const double> q;
-  bool silent = false;                  // no network is asked, or it says the same of all nodes: q is the prior
+  bool silent = false;                  // no network is used, or it adds the same to all nodes: q is the prior
   const PlanView* plan = nullptr;       // result of plan_view() for this decision
   std::span<const KubeNode> scheduler;  // the scheduler's cache, by node; empty: use the view
   Fleet* copy = nullptr;                // the view's nodes, in place of the cluster model's

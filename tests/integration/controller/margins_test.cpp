@@ -1,4 +1,4 @@
-// The teacher of provisioning in a controller: minutes that agents report for services, what it learns, and the steps
+// The provisioning teacher in a controller: minutes that agents report for services, what it learns, and the steps
 // that it sends only to a service's node.
 #include <doctest/doctest.h>
 

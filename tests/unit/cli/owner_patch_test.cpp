@@ -94,7 +94,7 @@ TEST_CASE("several containers share the pod's need in proportion to their reques
   CHECK(spec["initContainers"].items()[0]["resources"]["requests"]["cpu"].text() == "100m");
   std::string notes;
   for (const std::string& note : made.notes) notes += note + "\n";
-  CHECK(notes.find("its 3 containers share them in proportion to their present requests") != std::string::npos);
+  CHECK(notes.find("its 3 containers share them in proportion to their current requests") != std::string::npos);
   CHECK(notes.find("Container proxy requests no CPU and gets none") != std::string::npos);
   CHECK(notes.find("Init container setup requests more CPU") != std::string::npos);
 }

@@ -95,7 +95,8 @@ TEST_CASE_FIXTURE(ConfigFixture, "each error has file, line, key and fix") {
   check_mistake("{node: a, exec: {command: [" + dir.file("none") + "]}}", {"does not exist"});
   check_mistake("{node: a, exec: {command: [" + credentials + "]}}", {"is not a program", "(chmod +x"});
   const std::string open = write("open", "#!/bin/sh\n", 0777);
-  check_mistake("{node: a, exec: {command: [" + open + "]}}", {"can be changed by others", "(chmod go-w"});
+  check_mistake("{node: a, exec: {command: [" + open + "]}}",
+                {"can be changed by users other than root", "(chmod go-w"});
   check_mistake("{node: a, " + exec() + ", wake: redfish}", {".wake: the item has no section redfish"});
   check_mistake("{node: a, " + exec() + ", wake: wol, wol: {mac: 52-54}}", {".wol.mac: 52-54", "is not a MAC"});
   check_mistake("{node: a*, " + exec() + ", wake: wol, wol: {mac: '52:54:00:12:34:56'}}", {"belongs to one node"});
@@ -122,7 +123,7 @@ TEST_CASE_FIXTURE(ConfigFixture,
   const std::string print(64, 'a');
   CHECK(mistakes("{node: a, redfish: {address: 'http://127.0.0.1:8000'" + file + "}}").empty());
   CHECK(mistakes("{node: a, redfish: {address: 'https://{node}-bmc.example'" + file + "}}").empty());
-  check_mistake("{node: a, redfish: {address: 'http://10.0.0.7'" + file + "}}", {"in the clear", "(use https://)"});
+  check_mistake("{node: a, redfish: {address: 'http://10.0.0.7'" + file + "}}", {"unencrypted", "(use https://)"});
   check_mistake("{node: a, redfish: {address: 10.0.0.7" + file + "}}", {".redfish.address: 10.0.0.7 is not a URL"});
   check_mistake("{node: a, redfish: {address: 'https://u:p@10.0.0.7'" + file + "}}",
                 {".redfish.address: has a user name"});
@@ -132,7 +133,7 @@ TEST_CASE_FIXTURE(ConfigFixture,
                 {".redfish.ca_file: ", "no.pem"});
   check_mistake(
       "{node: a, redfish: {address: 'https://b', ca_file: " + program + ", fingerprint: " + print + file + "}}",
-      {"beside fingerprint"});
+      {"together with fingerprint"});
   check_mistake("{node: a, redfish: {address: 'https://b', system: '1'" + file + "}}", {".redfish.system: 1"});
   const auto colons = parse("{node: a, redfish: {address: 'https://b', fingerprint: 'AA" + [] {
     std::string more;

@@ -96,7 +96,7 @@ TEST_CASE("requests are lowered by a quarter at a time, each step is measured, a
   owner.run(3500);
   CHECK(owner.state.state == SizingState::watched);
   CHECK(waits_for(owner.state, owner.facts, owner.now_s) ==
-        "observed for less than an hour with the smaller request in mind");
+        "observed against the smaller request for less than an hour");
   owner.run(200);
   CHECK(owner.state.state == SizingState::held);
   CHECK(all_have(owner, {1.5, 768 * kSizedMiB}));
