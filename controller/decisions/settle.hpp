@@ -32,9 +32,9 @@ WorkloadUses workload_uses(const Record& record);
 // Time-weighted sums over the window.
 struct WindowSums {
   double power_s = 0, energy_j = 0;      // seconds with known power, and their energy
-  double used_s = 0, used_core_s = 0;    // node
-  double pod_s = 0, pod_core_s = 0;      // the pod itself
-  double pressure_s = 0, stalled_s = 0;  // cpu some
+  double used_s = 0, used_core_s = 0;    // of the node: seconds with known usage, and core-seconds
+  double pod_s = 0, pod_core_s = 0;      // the same for the pod
+  double pressure_s = 0, stalled_s = 0;  // seconds with known pressure (cpu some), and stalled seconds
   double throttled_core_s = 0;           // of the node's workloads, caused by their own limits
   std::size_t records = 0;
   bool pod_listed = false;

@@ -36,7 +36,7 @@ class TaskThread {
 
   const std::function<void()> cancel_;
   std::size_t posted_ = 0;  // tasks whose results done() has not returned
-  std::mutex mutex_;        // of all below
+  std::mutex mutex_;        // guards all members below
   std::condition_variable wake_;
   bool stop_ = false;
   std::deque<Task> waiting_;

@@ -137,7 +137,7 @@ class MarginLearner {
   bool unsaved_ = false;
   std::thread thread_;
 
-  mutable std::mutex mutex_;  // all below
+  mutable std::mutex mutex_;  // guards all members below
   std::condition_variable wake_;
   bool stop_ = false;
   bool changed_ = false;  // state changed that must not wait for the next checkpoint

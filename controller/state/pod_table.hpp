@@ -102,7 +102,7 @@ class PodTable {
   const Pod* find(const std::string& uid) const;
   // Number of pods without a node: asked for recently without advice, or reported as unschedulable.
   std::size_t pending() const { return waiting_.pending(); }
-  // Pods that an API server has and that wait for a node, in the order in which they were first seen.
+  // Pods of an API server that wait for a node, in the order in which they were first seen.
   std::vector<placement::PodSpec> queue(std::size_t most, const std::string& but) const;
   std::uint64_t steps() const { return steps_; }  // pods visited so far
 

@@ -61,7 +61,7 @@ class RowWriter {
 
   const std::size_t most_decisions_bytes_, most_pods_bytes_;
   const Log& log_;
-  mutable std::mutex mutex_;  // of all below
+  mutable std::mutex mutex_;  // guards all members below
   Queue<std::uint64_t, DecisionRow> decisions_;
   Queue<std::string, PodFacts> pods_;
   Queue<std::string, RequestRow> requests_;

@@ -159,7 +159,7 @@ class Store final : public RecordStore {
 
   RowWriter rows_;
   std::atomic<bool> batches_more_ = false;
-  mutable std::mutex mutex_;  // of all below
+  mutable std::mutex mutex_;  // guards all members below
   std::condition_variable wake_;
   bool stop_ = false;
   struct CopyOrder {

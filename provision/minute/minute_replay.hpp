@@ -37,8 +37,8 @@ class MinuteReplay {
   void add(const std::string& service, double reward, Observation state, std::uint32_t action);
   void end(const std::string& service);
   void end_all();
-  std::size_t open(const std::string& service) const;  // minutes of its current stretch
-  std::size_t size() const { return kept_; }           // minutes of finished stretches
+  std::size_t open(const std::string& service) const;  // number of minutes in its current run
+  std::size_t size() const { return kept_; }           // number of minutes in finished runs
   // Requires size() > 0.
   void draw(std::vector<Transition>& batch, const Pick& pick) const;
 
