@@ -1,5 +1,6 @@
 #include "cli/app.hpp"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include "cli/json_template.hpp"
 #include "cli/known_names.hpp"
 #include "cli/list.hpp"
+#include "cli/table.hpp"
 #include "common/cmdline/completion.hpp"
 #include "common/cmdline/man_page.hpp"
 #include "common/cmdline/usage.hpp"
@@ -94,6 +96,7 @@ int run_app(const std::vector<std::string>& words, Surroundings& around) {
   CommonOptions common;
   Run chosen;
   std::string output = "table";
+  fit_output(around.columns, false);
   declare(app, common, output, chosen);
   auto page = cmdline::asked_man_page(app, words);
   if (!page) page = cmdline::asked_completions(app, words, known_names(around));
@@ -113,11 +116,11 @@ int run_app(const std::vector<std::string>& words, Surroundings& around) {
       if (!cmdline::is_misuse(app, error)) {
         if (dynamic_cast<const CLI::CallForHelp*>(&error) == nullptr)
           return flushed(app.exit(error, around.out, around.err));
-        around.out << cmdline::fitted(app.help());
+        around.out << cmdline::fitted(app.help(), text_width());
         return flushed(kOk);
       }
       if (const auto help = cmdline::help_of_group(app, error, around.name)) {
-        around.out << cmdline::fitted(*help);
+        around.out << cmdline::fitted(*help, text_width());
         return flushed(kOk);
       }
       return misuse(cmdline::usage_error(app, error, around.name));
@@ -125,6 +128,7 @@ int run_app(const std::vector<std::string>& words, Surroundings& around) {
     if (const auto wrong = cmdline::not_finite(app)) return misuse(*wrong);
     const std::string command = cmdline::typed_command(app);
     WATTLE_CHECK(as_misuse(read_output(output, common)));
+    fit_output(around.columns, common.output == Output::wide);
     if (common.output == Output::name && !prints_names(command))
       return misuse({Errc::malformed, "-o name", "only lists and `place` have this output",
                      "use table, wide, json, yaml or jsonpath=TEMPLATE"});
@@ -142,15 +146,19 @@ std::string called_as(std::string_view program) {
 
 int run_app(int argc, char** argv) {
   keep_memory_private();
+  winsize window{};
+  const bool terminal = ::isatty(STDOUT_FILENO) == 1;
+  if (terminal) ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &window);
   Surroundings around{std::cout,
                       std::cerr,
-                      ::isatty(STDOUT_FILENO) == 1,
+                      terminal,
                       [](const char* name) -> std::optional<std::string> {
                         const char* value = std::getenv(name);
                         return value == nullptr ? std::nullopt : std::optional<std::string>(value);
                       },
                       called_as(argc > 0 ? argv[0] : ""),
-                      ::isatty(STDIN_FILENO) == 1};
+                      ::isatty(STDIN_FILENO) == 1,
+                      window.ws_col};
   return run_app(std::vector<std::string>(argv + 1, argv + argc), around);
 }
 

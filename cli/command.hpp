@@ -32,6 +32,7 @@ struct Surroundings {
   std::function<std::optional<std::string>(const char*)> variable;  // of the environment
   std::string name = "wattle";                                      // the name that the user typed
   bool keyboard = false;                                            // standard input is a terminal
+  std::size_t columns = 0;                                          // of the terminal; 0: `out` is no terminal
 };
 
 // The API server, for commands that need one, and for the way to a controller in its cluster.

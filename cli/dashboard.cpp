@@ -1,11 +1,13 @@
-// `wattle dashboard [--open]`: prints the address of the controller's page and opens it in a browser. In a cluster, the
-// page is reached through a forwarded port until Ctrl-C.
+// `wattle dashboard [--open]`: prints the address of the controller's page and opens it in a browser. The controller
+// reports the page's port. In a cluster, the page is reached through a forwarded port until Ctrl-C.
 #include <unistd.h>
 
 #include <array>
+#include <limits>
 #include <optional>
 #include <ostream>
 
+#include "cli/controller.hpp"
 #include "cli/declare.hpp"
 #include "cli/port_forward.hpp"
 #include "cli/screen.hpp"
@@ -61,6 +63,17 @@ Result<Page> find_page(const std::string& host, std::uint16_t port, std::chrono:
                                      "machine, see docs/how-to/use-the-page.md"});
 }
 
+// The page's port as the controller reports it; the default one if the controller does not answer.
+std::uint16_t port_of_page(const Settings& settings) {
+  const auto status = [&]() -> Result<Json> {
+    WATTLE_TRY(Controller controller, Controller::open_(settings));
+    return controller.ask("status", {});
+  }();
+  const double port = status ? View(*status)["page_port"].number().value_or(0) : 0;
+  return port >= 1 && port <= std::numeric_limits<std::uint16_t>::max() ? static_cast<std::uint16_t>(port)
+                                                                        : kPagePort[0];
+}
+
 bool on_path(const std::string& name, const std::string& path) {
   for (std::size_t from = 0; from <= path.size();) {
     const std::size_t end = std::min(path.find(':', from), path.size());
@@ -113,7 +126,7 @@ Outcome serve(const Invocation& invocation, const DashboardOptions& options, con
 Outcome run_dashboard(const Invocation& invocation, const DashboardOptions& options) {
   WATTLE_TRY(const Settings settings, as_misuse(read_settings(invocation)));
   if (settings.by_cluster) return serve(invocation, options, settings);
-  WATTLE_TRY(const Page page, find_page(host_of(settings.server), kPagePort[0], settings.timeout));
+  WATTLE_TRY(const Page page, find_page(host_of(settings.server), port_of_page(settings), settings.timeout));
   WATTLE_CHECK(present(invocation, options, page, false));
   return kOk;
 }

@@ -2,6 +2,7 @@
 #include <ostream>
 
 #include "cli/declare.hpp"
+#include "cli/table.hpp"
 #include "common/cmdline/usage.hpp"
 #include "common/nearest.hpp"
 
@@ -31,8 +32,10 @@ Outcome run_help(const Invocation& invocation, const CLI::App& program, const He
     before += (before.empty() ? "" : " ") + at->get_name();
     at = next;
   }
-  invocation.around.out << cmdline::fitted(at->get_formatter()->make_help(
-      at, before.empty() ? at->get_name() : before + " " + at->get_name(), CLI::AppFormatMode::Normal));
+  invocation.around.out << cmdline::fitted(
+      at->get_formatter()->make_help(at, before.empty() ? at->get_name() : before + " " + at->get_name(),
+                                     CLI::AppFormatMode::Normal),
+      text_width());
   if (!invocation.around.out.flush()) return fail(Errc::io, "stdout", "cannot be written");
   return kOk;
 }

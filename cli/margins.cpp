@@ -7,7 +7,7 @@
 #include "cli/show.hpp"
 #include "cli/table.hpp"
 #include "cli/view.hpp"
-#include "common/printable.hpp"
+#include "common/parse.hpp"
 
 namespace wattle::cli {
 namespace {
@@ -31,6 +31,12 @@ std::string replicas_of(const View& row) {
 std::string spaced(std::string word) {
   std::replace(word.begin(), word.end(), '_', ' ');
   return word;
+}
+
+std::string lines_of(const std::string& text) {
+  std::string lines;
+  parse::for_each_line(text, [&lines](std::string_view line) { lines += wrapped(std::string(line), 0); });
+  return lines;
 }
 
 }  // namespace
@@ -72,7 +78,7 @@ Result<std::string> render_margins(const Json& document, const Style& style) {
               each["who"].text_or() + ".\n";
   }
   if (rows.empty())
-    return printable_lines(text) +
+    return lines_of(text) +
            "no agent reports a service at level limits (provisioning.limits in the agent's configuration)\n";
   Table table{{"NODE", "SERVICE", ">REQ/S", ">NEXT", "BY", ">LATE", ">USED", ">GRANTED", ">MARGIN", ">RULE", ">TEACHER",
                ">MEM-MARGIN", ">MEM-TEACHER", ">REPLICAS", ">GAIN", "SERVES", "WHY"},
@@ -85,7 +91,7 @@ Result<std::string> render_margins(const Json& document, const Style& style) {
                           number(row["teacher"]["margin_ratio"], 3), number(row["memory"]["margin_ratio"], 3),
                           number(row["teacher"]["memory_margin_ratio"], 3), replicas_of(row), number(row["gain"], 3),
                           row["next"].text_or(), row["why"].text_or()});
-  text = printable_lines(text) + to_text(table, style.colour);
+  text = lines_of(text) + to_text(table, style.colour);
   if (view["more"].number().value_or(0) > 0) text += count(view["more"]) + " more (show them with --limit)\n";
   return text;
 }

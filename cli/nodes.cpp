@@ -32,13 +32,13 @@ std::vector<Cell> row_of(const View& node, bool wide) {
   const auto total_bytes = node["memory_total_bytes"].number();
   std::vector<Cell> row{{node["name"].text_or(), tone},
                         state,
-                        {age(node["age_ms"]), tone},
+                        watts(node["power_w"], source),
                         used_of(number(node["cpu_used_cores"], 2), number(node["cpu_cores"], 0)),
                         percent(ratio_of(used_bytes, total_bytes)),
                         pressure_cell(most_pressure(psi)),
-                        watts(node["power_w"], source),
                         wide ? used_of(count(node["pods"]), count(node["pod_capacity"])) : count(node["pods"]),
-                        latency_cell(node)};
+                        latency_cell(node),
+                        {age(node["age_ms"]), tone}};
   if (!wide) return row;
   row.insert(row.end(), {pressure_cell(psi["cpu_some_ratio"]),
                          pressure_cell(psi["memory_some_ratio"]),
@@ -65,7 +65,7 @@ std::vector<Cell> row_of(const View& node, bool wide) {
 }  // namespace
 
 Table nodes_table(const std::vector<View>& nodes, bool wide) {
-  Table table{{"NODE", "STATE", ">AGE", ">CPU", ">MEM", ">PRESSURE", "POWER", ">PODS", "LATENCY"}, {}};
+  Table table{{"NODE", "STATE", "POWER", ">CPU", ">MEM", ">PRESSURE", ">PODS", "LATENCY", ">AGE"}, {}};
   if (wide)
     table.columns.insert(table.columns.end(),
                          {">PSI-CPU", ">PSI-MEM", ">PSI-IO",  "IDLE",     "ACTIVE",     ">ENERGY",     "COST",

@@ -69,7 +69,7 @@ std::optional<double> active_w(const View& node);
 std::string idle_text(const View& idle);
 // Renders mode, watts and decisions of the document `status` in one line.
 std::string status_line(const View& status);
-// Name and value in two columns. Each "; " of a value begins a new line, and lines are wrapped at kWrap columns.
+// Name and value in two columns. Each "; " of a value begins a new line, and lines are wrapped.
 std::string pairs_text(const std::vector<std::pair<std::string, Cell>>& pairs, bool colour);
 // Adds each "NAME=NUMBER" as argument weight.NAME of a query.
 Status add_weights(const std::vector<std::string>& given, std::map<std::string, std::string>& arguments);

@@ -12,23 +12,25 @@ std::vector<Cell> pod_row(const View& pod, bool wide) {
   const View psi = pod["psi"];
   std::vector<Cell> row{pod_label(pod["name"], pod["namespace"], pod["uid"]),
                         pod["node"].text_or(),
-                        number(pod["cpu_cores"], 2),
-                        bytes(pod["memory_bytes"]),
                         watts(pod["power_w"], pod["energy_source"].text_or("")),
                         joules(pod["energy_j"]),
-                        pressure_cell(psi["cpu_some_ratio"]),
-                        age_s(pod["age_s"]),
-                        count(pod["decision_id"])};
+                        number(pod["cpu_cores"], 2),
+                        bytes(pod["memory_bytes"]),
+                        pressure_cell(most_pressure(psi)),
+                        age_s(pod["age_s"])};
   if (!wide) return row;
-  row.insert(row.end(), {cost_cell(pod), pressure_cell(psi["memory_some_ratio"]), pressure_cell(psi["io_some_ratio"]),
-                         pod["kind"].text_or(), count(pod["cgroup_id"]), pod["uid"].text_or()});
+  row.insert(row.end(), {cost_cell(pod), pressure_cell(psi["cpu_some_ratio"]), pressure_cell(psi["memory_some_ratio"]),
+                         pressure_cell(psi["io_some_ratio"]), count(pod["decision_id"]), pod["kind"].text_or(),
+                         count(pod["cgroup_id"]), pod["uid"].text_or()});
   return row;
 }
 }  // namespace
 
 Table pods_table(const std::vector<View>& pods, bool wide) {
-  Table table{{"POD", "NODE", ">CPU", ">MEMORY", "POWER", ">ENERGY", ">PSI-CPU", ">AGE", ">DECISION"}, {}};
-  if (wide) table.columns.insert(table.columns.end(), {"COST", ">PSI-MEM", ">PSI-IO", "KIND", ">CGROUP", "UID"});
+  Table table{{"POD", "NODE", "POWER", ">ENERGY", ">CPU", ">MEMORY", ">PRESSURE", ">AGE"}, {}};
+  if (wide)
+    table.columns.insert(table.columns.end(),
+                         {"COST", ">PSI-CPU", ">PSI-MEM", ">PSI-IO", ">DECISION", "KIND", ">CGROUP", "UID"});
   for (const View& pod : pods) table.rows.push_back(pod_row(pod, wide));
   return table;
 }

@@ -31,17 +31,17 @@ struct Lines {
   Table table;
   double all_j = 0;
   bool by_node = false, cost = false, co2 = false;  // columns
+  bool times = true;                                // a plain table by node has no room for them
 
   void add(const std::string& key, const View& row, Tone tone = Tone::plain) {
     std::vector<Cell> cells{{key, tone},
                             joules(row["measured_j"]),
                             joules(row["estimated_j"]),
                             all_j > 0 ? percent(sum_of(row) / all_j) : std::string(kAbsent),
-                            core_hours(row["core_h"]),
-                            age_s(row["waited_s"]),
-                            percent(row["waiting_ratio"]),
-                            count(row["placements"]),
-                            count(row["workloads"])};
+                            core_hours(row["core_h"])};
+    if (times) cells.insert(cells.end(), {age_s(row["waited_s"]), percent(row["waiting_ratio"])});
+    cells.emplace_back(count(row["placements"]));
+    if (times) cells.emplace_back(count(row["workloads"]));
     if (cost) cells.emplace_back(money(row["cost"].number(), row["currency"].text_or("")));
     if (co2) cells.emplace_back(grams(row["co2_g"].number()));
     if (by_node)
@@ -70,10 +70,13 @@ Result<std::string> render_report(const Json& document, const Style& style) {
   if (!report["from_wall_s"].present())
     return std::string("no usage recorded yet: the store has received no samples\n");
   Lines lines;
-  lines.table.columns = {title_of(report), ">MEASURED", ">ESTIMATED",  ">SHARE",    ">CORE-HOURS",
-                         ">WAITED",        ">WAITING",  ">PLACEMENTS", ">WORKLOADS"};
   lines.all_j = sum_of(report["nodes"]);
   lines.by_node = report["by"].text_or() == "node";
+  lines.times = style.wide || !lines.by_node;
+  lines.table.columns = {title_of(report), ">MEASURED", ">ESTIMATED", ">SHARE", ">CORE-HOURS"};
+  if (lines.times) lines.table.columns.insert(lines.table.columns.end(), {">WAITED", ">WAITING"});
+  lines.table.columns.push_back(">PLACED");
+  if (lines.times) lines.table.columns.push_back(">WORKLOADS");
   lines.cost = report["nodes"]["cost"].present();
   lines.co2 = report["nodes"]["co2_g"].present();
   if (lines.cost) lines.table.columns.push_back(">COST");

@@ -44,12 +44,16 @@ struct Layout {
   std::vector<std::size_t> widths;
 };
 Layout layout_of(const Table& table);
+// Fits all output to a terminal with this number of columns; 0: to a pipe. Text is wrapped at 100 columns, or at the
+// terminal's if it has fewer. A table that is wider than the terminal loses its last columns, and a line below names
+// them; `wide` tables keep all.
+void fit_output(std::size_t terminal_columns, bool wide);
+std::size_t text_width();
 // Returns a title line, then one line per row; two spaces between columns, none at the end of a line.
 std::string to_text(const Table& table, bool colour);
 // The same for a list; without titles if the style has none.
 std::string to_text(const Table& table, const Style& style);
-// Wraps printable text at kWrap columns if words permit, with this many spaces before each line.
-inline constexpr std::size_t kWrap = 100;
+// Wraps printable text at text_width() if words permit, with this many spaces before each line.
 std::string wrapped(const std::string& text, std::size_t indent);
 // Returns the text in the tone's colour.
 std::string toned(const std::string& text, Tone tone, bool colour);

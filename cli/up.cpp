@@ -154,7 +154,8 @@ Status write_files(const UpPlan& plan) {
                          ", server_key: " + server_key + "}\nhttp: " + web(plan.agent_web)},
       {"shim.yaml", "listen: " + web(plan.shim_web) + "controller: {ask: " + tcp(plan.ask) +
                         ", feed: " + tcp(plan.feed) + ", key: " + key("shim") + ", server_key: " + server_key + "}\n"},
-      {"cli.yaml", "server: " + tcp(plan.ask) + "\nkey: " + key("operator") + "\nserver_key: " + server_key + "\n"}};
+      {"cli.yaml", "server: " + tcp(plan.ask) + "\nfeed: " + tcp(plan.feed) + "\nkey: " + key("operator") +
+                       "\nserver_key: " + server_key + "\n"}};
   for (const auto& [name, text] : files) WATTLE_CHECK(write_file_atomically(at + "/" + name, text, 0600));
   for (const char* name : {"controller", "agent"}) WATTLE_CHECK(make_dirs(at + "/" + name, 0700));
   return {};
@@ -220,12 +221,12 @@ std::string ended_of(const std::string& folder) {
 Outcome bring_up(const Invocation& invocation, const UpOptions& options) {
   UpPlan plan;
   WATTLE_TRY(plan.folder, up_folder(invocation, options));
-  const std::string fix = "stop it with: wattle down" + (options.folder.empty() ? "" : " --folder " + options.folder);
+  const std::string down = "wattle down" + (options.folder.empty() ? "" : " --folder " + options.folder);
   WATTLE_CHECK(check_own_path(plan.folder));
   std::error_code error;
   if (fs::exists(plan.folder, error) && !fs::is_empty(plan.folder, error)) {
     if (fs::exists(plan.folder + "/" + std::string(kProcesses)))
-      return fail(Errc::conflict, plan.folder, ended_of(plan.folder), fix);
+      return fail(Errc::conflict, plan.folder, ended_of(plan.folder), "stop it with: " + down);
     return fail(Errc::conflict, plan.folder, "is not empty", "use another folder");
   }
   if (std::any_of(plan.folder.begin(), plan.folder.end(),
@@ -248,10 +249,13 @@ Outcome bring_up(const Invocation& invocation, const UpOptions& options) {
   }
   std::ostream& out = invocation.around.out;
   const auto url = [](std::uint16_t port) { return "http://127.0.0.1:" + std::to_string(port); };
-  out << "controller " << url(plan.web) << ", shim " << url(plan.shim_web) << ", agent " << url(plan.agent_web)
-      << "; node " << plan.node << " is live\nfiles and logs: " << plan.folder << "\ntry: WATTLE_CONFIG=" << plan.folder
-      << "/cli.yaml wattle nodes\n"
-      << fix << "\n";
+  out << "node " << plan.node << " is live\n"
+      << "page:           " << url(plan.web) << "/\n"
+      << "files and logs: " << plan.folder << "\n"
+      << "metrics:        " << url(plan.web) << "/metrics, shim " << url(plan.shim_web) << ", agent "
+      << url(plan.agent_web) << "\n"
+      << "try:            WATTLE_CONFIG=" << plan.folder << "/cli.yaml wattle status\n"
+      << "stop it with:   " << down << "\n";
   return kOk;
 }
 

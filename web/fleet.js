@@ -99,7 +99,7 @@ export function fleet() {
     facts.set('by', now.decides.who.replace(/^the (policy|network) /, ''), now.decides.why);
     facts.set('waiting', ...budgetOf(now.budgets.cpu_wait));
     facts.set('late', ...budgetOf(now.budgets.late));
-    facts.set('mode', now.mode, `${now.policy}, up ${span(now.uptime_s)}`);
+    facts.set('mode', now.mode, `policy ${now.policy}, up ${span(now.uptime_s)}`);
   };
   const onHeat = ({ heat: now }) => {
     if (now.edition !== edition) names().catch(note.report);

@@ -24,7 +24,7 @@ export function learning() {
     fill(who, status.who_serves.length ? status.who_serves.map((each) => { const text = `${each.text[0].toUpperCase()}${each.text.slice(1)}.`; return each.serves ? h('p', { class: 'sentence' }, text) : h('p', { class: 'dim' }, text); }) : h('p', { class: 'sentence' }, `Policy ${status.policy} decides without a network.`));
     const chosen = status.withheld.find((each) => each.what === 'network');
     if (chosen) who.append(h('p', { class: 'sentence' }, `${chosen.why[0].toUpperCase()}${chosen.why.slice(1)}.${status.who_serves.some((each) => each.serves && each.who.includes('learned')) ? '' : ' What was learned here does not decide now.'}`));
-    facts.set('serves', status.network_gated ? (status.who_serves.find((each) => each.serves) || { who: 'the plan' }).who : status.who_serves.length ? 'the network' : status.policy, status.who_serves.length > 0 && (status.model_from || `network of step ${count(status.model_step)}`));
+    facts.set('serves', status.network_gated ? (status.who_serves.find((each) => each.serves) || { who: 'the plan' }).who.replace(/^the (policy|network) /, '') : status.who_serves.length ? 'the network' : status.policy, status.who_serves.length > 0 && !status.network_gated && (status.model_from || `network of step ${count(status.model_step)}`));
     facts.set('steps', count(status.gradient_steps), `${number(status.gradient_steps_per_s, 1)} per second`);
     facts.set('reward', number(status.mean_reward, 3), 'of the last 100 outcomes');
     facts.set('loss', number(status.loss, 4), 'of the last 100 steps');
@@ -33,10 +33,11 @@ export function learning() {
     const { regression, promotion } = policy;
     fill(gates, promotion.to !== null && gate(`To ${promotion.to}`, policy.experiment.decisions, 0, promotion.open, promotion.closed_by),
       gate('Regression monitor: rewards of control blocks', regression.control_rewards, regression.control_rewards_needed, regression.ready, regression.ready ? `alarm at ${number(regression.limit, 1)}, now ${number(regression.level, 1)}` : 'no verdict before that'));
-    fill(left, status.withheld.length ? h('table', null, h('tbody', null, status.withheld.map((each) => h('tr', null, h('td', null, tag(each.what, 'warn')), h('td', { class: 'prose' }, each.why))))) : h('p', { class: 'dim' }, 'No feature is disabled.'));
+    const off = status.withheld.filter((each) => each !== chosen);  // the panel above has the network's reason
+    fill(left, off.length ? h('table', null, h('tbody', null, off.map((each) => h('tr', null, h('td', null, tag(each.what, 'warn')), h('td', { class: 'prose' }, each.why))))) : h('p', { class: 'dim' }, 'No feature is disabled.'));
     try {
       const answer = await get('models');
-      fill(models, wide(h('table', null, h('thead', null, h('tr', null, ['Checkpoint', 'Step', 'Saved', 'Weights', ''].map((text) => h('th', { scope: 'col' }, text)))),
+      fill(models, wide(h('table', null, h('thead', null, h('tr', null, ['Checkpoint', 'Step', 'Saved', 'Weights', ''].map((text, i) => h('th', { scope: 'col', class: i === 1 ? 'number' : null }, text)))),
         h('tbody', null, answer.models.slice(0, 20).map((m) => h('tr', null, h('td', null, m.name), h('td', { class: 'number' }, count(m.step)), h('td', null, moment(m.saved_wall_ns)), h('td', null, h('code', null, (m.network_sha256 || '').slice(0, 12))), h('td', null, m.active ? tag('in use', 'good') : null, m.fault ? tag(m.fault, 'bad') : null)))))));
     } catch (error) { fill(models, h('p', { class: 'dim' }, error.message)); }
   });
@@ -72,7 +73,7 @@ export function saving() {
     facts.set('now', block ? (block.treated ? 'with advice' : 'without') : ABSENT, block && `block ${count(block.number)}, ${span(block.left_s)} left`);
     const daily = modelled && [joules(modelled.energy_j_per_day), cost(modelled, '_per_day')].filter(Boolean).join(', ');
     const text = [modelled ? `In mode ${policy.mode}, ${modelled.asleep_text && !(known && modelled.acting) ? '' : known ? 'Wattle ' : 'the saving is '}${modelled.text}` : `Wattle models no saving in mode ${policy.mode}`, '. '];
-    if (known) text[0] += `, over the last ${span(modelled.seconds)}; it decided on ${percent(modelled.advised_ratio)} of the pods, and a day of it is ${daily}`;
+    if (known) text[0] += `, over the last ${span(modelled.seconds)}. It decided on ${percent(modelled.advised_ratio)} of the pods. The saving amounts to ${daily} per day`;
     if (s.saving_ratio !== null) text.push(`Blocks with advice used ${percent(Math.abs(s.saving_ratio), 1)} ${s.saving_ratio < 0 ? 'more' : 'less'} energy per core-hour than blocks without (95% interval of the saving: ${percent(s.saving_low, 1)} to ${percent(s.saving_high, 1)}).`);
     else if (!block) text.push('Only mode canary measures a saving, by blocks with and without advice (wattle policy set --mode canary:50%).');
     else {

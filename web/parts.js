@@ -16,7 +16,7 @@ const POWER = { title: 'Watts', format: watts, lines: [{ name: 'power_w', label:
 const NODE_CHARTS = {
   power: POWER,
   use: { title: 'Use and pressure', format: (v) => percent(v, v !== null && v < 0.1 ? 1 : 0), lines: [{ name: 'use_ratio', label: 'CPU use', colour: 'cores' }, { name: 'pressure_ratio', label: 'pressure', colour: 'waiting' }] },
-  latency: { title: 'Latency', format: (v) => (v === null ? ABSENT : `${number(v, 1)} ms`), lines: [{ name: 'latency_ms', label: 'p50 to users', colour: 'latency' }] },
+  latency: { title: 'Latency', format: (v) => (v === null ? ABSENT : `${number(v, 1)} ms`), lines: [{ name: 'latency_ms', label: 'median to users', colour: 'latency' }] },
 };
 const POD_CHARTS = { power: POWER, cores: { title: 'Cores', format: (v) => number(v, 2), lines: [{ name: 'cpu_cores', label: 'cores', colour: 'cores', area: true }] } };
 // The charts of a node or a pod, and where they stand on its page.

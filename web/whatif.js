@@ -54,7 +54,7 @@ export function whatIf(id) {
       if (mine !== asked) return;
       fill(summary, whatIfSentence(answer));
       const { cpu_request_cores: cores, memory_request_bytes: memory } = answer.otherwise;
-      fill(both, h('p', { class: 'dim' }, `Evaluated now with ${number(cores, 2)} cores and ${bytes(memory)}, without the pod's own load. This changes nothing.`), wide(bothTable(answer)));
+      fill(both, h('p', { class: 'dim' }, `Evaluated now with ${number(cores, 2)} cores and ${bytes(memory)}, without the pod's own load.`), wide(bothTable(answer)));
     } catch (error) { if (mine === asked) { fill(summary); fill(both); note.report(error); } }
   };
   const form = h('form', { class: 'whatif', onsubmit: (event) => { event.preventDefault(); ask(); } },
@@ -67,5 +67,5 @@ export function whatIf(id) {
       fill(weights, Object.entries(given).map(([name, value]) => field(`${name.replace('_', ' ')} `, h('input', { name, type: 'number', min: '0', max: '100', step: 'any', value: String(value) }))));
     } catch (error) { note.report(error); }
   };
-  return { element: h('div', null, note.element, form, summary, both), without, ask, begin };
+  return { element: h('div', null, note.element, h('p', { class: 'dim' }, 'Place the pod again with other requests or weights, or without some nodes. This changes nothing.'), form, summary, both), without, ask, begin };
 }

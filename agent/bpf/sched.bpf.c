@@ -79,18 +79,22 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct* prev, struct task_stru
     if (!bpf_perf_event_read_value(&cycle_counters, BPF_F_CURRENT_CPU, &value, sizeof(value))) cycles = value.counter;
   }
   __u64 in_at = cpu->in_at_ns;
+  *(volatile __u64*)&cpu->switches += 1; /* odd: the counters and the other members do not match */
+  barrier();
   *(volatile __u64*)&cpu->in_at_ns = 0;
-  *(volatile __u64*)&cpu->switches += 1;
   /* If the start of the leaving task was not seen, the stored slot belongs to another task. */
   if (cpu->pid != (__u64)prev->pid) in_at = 0;
   cpu->pid = (__u64)next->pid;
   if (prev->pid) leave(cpu, prev, now, in_at, cycles);
-  if (!next->pid) return 0; /* idle */
-  struct cgroup* cgroup = next->cgroups->dfl_cgrp;
-  cpu->slot = slot_of(cgroup, cgroup->kn->id);
-  cpu->cycles_at_in = cycles;
-  cpu->run_delay_at_in_ns = next->sched_info.run_delay;
-  *(volatile __u64*)&cpu->in_at_ns = now;
+  if (next->pid) { /* not idle */
+    struct cgroup* cgroup = next->cgroups->dfl_cgrp;
+    cpu->slot = slot_of(cgroup, cgroup->kn->id);
+    cpu->cycles_at_in = cycles;
+    cpu->run_delay_at_in_ns = next->sched_info.run_delay;
+    *(volatile __u64*)&cpu->in_at_ns = now;
+  }
+  barrier();
+  *(volatile __u64*)&cpu->switches += 1;
   return 0;
 }
 

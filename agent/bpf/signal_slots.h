@@ -27,14 +27,14 @@ struct wattle_counters {
 };
 
 /* The running task of a CPU, and its start by the monotonic clock (up to a tick of the kernel early). `in_at_ns` is 0
- * if idle, and while the other members are being written. */
+ * if idle. */
 struct wattle_cpu {
   unsigned long long in_at_ns;
   unsigned int slot;
   unsigned int package; /* set by the agent */
   unsigned long long cycles_at_in;
   unsigned long long run_delay_at_in_ns;
-  unsigned long long switches;        /* changes whenever the other members may change */
+  unsigned long long switches;        /* twice the number of switches; odd during one, before its run is counted */
   unsigned long long jiffies, now_ns; /* the kernel's tick at the last read of the clock, and its value */
   unsigned long long pid;             /* of the running task */
 };

@@ -12,11 +12,14 @@ constexpr std::uint32_t kQuiet_reads = 60;  // a removed cgroup without activity
 constexpr std::uint32_t kUnknown_reads =
     3;  // the tree finds a new cgroup at the next tick; a cgroup that it does not find has no root
 constexpr int kLooks = 4;
+constexpr int kMostWaits = 20'000;  // for the end of a switch, which takes less than a microsecond
 
 std::uint64_t load(const unsigned long long& from) {
   // The kernel writes concurrently: reads whole words, in order.
   return __atomic_load_n(&from, __ATOMIC_ACQUIRE);
 }
+
+bool in_switch(std::uint64_t switches) { return switches % 2 != 0; }
 
 std::uint64_t gain(std::uint64_t before, std::uint64_t now) { return now > before ? now - before : 0; }
 
@@ -63,14 +66,16 @@ const SignalTotals* SignalSums::root(std::uint64_t root_id) const {
 }
 
 // Adds running tasks, which are not in the counters yet. The counters and the start time of a running cgroup are
-// consistent only if no CPU switched between two readings.
+// consistent only if no CPU switched between two readings. During a switch, the run that ends is neither among the
+// running tasks nor in the counters.
 void SignalSums::look_at_cpus(std::uint64_t now_ns, const CyclesNow& cycles_now) {
   const std::size_t row = table_.slots() + WATTLE_EXTRA_SLOTS;
+  int waits = 0;
   for (int look = 0; look < kLooks; ++look) {
     running_.clear();
     for (std::size_t cpu = 0; cpu < table_.cpus.size(); ++cpu) {
       const wattle_cpu& state = table_.cpus[cpu];
-      switches_[cpu] = load(state.switches);
+      while (in_switch(switches_[cpu] = load(state.switches)) && waits < kMostWaits) ++waits;
       const std::uint64_t in_at = load(state.in_at_ns);
       if (in_at == 0) continue;
       const std::uint32_t slot = __atomic_load_n(&state.slot, __ATOMIC_RELAXED);
@@ -99,7 +104,7 @@ void SignalSums::look_at_cpus(std::uint64_t now_ns, const CyclesNow& cycles_now)
     std::atomic_thread_fence(std::memory_order_seq_cst);
     bool calm = true;
     for (std::size_t cpu = 0; cpu < table_.cpus.size(); ++cpu)
-      calm = calm && load(table_.cpus[cpu].switches) == switches_[cpu];
+      calm = calm && !in_switch(switches_[cpu]) && load(table_.cpus[cpu].switches) == switches_[cpu];
     if (calm) return;
   }
   // Tasks switch faster than the readings: their runs are short, and the next read includes them.

@@ -21,7 +21,7 @@ Number latency_ms(const View& node) {
   return std::nullopt;
 }
 
-Number pressure(const View& row) { return row["psi"]["cpu_some_ratio"].number(); }
+Number pressure(const View& row) { return most_pressure(row["psi"]); }
 Number power(const View& row) { return row["power_w"].number(); }
 
 constexpr std::array kNodeKeys{
@@ -32,7 +32,7 @@ constexpr std::array kNodeKeys{
     SortKey{
         'M', "MEM",
         [](const View& row) { return share(row["memory_used_bytes"].number(), row["memory_total_bytes"].number()); }},
-    SortKey{'P', "PRESSURE", [](const View& row) { return most_pressure(row["psi"]); }},
+    SortKey{'P', "PRESSURE", pressure},
     SortKey{'D', "PODS", [](const View& row) { return row["pods"].number(); }},
     SortKey{'L', "LATENCY", latency_ms},
     SortKey{'A', "AGE", [](const View& row) { return row["age_ms"].number(); }}};
@@ -42,7 +42,7 @@ constexpr std::array kWorkloadKeys{SortKey{'W', "POWER", power},
                                    SortKey{'C', "CPU", [](const View& row) { return row["cpu_cores"].number(); }},
                                    SortKey{'M', "MEMORY", [](const View& row) { return row["memory_bytes"].number(); }},
                                    SortKey{'E', "ENERGY", [](const View& row) { return row["energy_j"].number(); }},
-                                   SortKey{'P', "PSI-CPU", pressure},
+                                   SortKey{'P', "PRESSURE", pressure},
                                    SortKey{'A', "AGE", [](const View& row) { return row["age_s"].number(); }}};
 
 std::string lower(std::string_view text) {

@@ -110,16 +110,16 @@ std::string typed_command(const CLI::App& app) {
   return path;
 }
 
-std::string fitted(const std::string& help) {
-  constexpr std::size_t kWidth = 100, kDescription = 30;  // the column at which CLI11 begins descriptions
+std::string fitted(const std::string& help, std::size_t width) {
+  constexpr std::size_t kDescription = 30;  // the column at which CLI11 begins descriptions
   std::string out;
   for (std::size_t from = 0; from < help.size();) {
     const std::size_t end = std::min(help.find('\n', from), help.size());
     std::string line = help.substr(from, end - from);
     from = end + 1;
     const std::size_t indent = line.starts_with("  ") ? kDescription : 0;
-    while (line.size() > kWidth) {
-      const std::size_t at = line.rfind(' ', kWidth);
+    while (line.size() > width) {
+      const std::size_t at = line.rfind(' ', width);
       if (at == std::string::npos || at <= indent) break;
       out += line.substr(0, at) + "\n";
       line = std::string(indent, ' ') + line.substr(at + 1);

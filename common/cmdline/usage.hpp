@@ -19,8 +19,8 @@ namespace wattle::cmdline {
 // Returns the command that was typed, without the program: "keys new"; empty for a program without commands.
 std::string typed_command(const CLI::App& app);
 
-// Breaks the lines of a program's help at 100 columns; descriptions continue at their own column.
-std::string fitted(const std::string& help);
+// Breaks the lines of a program's help at this width; descriptions continue at their own column.
+std::string fitted(const std::string& help, std::size_t width = 100);
 
 // Returns false if parse() threw to print help or a version. Asking for help on a command that does not exist is a
 // misuse.

@@ -19,7 +19,7 @@ namespace {
 std::string budget_text(const placement::Budget& budget, const char* what) {
   constexpr double kPercent = 100;
   std::array<char, 160> text{};
-  std::snprintf(text.data(), text.size(), "pods %s for %.2g%% of their time, %.1f times the budget of %.2g%%", what,
+  std::snprintf(text.data(), text.size(), "pods %s for %.1f%% of their time, %.1f times the budget of %.1f%%", what,
                 kPercent * budget.measured().value_or(0), budget.used_ratio().value_or(0), kPercent * budget.limit());
   return text.data();
 }

@@ -97,6 +97,7 @@ std::string status(const Parts& from, const FleetSums& sums) {
       {"epoch", from.epoch},
       {"uptime_s", uptime_s},
       {"started_wall_ns", to_ns(from.clock.wall() - (now - from.started))},
+      {"page_port", from.config.http_port},
       {"mode", from.decider.spec().mode.text()},
       {"policy", from.decider.spec().policy},
       {"reward", placement::to_string(from.decider.engine().options().reward.preset)},

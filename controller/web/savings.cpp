@@ -197,7 +197,6 @@ SavingLever replicas_lever(const Parts& from, const Picture& picture) {
     lever.text = "unknown: needs provisioning.replicas and provisioning.prometheus.rate_query";
     return lever;
   }
-  lever.command = "kubectl scale, or wattle savings --patch WORKLOAD";
   lever.nodes = picture.freed->replicas().nodes;
   lever.saved_w = picture.freed->replicas().saved_w;
   for (const PossibleChange& fewer : picture.fewer) {
@@ -208,6 +207,7 @@ SavingLever replicas_lever(const Parts& from, const Picture& picture) {
                            {},
                            kubectl_scale(*fewer.of, wanted)});
   }
+  if (!lever.items.empty()) lever.command = "kubectl scale, or wattle savings --patch WORKLOAD";
   lever.text = lever.items.empty() ? "no workload has more replicas than it needs"
                                    : "with fewer replicas of " + workloads_words(lever.items.size()) + ", " +
                                          nodes_words(*lever.nodes) + " can sleep once pods are packed again";

@@ -57,7 +57,7 @@ void add_kept(SavingLever& lever, const std::vector<core::KeptAwake>& kept) {
   }
 }
 
-// "7 nodes stay awake, 5 of them: it has pods", with the reason of the most frequent cause.
+// "7 nodes stay awake; reason for 5: it has pods", with the most frequent cause.
 std::string kept_words(const std::vector<core::KeptAwake>& kept) {
   if (kept.empty()) return "every node that may sleep is asleep";
   std::array<std::size_t, core::kExclusions> counts{};
@@ -67,7 +67,10 @@ std::string kept_words(const std::vector<core::KeptAwake>& kept) {
     return static_cast<std::size_t>(each.why.cause) == most;
   });
   return counted(kept.size(), "node") + (kept.size() == 1 ? " stays" : " stay") + " awake" +
-         (counts[most] < kept.size() ? ", " + std::to_string(counts[most]) + " of them: " : ": ") + first->why.reason;
+         (kept.size() == 1              ? ": "
+          : counts[most] == kept.size() ? "; reason for all: "
+                                        : "; reason for " + std::to_string(counts[most]) + ": ") +
+         first->why.reason;
 }
 
 std::string measured_words(const power::SleepTotals& totals) {
@@ -103,7 +106,7 @@ SavingLever of_plan(const Parts& from, placement::LeverKind kind) {
   SavingLever lever;
   lever.kind = kind;
   lever.in_force = from.sleep.settings().mode == core::SleepMode::automatic;
-  lever.no_interval = "the time until a node is needed again is one forecast";
+  lever.no_interval = "the forecast of when a node is needed again has none";
   if (!from.sleep.plan()) lever.text = kNoPlan;
   return lever;
 }
@@ -111,8 +114,10 @@ SavingLever of_plan(const Parts& from, placement::LeverKind kind) {
 SavingLever planned_sleep(const Parts& from) {
   SavingLever lever = of_plan(from, placement::LeverKind::sleep);
   lever.measured = measured_words(from.sleep.totals());
-  lever.command = lever.in_force ? "kubectl label node NODE wattle.dev/sleep=auto, then wattle sleep test NODE"
-                                 : "sleep.mode: auto";
+  const std::string label = from.watch.on() ? "kubectl label node NODE wattle.dev/sleep=auto"
+                                            : "labels: {wattle.dev/sleep: auto} in the agent's configuration";
+  lever.command =
+      lever.in_force ? label + ", then wattle sleep test NODE" : "sleep.mode: auto in the controller's configuration";
   if (!from.sleep.plan()) return lever;
   lever.items = items_asleep(from);
   const std::size_t asleep = lever.items.size();
@@ -186,7 +191,7 @@ SavingLever sleep_lever(const Parts& from, const std::vector<ProjectedSleep>& pr
       (lever.items.empty() ? std::string("no node is empty")
                            : counted(lever.items.size(), "node") + " without pods could sleep" + projected_words()) +
       " (projection: sleep.mode is off)";
-  lever.command = "sleep.mode: recommend";
+  lever.command = "sleep.mode: recommend in the controller's configuration";
   return lever;
 }
 

@@ -235,7 +235,9 @@ class Cluster:
         (self.run / "operator.key").chmod(0o400)
         public = self.get("/api/v1/namespaces/wattle/configmaps/wattle-public")["data"]["controller.pub"]
         (self.run / "controller.pub").write_text(public, encoding="utf-8")
-        (self.run / "cli.yaml").write_text(f'server: "tcp://127.0.0.1:{self.port("ask")}"\nkey: {self.run}/operator.key\nserver_key: {self.run}/controller.pub\n', encoding="utf-8")
+        lines = (f'server: "tcp://127.0.0.1:{self.port("ask")}"', f'feed: "tcp://127.0.0.1:{self.port("feed")}"', f"key: {self.run}/operator.key",
+                 f"server_key: {self.run}/controller.pub", "")
+        (self.run / "cli.yaml").write_text("\n".join(lines), encoding="utf-8")
 
     def port(self, name):
         return self.listeners[name].getsockname()[1]
@@ -294,6 +296,7 @@ Asleep:    {', '.join(self.asleep)}, which no pod needs. To wake a node, and to 
         self.wait("the controller's address is known", lambda: self.controller and self.token)
         network.relay(self.listeners["page"], lambda: (self.controller, 8050), lambda: self.token)
         network.relay(self.listeners["ask"], lambda: (self.controller, 7462))
+        network.relay(self.listeners["feed"], lambda: (self.controller, 7461))
         self.command_line()
         inside = (f'server: "tcp://{network.bracketed(self.controller)}:7462"', f"key: {self.run}/operator.key",
                   f"server_key: {self.run}/controller.pub", "")
@@ -335,7 +338,7 @@ Page:      http://127.0.0.1:{cluster.port("page")}/{in_use}
 In another terminal:
   export KUBECONFIG={cluster.run}/kubeconfig WATTLE_CONFIG={cluster.run}/cli.yaml PATH={bin_folder}:$PATH
   kubectl get pods --all-namespaces --output wide
-  wattle nodes; wattle pods; wattle decisions
+  wattle status; wattle savings; wattle top; wattle decisions
 {cluster.sleep_text()}
 Differences from hardware: watts are estimates per node, from the node's own CPU time and the power curve in
 scripts/cluster/values.yaml. All nodes share one kernel, and each shows all processors of this machine.

@@ -205,7 +205,7 @@ def listen_for_page(asked):
     try:
         return listen(int(asked))
     except OSError as error:
-        raise OSError(f"port {asked}: {error.strerror}: set DEMO_PORT to another port, or leave it away for a free one") from error
+        raise OSError(f"port {asked}: {error.strerror}: set DEMO_PORT to another port, or omit it for a free one") from error
 
 
 def start(run, settings, listeners):
@@ -257,7 +257,7 @@ def main():
     try:
         switch(run, "+")
         make_cgroups(identity, ["plane", *nodes])
-        process = start(run, settings, {"page": socket.socket(fileno=settings["page"]), "api": listen(0), "ask": listen(0)})
+        process = start(run, settings, {"page": socket.socket(fileno=settings["page"]), "api": listen(0), "ask": listen(0), "feed": listen(0)})
 
         def watch():
             while os.read(0, 1):

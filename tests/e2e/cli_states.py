@@ -31,7 +31,7 @@ CONFIG = ("--config", "{dir}/controller.yaml")
 COMMANDS = {
     "nodes": Command(asks="reader", formats=ALL, states=[
         ("none", "empty", (), 0, NO_NODES),
-        ("one", "fleet", (), 0, r"NODE +STATE +AGE .*\n{node} +up +\S+ .* W est"),
+        ("one", "fleet", (), 0, r"NODE +STATE +POWER .*\n{node} +up +\S+ W est "),
         ("without titles", "fleet", ("--no-headers", "--sort-by", "name"), 0, r"^(captured|{node}) +up"),
         ("names", "fleet", ("-o", "name", "--sort-by", "{.name}"), 0, r"^\S+\n\S+\n$"),
         ("a path", "fleet", ("-o", "jsonpath={range .nodes[?(@.connected==true)]}{.name} {.connected};{end}", "--sort-by", "name"), 0, r"^\S+ true;\S+ true;$"),
@@ -42,7 +42,7 @@ COMMANDS = {
         ("unknown", "fleet", ("nobody",), 1, NOBODY)]),
     "pods": Command(asks="reader", formats=ALL, states=[
         ("none", "empty", (), 0, r"^no pods\n$"),
-        ("some", "fleet", (), 0, r"POD +NODE +CPU .*"),
+        ("some", "fleet", (), 0, r"POD +NODE +POWER .*"),
         ("of a node", "fleet", ("--node", "captured"), 0, r"POD +NODE.*captured"),
         ("unknown namespace", "fleet", ("-n", "nowhere"), 0, r"^no pods in namespace nowhere\n$"),
         ("one and all namespaces", "fleet", ("-n", "nowhere", "-A"), 2, r"cannot be combined with"),

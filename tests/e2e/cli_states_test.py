@@ -24,7 +24,7 @@ from screen import Screen  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 POD = "states-1"
-WIDE = 200  # columns
+WIDE, NARROW = 200, 60  # columns
 failures = 0
 checks = 0
 
@@ -84,9 +84,9 @@ class World(House):
     def piped(self, *words):
         return subprocess.run([self.binary("wattle"), *words], capture_output=True, text=True, timeout=SOON_S, check=False, env=self.environment, stdin=subprocess.DEVNULL)
 
-    def shown(self, *words):
+    def shown(self, *words, columns=WIDE):
         """Runs a command in a terminal. Returns (exit code, text of the screen, bytes)."""
-        with Screen([self.binary("wattle"), *words], lines=400, columns=WIDE, **self.environment) as screen:
+        with Screen([self.binary("wattle"), *words], lines=400, columns=columns, **self.environment) as screen:
             code = screen.ended()
             while screen.read(0.05) and screen.raw and len(screen.raw) < 1 << 20:
                 before = len(screen.raw)
@@ -201,6 +201,16 @@ def watched(world):
             check(f"{what} -w: Ctrl-C ends it with 0", screen.ended() == 0, screen.text())
 
 
+def narrow(world):
+    """Checks that no line is wider than a narrow terminal, except for one that ends with a long word, such as the name of a pod."""
+    for words in (("nodes",), ("pods",), ("decisions",), ("explain", POD), ("status",), ("savings",), ("report",), ("policy", "get"), ("doctor",),
+                  ("model", "list"), ("help",), ("policy", "set", "--help")):
+        raw = world.shown(*world.options("operator"), *words, columns=NARROW)[2]
+        lines = re.sub(r"\x1b\[[0-9;]*m", "", raw.decode()).splitlines()
+        check(f"{' '.join(words)} fits in {NARROW} columns", lines and all(len(line) <= NARROW or len(line.split()[-1]) > 24 for line in lines),
+              [line for line in lines if len(line) > NARROW])
+
+
 def waits_for_feed(world):
     """Checks that a lost feed is reported once and awaited."""
     world.start("watch", world.binary("wattle"), *world.options("reader", timeout="500ms"), "decisions", "-w")
@@ -285,6 +295,7 @@ def main():
                     check(f"{name}: {command.elsewhere} tests it", path[-1] in (ROOT / command.elsewhere).read_text(encoding="utf-8"))
         of_all(fleet)
         watched(fleet)
+        narrow(fleet)
         waits_for_feed(fleet)
     print(f"{checks - failures} of {checks} checks hold, of {len(COMMANDS)} commands")
     return 1 if failures else 0

@@ -65,6 +65,8 @@ class Desk:
 
 def dashboard(claims, house, desk):
     url = f"http://127.0.0.1:{house.http}/"
+    ran = desk.run(*desk.direct, "dashboard")
+    claims.check("the page of a controller with another port is found", (ran.returncode, ran.stdout) == (0, url + "\n"), f"{ran.stdout}{ran.stderr}")
     process = desk.start("--context", "there", "--controller-namespace", "energy", "dashboard", "--open")
     claims.check("the address of the page is printed", process.stdout.readline() == url + "\n")
     claims.check("the page is served at the address", fetch(url + "page/pass")[0] == 200)

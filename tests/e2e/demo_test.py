@@ -95,7 +95,7 @@ def main():
         claims.check("the summary includes each shutdown and boot", costs["shutdowns"] > 0 and
                      abs(costs["transitions_j"] - 620 * costs["shutdowns"] - 19030 * costs["boots"]) < 1e-3, costs)
         claims.check("a second Wattle without learning placed the same pods", all((phase["without_learning_energy_j"] or 0) > 0 for phase in phases.values() if phase["seconds"] > 0), phases)
-        claims.check("the summary has what learning contributes, with its sign", bool(demo.find(r"Learning\. It changed the energy by [+-][\d.]+ %")))
+        claims.check("the summary has what learning contributes, with its sign", bool(demo.find(r"Learning\. It changed the energy by [+-][\d.]+%")))
         claims.check("advice of the first phase was not applied", answers["neutral"] > 20, answers)
         claims.check("advice is well-formed", answers["advised"] > 20 and answers["malformed"] == 0, answers)
         claims.check("the answers came from the controller", answers["by_source"].get("controller", 0) > 20, answers["by_source"])

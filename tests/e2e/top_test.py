@@ -112,7 +112,7 @@ def drill(house, screen, node):
     row = next(row for row in rows if HARMLESS in row)
     check("the node's pods have watts and joules", ENERGY.search(row) is not None, row)
     titles = next(row for row in rows if row.startswith("POD"))
-    check("the node's pods do not repeat the node", "NODE" not in titles and all(title in titles for title in ("POWERv", "ENERGY", "PSI-CPU", "CPU")), titles)
+    check("the node's pods do not repeat the node", "NODE" not in titles and all(title in titles for title in ("POWERv", "ENERGY", "PRESSURE", "CPU")), titles)
     pods = [name for name in names(rows) if name.startswith("default/")]
     check("all pods of the node, with the highest power first", len(pods) == 2 and pods[0] == "default/busy", str(pods))
     check("as in `wattle node`", {pod["name"] for pod in reported["workloads"] if pod["kind"] == "pod"} == {HARMFUL, "busy"}, str(reported["workloads"])[:500])

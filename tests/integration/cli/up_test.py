@@ -6,6 +6,7 @@ Exit     0 fine, 1 a claim failed
 """
 import os
 import pathlib
+import re
 import shutil
 import stat
 import subprocess
@@ -92,6 +93,11 @@ def ended(root):
     claim("with a working agent up succeeds", code == 0 and "is live" in said, said)
     if code != 0:
         return
+    page = re.search(r"^page: +(http://\S+/)$", said, re.M)
+    code, shown = run("dashboard", WATTLE_CONFIG=str(folder / "cli.yaml"))
+    claim("`wattle dashboard` finds the page that up printed", code == 0 and page is not None and shown == page[1] + "\n", (said, shown))
+    feeds = [re.search(r"feed: .*?(tcp://[\d.:]+)", (folder / name).read_text(encoding="utf-8"))[1] for name in ("cli.yaml", "controller.yaml")]
+    claim("the command line listens to the controller's feed", feeds[0] == feeds[1], feeds)
     claim("only the user can access the folder", stat.S_IMODE(folder.stat().st_mode) == 0o700)
     pid = next(int(line.split()[1]) for line in (folder / "processes").read_text(encoding="utf-8").splitlines() if line.startswith("agent "))
     os.kill(pid, 9)

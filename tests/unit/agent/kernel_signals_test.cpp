@@ -105,6 +105,32 @@ TEST_CASE("signal sums: a running task is counted up to now, once") {
   CHECK(sums.root(kPod)->on_cpu_ns[0] == 1'150);
 }
 
+TEST_CASE("signal sums: a run that ends in a switch during the reading is counted") {
+  Kernel kernel(1, 2);
+  kernel.place(0, kPod);
+  kernel.place(1, kOther);
+  SignalSums sums(kernel.table());
+  kernel.cpus[0].in_at_ns = 1'000;
+  kernel.cpus[0].slot = 1;
+  kernel.cpus[1].switches = 7;  // in a switch: the run is not in the counters yet
+  int looks = 0;
+  const auto cycles_now = [&](std::size_t) {
+    if (++looks == 3) {
+      kernel.at(0).on_cpu_ns = 300;
+      kernel.cpus[1].switches = 8;
+    }
+    return std::optional<std::uint64_t>();
+  };
+  sums.read(2'000, kRoots, true, cycles_now);
+  CHECK(sums.root(kPod)->on_cpu_ns[0] == 300);
+  // A switch that does not end, because its CPU is stopped, ends the looks.
+  kernel.cpus[1].switches = 9;
+  looks = 3;
+  sums.read(3'000, kRoots, false, cycles_now);
+  CHECK(sums.root(kPod)->on_cpu_ns[0] == 300);
+  CHECK(sums.root(kOther)->on_cpu_ns[0] == 2'000);
+}
+
 TEST_CASE("signal sums: a run that was shorter than the clock showed subtracts nothing") {
   Kernel kernel(1, 1);
   kernel.place(0, kPod);

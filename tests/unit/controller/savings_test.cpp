@@ -64,7 +64,7 @@ TEST_CASE("a node with only DaemonSet pods could sleep; the others are listed by
   CHECK(sleep.at("saved_low_w").is_null());
   CHECK(sleep.at("no_interval") == "how long nodes stay empty is not modelled");
   CHECK(sleep.at("text") == "1 node without pods could sleep at 3 W each (projection: sleep.mode is off)");
-  CHECK(sleep.at("command") == "sleep.mode: recommend");
+  CHECK(sleep.at("command") == "sleep.mode: recommend in the controller's configuration");
   CHECK(sleep.at("kept") == wattle::SortedJson::array({{{"why", "it has pods"}, {"nodes", 1}, {"first", {"n1"}}}}));
 }
 

@@ -45,7 +45,7 @@ TEST_CASE_FIXTURE(SleepRig, "if no node could sleep, the idle line has the most 
   CHECK(idle()["nodes"] == 0);
   const auto text = idle()["assumption"].get<std::string>();
   CAPTURE(text);
-  CHECK(text.starts_with("6 nodes stay awake: "));
+  CHECK(text.starts_with("6 nodes stay awake; reason for "));
   CHECK(text.find("disk check") != std::string::npos);
 }
 
