@@ -111,7 +111,7 @@ def agent_without_files(house):
     house.kill("agent")
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m,nr_inodes=1", "tmpfs", str(house.dir / "agent")], check=True)
     house.start_agent()
-    wait_until("the agent without a file has connected", lambda: house.connected() and "spool.in_memory" in house.log("agent"))
+    wait_until("the agent without a file has connected", lambda: "controller.welcomed" in house.log("agent").partition("spool.in_memory")[2])
     said = house.log("agent")
     check("the log names the folder that has no room", "incarnation.not_kept" in said and "free space on the file system of" in said, said[-1500:])
 
