@@ -96,7 +96,7 @@ Result<Incarnation> begin_incarnation(const AgentConfig& config, const Clock& cl
   // Must exceed every incarnation in the spool, even if the incarnation's file was lost and the clock was set back.
   const std::uint64_t least = spool != nullptr ? spool->last().incarnation + 1 : 0;
   auto incarnation = next_incarnation(config.state_dir, clock.wall(), least);
-  if (incarnation || incarnation.error().code != Errc::exhausted || spool == nullptr) return incarnation;
+  if (!incarnation || !incarnation->not_kept || spool == nullptr) return incarnation;
   // The disk is full, possibly because of the previous process's log. Empties that log to make room.
   WATTLE_CHECK(spool->empty_log());
   return next_incarnation(config.state_dir, clock.wall(), least);
@@ -115,6 +115,9 @@ Status run(const AgentConfig& config, const Clock& clock, const Log& log) {
   if (begun.healed)
     log.warn("incarnation.healed", "the incarnation file was damaged and has been replaced",
              {{"error", *begun.healed}, {"incarnation", begun.number}});
+  if (begun.not_kept)
+    log.error("incarnation.not_kept", "the incarnation cannot be written; the clock makes the next one larger",
+              {{"error", *begun.not_kept}, {"incarnation", begun.number}});
   // Restores the energy settings that a killed process left, before they are examined.
   static_cast<void>(ShallowDepth(config.roots, config.state_dir, clock, log));
   WATTLE_TRY(auto sampler, Sampler::open_(config, clock, begun.number));

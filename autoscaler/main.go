@@ -27,6 +27,13 @@ func main() {
 	path := flag.String("config", "", "configuration file (required)")
 	check := flag.Bool("check-config", false, "check the configuration, then end")
 	flag.Parse()
+	// Administrators send SIGHUP to make services reread their configuration. As in Wattle's other services, it ends
+	// nothing without a terminal.
+	if terminal, err := os.Open("/dev/tty"); err == nil {
+		terminal.Close()
+	} else {
+		signal.Ignore(syscall.SIGHUP)
+	}
 	if err := run(*path, *check, flag.NArg()); err != nil {
 		fmt.Fprintf(os.Stderr, "wattle-autoscaler: %v\n", err)
 		os.Exit(1)

@@ -48,6 +48,7 @@ int run_app(int argc, char** argv) {
   keep_memory_private();
   raise_descriptor_limit();
   const Log log("wattle-shim", config->log_level, LogFormat::automatic);
+  ignore_hangup_without_terminal();  // also in the standby, which systemctl kill reaches as well
   std::unique_ptr<Standby> standby;
   if (config->listen_access.tls.certificate.empty()) {
     auto started = Standby::start(log);
@@ -64,7 +65,7 @@ int run_app(int argc, char** argv) {
   sigaddset(&ending, SIGINT);
   sigaddset(&ending, SIGHUP);
   pthread_sigmask(SIG_BLOCK, &ending, nullptr);
-  ignore_hangup_without_terminal();
+  ignore_hangup_without_terminal();  // a blocked signal would reach sigwait though it is ignored
 
   const BootClock clock;  // answers from before a suspend must not be used after it
   ServiceNotify notify;

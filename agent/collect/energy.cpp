@@ -72,6 +72,7 @@ EnergyMeter EnergyMeter::open_(const AgentConfig& config, const std::optional<Pe
   EnergyMeter meter;
   meter.model_ = model_of(config);
   meter.cores_ = cores_of(config);
+  meter.check_ = EnergyCheck(meter.cores_);
   meter.configured_idle_w_ = config.estimate.idle_w;
   meter.roots_ = config.roots;
   meter.open_sources(config, perf);

@@ -1,6 +1,7 @@
 #include "agent/collect/energy_check.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "common/formatted.hpp"
 
@@ -21,6 +22,11 @@ double max_power_w(EnergySource source, EnergyKind kind) {
 
 bool always_counts(EnergyKind kind) {
   return kind == EnergyKind::package || kind == EnergyKind::core || kind == EnergyKind::dram;
+}
+
+bool has_package(const EnergyReadings& readings) {
+  return std::ranges::any_of(
+      readings, [](const auto& domain) { return domain.kind == EnergyKind::package && domain.energy_uj.has_value(); });
 }
 
 std::string watts(double power_w) { return fixed(power_w, 1) + " W"; }
@@ -69,31 +75,69 @@ void EnergyCheck::judge_counter(EnergySource source, DomainEnergy& domain, Durat
   if (static_cast<double>(*domain.energy_uj) > (seconds(interval) + kSlack_s) * most_w * 1e6)
     return withhold(source, domain, EnergyFault::jump,
                     "jumps: " + watts(power_w) + " is more than the hardware can draw");
-  if (!always_counts(domain.kind)) return;
+  if (always_counts(domain.kind)) judge_still(source, domain, interval, busy_core_s, true);
+}
+
+void EnergyCheck::judge_still(EnergySource source, DomainEnergy& domain, Duration interval,
+                              std::optional<double> busy_core_s, bool is_used) {
+  if (!domain.energy_uj) return;
+  const bool platform = domain.kind == EnergyKind::psys;
   Counter& counter = counters_[{source, domain.label}];
   if (*domain.energy_uj > 0) {
     counter.still_for = {};
     counter.busy_core_s = 0;
     if (!counter.still) return;
     counter.still = ++counter.moved < kReturnAfter;
-    if (counter.still)
+    if (counter.still && is_used)
       withhold(source, domain, EnergyFault::still, "stood still and has just started to advance again");
     return;
   }
-  counter.moved = 0;
+  if (!platform) counter.moved = 0;
   if (!busy_core_s || interval < kShortest) {
-    if (counter.still) withhold(source, domain, EnergyFault::still, "stands still");
+    if (counter.still && is_used) withhold(source, domain, EnergyFault::still, "stands still");
     return;
   }
   counter.still_for += interval;
   counter.busy_core_s += *busy_core_s;
-  counter.still = counter.still || (counter.still_for >= kStill_after && counter.busy_core_s >= kStill_busy_core_s);
+  const bool long_enough = counter.still_for >= (platform ? kPlatformStill_after : kStill_after);
+  if (long_enough && counter.busy_core_s >= kStill_busy_core_s) {
+    counter.still = true;
+    counter.moved = 0;
+  }
+  if (!is_used) return;
   if (counter.still) {
     return withhold(source, domain, EnergyFault::still,
                     formatted("stands still: 0 J in %.0f s with %.1f core-seconds of CPU time",
                               seconds(counter.still_for), counter.busy_core_s));
   }
-  domain.gap = domain.gap || *busy_core_s > 0;
+  domain.gap = domain.gap || (*busy_core_s > 0 && (!platform || counter.still_for >= kStill_after));
+}
+
+void EnergyCheck::judge_meter(EnergySource source, DomainEnergy& domain, Duration interval,
+                              std::optional<double> busy_core_s, Duration meter_lag) {
+  if (!domain.energy_uj || !busy_core_s || interval < kShortest) return;
+  constexpr double kRounding_uj = 2;
+  Shown& shown = meters_[domain.label];
+  const double energy_uj = static_cast<double>(*domain.energy_uj), us = seconds(interval) * 1e6;
+  if (std::abs(energy_uj - shown.power_w * us) > kRounding_uj) {
+    shown = Shown{};
+    shown.power_w = energy_uj / us;
+  }
+  shown.same_for += interval;
+  shown.window += interval;
+  shown.window_core_s += *busy_core_s;
+  if (shown.window >= kFrozen_window) {
+    const double cores = shown.window_core_s / seconds(shown.window);
+    shown.least_cores = std::min(shown.least_cores.value_or(cores), cores);
+    shown.most_cores = std::max(shown.most_cores.value_or(cores), cores);
+    shown.window = {};
+    shown.window_core_s = 0;
+  }
+  if (!shown.most_cores || shown.same_for < kFrozen_after + 3 * meter_lag) return;
+  if (*shown.most_cores - *shown.least_cores < kFrozen_cpu_ratio * cores_) return;
+  withhold(source, domain, EnergyFault::still,
+           formatted("stands still: %.3f W for %.0f s in which the CPU use changed from %.1f to %.1f cores",
+                     shown.power_w, seconds(shown.same_for), *shown.least_cores, *shown.most_cores));
 }
 
 void EnergyCheck::compare(std::span<const Source> sources, EnergyKind kind, Duration interval) {
@@ -177,10 +221,18 @@ void EnergyCheck::judge(std::span<const Source> sources, Duration interval, std:
                         Duration meter_lag, CollectErrors& errors) {
   doubts_.clear();
   for (const auto& [source, readings] : sources)
-    for (auto& domain : *readings) judge_counter(source, domain, interval, busy_core_s);
+    for (auto& domain : *readings) {
+      judge_counter(source, domain, interval, busy_core_s);
+      if (source == EnergySource::hwmon) judge_meter(source, domain, interval, busy_core_s, meter_lag);
+    }
   compare(sources, EnergyKind::package, interval);
   compare(sources, EnergyKind::dram, interval);
   compare_with_system(sources, interval, meter_lag);
+  // At zero, a platform counter adds nothing to packages. Without packages it would be the energy of the machine.
+  const bool packages = std::ranges::any_of(sources, [](const Source& source) { return has_package(*source.second); });
+  for (const auto& [source, readings] : sources)
+    for (auto& domain : *readings)
+      if (domain.kind == EnergyKind::psys) judge_still(source, domain, interval, busy_core_s, !packages);
   for (const EnergyDoubt& doubt : doubts_)
     errors.emplace_back(std::string(to_string(doubt.source)),
                         Error{Errc::malformed, doubt.label, doubt.why, "the agent estimates its energy meanwhile"});

@@ -6,6 +6,7 @@
 #include "cli/pre/expiry.hpp"
 #include "cli/pre/neighbours.hpp"
 #include "cli/view.hpp"
+#include "common/http/target.hpp"
 
 namespace wattle::cli {
 
@@ -50,7 +51,8 @@ Result<std::vector<Json>> list_all(Cluster& cluster, const std::string& target) 
   std::vector<Json> found;
   std::string next;
   for (std::size_t page = 0; page < kMaxPages; ++page) {
-    WATTLE_TRY(Json list, cluster.get(target + "?limit=500" + (next.empty() ? "" : "&continue=" + next)));
+    const std::string more = next.empty() ? "" : "&continue=" + http::percent_encode(next);
+    WATTLE_TRY(Json list, cluster.get(target + "?limit=500" + more));
     for (Json& one : items_of(list)) found.push_back(std::move(one));
     next = View(list)["metadata"]["continue"].text_or("");
     if (next.empty()) break;

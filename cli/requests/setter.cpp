@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cli/view.hpp"
+#include "common/http/target.hpp"
 #include "common/kube/autoscalers.hpp"
 #include "common/kube/pod.hpp"
 
@@ -73,7 +74,7 @@ Result<std::map<std::string, Json>> pods_by_uid(Cluster& cluster, const std::str
     for (const Json& pod : page.value("items", Json::array())) pods[View(pod)["metadata"]["uid"].text_or("")] = pod;
     const auto next = View(page)["metadata"]["continue"].text();
     if (!next || next->empty()) return pods;
-    more = "&continue=" + *next;
+    more = "&continue=" + http::percent_encode(*next);
   }
 }
 

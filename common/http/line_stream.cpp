@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "common/http/connection.hpp"
+#include "common/http/head.hpp"
 
 namespace wattle::http {
 namespace {
@@ -105,6 +106,9 @@ struct LineStream::Impl {
     answer.status = static_cast<int>(parser.get().result_int());
     const auto type = parser.get()[bhttp::field::content_type];
     answer.content_type.assign(type.data(), type.size());
+    for (const auto& field : parser.get())
+      answer.headers.emplace(lower_case(std::string_view(field.name_string().data(), field.name_string().size())),
+                             std::string(field.value().data(), field.value().size()));
     Lines lines(options.max_line_bytes);
     for (;;) {
       WATTLE_TRY(const std::string_view piece, read(parser, target));

@@ -86,7 +86,9 @@ Result<std::string> read_autoscalers(std::string_view body, AutoscalerKind kind,
   const std::string what(kKinds[static_cast<std::size_t>(kind)]);
   const json list = json::read(body, {.text_bytes = 64 << 20, .built_bytes = 384 << 20});
   const json& items = member(list, "items");
-  if (!items.is_array()) return fail(Errc::malformed, what + "s", "the API server did not return a list");
+  // An empty list may be written as null.
+  if (!list.is_object() || !list.contains("items") || !(items.is_array() || items.is_null()))
+    return fail(Errc::malformed, what + "s", "the API server did not return a list");
   for (const json& item : items) {
     const json& spec = member(item, "spec");
     const json& about = member(item, "metadata");

@@ -13,6 +13,14 @@ namespace {
 const std::string kAccount = "/var/run/secrets/kubernetes.io/serviceaccount";
 constexpr std::size_t kMaxTokenBytes = 64 << 10;
 
+Reply reply_of(http::Answer answer) {
+  Reply reply{answer.status, std::move(answer.body)};
+  const auto found = answer.headers.find("retry-after");  // API servers send seconds
+  const auto wait_s = found == answer.headers.end() ? std::nullopt : parse::u64(parse::trim(found->second));
+  if (wait_s && *wait_s <= 86'400) reply.retry_after = std::chrono::seconds(*wait_s);
+  return reply;
+}
+
 }  // namespace
 
 Result<http::Origin> parse_url(const std::string& url) {
@@ -68,7 +76,7 @@ Result<Reply> HttpApi::request(const std::string& method, const std::string& tar
   WATTLE_TRY(std::string word, token());
   client_.bearer(std::move(word));
   WATTLE_TRY(http::Answer answer, client_.request(method, server_.prefix + target, body, timeout_));
-  return Reply{answer.status, std::move(answer.body)};
+  return reply_of(std::move(answer));
 }
 
 Result<Reply> HttpApi::get(const std::string& target) { return request("GET", target, ""); }
@@ -92,7 +100,7 @@ Result<Reply> HttpApi::stream(const std::string& target, const std::function<boo
   WATTLE_TRY(std::string word, token());
   stream_.bearer(std::move(word));
   WATTLE_TRY(http::Answer answer, stream_.get(server_.prefix + target, line));
-  return Reply{answer.status, std::move(answer.body)};
+  return reply_of(std::move(answer));
 }
 
 void HttpApi::stop() {

@@ -11,7 +11,6 @@ namespace {
 
 using json = SortedJson;
 
-constexpr std::size_t kMaxLabels = 256;
 constexpr std::size_t kMaxTaints = 64;
 constexpr double kMaxPods = 1e6;
 
@@ -19,6 +18,7 @@ std::optional<double> quantity_of(const json& allocatable, const char* resource,
   const json& value = member(allocatable, resource);
   std::optional<double> amount;
   if (value.is_string()) amount = parse::quantity(value.string());
+  if (value.is_number() && value.get<double>() >= 0) amount = value.get<double>();
   if (!amount)
     node.problems.push_back(std::string("status.allocatable.") + resource + " is " +
                             (value.is_null() ? "missing" : "not a quantity") + "; ignored");
@@ -51,13 +51,12 @@ Node read_node(const json& object) {
   const json& labels = member(metadata, "labels");
   if (labels.is_object())
     for (const auto& [key, value] : labels.items())
-      if (value.is_string() && node.labels.size() < kMaxLabels)
-        node.labels.emplace(key, shortened(value.get<std::string>(), kMaxNameBytes));
+      if (value.is_string()) node.labels.emplace(key, shortened(value.get<std::string>(), kMaxNameBytes));
   const json& allocatable = member(status, "allocatable");
   node.cpu_cores = quantity_of(allocatable, "cpu", node).value_or(0);
   node.memory_bytes = quantity_of(allocatable, "memory", node).value_or(0);
-  if (const auto pods = quantity_of(allocatable, "pods", node); pods && *pods <= kMaxPods)
-    node.pod_capacity = static_cast<std::uint64_t>(*pods);
+  if (const auto pods = quantity_of(allocatable, "pods", node))
+    node.pod_capacity = static_cast<std::uint64_t>(std::min(*pods, kMaxPods));
   const json& conditions = member(status, "conditions");
   if (conditions.is_array())
     for (const json& condition : conditions)

@@ -7,7 +7,7 @@ namespace {
 
 using json = SortedJson;
 
-constexpr std::size_t kMaxBytes = 4096;
+constexpr std::size_t kMaxBytes = 1 << 20;  // an API server takes no larger pod
 
 void add(std::string& selector, const std::string& requirement) {
   if (!selector.empty()) selector += ',';

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/http/target.hpp"
 #include "common/json/value.hpp"
 #include "common/kube/json.hpp"
 #include "common/kube/managed_fields.hpp"
@@ -16,25 +17,8 @@ constexpr int kOk = 200;
 constexpr int kGone = 410;
 constexpr double kLongestPause_s = 32;
 constexpr std::size_t kShownBytes = 200;
-
-// Percent-encodes a value of a query.
-std::string encoded(std::string_view text) {
-  static constexpr char kDigits[] = "0123456789ABCDEF";
-  std::string out;
-  for (const char letter : text) {
-    const auto byte = static_cast<unsigned char>(letter);
-    const bool plain = (letter >= '0' && letter <= '9') || (letter >= 'A' && letter <= 'Z') ||
-                       (letter >= 'a' && letter <= 'z') || letter == '-' || letter == '_' || letter == '.';
-    if (plain) {
-      out += letter;
-    } else {
-      out += '%';
-      out += kDigits[byte >> 4U];
-      out += kDigits[byte & 15U];
-    }
-  }
-  return out;
-}
+constexpr std::size_t kLargePageBytes = 8 << 20;  // its value may be beyond the limits below
+constexpr std::chrono::seconds kLongestRetryAfter{300};
 
 // Message of a Status object, otherwise the start of the text.
 std::string said(int status, const std::string& body) {
@@ -43,6 +27,10 @@ std::string said(int status, const std::string& body) {
   if (text.empty()) text = body;
   return "HTTP " + std::to_string(status) + ": " + shortened(std::move(text), kShownBytes);
 }
+
+Duration wanted_pause(const Reply& reply) { return std::min(reply.retry_after, kLongestRetryAfter); }
+
+std::size_t smaller(std::size_t page) { return std::max<std::size_t>(1, page / 4); }
 
 }  // namespace
 
@@ -73,11 +61,14 @@ Duration Reflector::list() {
   bool begun = false;
   do {
     std::string query = "limit=" + std::to_string(options_.limit);
-    if (!from.empty()) query += "&continue=" + encoded(from);
+    if (!from.empty()) query += "&continue=" + http::percent_encode(from);
     const auto reply = api_.get(target(query));
-    if (!reply) return fail_(reply.error().message());
+    if (!reply) {
+      if (reply.error().code == Errc::malformed) options_.limit = smaller(options_.limit);
+      return fail_(reply.error().message());
+    }
     if (reply->status == kGone) ++figures_.too_old;
-    if (reply->status != kOk) return fail_(said(reply->status, reply->body));
+    if (reply->status != kOk) return std::max(fail_(said(reply->status, reply->body)), wanted_pause(*reply));
     const json page = json::read(without_fields(reply->body), {.text_bytes = 64 << 20, .built_bytes = 384 << 20});
     const json& metadata = member(page, "metadata");
     const json& items = member(page, "items");
@@ -85,6 +76,7 @@ Duration Reflector::list() {
     // An empty list may be written as null.
     if (version.empty() || !(items.is_array() || items.is_null())) {
       ++figures_.malformed;
+      if (reply->body.size() > kLargePageBytes) options_.limit = smaller(options_.limit);
       return fail_("the answer is not a list with a resourceVersion");
     }
     if (!begun) sink_.begin_list();
@@ -103,7 +95,7 @@ Duration Reflector::list() {
 Duration Reflector::watch() {
   const auto jitter = std::uniform_int_distribution<std::int64_t>(0, options_.watch_for.count() / 10)(random_);
   bool relist = false, received = false;
-  const std::string query = "watch=1&allowWatchBookmarks=true&resourceVersion=" + encoded(version_) +
+  const std::string query = "watch=1&allowWatchBookmarks=true&resourceVersion=" + http::percent_encode(version_) +
                             "&timeoutSeconds=" + std::to_string(options_.watch_for.count() + jitter);
   ++figures_.watches;
   const auto reply = api_.stream(target(query), [&](std::string_view line) {
@@ -111,19 +103,21 @@ Duration Reflector::watch() {
     received = received || go_on;
     return go_on;
   });
-  if (received) {
+  const bool again = relist || (reply && reply->status == kGone);
+  if (received && !again && !version_.empty()) {
     failed_ = futile_ = 0;
     problem_.clear();
   }
-  if (relist || (reply && reply->status == kGone)) {
+  if (again) {
     ++figures_.too_old;
     version_.clear();
     // The first new list follows at once; repeated ones are delayed to spare the server.
     return futile_++ == 0 ? Duration::zero() : pause(futile_);
   }
   if (!reply) return fail_(reply.error().message());
-  if (reply->status != kOk) return fail_(said(reply->status, reply->body));
-  if (version_.empty()) return fail_("a line of the watch is not an event; listing again");
+  if (reply->status != kOk) return std::max(fail_(said(reply->status, reply->body)), wanted_pause(*reply));
+  // The list that follows succeeds, so the pause grows with the watches that do not.
+  if (version_.empty()) return std::max(fail_("a line of the watch is not an event; listing again"), pause(futile_++));
   failed_ = futile_ = 0;
   problem_.clear();
   // Avoids a tight loop with a server that ends every watch at once.

@@ -1,7 +1,8 @@
 // reflector: keeps a copy of one kind of object as Kubernetes clients should: list once, then watch from that version.
 // Method   lists in pages of `limit`; watches with bookmarks from the list's resourceVersion; resumes a watch that ends
 //          where it was; lists again after 410 (too old) or an unreadable event; retries everything else after a pause
-//          that doubles up to 32 s, with jitter
+//          that doubles up to 32 s, with jitter, or lasts as long as the server's Retry-After. A page that is too large
+//          to read is asked for again with fewer objects
 // Errors   none: step() returns when to call it again; figures() and problem() describe the state
 // Threads  single owner, which may block in Api
 #pragma once
@@ -22,6 +23,7 @@ namespace wattle::kube {
 struct Reply {
   int status = 0;
   std::string body;
+  std::chrono::seconds retry_after{0};  // the server's Retry-After; 0: none
 };
 
 // The API server's interface for a reflector.

@@ -10,10 +10,16 @@ using json = SortedJson;
 constexpr std::chrono::minutes kPermit{5};
 constexpr std::chrono::minutes kPreBind{10};
 
-// Group keys of the scheduler-plugins' coscheduling (both of its names), Kueue and Volcano.
-constexpr const char* kGroupKeys[] = {"scheduling.x-k8s.io/pod-group",         "pod-group.scheduling.sigs.k8s.io",
-                                      "pod-group.scheduling.sigs.k8s.io/name", "kueue.x-k8s.io/pod-group-name",
-                                      "scheduling.k8s.io/group-name",          "volcano.sh/job-name"};
+// Group keys of the scheduler-plugins' coscheduling (both of its names), Kueue, Volcano, Koordinator, YuniKorn and KAI.
+constexpr const char* kGroupKeys[] = {"scheduling.x-k8s.io/pod-group",
+                                      "pod-group.scheduling.sigs.k8s.io",
+                                      "pod-group.scheduling.sigs.k8s.io/name",
+                                      "kueue.x-k8s.io/pod-group-name",
+                                      "scheduling.k8s.io/group-name",
+                                      "volcano.sh/job-name",
+                                      "gang.scheduling.koordinator.sh/name",
+                                      "yunikorn.apache.org/task-group-name",
+                                      "pod-group-name"};
 
 bool prepares_volume(const json& spec) {
   const json& volumes = member(spec, "volumes");

@@ -33,7 +33,9 @@ Error explain(int code, int system_error, const std::string& path, std::string w
     case SQLITE_PERM:
     case SQLITE_AUTH:
     case SQLITE_READONLY:
-      return {Errc::denied, path, what, "grant this process's user write access to " + folder + " and to the file"};
+      return {Errc::denied, path, what,
+              system_error == EROFS ? "mount the file system of " + folder + " writable, or choose another folder"
+                                    : "grant this process's user write access to " + folder + " and to the file"};
     case SQLITE_CANTOPEN:
       return {system_error == ENOENT ? Errc::not_found : Errc::io, path, what,
               "create the directory " + folder + ", writable for this process's user"};
@@ -51,8 +53,11 @@ Status keep_private(const std::string& path) {
     struct stat info {};
     if (::stat(file.c_str(), &info) == 0 && (info.st_mode & 077U) != 0) ::chmod(file.c_str(), 0600);
   }
-  // SQLite reports why the file cannot be created.
-  static_cast<void>(Fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0600)));
+  const Fd made(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0600));
+  // SQLite would try to read a file that cannot be made, and report that it is missing.
+  const int why = made.valid() ? 0 : errno;
+  if (why == ENOSPC || why == EDQUOT || why == EROFS)
+    return tl::unexpected<Error>(explain(SQLITE_CANTOPEN, why, path, "cannot be opened for writing"));
   return {};
 }
 }  // namespace

@@ -1,7 +1,11 @@
 #include "common/sqlite/record_table.hpp"
 
+#include <algorithm>
 #include <array>
 #include <string_view>
+
+#include "common/sqlite/page_scan.hpp"
+#include "common/sqlite/salvage.hpp"
 
 namespace wattle::sqlite {
 
@@ -11,6 +15,15 @@ constexpr std::array<const char*, 1> kSteps{
     " hash INTEGER NOT NULL, body BLOB NOT NULL);"
     "CREATE TABLE gap(incarnation INTEGER NOT NULL, first_seq INTEGER NOT NULL, last_seq INTEGER NOT NULL,"
     " records INTEGER NOT NULL)"};
+
+constexpr std::array<SalvageTable, 2> kTables{{{"record", "id"}, {"gap", "rowid"}}};
+// Rows that no process wrote, and those that both directions of a search have copied.
+constexpr const char* kUnsoundRows =
+    "DELETE FROM record WHERE id NOT BETWEEN 1 AND 9007199254740992;"
+    "DELETE FROM gap WHERE typeof(incarnation) <> 'integer' OR typeof(first_seq) <> 'integer'"
+    " OR typeof(last_seq) <> 'integer' OR typeof(records) <> 'integer' OR incarnation < 1 OR first_seq < 1"
+    " OR last_seq < first_seq OR records < 1 OR records > last_seq - first_seq + 1"
+    " OR rowid NOT IN (SELECT min(rowid) FROM gap GROUP BY incarnation, first_seq, last_seq, records)";
 
 std::int64_t stored(std::uint64_t value) { return static_cast<std::int64_t>(value); }
 std::uint64_t loaded(std::int64_t value) { return static_cast<std::uint64_t>(value); }
@@ -34,6 +47,62 @@ Result<RecordTable> RecordTable::open_(const std::string& path, const DatabaseOp
              table.database_->prepare(
                  "SELECT id, incarnation, seq, hash, body FROM record WHERE id BETWEEN ? AND ? ORDER BY id"));
   return table;
+}
+
+Result<SalvagedRecords> RecordTable::salvage(const std::string& damaged) {
+  const auto copied = sqlite::salvage(*database_, damaged, kTables);
+  const auto rows = list();
+  const bool any = rows && !rows->empty();
+  WATTLE_TRY(auto transaction, Transaction::begin(*database_));
+  if (!any || !copied || !copied->incomplete.empty()) WATTLE_CHECK(adopt_pages(damaged));
+  WATTLE_CHECK(database_->run(kUnsoundRows));
+  SalvagedRecords out;
+  // Pages that SQLite has freed may hold earlier records, which are not missing.
+  WATTLE_CHECK(remove_unsound(any ? std::optional(rows->front().mark) : std::nullopt, out));
+  WATTLE_CHECK(transaction.commit());
+  WATTLE_TRY(const auto counted, database_->integer("SELECT total(records) FROM gap"));
+  if (out.lost) *out.lost -= std::min(*out.lost, loaded(counted));
+  return out;
+}
+
+// The pages also hold the rows that SQLite can read.
+Status RecordTable::adopt_pages(const std::string& damaged) {
+  const auto pages = PageScan::open_(damaged, database_->page_bytes());
+  if (!pages) return {};
+  const auto places = pages->find();
+  if (places.empty()) return {};
+  WATTLE_CHECK(database_->run("DELETE FROM record"));
+  std::int64_t id = 1;
+  for (const PageScan::Place& place : places)
+    if (const auto record = pages->read(place)) WATTLE_CHECK(insert(id++, *record));
+  return {};
+}
+
+Status RecordTable::remove_unsound(const std::optional<RecordMark>& complete_from, SalvagedRecords& out) {
+  if (complete_from) out.lost = 0;
+  std::vector<std::int64_t> unsound;
+  WATTLE_TRY(auto rows, database_->prepare("SELECT id, incarnation, seq, hash, body FROM record ORDER BY id"));
+  RecordMark last;
+  for (;;) {
+    WATTLE_TRY(const bool row, rows.step());
+    if (!row) break;
+    const RecordMark mark{loaded(rows.integer(1)), loaded(rows.integer(2))};
+    if (record_hash(mark, rows.blob(4)) != rows.integer(3) || mark <= last) {
+      unsound.push_back(rows.integer(0));
+      continue;
+    }
+    if (out.lost && last >= *complete_from && mark.incarnation == last.incarnation)
+      *out.lost += mark.seq - last.seq - 1;
+    last = mark;
+    ++out.kept;
+  }
+  rows.reset();
+  for (const std::int64_t id : unsound) {
+    remove_->bind(1, id);
+    remove_->bind(2, id);
+    WATTLE_CHECK(remove_->run());
+  }
+  return {};
 }
 
 Result<std::deque<StoredRecord>> RecordTable::list() {
@@ -73,15 +142,17 @@ Status RecordTable::apply(const TableChange& change) {
   }
   if (change.gaps != nullptr) WATTLE_CHECK(replace_gaps(*change.gaps));
   std::int64_t id = change.next_id;
-  for (const EncodedRecord& record : change.add) {
-    insert_->bind(1, id++);
-    insert_->bind(2, stored(record.mark.incarnation));
-    insert_->bind(3, stored(record.mark.seq));
-    insert_->bind(4, record_hash(record.mark, record.bytes));
-    insert_->bind(5, std::string_view(record.bytes));
-    WATTLE_CHECK(insert_->run());
-  }
+  for (const EncodedRecord& record : change.add) WATTLE_CHECK(insert(id++, record));
   return transaction.commit();
+}
+
+Status RecordTable::insert(std::int64_t id, const EncodedRecord& record) {
+  insert_->bind(1, id);
+  insert_->bind(2, stored(record.mark.incarnation));
+  insert_->bind(3, stored(record.mark.seq));
+  insert_->bind(4, record_hash(record.mark, record.bytes));
+  insert_->bind(5, std::string_view(record.bytes));
+  return insert_->run();
 }
 
 Status RecordTable::replace_gaps(const std::vector<Gap>& gaps) {

@@ -45,9 +45,18 @@ struct TableChange {
 // FNV-1a over both; detects damage, not tampering.
 std::int64_t record_hash(const RecordMark& mark, std::string_view body);
 
+struct SalvagedRecords {
+  std::uint64_t kept = 0;
+  // Between those kept, without the records that gaps already count; no value if SQLite could read none.
+  std::optional<std::uint64_t> lost;
+};
+
 class RecordTable {
  public:
   static Result<RecordTable> open_(const std::string& path, const DatabaseOptions& options);
+  // Copies the sound records and gaps of a damaged file into this empty table: the rows that SQLite can read, and
+  // those that its pages hold if it cannot read them all.
+  Result<SalvagedRecords> salvage(const std::string& damaged);
 
   Result<std::deque<StoredRecord>> list();
   Result<std::vector<Gap>> gaps();
@@ -66,6 +75,9 @@ class RecordTable {
  private:
   explicit RecordTable(std::unique_ptr<Database> database) : database_(std::move(database)) {}
   Status replace_gaps(const std::vector<Gap>& gaps);
+  Status insert(std::int64_t id, const EncodedRecord& record);
+  Status adopt_pages(const std::string& damaged);
+  Status remove_unsound(const std::optional<RecordMark>& complete_from, SalvagedRecords& out);
 
   std::unique_ptr<Database> database_;
   std::optional<Statement> insert_, remove_, read_;

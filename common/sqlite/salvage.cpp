@@ -4,6 +4,8 @@
 #include <optional>
 #include <utility>
 
+#include "common/dir.hpp"
+
 namespace wattle::sqlite {
 namespace {
 
@@ -86,6 +88,7 @@ class Copier {
 }  // namespace
 
 Result<Salvaged> salvage(Database& into, const std::string& damaged, std::span<const SalvageTable> tables) {
+  WATTLE_CHECK(check_regular(damaged));  // SQLite would wait for the bytes of a FIFO
   WATTLE_TRY(const std::unique_ptr<Database> from, Database::open_damaged(damaged));
   Salvaged salvaged;
   WATTLE_TRY(auto transaction, Transaction::begin(into));

@@ -111,9 +111,16 @@ Status Spool::move_aside(const Error& why) {
     if (errno == ENOENT) continue;
     return fail_errno(errno, options_.path + suffix, "the file is damaged; move it away by hand");
   }
-  Error reported = why;
-  reported.fix = "moved to " + aside + "; its unacknowledged records are lost";
-  news_.push_back(std::move(reported));
+  news_.push_back(why);
+  news_.back().fix = "moved to " + aside + "; its unacknowledged records are lost";
+  // A new file gets the readable records.
+  auto table = RecordTable::open_(options_.path, options_.database);
+  const auto copied = table ? table->salvage(aside) : forward_error(table);
+  if (!copied || copied->kept == 0) return {};
+  dropped_ += copied->lost.value_or(0);
+  news_.back().fix = "moved to " + aside + "; " + std::to_string(copied->kept) + " readable records are kept, " +
+                     (copied->lost ? std::to_string(*copied->lost) + " between them are" : "others may be") +
+                     " lost; check the disk (dmesg)";
   return {};
 }
 

@@ -4,10 +4,10 @@
 // Bound    if the records would exceed max_bytes, the oldest that were never handed out are dropped, a segment (1/32 of
 //          the bound) at a time, and their number is kept as a gap. Records that were handed out may be in flight and
 //          are kept until acknowledged (at most memory_bytes / 2), so that a dropped record was never sent
-// Trouble  a damaged file is moved aside (<path>.damaged) and replaced by a new one. While the disk fails (full,
-//          broken), records wait in memory, at most memory_bytes, and are handed out from there: a node without
-//          telemetry is worse than a record that a crash may lose. The disk is tried again every 5 s. Both appear in
-//          news()
+// Trouble  a damaged file is moved aside (<path>.damaged), and a new one gets its readable records. While the disk
+//          fails (full, broken), records wait in memory, at most memory_bytes, and are handed out from there: a node
+//          without telemetry is worse than a record that a crash may lose. The disk is tried again every 5 s. Both
+//          appear in news()
 // Lost     <path>-open exists from the first commit of a process to its orderly end. If it exists, but SQLite's log
 //          (kept until then) does not, or the file is empty, the last commits are lost; news() reports this
 // Errors   open_: denied, conflict (another process has the file), unsupported (a newer schema)

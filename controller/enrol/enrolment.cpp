@@ -13,7 +13,7 @@
 #include "common/transport/allow_edit.hpp"
 #include "common/transport/allow_file.hpp"
 #include "common/trusted_file.hpp"
-#include "controller/web/known_arguments.hpp"
+#include "controller/known_fields.hpp"
 
 namespace wattle::controller {
 namespace {

@@ -20,6 +20,7 @@ constexpr std::uint64_t kMaxBatch = 64;
 constexpr std::uint64_t kMaxLivePerS = 256;  // records: ten intervals of a second, of 25 parts each
 constexpr std::uint64_t kPingsPerS = 8;      // of a session that are answered ahead of its other messages
 constexpr std::uint64_t kStudentsPerS = 50;  // of 0.2 MB each
+constexpr std::uint64_t kMostMemoryBytes = std::uint64_t{1} << 56, kMostPodsOfNode = 1'000'000;
 
 }  // namespace
 
@@ -148,6 +149,11 @@ std::vector<wire::Message> Telemetry::on_hello(const transport::Incoming& from, 
                   "remove the file `incarnation` in its state_dir and restart it");
   if (hello.cpu_cores < 0 || hello.cpu_cores > kMaxCores)
     return refuse(from, node, "reports " + std::to_string(hello.cpu_cores) + " cores", "see `wattle doctor`");
+  if (hello.memory_bytes > kMostMemoryBytes || hello.pod_capacity > kMostPodsOfNode)
+    return refuse(from, node,
+                  "reports " + std::to_string(hello.memory_bytes) + " bytes of memory and room for " +
+                      std::to_string(hello.pod_capacity) + " pods",
+                  "correct pod_capacity in its configuration, or see `wattle doctor`");
   for (const double capacity : {hello.link_bytes_per_s, hello.disk_bytes_per_s})
     if (!(capacity >= 0 && capacity <= kMaxBytesPerS))
       return refuse(from, node, "reports links or disks with " + std::to_string(capacity) + " bytes per second",

@@ -56,6 +56,7 @@ std::vector<DisruptionBudget::Term> terms_of(const json& selector) {
   if (!expressions.is_array()) return terms;
   for (const json& each : expressions) {
     const std::string kind = budget_text(budget_field(each, "operator"));
+    if (kind != "In" && kind != "NotIn" && kind != "Exists" && kind != "DoesNotExist") continue;
     DisruptionBudget::Term term{budget_text(budget_field(each, "key")), DisruptionBudget::Term::Kind::exists, {}};
     if (kind == "In") term.kind = DisruptionBudget::Term::Kind::in;
     if (kind == "NotIn") term.kind = DisruptionBudget::Term::Kind::not_in;
@@ -78,16 +79,19 @@ bool DisruptionBudget::covers(std::string_view pod_namespace, std::string_view l
 Result<BudgetPage> parse_budgets(const std::string& body) {
   WATTLE_TRY(const json list, json::parse(body, kBudgetLimits, "PodDisruptionBudgets"));
   const json& items = budget_field(list, "items");
-  if (!items.is_array()) return fail(Errc::malformed, "PodDisruptionBudgets", "the answer has no list of items");
+  // An empty list may be written as null.
+  if (!list.is_object() || !list.contains("items") || !(items.is_array() || items.is_null()))
+    return fail(Errc::malformed, "PodDisruptionBudgets", "the answer has no list of items");
   BudgetPage page;
   page.next = budget_text(budget_field(budget_field(list, "metadata"), "continue"));
   for (const json& item : items) {
     const json& allowed = budget_field(budget_field(item, "status"), "disruptionsAllowed");
     if (allowed.is_number() && allowed.get<double>() > 0) continue;
+    const json& selector = budget_field(budget_field(item, "spec"), "selector");
+    if (!selector.is_object()) continue;  // without a selector, a budget covers no pod
     const json& metadata = budget_field(item, "metadata");
     page.unsatisfied.push_back({budget_text(budget_field(metadata, "namespace")),
-                                budget_text(budget_field(metadata, "name")),
-                                terms_of(budget_field(budget_field(item, "spec"), "selector"))});
+                                budget_text(budget_field(metadata, "name")), terms_of(selector)});
   }
   return page;
 }

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "common/json/value.hpp"
-#include "controller/web/known_arguments.hpp"
+#include "controller/known_fields.hpp"
 
 namespace wattle::controller {
 namespace {

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
+#include <vector>
 
-#include "common/nearest.hpp"
 #include "common/parse.hpp"
+#include "controller/known_fields.hpp"
 
 namespace wattle::controller {
 namespace {
@@ -66,13 +68,6 @@ bool is_one_of(const std::string& name, const std::vector<std::string>& names) {
   });
 }
 
-Status unknown(const std::string& subject, const std::string& kind, const std::string& name,
-               const std::vector<std::string>& names) {
-  const std::string fix = names.empty() ? (subject.empty() ? "the list" : subject) + " has no " + kind + "s"
-                                        : "the " + kind + "s of " + subject + " are " + comma_list(names);
-  return fail(Errc::malformed, kind + " " + name, "unknown " + kind, did_you_mean(name, names, fix));
-}
-
 }  // namespace
 
 Status check_arguments(std::string_view what, const Arguments& arguments) {
@@ -80,7 +75,7 @@ Status check_arguments(std::string_view what, const Arguments& arguments) {
   if (found == kKnown.end()) return {};
   const std::vector<std::string> names = names_of(found->names);
   for (const auto& [name, value] : arguments)
-    if (!is_one_of(name, names)) return unknown(std::string(what), "argument", name, names);
+    if (!is_one_of(name, names)) return unknown_name(std::string(what), "argument", name, names);
   return {};
 }
 
@@ -88,13 +83,6 @@ Status check_query(std::string_view what, const http::Request& request) {
   WATTLE_CHECK(check_arguments(what, request.query));
   if (request.repeated.empty()) return {};
   return fail(Errc::malformed, "argument " + request.repeated, "is given more than once", "pass it once");
-}
-
-Status check_fields(std::string_view subject, const SortedJson& body, std::span<const std::string_view> known) {
-  const std::vector<std::string> names(known.begin(), known.end());
-  for (const auto& [name, value] : body.items())
-    if (!is_one_of(name, names)) return unknown(std::string(subject), "field", name, names);
-  return {};
 }
 
 }  // namespace wattle::controller

@@ -1,17 +1,12 @@
-// known_arguments: rejects arguments and fields of a body that a request does not have, so that a mistyped one is not
-// ignored.
+// known_arguments: rejects arguments that a request does not have, so that a mistyped one is not ignored.
 // Rules    one list per document and order of docs/reference/api.md; "weight.NAME" matches every weight
 // Errors   malformed: names the unknown argument, the closest known one and all known ones
 // Threads  pure functions
 #pragma once
 
-#include <span>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "common/http/server.hpp"
-#include "common/json/value.hpp"
 #include "common/result.hpp"
 #include "controller/web/arguments.hpp"
 
@@ -23,7 +18,5 @@ inline constexpr std::string_view kNoQuery = "this path";  // a `what` without a
 Status check_arguments(std::string_view what, const Arguments& arguments);
 // Checks the query of an HTTP request, which also must not contain an argument twice.
 Status check_query(std::string_view what, const http::Request& request);
-// Checks the fields of a JSON object in a body; `subject` names the object in the error.
-Status check_fields(std::string_view subject, const SortedJson& body, std::span<const std::string_view> known);
 
 }  // namespace wattle::controller

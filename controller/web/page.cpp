@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/json/value.hpp"
+#include "controller/known_fields.hpp"
 #include "controller/web/assets.hpp"
 #include "controller/web/known_arguments.hpp"
 #include "controller/web/page_answers.hpp"

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "common/json/value.hpp"
+#include "controller/known_fields.hpp"
 #include "controller/web/known_arguments.hpp"
 #include "controller/web/page_answers.hpp"
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """full_disk_test: with a full disk, safety functions still work: a stop order takes effect immediately, on the shim
 too, and reports that it is not on disk; a key can be revoked; a promotion is refused. Once the disk has space, the stop
-order is written, and a restart keeps it.
+order is written, and a restart keeps it. An agent whose folder takes no file measures its node.
 
 Usage    full_disk_test.py FOLDER-OF-BINARIES
 Needs    root and unshare: the disk is a small tmpfs in a private mount namespace
@@ -103,6 +103,17 @@ def walk(house):
     house.kill("controller", signal.SIGKILL)
     house.start_controller()
     check("the order is in force after a restart", mode_of(house) == "off", mode_of(house))
+    agent_without_files(house)
+
+
+def agent_without_files(house):
+    """An agent whose state folder takes no file measures its node; its records wait in memory."""
+    house.kill("agent")
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m,nr_inodes=1", "tmpfs", str(house.dir / "agent")], check=True)
+    house.start_agent()
+    wait_until("the agent without a file has connected", lambda: "controller.welcomed" in house.log("agent").partition("spool.in_memory")[2])
+    said = house.log("agent")
+    check("the log names the folder that has no room", "incarnation.not_kept" in said and "free space on the file system of" in said, said[-1500:])
 
 
 def main():
@@ -118,7 +129,8 @@ def main():
         finally:
             for name in list(house.processes):
                 house.kill(name)
-            subprocess.run(["umount", str(pathlib.Path(house.dir) / "controller")], check=False)
+            for folder in ("controller", "agent"):
+                subprocess.run(["umount", str(pathlib.Path(house.dir) / folder)], check=False)
     return 1 if failures else 0
 
 

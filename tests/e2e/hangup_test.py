@@ -5,6 +5,7 @@ Usage    hangup_test.py BIN_DIR
 Exit     0 success, 1 a claim is wrong
 """
 import os
+import pathlib
 import signal
 import sys
 
@@ -19,16 +20,27 @@ def main():
     return os.waitstatus_to_exitcode(os.wait()[1])
 
 
+def children(pid):
+    """Returns the processes of a parent, without those that have ended."""
+    fields = {path.parent.name: path.read_text(encoding="utf-8").rpartition(")")[2].split() for path in pathlib.Path("/proc").glob("[0-9]*/stat") if path.exists()}
+    return {int(child) for child, words in fields.items() if int(words[1]) == pid and words[0] != "Z"}
+
+
 def check():
     with House(binaries_from(sys.argv), mode="shadow") as house:
         house.start_controller()
         house.start_agent()
         house.start_shim()
         wait_until("the node reports", house.connected)
+        standby = children(house.processes["shim"].pid)
+        assert standby, "the shim has no standby process"
         for name in ("controller", "agent", "shim"):
             for _ in range(3):
                 house.processes[name].send_signal(signal.SIGHUP)
+        for pid in standby:
+            os.kill(pid, signal.SIGHUP)
         let_a_moment_pass()
+        assert children(house.processes["shim"].pid) == standby, "the shim's standby process ended at SIGHUP"
         for name in ("controller", "agent", "shim"):
             assert house.alive(name)
         assert fetch(f"{house.api()}/livez")[0] == 200
@@ -41,7 +53,7 @@ def check():
         for name in ("shim", "agent", "controller"):
             ended = house.kill(name, signal.SIGTERM)
             assert ended == 0, f"{name} ended with {ended}"
-    print("three programs keep running at SIGHUP and end at SIGTERM; closed descriptors stay closed")
+    print("three programs and the shim's standby keep running at SIGHUP and end at SIGTERM; closed descriptors stay closed")
     return 0
 
 

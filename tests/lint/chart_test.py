@@ -307,7 +307,9 @@ def numbers(value, path):
     """Returns places where a string became another type."""
     if isinstance(value, dict):
         for key, item in value.items():
-            if key in TEXTS and not isinstance(item, (str, dict)):
+            if not isinstance(key, str):
+                yield f"{path}: the key {key!r}"
+            elif key in TEXTS and not isinstance(item, (str, dict)):
                 yield f"{path}.{key}: {item!r}"
             yield from numbers(item, f"{path}.{key}")
     elif isinstance(value, list):
@@ -319,9 +321,9 @@ def numbers(value, path):
 
 def check_names():
     """Checks that names that YAML reads as numbers or booleans stay strings in every object and configuration."""
-    for control, agents, name in (("4711", "4712", "1e3"), ("0x10", "1-1", "on"), ("no", "yes", "null"), ("12e4", "0", "true")):
+    for control, agents, name in (("4711", "4712", "1e3"), ("0x10", "1-1", "on"), ("no", "yes", "null"), ("12e4", "0", "true"), ("2026-11-30", "1e-3", "off")):
         names = {"namespaces": {"control": control, "agents": agents}, "scheduler": {"name": name, "priorityClassName": "1e3"}, "requests": {"namespaces": ["1234"]},
-                 "controller": {"persistence": {"storageClass": "42"}}, "images": {"pullSecrets": ["007"]}, "monitoring": {"enabled": True}, "commonLabels": {"a": "1e3"},
+                 "controller": {"persistence": {"storageClass": "42"}}, "images": {"pullSecrets": ["007"]}, "monitoring": {"enabled": True}, "commonLabels": {"a": "1e3", "on": "yes", "12": "null", "1e3": "", "null": "no"},
                  "agent": {"serviceAccount": {"name": "1e4"}, "priorityClassName": "on"}}
         with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8") as file:
             json.dump(names, file)

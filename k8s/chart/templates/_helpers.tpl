@@ -33,7 +33,7 @@ imagePullSecrets:
 {{- end }}
 
 {{- define "wattle.flow" -}}
-{ {{- $first := true }}{{ range $key, $value := . }}{{ if not $first }}, {{ end }}{{ $first = false }}{{ $key }}: {{ $value | toYaml }}{{ end -}} }
+{ {{- $first := true }}{{ range $key, $value := . }}{{ if not $first }}, {{ end }}{{ $first = false }}{{ if contains "/" $key }}{{ $key }}{{ else }}{{ $key | quote }}{{ end }}: {{ $value | toYaml }}{{ end -}} }
 {{- end }}
 
 {{- /* Name of a part's ServiceAccount. Takes (list $ PART). */}}

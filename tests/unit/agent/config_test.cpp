@@ -146,7 +146,7 @@ TEST_CASE("an incarnation file that is empty, damaged or not a file is replaced 
   const agent::test::Tree tree;
   const std::string dir = tree.path() + "/state", path = dir + "/incarnation";
   const WallTime now = wall_from_ns(1'000'000'000LL * 1'700'000'000);
-  for (const char* content : {"", "soon\n", "18446744073709551615\n", "\xff\xff"}) {
+  for (const char* content : {"", "soon\n", "18446744073709551615\n", "4611686018427387904\n", "\xff\xff"}) {
     CAPTURE(content);
     tree.put("state/incarnation", content);
     const auto healed = next_incarnation(dir, now);

@@ -108,9 +108,63 @@ TEST_CASE("counters of an idle machine, of one-second steps and of a GPU that is
   Judged off;
   for (int i = 0; i < 10; ++i)
     off.judge({{EnergySource::rapl,
-                {{"uncore-0", EnergyKind::uncore, 0U, 0U}, {"psys", EnergyKind::psys, std::nullopt, 0U}}}});
+                {{"uncore-0", EnergyKind::uncore, 0U, 0U},
+                 {"psys", EnergyKind::psys, std::nullopt, 0U},
+                 domain(EnergyKind::package, 9'000'000)}}});
   CHECK(off.at(0, 0).energy_uj == 0U);
   CHECK(off.at(0, 1).energy_uj == 0U);
+}
+
+TEST_CASE("a platform counter that stands still is not the energy of a machine whose packages do not count") {
+  for (const bool package : {true, false}) {
+    const Tree tree;
+    if (package) put_zone(tree, "intel-rapl:0", "package-0", 0);
+    put_zone(tree, "intel-rapl:1", "psys", 0);
+    Node node(tree);
+    for (int i = 0; i < 20; ++i) {
+      const auto& interval = node.read(1s, 0.9);
+      CHECK((interval.gap || interval.source == EnergySource::estimated || i == 0));
+    }
+    const auto& last = node.read(1s, 0.9);
+    CHECK(last.source == EnergySource::estimated);
+    CHECK(last.gap);
+    CHECK(last.energy_uj == 28'000'000U);
+    CHECK(node.finding("rapl").find("stands still") != std::string::npos);
+    std::uint64_t uj = 0;
+    for (unsigned i = 0; i <= 2 * kReturnAfter; ++i) {  // in steps of two seconds
+      if (i % 2 == 1) uj += 50'000'000;
+      put_zone(tree, "intel-rapl:1", "psys", uj);
+      node.read(1s, 0.9);
+    }
+    put_zone(tree, "intel-rapl:1", "psys", uj + 40'000'000);
+    const auto& again = node.read(1s, 0.9);
+    CHECK(again.source == EnergySource::rapl);
+    CHECK(again.energy_uj == 40'000'000U);
+  }
+}
+
+TEST_CASE("a power meter that shows one value whatever the CPUs do is withheld until the value changes") {
+  const auto shows = [](Judged& one, std::uint64_t energy_uj, double busy_cores, int seconds) {
+    for (int i = 0; i < seconds; ++i)
+      one.judge({{EnergySource::hwmon, {domain(EnergyKind::psys, energy_uj)}}}, 1s, busy_cores);
+    return one.at(0).energy_uj.has_value();
+  };
+  Judged frozen;
+  CHECK(shows(frozen, 180'000'000, 0.1, 90));
+  CHECK(shows(frozen, 180'000'000, 0.9, 29));
+  CHECK_FALSE(shows(frozen, 180'000'000, 0.9, 1));
+  CHECK(frozen.at(0).fault == EnergyFault::still);
+  CHECK(frozen.errors.front().second.what.find("180.000 W for 120 s") != std::string::npos);
+  CHECK(shows(frozen, 181'000'000, 0.9, 1));
+  Judged steady;  // the load is steady, or changes for moments only
+  for (int i = 0; i < 100; ++i) {
+    CHECK(shows(steady, 180'000'000, 0.2, 5));
+    CHECK(shows(steady, 180'000'000, 0.6, 1));
+  }
+  Judged counter;  // another source's steady power is not a meter's
+  for (int i = 0; i < 300; ++i)
+    counter.judge({{EnergySource::rapl, {domain(EnergyKind::package, 9'000'000)}}}, 1s, i < 150 ? 0.0 : 1.0);
+  CHECK(counter.at(0).energy_uj == 9'000'000U);
 }
 
 TEST_CASE("energy above the power limit of a part does not count") {

@@ -136,8 +136,10 @@ TEST_CASE("a missing permission or a malformed answer makes every owner unknown,
   api.answers[kKeda] = {200, list_of({}, "again")};  // endless pagination
   CHECK(list_all(api).error().code == Errc::out_of_range);
   api.answers[kKeda] = {404, ""};
+  api.answers[kHorizontal] = {200, R"({"items":null,"metadata":{}})"};  // an empty list
+  CHECK(list_all(api));
   for (const std::string& body :
-       {std::string("{"), std::string("[]"), std::string(R"({"items":7})"), list_of({7}),
+       {std::string("{"), std::string("{}"), std::string("[]"), std::string(R"({"items":7})"), list_of({7}),
         list_of({scaler("shop", "web", {{"kind", "Deployment"}})}), list_of({scaler("", "web", {{"name", "web"}})})}) {
     api.answers[kHorizontal] = {200, body};
     CHECK(list_all(api).error().code == Errc::malformed);

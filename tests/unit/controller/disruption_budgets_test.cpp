@@ -21,9 +21,9 @@ DisruptionBudget only(const std::string& selector) {
 
 TEST_CASE("a budget that allows an eviction is omitted; one without a number is kept") {
   const auto page = parse_budgets(R"({"metadata": {"continue": "next"}, "items": [
-    {"metadata": {"name": "a"}, "status": {"disruptionsAllowed": 1}},
-    {"metadata": {"name": "b"}, "status": {"disruptionsAllowed": 0}},
-    {"metadata": {"name": "c"}}]})");
+    {"metadata": {"name": "a"}, "spec": {"selector": {}}, "status": {"disruptionsAllowed": 1}},
+    {"metadata": {"name": "b"}, "spec": {"selector": {}}, "status": {"disruptionsAllowed": 0}},
+    {"metadata": {"name": "c"}, "spec": {"selector": {}}}]})");
   REQUIRE(page);
   CHECK(page->next == "next");
   REQUIRE(page->unsatisfied.size() == 2);
@@ -45,10 +45,26 @@ TEST_CASE("a budget covers the pods of its namespace whose labels match all term
   CHECK_FALSE(expressions.covers("shop", "app=api,team=x,canary=yes"));
   CHECK_FALSE(expressions.covers("shop", "app=api,team=x,tier=back"));
   CHECK(only("{}").covers("shop", ""));
+  // An operator that this version does not know may match.
+  CHECK(only(R"({"matchExpressions": [{"key": "cores", "operator": "Gt", "values": ["8"]}]})").covers("shop", ""));
+}
+
+TEST_CASE("a budget without a selector covers no pod, and an empty list may be null") {
+  for (const char* spec : {"{}", R"({"selector": null})", "null", "4"}) {
+    const auto page = parse_budgets(R"({"items": [{"metadata": {"namespace": "shop", "name": "web"}, "spec": )" +
+                                    std::string(spec) + R"(, "status": {"disruptionsAllowed": 0}}]})");
+    REQUIRE(page);
+    CHECK(page->unsatisfied.empty());
+  }
+  const auto none = parse_budgets(R"({"metadata": {"continue": "next"}, "items": null})");
+  REQUIRE(none);
+  CHECK(none->unsatisfied.empty());
+  CHECK(none->next == "next");
 }
 
 TEST_CASE("an answer that is not a list of budgets is an error") {
   CHECK(parse_budgets("{}").error().code == Errc::malformed);
   CHECK(parse_budgets("[").error().code == Errc::malformed);
-  CHECK(parse_budgets(R"({"items": [3, {"spec": 4}]})").value().unsatisfied.size() == 2);
+  CHECK(parse_budgets(R"({"items": 3})").error().code == Errc::malformed);
+  CHECK(parse_budgets(R"({"items": [3, {"spec": 4}]})").value().unsatisfied.empty());
 }

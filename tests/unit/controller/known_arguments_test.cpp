@@ -4,6 +4,8 @@
 
 #include <array>
 
+#include "controller/known_fields.hpp"
+
 namespace {
 using namespace wattle;
 using namespace wattle::controller;

@@ -222,6 +222,18 @@ TEST_CASE("impossible capacities of links and disks are refused, with the agent'
   }
 }
 
+TEST_CASE("impossible sizes of a node's memory and of its room for pods are refused") {
+  TelemetryRig rig;
+  wire::Hello hello = hello_of("n1");
+  hello.memory_bytes = ~std::uint64_t{0};
+  CHECK(only<wire::Refusal>(rig.say("a", hello, "n1")).what.find("18446744073709551615 bytes") != std::string::npos);
+  hello.memory_bytes = std::uint64_t{1} << 45;
+  hello.pod_capacity = std::uint64_t{1} << 40;
+  CHECK(only<wire::Refusal>(rig.say("b", hello, "n1")).fix.find("pod_capacity") != std::string::npos);
+  hello.pod_capacity = 1000;
+  only<wire::Welcome>(rig.say("c", hello, "n1"));
+}
+
 TEST_CASE("a higher incarnation takes over at once, and a lower one is refused while the higher is connected") {
   TelemetryRig rig;
   rig.say("a", hello_of("n1", 2));

@@ -65,7 +65,16 @@ TEST_CASE("node terms: each operator on labels is evaluated; requirements on oth
   CHECK_FALSE(allows(one(expression("cores", "Gt", {"8"})), {}));
   CHECK(allows(one(expression("cores", "Near", {"8"})), {}));
   CHECK(allows({{"affinity", required(json::array())}}, {}));
-  CHECK(read_node_terms({{"nodeSelector", {{"k", std::string(5000, 'v')}}}}).empty());
+  CHECK(read_node_terms({{"nodeSelector", {{"k", std::string(2 << 20, 'v')}}}}).empty());
+}
+
+TEST_CASE("node terms: a list of a thousand nodes is kept") {
+  json names = json::array();
+  for (int node = 0; node < 1000; ++node) names.push_back("worker-" + std::to_string(node) + ".example");
+  const json spec = {
+      {"affinity", required({{{"matchExpressions", {expression("kubernetes.io/hostname", "In", names)}}}})}};
+  CHECK(allows(spec, {{"kubernetes.io/hostname", "worker-999.example"}}));
+  CHECK_FALSE(allows(spec, {{"kubernetes.io/hostname", "worker-1000.example"}}));
 }
 
 TEST_CASE("node terms: a term without requirements matches no node, and other terms still count") {

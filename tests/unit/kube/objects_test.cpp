@@ -270,6 +270,21 @@ TEST_CASE("a node without capacity is reported with the reason, and Ready must b
   CHECK_FALSE(node.ready);
 }
 
+TEST_CASE("a node with thousands of labels has its zone, and a very large number of pods is a limit") {
+  json object = some_node();
+  for (int label = 0; label < 5000; ++label)
+    object["metadata"]["labels"]["feature.node.kubernetes.io/" + std::to_string(label)] = "true";
+  object["metadata"]["labels"][std::string(kZoneLabel)] = "z1";
+  object["status"]["allocatable"]["pods"] = "1e9";
+  object["status"]["allocatable"]["cpu"] = 4;
+  const Node node = read_node(object);
+  CHECK(node.zone() == "z1");
+  CHECK(node.labels.size() >= 5001);
+  CHECK(node.pod_capacity == 1'000'000);
+  CHECK(node.cpu_cores == 4);
+  CHECK(node.problems.empty());
+}
+
 // Replaces any member of the object by a value of another shape.
 json bent(json object) {
   const json odd =

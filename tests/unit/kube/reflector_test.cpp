@@ -7,6 +7,7 @@
 #include <deque>
 #include <map>
 #include <set>
+#include <vector>
 
 #include "common/json/value.hpp"
 
@@ -29,7 +30,8 @@ class Server final : public Api {
   std::uint64_t forgotten = 1;  // earlier changes are compacted
   std::deque<std::string> faults;
   std::size_t asked = 0;
-  std::set<std::string> seen;  // query parameters
+  std::size_t most_per_page = 500;
+  std::vector<std::size_t> limits;  // of the pages that were asked for
 
   void put(const std::string& name, int value) {
     const bool fresh = !objects.contains(name);
@@ -50,6 +52,9 @@ class Server final : public Api {
     if (fault == "cut") return fail(Errc::unavailable, target, "is cut");
     if (fault == "garbage") return Reply{200, "{\"items\":"};
     if (fault == "500") return Reply{500, R"({"kind":"Status","message":"etcd is away"})"};
+    if (fault == "429") return Reply{429, R"({"message":"too many requests"})", std::chrono::seconds(50)};
+    limits.push_back(std::stoull(target.substr(target.find("limit=") + 6)));
+    if (limits.back() > most_per_page) return fail(Errc::malformed, target, "the answer is larger than the limit");
     const std::size_t from = target.find("continue=");
     // Later pages have the version of the first one; a compaction in between gives 410.
     std::string after;
@@ -79,6 +84,12 @@ class Server final : public Api {
     const std::string fault = next_fault();
     if (fault == "cut") return fail(Errc::unavailable, target, "is cut");
     if (fault == "500") return Reply{500, "not JSON"};
+    if (fault == "429") return Reply{429, "", std::chrono::seconds(50)};
+    if (fault == "event-error" || fault == "event-garbage") {
+      line(json{{"type", "BOOKMARK"}, {"object", {{"metadata", {{"resourceVersion", std::to_string(now)}}}}}}.dump());
+      line(fault == "event-error" ? R"({"type":"ERROR","object":{"kind":"Status","code":500}})" : R"({"type":"NEW"})");
+      return Reply{200, ""};
+    }
     if (fault == "garbage") {
       line("{\"type\":\"MOD");
       return Reply{200, ""};
@@ -222,6 +233,56 @@ TEST_CASE("a server whose watches are always too old is not asked in a tight loo
   // A watch follows each list at once; after the first futile watch there is a pause.
   CHECK(at_once <= 11);
   CHECK(reflector.figures().too_old >= 9);
+}
+
+TEST_CASE("a server whose watches fail after an event is not listed in a tight loop") {
+  for (const char* fault : {"event-error", "event-garbage"}) {
+    Server server;
+    Copy copy;
+    Reflector reflector(server, copy, options());
+    double pauses_s = 0;
+    for (int i = 0; i < 10; ++i) {
+      pauses_s += seconds(reflector.step());  // a list
+      server.faults = {fault};
+      pauses_s += seconds(reflector.step());
+    }
+    CHECK(pauses_s > 60);
+    reflector.step();
+    server.put("pod", 1);
+    CHECK(reflector.step() == Duration::zero());
+    server.faults = {fault};
+    CHECK(seconds(reflector.step()) <= 1);
+  }
+}
+
+TEST_CASE("a server that names a time for the next request is not asked earlier") {
+  Server server;
+  Copy copy;
+  Reflector reflector(server, copy, options());
+  server.faults = {"429"};
+  CHECK(reflector.step() >= std::chrono::seconds(50));
+  CHECK(reflector.step() == Duration::zero());
+  server.faults = {"429"};
+  CHECK(reflector.step() >= std::chrono::seconds(50));
+  CHECK(reflector.problem().find("HTTP 429") != std::string::npos);
+}
+
+TEST_CASE("a page that is too large to read is asked for with fewer objects") {
+  Server server;
+  server.most_per_page = 40;
+  server.put("pod", 1);
+  Copy copy;
+  ReflectorOptions wide = options();
+  wide.limit = 500;
+  Reflector reflector(server, copy, wide);
+  for (int i = 0; i < 3; ++i) reflector.step();
+  CHECK(server.limits == std::vector<std::size_t>{500, 125, 31});
+  CHECK(reflector.synced());
+  CHECK(copy.objects == server.objects);
+  server.most_per_page = 0;  // even one object
+  Reflector stuck(server, copy, wide);
+  for (int i = 0; i < 9; ++i) CHECK(stuck.step() > Duration::zero());
+  CHECK(server.limits.back() == 1);
 }
 
 TEST_CASE("bookmarks advance the version without an event") {

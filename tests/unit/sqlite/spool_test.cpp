@@ -4,6 +4,7 @@
 #include <sqlite3.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -210,8 +211,10 @@ TEST_CASE("a damaged file is moved aside and reported, and a new one is created"
   Rig rig;
   rig.fill(1, 100, 1, 3000);
   rig.spool.reset();
+  bool readable = false;
   SUBCASE("not a database") { std::ofstream(rig.options.path) << std::string(20'000, 'x'); }
-  SUBCASE("pages are torn") {
+  SUBCASE("pages are torn, among them the roots of the tables") {
+    readable = true;
     std::fstream file(rig.options.path, std::ios::in | std::ios::out | std::ios::binary);
     for (int page = 1; page < 8; ++page) {
       file.seekp(page * 4096);
@@ -224,9 +227,52 @@ TEST_CASE("a damaged file is moved aside and reported, and a new one is created"
   CHECK(news.front().code == Errc::malformed);
   CHECK(news.front().fix.find(rig.options.path + ".damaged") != std::string::npos);
   CHECK(std::filesystem::exists(rig.options.path + ".damaged"));
-  CHECK(rig.spool->size() == 0);
+  const std::size_t kept = rig.spool->size();
+  CHECK(kept >= (readable ? 90U : 0U));
+  CHECK(kept <= (readable ? 98U : 0U));
   rig.fill(1, 3, 2);
-  CHECK(rig.drain() == range(1, 3));
+  const Seqs found = rig.drain();
+  CHECK(found.size() == kept + 3);
+  CHECK(Seqs(found.end() - 3, found.end()) == range(1, 3));
+  CHECK(std::is_sorted(found.begin(), found.end() - 3));
+}
+
+TEST_CASE("a damaged file keeps its readable records, and the message counts those between them that are lost") {
+  Rig rig;
+  rig.fill(1, 60, 1, 3000);
+  rig.fill(1, 40, 2, 3000);
+  REQUIRE(rig.spool->ack({1, 5}));
+  rig.spool.reset();
+  std::uint64_t lost = 0;
+  std::optional<std::uint64_t> cut;
+  std::uint64_t torn = 50;
+  SUBCASE("a page with a record is torn") { lost = 1; }
+  SUBCASE("the schema is torn") { torn = 0; }
+  SUBCASE("the root of the records is torn") { torn = 1; }
+  SUBCASE("the end of the file is missing") { cut = 40 * 4096; }
+  if (cut) {
+    std::filesystem::resize_file(rig.options.path, *cut);
+  } else {
+    std::fstream file(rig.options.path, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(static_cast<std::streamoff>(torn * 4096));
+    file << std::string(4096, '\x05');
+  }
+  rig.open();
+  const auto news = rig.spool->news();
+  REQUIRE(news.size() == 1);
+  INFO(news.front().message());
+  const std::size_t kept = rig.spool->size();
+  CHECK(kept >= (cut ? 20U : 94U));
+  CHECK(kept <= (torn < 2 ? 100U : 95U));  // pages that were freed may hold acknowledged records
+  CHECK(news.front().fix.find("; " + std::to_string(kept) + " readable records are kept, ") != std::string::npos);
+  CHECK(rig.spool->dropped() == lost);
+  const auto first = rig.spool->peek_after({1, 5}, 1);
+  CHECK(seqs(first) == Seqs{6});
+  CHECK(first->front().bytes == wire::encode_record(at(1, 6, 3000)));
+  rig.fill(1, 3, 3);
+  const Seqs found = rig.drain();
+  CHECK(found.size() == kept + 3);
+  CHECK(found.back() == 3);
 }
 
 TEST_CASE("a record with changed bytes on disk is dropped and counted, the others are not") {
