@@ -13,8 +13,9 @@ std::optional<std::string_view> read_v1(const std::optional<Dir>& hierarchy, May
                                         MonoTime now, std::span<char> scratch) {
   if (!hierarchy || file.is_absent(now)) return std::nullopt;
   if (file.is_open() || path.empty()) return file.read_from(*hierarchy, scratch, now);
-  const auto dir = hierarchy->open_dir(path);
-  return dir ? file.read_from(*dir, scratch, now) : std::nullopt;
+  if (const auto dir = hierarchy->open_dir(path)) return file.read_from(*dir, scratch, now);
+  file.miss(now);
+  return std::nullopt;
 }
 
 std::optional<std::uint64_t> number(std::optional<std::string_view> text) {

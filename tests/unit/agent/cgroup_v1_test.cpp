@@ -113,6 +113,29 @@ TEST_CASE("pods of a hybrid machine have memory, pids and I/O, from cgroup v1") 
   CHECK(read_bytes == 6000);
 }
 
+TEST_CASE("a cgroup that cgroup v1 lacks is looked for after 1, 2, 4 s and so on, at most 32 s apart") {
+  const Tree tree;
+  tree.put("proc/self/mountinfo", kHybridMounts);
+  tree.put("sys/fs/cgroup/memory/memory.usage_in_bytes", "1\n");
+  const auto v1 = CgroupV1::open_(Roots::below(tree.path()));
+  REQUIRE(v1.has_value());
+  CgroupV1Files files;
+  std::vector<char> scratch(4096);
+  ManualClock clock;
+  std::vector<int> looked_s;
+  for (int second = 0; second < 140; ++second) {
+    const bool waits = files.memory.is_absent(clock.mono());
+    CHECK_FALSE(v1->memory_bytes(files, "kubepods/podlate", clock.mono(), scratch).has_value());
+    if (!waits) looked_s.push_back(second);
+    clock.advance(1s);
+  }
+  CHECK(looked_s == std::vector<int>{0, 1, 3, 7, 15, 31, 63, 95, 127});
+  tree.put("sys/fs/cgroup/memory/kubepods/podlate/memory.usage_in_bytes", "4096\n");
+  CHECK_FALSE(v1->memory_bytes(files, "kubepods/podlate", clock.mono(), scratch).has_value());
+  clock.advance(32s);
+  CHECK(v1->memory_bytes(files, "kubepods/podlate", clock.mono(), scratch) == 4096);
+}
+
 TEST_CASE("throttling in cgroup v1 is read from the line in nanoseconds") {
   CHECK(parse_throttled_us_v1("nr_periods 5\nnr_throttled 2\nthrottled_time 1999999\n") == 1999);
   CHECK_FALSE(parse_throttled_us_v1("usage_usec 5\nthrottled_usec 7\n").has_value());
