@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "common/json/value.hpp"
 #include "common/kube/json.hpp"
 #include "common/kube/managed_fields.hpp"
 

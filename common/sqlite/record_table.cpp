@@ -1,7 +1,6 @@
 #include "common/sqlite/record_table.hpp"
 
 #include <array>
-#include <string_view>
 
 namespace wattle::sqlite {
 
