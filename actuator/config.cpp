@@ -3,6 +3,7 @@
 #include <set>
 
 #include "common/cgroup_path.hpp"
+#include "common/program_config.hpp"
 
 namespace wattle::actuator {
 
@@ -27,9 +28,7 @@ actuation::Order read_workload(config::Section& section) {
       order.path = *normal;
   }
   if (!unit.empty()) order.path = "/system.slice/" + unit;
-  auto level = static_cast<std::size_t>(actuation::Level::suggest);
-  section.read_choice("level", level, kLevels);
-  order.level = static_cast<actuation::Level>(level);
+  config::read_enum(section, "level", order.level, kLevels);
   return order;
 }
 
@@ -56,30 +55,20 @@ Result<ActuatorConfig> read(config::Document document) {
   rules.read("student", out.student_file);
   rules.read("memory", out.rules.memory);
 
-  config::Section log = root.section("log");
-  static const std::vector<std::string_view> kLogLevels{"debug", "info", "warn", "error", "off"};
-  std::size_t level = 1;
-  log.read_choice("level", level, kLogLevels);
-  out.log_level = static_cast<LogLevel>(level);
+  config::read_log_level(root, out.log_level);
   WATTLE_CHECK(document.finish());
   return out;
 }
 }  // namespace
 
 Result<ActuatorConfig> load_config(const std::string& path) {
-  WATTLE_TRY(auto document, config::Document::load(path));
-  return read(std::move(document));
+  return config::read_with(read, config::Document::load(path));
 }
 
 Result<ActuatorConfig> parse_config(const std::string& text, const std::string& name) {
-  WATTLE_TRY(auto document, config::Document::parse(text, name));
-  return read(std::move(document));
+  return config::read_with(read, config::Document::parse(text, name));
 }
 
-std::vector<config::Key> config_keys() {
-  auto document = config::Document::parse("{workloads: [{}]}", "keys");
-  static_cast<void>(read(*document));
-  return document->keys();
-}
+std::vector<config::Key> config_keys() { return config::keys_of(read, "{workloads: [{}]}"); }
 
 }  // namespace wattle::actuator

@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include "actuator/run.hpp"
 #include "actuator/unit_bus.hpp"
 #include "actuator/unit_limits.hpp"
 #include "provision/minute/student_file.hpp"

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <memory>
-#include <optional>
 
 #include "actuator/agent_link.hpp"
 #include "actuator/cgroup_limits.hpp"

@@ -1,7 +1,6 @@
 #include "agent/app.hpp"
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <iostream>
 #include <string>
 

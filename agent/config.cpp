@@ -9,10 +9,9 @@
 #include "agent/collect/names.hpp"
 #include "agent/collect/probe_http.hpp"
 #include "common/cgroup_path.hpp"
-#include "common/config.hpp"
-#include "common/http/access.hpp"
 #include "common/http/url.hpp"
 #include "common/listeners.hpp"
+#include "common/program_config.hpp"
 #include "common/tcp_endpoint.hpp"
 
 namespace wattle::agent {
@@ -292,11 +291,7 @@ Result<AgentConfig> read(config::Document document) {
   read_provisioning(root.section("provisioning"), out);
   read_power(root.section("power"), out);
 
-  config::Section log = root.section("log");
-  static const std::vector<std::string_view> kLevels{"debug", "info", "warn", "error", "off"};
-  std::size_t level = 1;
-  log.read_choice("level", level, kLevels);
-  out.log_level = static_cast<LogLevel>(level);
+  config::read_log_level(root, out.log_level);
 
   if (out.node.empty()) root.mistake("node", "empty", "set the name of the node");
   WATTLE_CHECK(document.finish());
@@ -311,21 +306,16 @@ std::string host_name() {
 }
 
 Result<AgentConfig> load_config(const std::string& path) {
-  WATTLE_TRY(auto document, config::Document::load(path));
-  return read(std::move(document));
+  return config::read_with(read, config::Document::load(path));
 }
 
 Result<AgentConfig> parse_config(const std::string& text, const std::string& name) {
-  WATTLE_TRY(auto document, config::Document::parse(text, name));
-  return read(std::move(document));
+  return config::read_with(read, config::Document::parse(text, name));
 }
 
 std::vector<config::Key> config_keys() {
-  // Includes the optional sections, whose keys are read only if the section is present.
-  auto document = config::Document::parse(
-      "{controller: {enrol: {}}, probes: [{}], provisioning: {latency: [{}], connections: [{}]}}", "keys");
-  static_cast<void>(read(*document));
-  return document->keys();
+  return config::keys_of(read,
+                         "{controller: {enrol: {}}, probes: [{}], provisioning: {latency: [{}], connections: [{}]}}");
 }
 
 }  // namespace wattle::agent

@@ -1,7 +1,6 @@
 #include "agent/delta_encoder.hpp"
 
 #include <algorithm>
-#include <optional>
 #include <string_view>
 #include <unordered_set>
 #include <utility>

@@ -7,6 +7,7 @@
 #include "common/http/enrol.hpp"
 #include "common/http/token.hpp"
 #include "common/log_throttle.hpp"
+#include "common/stopped_within.hpp"
 #include "common/transport/allow_edit.hpp"
 
 namespace wattle::agent {
@@ -58,16 +59,7 @@ Enroller::Enroller(EnrolConfig config, std::string node, std::string public_key,
       clock_(clock),
       log_(log),
       random_(std::hash<std::string>{}(node_)),
-      thread_([this] { run(); }) {}
-
-Enroller::~Enroller() {
-  {
-    const std::lock_guard lock(mutex_);
-    stop_ = true;
-  }
-  wake_.notify_all();
-  thread_.join();
-}
+      thread_([this](const std::stop_token& stop) { run(stop); }) {}
 
 void Enroller::ask() {
   {
@@ -77,24 +69,18 @@ void Enroller::ask() {
   wake_.notify_all();
 }
 
-void Enroller::pause(Duration span) {
-  std::unique_lock lock(mutex_);
-  wake_.wait_for(lock, span, [this] { return stop_; });
-}
-
 Status Enroller::try_once() {
   WATTLE_TRY(const auto keys, enrol_once(config_, node_, public_key_));
   return write_file_atomically(server_key_file_, keys.current + "\n" + (keys.next.empty() ? "" : keys.next + "\n"));
 }
 
-void Enroller::run() {
+void Enroller::run(const std::stop_token& stop) {
   LogThrottle throttle(std::chrono::seconds(60), 16);
   Duration span = kFirstPause;
   for (;;) {
     {
       std::unique_lock lock(mutex_);
-      wake_.wait(lock, [this] { return stop_ || asked_; });
-      if (stop_) return;
+      if (!wake_.wait(lock, stop, [this] { return asked_; })) return;
     }
     const Status tried = try_once();
     if (tried) {
@@ -102,7 +88,7 @@ void Enroller::run() {
                 {{"node", node_}, {"key", public_key_}, {"url", config_.url}});
       ++done_;
       span = kFirstPause;
-      pause(kQuiet);
+      if (stopped_within(stop, kQuiet)) return;
       const std::lock_guard lock(mutex_);
       asked_ = false;  // requests during the attempt are answered by it
       continue;
@@ -111,7 +97,7 @@ void Enroller::run() {
       log_.warn("enrol.failed", "the enrolment failed; the agent retries",
                 {{"node", node_}, {"key", public_key_}, {"error", tried.error()}});
     std::uniform_real_distribution<double> jitter(0.5, 1.0);
-    pause(from_seconds(wattle::seconds(span) * jitter(random_)));
+    if (stopped_within(stop, from_seconds(wattle::seconds(span) * jitter(random_)))) return;
     const bool unanswered = tried.error().code == Errc::unavailable || tried.error().code == Errc::timeout;
     span = std::min(2 * span, unanswered ? kLongestUnanswered : kLongestPause);
   }

@@ -34,7 +34,6 @@ class Enroller {
            const Clock& clock, const Log& log);
   Enroller(const Enroller&) = delete;
   Enroller& operator=(const Enroller&) = delete;
-  ~Enroller();
   // Requests an enrolment, because the controller does not know the key. Ignored during an attempt, and for a while
   // after a success.
   void ask();
@@ -42,8 +41,7 @@ class Enroller {
   std::uint64_t done() const { return done_; }
 
  private:
-  void run();
-  void pause(Duration span);
+  void run(const std::stop_token& stop);
   Status try_once();
 
   const EnrolConfig config_;
@@ -53,9 +51,9 @@ class Enroller {
   std::mt19937_64 random_;
   std::atomic<std::uint64_t> done_{0};
   std::mutex mutex_;
-  std::condition_variable wake_;
-  bool asked_ = false, stop_ = false;
-  std::thread thread_;
+  std::condition_variable_any wake_;
+  bool asked_ = false;
+  std::jthread thread_;
 };
 
 }  // namespace wattle::agent

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "common/stopped_within.hpp"
+
 namespace wattle::agent {
 
 namespace {
@@ -49,17 +51,12 @@ Latency::Latency(const std::vector<LatencySource>& sources, const Log& log, Late
     pages_.push_back(std::make_unique<Page>(source));
     pages_.back()->due = now;
   }
-  thread_ = std::thread([this] { keep_asking(); });
+  thread_ = std::jthread([this](const std::stop_token& stop) { keep_asking(stop); });
 }
 
 Latency::~Latency() {
-  {
-    const std::lock_guard lock(mutex_);
-    stop_ = true;
-  }
-  wake_.notify_all();
+  thread_.request_stop();
   for (const auto& page : pages_) page->client.stop();
-  thread_.join();
 }
 
 std::map<std::string, actuation::Requests> Latency::totals() const {
@@ -70,24 +67,20 @@ std::map<std::string, actuation::Requests> Latency::totals() const {
   return out;
 }
 
-void Latency::keep_asking() {
+void Latency::keep_asking(const std::stop_token& stop) {
   for (;;) {
     const auto next = std::ranges::min_element(pages_, {}, [](const auto& page) { return page->due; });
-    {
-      std::unique_lock lock(mutex_);
-      const Duration wait = std::max((*next)->due - clock_.mono(), Duration(0));
-      if (wake_.wait_for(lock, wait, [this] { return stop_; })) return;
-    }
-    ask(**next);
+    if (stopped_within(stop, (*next)->due - clock_.mono())) return;
+    ask(**next, stop);
   }
 }
 
-void Latency::ask(Page& page) {
+void Latency::ask(Page& page, const std::stop_token& stop) {
   auto got = page.get();
   page.due = clock_.mono() + (got ? pace_.every : pace_.after_failure);
   {
     const std::lock_guard lock(mutex_);
-    if (stop_) return;
+    if (stop.stop_requested()) return;
     page.known = got.has_value();
     if (got) page.requests.add(*got);
   }

@@ -7,7 +7,6 @@
 // Threads  its own thread reads the pages; totals() from any
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -63,17 +62,15 @@ class Latency {
 
  private:
   struct Page;
-  void keep_asking();
-  void ask(Page& page);
+  void keep_asking(const std::stop_token& stop);
+  void ask(Page& page, const std::stop_token& stop);
 
   const Log& log_;
   const LatencyPace pace_;
   const SystemClock clock_;
-  mutable std::mutex mutex_;
-  std::condition_variable wake_;
-  bool stop_ = false;                         // guarded by mutex_, as are the results of pages
+  mutable std::mutex mutex_;                  // guards the results of pages
   std::vector<std::unique_ptr<Page>> pages_;  // the vector itself never changes
-  std::thread thread_;
+  std::jthread thread_;
 };
 
 }  // namespace wattle::agent

@@ -2,9 +2,12 @@
 #include <array>
 #include <cassert>
 #include <charconv>
+#include <string_view>
 #include <type_traits>
+#include <vector>
 
 #include "agent/render.hpp"
+#include "common/parse.hpp"
 #include "common/printable.hpp"
 #include "common/wire/record_fields.hpp"
 #include "common/wire/traits.hpp"
@@ -14,73 +17,21 @@ namespace wattle::agent {
 namespace {
 // Columns in the order of the header. Readers may rely on it: new ones are added at the end, and
 // docs/reference/agent.md lists them all.
-constexpr std::array kColumns = std::to_array<std::string_view>({"node_name",
-                                                                 "seq",
-                                                                 "wall_ns",
-                                                                 "mono_ns",
-                                                                 "interval_ns",
-                                                                 "scope",
-                                                                 "kind",
-                                                                 "name",
-                                                                 "ended",
-                                                                 "cpu_used_cores",
-                                                                 "cpu_cores",
-                                                                 "cpu_usage_us",
-                                                                 "cpu_usage_total_us",
-                                                                 "memory_bytes",
-                                                                 "memory_total_bytes",
-                                                                 "net_rx_bytes_per_s",
-                                                                 "net_tx_bytes_per_s",
-                                                                 "disk_read_bytes_per_s",
-                                                                 "disk_write_bytes_per_s",
-                                                                 "disk_used_ratio",
-                                                                 "tcp_established",
-                                                                 "io_read_bytes",
-                                                                 "io_write_bytes",
-                                                                 "pids",
-                                                                 "cpu_some_ratio",
-                                                                 "memory_some_ratio",
-                                                                 "io_some_ratio",
-                                                                 "energy_source",
-                                                                 "energy_uj",
-                                                                 "idle_energy_uj",
-                                                                 "unattributed_energy_uj",
-                                                                 "p50_ms",
-                                                                 "p95_ms",
-                                                                 "jitter_ms",
-                                                                 "loss_ratio",
-                                                                 "cpu_full_ratio",
-                                                                 "memory_full_ratio",
-                                                                 "io_full_ratio",
-                                                                 "energy_gap",
-                                                                 "power_w",
-                                                                 "on_cpu_us",
-                                                                 "cpu_cycles",
-                                                                 "run_queue_us",
-                                                                 "run_queue_waits",
-                                                                 "tcp_srtt_us",
-                                                                 "tcp_srtt_samples",
-                                                                 "block_io_us",
-                                                                 "block_ios",
-                                                                 "cpu_throttled_us",
-                                                                 "memory_anon_bytes",
-                                                                 "memory_file_bytes",
-                                                                 "memory_high_events",
-                                                                 "memory_oom_kills",
-                                                                 "cgroup_id",
-                                                                 "path",
-                                                                 "sent",
-                                                                 "dns_failures",
-                                                                 "refusals",
-                                                                 "timeouts",
-                                                                 "unreachables",
-                                                                 "bad_answers",
-                                                                 "dram_read_bytes_per_s",
-                                                                 "dram_write_bytes_per_s",
-                                                                 "frequency_hz",
-                                                                 "package_c_state_ratios",
-                                                                 "incarnation",
-                                                                 "partial"});
+constexpr std::string_view kHeader =
+    "node_name,seq,wall_ns,mono_ns,interval_ns,scope,kind,name,ended,cpu_used_cores,cpu_cores,cpu_usage_us,"
+    "cpu_usage_total_us,memory_bytes,memory_total_bytes,net_rx_bytes_per_s,net_tx_bytes_per_s,"
+    "disk_read_bytes_per_s,disk_write_bytes_per_s,disk_used_ratio,tcp_established,io_read_bytes,io_write_bytes,"
+    "pids,cpu_some_ratio,memory_some_ratio,io_some_ratio,energy_source,energy_uj,idle_energy_uj,"
+    "unattributed_energy_uj,p50_ms,p95_ms,jitter_ms,loss_ratio,cpu_full_ratio,memory_full_ratio,io_full_ratio,"
+    "energy_gap,power_w,on_cpu_us,cpu_cycles,run_queue_us,run_queue_waits,tcp_srtt_us,tcp_srtt_samples,block_io_us,"
+    "block_ios,cpu_throttled_us,memory_anon_bytes,memory_file_bytes,memory_high_events,memory_oom_kills,cgroup_id,"
+    "path,sent,dns_failures,refusals,timeouts,unreachables,bad_answers,dram_read_bytes_per_s,"
+    "dram_write_bytes_per_s,frequency_hz,package_c_state_ratios,incarnation,partial";
+
+const std::vector<std::string_view>& columns() {
+  static const std::vector<std::string_view> all = parse::split(kHeader, ',');
+  return all;
+}
 
 std::string csv_text(std::string_view text) {
   if (text.find_first_of(",\"\n\r") == std::string_view::npos) return std::string(text);
@@ -130,7 +81,7 @@ class Row {
     if constexpr (std::is_same_v<T, Pressure> || std::is_same_v<T, KernelValues>) {
       wire::fields(*this, value);
     } else if constexpr (!wire::is_vector<T>::value) {
-      if (std::find(kColumns.begin(), kColumns.end(), column) == kColumns.end()) return;
+      if (std::find(columns().begin(), columns().end(), column) == columns().end()) return;
       if constexpr (std::is_enum_v<T>)
         text(column, to_string(value));
       else if constexpr (std::is_same_v<T, std::string>)
@@ -153,11 +104,11 @@ class Row {
 
  private:
   std::string& cell(std::string_view column) {
-    const auto at = std::find(kColumns.begin(), kColumns.end(), column);
-    assert(at != kColumns.end() && "no such column");
-    return cells_[static_cast<std::size_t>(at - kColumns.begin())];
+    const auto at = std::find(columns().begin(), columns().end(), column);
+    assert(at != columns().end() && "no such column");
+    return cells_[static_cast<std::size_t>(at - columns().begin())];
   }
-  std::array<std::string, kColumns.size()> cells_;
+  std::vector<std::string> cells_ = std::vector<std::string>(columns().size());
 };
 
 std::string node_row(const std::string& node, const Sample& sample) {
@@ -211,11 +162,7 @@ std::string probe_row(const std::string& node, const Record& record, ProbeValues
 }
 }  // namespace
 
-std::string csv_header() {
-  std::string line;
-  for (const auto& column : kColumns) line.append(line.empty() ? "" : ",").append(column);
-  return line + "\n";
-}
+std::string csv_header() { return std::string(kHeader) + "\n"; }
 
 std::string sample_csv(const std::string& node, const Sample& sample, const WorkloadFilter& filter) {
   const Record& r = sample.record;

@@ -5,7 +5,6 @@
 #include <memory>
 #include <optional>
 #include <set>
-#include <span>
 
 #include "agent/collect/probe.hpp"
 #include "agent/echo.hpp"

@@ -4,8 +4,6 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <unistd.h>
 
-#include <chrono>
-
 #include "common/json/value.hpp"
 #include "common/printable.hpp"
 

@@ -6,29 +6,9 @@
 namespace wattle {
 
 std::string_view to_string(Errc code) {
-  switch (code) {
-    case Errc::not_found:
-      return "not found";
-    case Errc::denied:
-      return "denied";
-    case Errc::malformed:
-      return "malformed";
-    case Errc::out_of_range:
-      return "out of range";
-    case Errc::unavailable:
-      return "unavailable";
-    case Errc::timeout:
-      return "timed out";
-    case Errc::unsupported:
-      return "unsupported";
-    case Errc::conflict:
-      return "conflict";
-    case Errc::exhausted:
-      return "exhausted";
-    case Errc::io:
-      return "input/output error";
-  }
-  return "unknown";
+  constexpr std::string_view kNames[] = {"not found", "denied",      "malformed", "out of range", "unavailable",
+                                         "timed out", "unsupported", "conflict",  "exhausted",    "input/output error"};
+  return kNames[static_cast<std::size_t>(code)];
 }
 
 std::string Error::message() const {

@@ -3,35 +3,13 @@
 namespace wattle {
 
 std::string_view to_string(EnergySource source) {
-  switch (source) {
-    case EnergySource::none:
-      return "none";
-    case EnergySource::rapl:
-      return "rapl";
-    case EnergySource::perf:
-      return "perf";
-    case EnergySource::pcm:
-      return "pcm";
-    case EnergySource::hwmon:
-      return "hwmon";
-    case EnergySource::estimated:
-      return "estimated";
-  }
-  return "unknown";
+  constexpr std::string_view kNames[] = {"none", "rapl", "perf", "pcm", "hwmon", "estimated"};
+  return kNames[static_cast<std::size_t>(source)];
 }
 
 std::string_view to_string(WorkloadKind kind) {
-  switch (kind) {
-    case WorkloadKind::pod:
-      return "pod";
-    case WorkloadKind::service:
-      return "service";
-    case WorkloadKind::vm:
-      return "vm";
-    case WorkloadKind::other:
-      return "other";
-  }
-  return "unknown";
+  constexpr std::string_view kNames[] = {"pod", "service", "vm", "other"};
+  return kNames[static_cast<std::size_t>(kind)];
 }
 
 WorkloadValues at_rest(WorkloadValues values) {
@@ -52,15 +30,8 @@ WorkloadValues at_rest(WorkloadValues values) {
 }
 
 std::string_view to_string(ProbeKind kind) {
-  switch (kind) {
-    case ProbeKind::tcp:
-      return "tcp";
-    case ProbeKind::http:
-      return "http";
-    case ProbeKind::icmp:
-      return "icmp";
-  }
-  return "unknown";
+  constexpr std::string_view kNames[] = {"tcp", "http", "icmp"};
+  return kNames[static_cast<std::size_t>(kind)];
 }
 
 }  // namespace wattle

@@ -1,7 +1,6 @@
 #include "common/start_window.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace wattle {
 

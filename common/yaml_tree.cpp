@@ -3,7 +3,6 @@
 #include <yaml-cpp/yaml.h>
 
 #include "common/dir.hpp"
-#include "common/json/value.hpp"
 #include "common/parse.hpp"
 
 namespace wattle {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "common/config.hpp"
 #include "common/listeners.hpp"
+#include "common/program_config.hpp"
 #include "placement/decide/policies/registry.hpp"
 
 namespace wattle::controller {
@@ -14,14 +14,6 @@ void read_time(config::Section& section, std::string_view key, Duration& out, do
   double value_s = seconds(out);
   section.read(key, value_s, {.min = min_s, .max = max_s, .unit = config::Unit::seconds});
   out = from_seconds(value_s);
-}
-
-// An enum whose values have these names, in order.
-template <class T>
-void read_enum(config::Section& section, std::string_view key, T& out, const std::vector<std::string_view>& names) {
-  auto value = static_cast<std::size_t>(out);
-  section.read_choice(key, value, names);
-  out = static_cast<T>(value);
 }
 
 void read_port(config::Section& section, std::uint16_t& out) {
@@ -168,7 +160,7 @@ void read_enrol(config::Section enrol, EnrolConfig& out) {
 }
 
 void read_kube(config::Section section, KubeConfig& out, std::vector<std::string>& schedulers) {
-  read_enum(section, "watch", out.use, {"auto", "on", "off"});
+  config::read_enum(section, "watch", out.use, {"auto", "on", "off"});
   section.read("server", out.server);
   section.read("ca", out.ca_file);
   section.read("token", out.token_file);
@@ -259,11 +251,11 @@ Result<ControllerConfig> read(config::Document document) {
   if (out.enrol.enabled()) listeners.add_http(enrol, "enrol.port", out.enrol.address, out.enrol.port);
   read_kube(root.section("kubernetes"), out.kube, out.schedulers);
   config::Section provisioning = root.section("provisioning");
-  read_enum(provisioning, "level", out.provision, {"off", "suggest", "requests"});
-  read_enum(provisioning, "teacher", out.teacher, {"off", "shadow", "canary", "live"});
-  read_enum(provisioning, "teacher_reward", out.teacher_reward, {"waste", "drpc"});
+  config::read_enum(provisioning, "level", out.provision, {"off", "suggest", "requests"});
+  config::read_enum(provisioning, "teacher", out.teacher, {"off", "shadow", "canary", "live"});
+  config::read_enum(provisioning, "teacher_reward", out.teacher_reward, {"waste", "drpc"});
   read_prometheus(provisioning.section("prometheus"), out.prometheus);
-  read_enum(provisioning, "replicas", out.suggest_replicas, {"off", "suggest"});
+  config::read_enum(provisioning, "replicas", out.suggest_replicas, {"off", "suggest"});
   if (out.suggest_replicas && !out.prometheus.enabled())
     provisioning.mistake("replicas", "is suggest, but no source of request rates is configured",
                          "configure provisioning.prometheus");
@@ -274,8 +266,7 @@ Result<ControllerConfig> read(config::Document document) {
   if (out.sleep.mode == placement::sleep::SleepMode::automatic && out.store.path.empty())
     root.section("sleep").mistake("mode", "is auto, but no store keeps the state of nodes over a restart",
                                   "set store.path");
-  config::Section log = root.section("log");
-  read_enum(log, "level", out.log_level, {"debug", "info", "warn", "error", "off"});
+  config::read_log_level(root, out.log_level);
   WATTLE_CHECK(document.finish());
   out.learn.epsilon = out.decide.epsilon;
   out.learn.seed = out.seed;
@@ -302,20 +293,14 @@ RolloutSpec configured_spec(const ControllerConfig& config) {
 }
 
 Result<ControllerConfig> load_config(const std::string& path) {
-  WATTLE_TRY(config::Document document, config::Document::load(path));
-  return read(std::move(document));
+  return config::read_with(read, config::Document::load(path));
 }
 
 Result<ControllerConfig> parse_config(const std::string& text, const std::string& name) {
-  WATTLE_TRY(config::Document document, config::Document::parse(text, name));
-  return read(std::move(document));
+  return config::read_with(read, config::Document::parse(text, name));
 }
 
-std::vector<config::Key> config_keys() {
-  // Sections whose keys are read only if the section is present.
-  auto document = config::Document::parse("{enrol: {kubernetes: {}}}", "keys");
-  static_cast<void>(read(*document));
-  return document->keys();
-}
+// Sections whose keys are read only if the section is present.
+std::vector<config::Key> config_keys() { return config::keys_of(read, "{enrol: {kubernetes: {}}}"); }
 
 }  // namespace wattle::controller

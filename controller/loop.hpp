@@ -125,7 +125,7 @@ class Loop final : private TelemetrySink, private DecisionSink, private PodSink 
   RoleFigures roles_;
   ClusterState state_;
   Telemetry telemetry_;
-  AgentSleepLink sleep_link_{telemetry_, telemetry_socket_};
+  SleepLink sleep_link_{telemetry_, telemetry_socket_};
   PlanThread plans_;
   Decider decider_;
   Shims shims_;

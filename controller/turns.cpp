@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "controller/limits.hpp"
 #include "controller/store/store.hpp"
 
 namespace wattle::controller {

@@ -1,5 +1,6 @@
 #include "shim/beat.hpp"
 
+#include "common/stopped_within.hpp"
 #include "shim/prioritizer.hpp"
 
 namespace wattle::shim {
@@ -9,24 +10,10 @@ constexpr std::chrono::milliseconds kLookWhilePaused{20};   // delay until the e
 constexpr std::chrono::milliseconds kLookWhileClosed{100};  // the shortest pause of the breaker
 }  // namespace
 
-Beat::~Beat() {
-  {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
-  }
-  stop_.notify_all();
-  if (thread_.joinable()) thread_.join();
-}
-
 void Beat::start() {
-  thread_ = std::thread([this] {
-    std::unique_lock lock(mutex_);
-    while (!stopping_) {
-      lock.unlock();
-      turn();
-      lock.lock();
-      stop_.wait_for(lock, breaker_.may_ask() ? kLookWhileClosed : kLookWhilePaused, [this] { return stopping_; });
-    }
+  thread_ = std::jthread([this](const std::stop_token& stop) {
+    do turn();
+    while (!stopped_within(stop, breaker_.may_ask() ? kLookWhileClosed : kLookWhilePaused));
   });
 }
 

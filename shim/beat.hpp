@@ -5,10 +5,8 @@
 // Threads  start() creates one, joined by the destructor; without start() the caller runs turn()
 #pragma once
 
-#include <condition_variable>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <string>
 #include <thread>
 
@@ -36,7 +34,6 @@ class Beat {
         clock_(clock),
         log_(log),
         pulse_(clock.mono()) {}
-  ~Beat();
   void start();
   // Reports if a second has passed, or sends the probe if the breaker requests one.
   void turn();
@@ -53,10 +50,7 @@ class Beat {
   std::optional<MonoTime> reported_at_;
   bool open_logged_ = false;
   LogThrottle logged_{std::chrono::minutes(1)};
-  std::mutex mutex_;  // guards stopping_
-  std::condition_variable stop_;
-  bool stopping_ = false;
-  std::thread thread_;
+  std::jthread thread_;
 };
 
 }  // namespace wattle::shim

@@ -10,17 +10,8 @@ constexpr double kLongestWindow_s = 3600;
 }  // namespace
 
 std::string_view to_string(BoardState state) {
-  switch (state) {
-    case BoardState::none:
-      return "no_board";
-    case BoardState::stale:
-      return "board_stale";
-    case BoardState::neutral:
-      return "board_neutral";
-    case BoardState::fresh:
-      return "board_fresh";
-  }
-  return "no_board";
+  constexpr std::string_view kNames[] = {"no_board", "board_stale", "board_neutral", "board_fresh"};
+  return kNames[static_cast<std::size_t>(state)];
 }
 
 bool BoardScores::all_capped() const {

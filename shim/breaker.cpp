@@ -5,15 +5,8 @@
 namespace wattle::shim {
 
 std::string_view to_string(BreakerState state) {
-  switch (state) {
-    case BreakerState::closed:
-      return "closed";
-    case BreakerState::open:
-      return "open";
-    case BreakerState::half_open:
-      return "half_open";
-  }
-  return "closed";
+  constexpr std::string_view kNames[] = {"closed", "open", "half_open"};
+  return kNames[static_cast<std::size_t>(state)];
 }
 
 void Breaker::open() {

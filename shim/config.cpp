@@ -1,7 +1,7 @@
 #include "shim/config.hpp"
 
-#include "common/config.hpp"
 #include "common/listeners.hpp"
+#include "common/program_config.hpp"
 #include "common/tcp_endpoint.hpp"
 
 namespace wattle::shim {
@@ -51,11 +51,7 @@ Result<ShimConfig> read(config::Document document) {
   root.read("filter", out.filter);
   root.read("bound_scores", out.bound_scores);
 
-  config::Section log = root.section("log");
-  auto level = static_cast<std::size_t>(out.log_level);
-  log.read_choice("level", level, {"debug", "info", "warn", "error", "off"});
-  out.log_level = static_cast<LogLevel>(level);
-
+  config::read_log_level(root, out.log_level);
   WATTLE_CHECK(document.finish());
   return out;
 }
@@ -63,20 +59,13 @@ Result<ShimConfig> read(config::Document document) {
 }  // namespace
 
 Result<ShimConfig> load_config(const std::string& path) {
-  WATTLE_TRY(auto document, config::Document::load(path));
-  return read(std::move(document));
+  return config::read_with(read, config::Document::load(path));
 }
 
 Result<ShimConfig> parse_config(const std::string& text, const std::string& name) {
-  WATTLE_TRY(auto document, config::Document::parse(text, name));
-  return read(std::move(document));
+  return config::read_with(read, config::Document::parse(text, name));
 }
 
-std::vector<config::Key> config_keys() {
-  // An empty document lists all keys, except those of sections that are read only if present.
-  auto document = config::Document::parse("{}", "keys");
-  static_cast<void>(read(*document));
-  return document->keys();
-}
+std::vector<config::Key> config_keys() { return config::keys_of(read, "{}"); }
 
 }  // namespace wattle::shim

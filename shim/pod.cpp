@@ -3,7 +3,6 @@
 #include <chrono>
 #include <utility>
 
-#include "common/json/value.hpp"
 #include "common/kube/pod.hpp"
 #include "common/kube/preferences.hpp"
 #include "common/kube/scheduling_hold.hpp"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <functional>
 #include <unordered_map>
 #include <utility>
 
@@ -25,17 +24,8 @@ bool all_differ(const std::vector<std::string>& names) {
 }  // namespace
 
 std::string_view to_string(Source source) {
-  switch (source) {
-    case Source::controller:
-      return "controller";
-    case Source::repeated:
-      return "repeated";
-    case Source::board:
-      return "board";
-    case Source::neutral:
-      return "neutral";
-  }
-  return "neutral";
+  constexpr std::string_view kNames[] = {"controller", "repeated", "board", "neutral"};
+  return kNames[static_cast<std::size_t>(source)];
 }
 
 void bound_to(std::int64_t limit, std::vector<std::int64_t>& scores) {

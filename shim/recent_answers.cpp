@@ -4,7 +4,6 @@
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
-#include <utility>
 
 namespace wattle::shim {
 namespace {

@@ -9,13 +9,12 @@
 #include <cerrno>
 #include <cstring>
 #include <optional>
-#include <string>
-#include <string_view>
 
 #include "common/http/head.hpp"
 #include "common/log_throttle.hpp"
 #include "common/parse.hpp"
-#include "shim/neutral_answer.hpp"
+#include "shim/extender.hpp"
+#include "shim/preemption.hpp"
 #include "shim/standby.hpp"
 
 namespace wattle::shim {
@@ -24,6 +23,21 @@ namespace {
 constexpr std::size_t kMostHeadBytes = 16 << 10;
 constexpr std::size_t kMostBodyBytes = 32 << 20;  // as the shim's
 constexpr std::size_t kPieceBytes = 64 << 10;
+
+// Leaves kube-scheduler's choice unchanged: no score, and all nodes pass. No value for another path, or for a request
+// without readable nodes.
+std::optional<std::string> neutral_answer(std::string_view path, std::string_view body) {
+  if (path == "/prioritize") return "[]";
+  if (path == "/filter") {
+    const std::vector<std::string> names = names_of(body);
+    if (!names.empty()) return format_filter(names, {});
+    const auto whole = raw_member(body, "Nodes");
+    return whole ? std::optional(format_filter_nodes(*whole)) : std::nullopt;
+  }
+  if (path != "/preempt") return std::nullopt;
+  const auto preemption = parse_preemption_args(body);
+  return preemption ? std::optional(format_preemption(*preemption, preemption->nodes)) : std::nullopt;
+}
 
 int milliseconds_of(Duration span) {
   return static_cast<int>(std::chrono::ceil<std::chrono::milliseconds>(std::max(span, Duration{0})).count());

@@ -1,7 +1,5 @@
 #include "agent/collect/cgroup_mount.hpp"
 
-#include <optional>
-#include <string_view>
 #include <utility>
 
 #include "common/mounts.hpp"

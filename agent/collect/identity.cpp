@@ -1,7 +1,6 @@
 #include "agent/collect/identity.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include "common/parse.hpp"
 

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "common/stopped_within.hpp"
+
 namespace wattle::agent {
 
 namespace {
@@ -64,32 +66,16 @@ std::unique_ptr<Pcm> Pcm::start(const PcmEndpoint& endpoint) {
   std::unique_ptr<Pcm> pcm(new Pcm(endpoint));
   pcm->ask();
   pcm->first_error_ = pcm->error_;
-  pcm->thread_ = std::thread([raw = pcm.get()] { raw->keep_asking(); });
+  pcm->thread_ = std::jthread([raw = pcm.get()](const std::stop_token& stop) {
+    auto wait = kPeriod;
+    while (!stopped_within(stop, wait)) wait = raw->ask();
+  });
   return pcm;
-}
-
-Pcm::~Pcm() {
-  {
-    const std::lock_guard lock(mutex_);
-    stop_ = true;
-  }
-  wake_.notify_all();
-  if (thread_.joinable()) thread_.join();
 }
 
 std::size_t Pcm::socket_count() {
   const std::lock_guard lock(mutex_);
   return sockets_.size();
-}
-
-void Pcm::keep_asking() {
-  auto wait = kPeriod;
-  for (;;) {
-    std::unique_lock lock(mutex_);
-    if (wake_.wait_for(lock, wait, [this] { return stop_; })) return;
-    lock.unlock();
-    wait = ask();
-  }
 }
 
 std::chrono::milliseconds Pcm::ask() {

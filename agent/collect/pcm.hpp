@@ -15,7 +15,6 @@
 // alternate between none and two; no energy is lost. Values are up to two seconds old.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -63,7 +62,6 @@ class Pcm {
  public:
   // Sends a first request, then starts the thread in any case, because the server may be started later.
   static std::unique_ptr<Pcm> start(const PcmEndpoint& endpoint);
-  ~Pcm();
   // Error of the first request; no value if it was answered.
   const std::optional<Error>& first_error() const { return first_error_; }
   std::size_t socket_count();
@@ -79,7 +77,6 @@ class Pcm {
   explicit Pcm(const PcmEndpoint& endpoint);
   // Returns the time until the next request.
   std::chrono::milliseconds ask();
-  void keep_asking();
   void note(const PcmAnswer& answer, bool missed);
 
   const SystemClock clock_;  // the server's seconds are in real time
@@ -88,13 +85,11 @@ class Pcm {
   PcmWindows windows_;
   std::optional<Error> first_error_;
   std::optional<MonoTime> read_at_;
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  bool stop_ = false;  // guarded by mutex_, as are the members below
+  std::mutex mutex_;  // guards the next three
   std::vector<Socket> sockets_;
   std::optional<Error> error_;
   bool gap_ = false;
-  std::thread thread_;
+  std::jthread thread_;
 };
 
 }  // namespace wattle::agent

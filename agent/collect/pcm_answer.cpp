@@ -2,7 +2,6 @@
 
 #include <cctype>
 #include <cmath>
-#include <string>
 
 #include "common/parse.hpp"
 

@@ -35,21 +35,8 @@ struct Place {
 };
 
 std::string_view base_of(EnergyKind kind) {
-  switch (kind) {
-    case EnergyKind::package:
-      return "package";
-    case EnergyKind::core:
-      return "core";
-    case EnergyKind::uncore:
-      return "uncore";
-    case EnergyKind::dram:
-      return "dram";
-    case EnergyKind::psys:
-      return "psys";
-    case EnergyKind::other:
-      break;
-  }
-  return {};
+  constexpr std::string_view kNames[] = {"package", "core", "uncore", "dram", "psys", ""};
+  return kNames[static_cast<std::size_t>(kind)];
 }
 
 std::vector<Event> events_of(const Dir& pmu) {

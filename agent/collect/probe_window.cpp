@@ -9,21 +9,8 @@
 namespace wattle::agent {
 
 std::string_view to_string(ProbeEnd end) {
-  switch (end) {
-    case ProbeEnd::answered:
-      return "answered";
-    case ProbeEnd::dns:
-      return "dns";
-    case ProbeEnd::refused:
-      return "refused";
-    case ProbeEnd::timeout:
-      return "timeout";
-    case ProbeEnd::unreachable:
-      return "unreachable";
-    case ProbeEnd::bad_answer:
-      return "bad_answer";
-  }
-  return "unknown";
+  constexpr std::string_view kNames[] = {"answered", "dns", "refused", "timeout", "unreachable", "bad_answer"};
+  return kNames[static_cast<std::size_t>(end)];
 }
 
 ProbeResult judge(MonoTime began, MonoTime now, Duration timeout, ProbeEnd end) {

@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <cstdint>
 #include <optional>
-#include <string>
 
 #include "common/dir.hpp"
 #include "common/parse.hpp"

@@ -2,11 +2,12 @@
 
 #include <systemd/sd-bus.h>
 
+#include <algorithm>
 #include <memory>
 #include <string_view>
-#include <utility>
 
 #include "common/bus_address.hpp"
+#include "common/parse.hpp"
 
 namespace wattle::agent {
 
@@ -83,12 +84,7 @@ Result<Reply> call(sd_bus* bus, const char* method, bool interactive_argument, s
 
 // Returns whether a list such as "shutdown:sleep" has the word.
 bool lists(std::string_view list, std::string_view word) {
-  for (;;) {
-    const auto colon = list.find(':');
-    if (list.substr(0, colon) == word) return true;
-    if (colon == std::string_view::npos) return false;
-    list.remove_prefix(colon + 1);
-  }
+  return std::ranges::count(parse::split(list, ':'), word) > 0;
 }
 
 Status check_inhibitors(sd_bus* bus, const DepthCalls& calls, std::uint64_t patience_us) {

@@ -17,7 +17,6 @@
 #include <boost/beast/http/error.hpp>
 #include <cerrno>
 #include <functional>
-#include <memory>
 #include <optional>
 
 #include "common/clock.hpp"

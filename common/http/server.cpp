@@ -7,7 +7,6 @@
 #include <boost/asio/ip/v6_only.hpp>
 #include <climits>
 #include <thread>
-#include <vector>
 
 #include "common/http/session.hpp"
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <stdexcept>
 
 #include "common/http/head.hpp"
 #include "common/http/target.hpp"

@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 
 #include <array>
-#include <cerrno>
 #include <ctime>
 
 #include "common/http/pem_file.hpp"

@@ -1,7 +1,5 @@
 #include "common/kube/copy.hpp"
 
-#include "common/json/value.hpp"
-
 namespace wattle::kube {
 
 template class Copy<Node>;

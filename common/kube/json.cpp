@@ -4,12 +4,7 @@ namespace wattle::kube {
 
 using json = SortedJson;
 
-const json& member(const json& object, const char* key) {
-  static const json kNull;
-  if (!object.is_object()) return kNull;
-  const auto found = object.find(key);
-  return found == object.end() ? kNull : *found;
-}
+const json& member(const json& object, const char* key) { return object[key]; }
 
 std::string text_of(const json& object, const char* key) {
   const json& value = member(object, key);

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "common/stopped_within.hpp"
+
 namespace wattle::kube {
 namespace {
 
@@ -14,33 +16,26 @@ constexpr auto kSilence = 150s;
 
 Mirror::Mirror(ApiServer server, ReflectorOptions options, Sink& sink, const Log& log)
     : api_(std::move(server), kTimeout, kSilence), reflector_(api_, sink, std::move(options)), log_(log) {
-  thread_ = std::thread([this] { run(); });
+  thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
 }
 
 Mirror::~Mirror() {
-  {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
-  }
-  woken_.notify_all();
+  thread_.request_stop();
   api_.stop();
-  thread_.join();
 }
 
-void Mirror::run() {
-  std::unique_lock lock(mutex_);
-  while (!stopping_) {
-    lock.unlock();
-    const Duration pause = reflector_.step();
-    lock.lock();
-    report();
-    woken_.wait_for(lock, pause, [this] { return stopping_; });
-  }
+void Mirror::run(const std::stop_token& stop) {
+  Duration pause{};
+  do {
+    pause = reflector_.step();
+    if (!stop.stop_requested()) report();
+  } while (!stopped_within(stop, pause));
 }
 
 void Mirror::report() {
   const std::string& problem = reflector_.problem();
-  if (!stopping_ && problem != health_.problem) {
+  const std::lock_guard lock(mutex_);
+  if (problem != health_.problem) {
     if (!problem.empty())
       log_.warn("api_server.lost", "the API server cannot be followed", {{"problem", problem}});
     else

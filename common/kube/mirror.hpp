@@ -3,7 +3,6 @@
 // Threads  start() and destructor by the owner; the sink is called on the mirror's own thread; health() any
 #pragma once
 
-#include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -30,17 +29,15 @@ class Mirror {
   MirrorHealth health() const;
 
  private:
-  void run();
+  void run(const std::stop_token& stop);
   void report();
 
   HttpApi api_;
   Reflector reflector_;
   const Log& log_;
   mutable std::mutex mutex_;
-  std::condition_variable woken_;
-  bool stopping_ = false;
   MirrorHealth health_;
-  std::thread thread_;
+  std::jthread thread_;
 };
 
 }  // namespace wattle::kube

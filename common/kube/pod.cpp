@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 
 #include "common/kube/json.hpp"
 #include "common/kube/node_terms.hpp"
@@ -315,19 +314,8 @@ std::string merge_container_ids(std::string_view earlier, std::string_view later
 }
 
 std::string_view to_string(PodFailure failure) {
-  switch (failure) {
-    case PodFailure::none:
-      return "";
-    case PodFailure::failed_start:
-      return "failed_start";
-    case PodFailure::crash:
-      return "crash";
-    case PodFailure::oom_kill:
-      return "oom_kill";
-    case PodFailure::evicted:
-      return "evicted";
-  }
-  return "";
+  constexpr std::string_view kNames[] = {"", "failed_start", "crash", "oom_kill", "evicted"};
+  return kNames[static_cast<std::size_t>(failure)];
 }
 
 std::string_view to_string(PodProvision level) {
@@ -336,19 +324,8 @@ std::string_view to_string(PodProvision level) {
 }
 
 std::string_view to_string(PodResize resize) {
-  switch (resize) {
-    case PodResize::none:
-      return "";
-    case PodResize::in_progress:
-      return "in_progress";
-    case PodResize::failing:
-      return "failing";
-    case PodResize::deferred:
-      return "deferred";
-    case PodResize::infeasible:
-      return "infeasible";
-  }
-  return "";
+  constexpr std::string_view kNames[] = {"", "in_progress", "failing", "deferred", "infeasible"};
+  return kNames[static_cast<std::size_t>(resize)];
 }
 
 Pod read_pod(const json& object) {

@@ -1,9 +1,11 @@
 #include "common/kube/pod_hold.hpp"
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 
 #include "common/kube/json.hpp"
+#include "common/parse.hpp"
 
 namespace wattle::kube {
 namespace {
@@ -24,12 +26,7 @@ bool has_controller(const json& metadata) {
 
 // True if `name` is one of the names in a list with commas.
 bool lists(std::string_view names, std::string_view name) {
-  while (!names.empty()) {
-    const std::string_view one = names.substr(0, names.find(','));
-    names.remove_prefix(one.size() + (one.size() < names.size() ? 1 : 0));
-    if (one == name) return true;
-  }
-  return false;
+  return std::ranges::count(parse::split(names, ','), name) > 0;
 }
 
 bool has_local_volume(const json& spec, const std::string& exempt) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <string_view>
 
 #include "common/sqlite/page_scan.hpp"
 #include "common/sqlite/salvage.hpp"

@@ -6,7 +6,6 @@
 #include <array>
 #include <cassert>
 #include <utility>
-#include <vector>
 
 #include "common/transport/thread_policy.hpp"
 

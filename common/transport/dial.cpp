@@ -49,31 +49,6 @@ Dial::Dial(Context::Impl& context, zmq::socket_type type, ClientOptions options,
       topics_(std::move(topics)),
       name_(name_of(options_.endpoint)) {}
 
-Dial& Dial::operator=(Dial&& other) noexcept {
-  if (this == &other) return *this;
-  close();
-  context_ = other.context_;
-  type_ = other.type_;
-  options_ = std::move(other.options_);
-  topics_ = std::move(other.topics_);
-  monitor_ = std::move(other.monitor_);
-  socket_ = std::move(other.socket_);
-  link_ = other.link_;
-  problem_ = std::move(other.problem_);
-  times_up_ = other.times_up_;
-  name_ = std::move(other.name_);
-  answer_ = std::move(other.answer_);
-  addresses_ = std::move(other.addresses_);
-  at_ = other.at_;
-  tried_ = other.tried_;
-  rounds_ = other.rounds_;
-  next_address_ = other.next_address_;
-  connected_to_ = std::move(other.connected_to_);
-  wrong_key_ = other.wrong_key_;
-  tried_both_ = other.tried_both_;
-  return *this;
-}
-
 Result<Dial> Dial::open_(Context::Impl& context, zmq::socket_type type, ClientOptions options,
                          std::vector<std::string> topics) {
   Dial dial(context, type, std::move(options), std::move(topics));

@@ -24,7 +24,6 @@ class Dial {
   static Result<Dial> open_(Context::Impl& context, zmq::socket_type type, ClientOptions options,
                             std::vector<std::string> topics);
   Dial(Dial&&) noexcept = default;
-  Dial& operator=(Dial&& other) noexcept;
   Dial(const Dial&) = delete;
   Dial& operator=(const Dial&) = delete;
   ~Dial() { close(); }

@@ -7,7 +7,6 @@
 #include <array>
 #include <cassert>
 #include <cerrno>
-#include <cstring>
 
 #include "common/dir.hpp"
 #include "common/parse.hpp"

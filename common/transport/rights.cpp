@@ -1,8 +1,5 @@
 #include "common/transport/rights.hpp"
 
-#include <algorithm>
-#include <string>
-
 namespace wattle::transport {
 
 namespace {

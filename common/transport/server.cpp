@@ -1,6 +1,5 @@
 // server: the bound sockets, Server (ROUTER) and Publisher (XPUB).
 #include <algorithm>
-#include <cerrno>
 #include <set>
 
 #include "common/net_address.hpp"

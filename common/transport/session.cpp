@@ -1,7 +1,6 @@
 #include "common/transport/session.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "common/base64.hpp"

@@ -203,48 +203,14 @@ Result<Message> decode_as(const Opened& opened) {
   return Message(std::move(value));
 }
 
-Result<Message> decode_kind(const Opened& opened) {
-  switch (opened.kind) {
-    case Kind::hello:
-      return decode_as<Hello>(opened);
-    case Kind::welcome:
-      return decode_as<Welcome>(opened);
-    case Kind::samples:
-      return decode_as<Samples>(opened);
-    case Kind::ack:
-      return decode_as<Ack>(opened);
-    case Kind::ping:
-      return decode_as<Ping>(opened);
-    case Kind::pong:
-      return decode_as<Pong>(opened);
-    case Kind::refusal:
-      return decode_as<Refusal>(opened);
-    case Kind::ask:
-      return decode_as<Ask>(opened);
-    case Kind::suggestion:
-      return decode_as<Suggestion>(opened);
-    case Kind::decision:
-      return decode_as<Decision>(opened);
-    case Kind::placement:
-      return decode_as<Placement>(opened);
-    case Kind::board:
-      return decode_as<Board>(opened);
-    case Kind::state_change:
-      return decode_as<StateChange>(opened);
-    case Kind::snapshot:
-      return decode_as<Snapshot>(opened);
-    case Kind::query:
-      return decode_as<Query>(opened);
-    case Kind::reply:
-      return decode_as<Reply>(opened);
-    case Kind::live:
-      return decode_as<Live>(opened);
-    case Kind::sleep_order:
-      return decode_as<SleepOrder>(opened);
-    case Kind::goodbye:
-      return decode_as<Goodbye>(opened);
-  }
-  return fail(Errc::unsupported, "message.kind", "is an unknown kind");
+// Message lists its kinds in the order of Kind, from 1.
+template <std::size_t... index>
+Result<Message> decode_kind(const Opened& opened, std::index_sequence<index...>) {
+  using Decode = Result<Message> (*)(const Opened&);
+  constexpr Decode kDecoders[] = {decode_as<std::variant_alternative_t<index, Message>>...};
+  const std::size_t at = static_cast<std::size_t>(opened.kind) - 1;
+  if (at >= std::size(kDecoders)) return fail(Errc::unsupported, "message.kind", "is an unknown kind");
+  return kDecoders[at](opened);
 }
 
 Result<Message> decode_any(std::string_view bytes, const Limits& limits, std::vector<std::string_view>* records) {
@@ -257,7 +223,8 @@ Result<Message> decode_any(std::string_view bytes, const Limits& limits, std::ve
     return fail(Errc::malformed, "message.version", "is not a positive integer");
   if (kind.type != ValueType::positive || kind.positive == 0 || kind.positive > 255)
     return fail(Errc::unsupported, "message.kind", "is an unknown kind");
-  return decode_kind({bytes, reader, static_cast<Kind>(kind.positive), head.size - 2, limits, records});
+  return decode_kind({bytes, reader, static_cast<Kind>(kind.positive), head.size - 2, limits, records},
+                     std::make_index_sequence<std::variant_size_v<Message>>());
 }
 
 // Fault of the encoding itself, regardless of the message's meaning; null if there is none.

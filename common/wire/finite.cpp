@@ -3,7 +3,6 @@
 #include <cmath>
 #include <optional>
 #include <type_traits>
-#include <vector>
 
 #include "common/wire/fields.hpp"
 

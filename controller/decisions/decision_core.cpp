@@ -1,7 +1,6 @@
 #include "controller/decisions/decision_core.hpp"
 
 #include <cassert>
-#include <utility>
 
 #include "common/json/value.hpp"
 

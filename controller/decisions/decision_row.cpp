@@ -84,34 +84,28 @@ json pod_row(const LoggedDecision& entry) {
 
 // A decision without a pod has null.
 bool read_pod(const json& rest, const wire::Decision& decision, std::optional<placement::PodSpec>& pod) {
-  const auto row = rest.find("pod");
-  if (row == rest.end()) return false;
-  if (row->is_null()) return true;
-  if (!row->is_object()) return false;
-  const auto text = [&](const char* key) {
-    const auto found = row->find(key);
-    return found == row->end() ? json() : json(*found);
-  };
+  if (!rest.contains("pod")) return false;
+  const json& row = rest["pod"];
+  if (row.is_null()) return true;
   for (const char* key : {"app", "owner", "latency_target"})
-    if (!text(key).is_string()) return false;
+    if (!row[key].is_string()) return false;
   for (const char* key : {"cpu_cores", "memory_bytes"})
-    if (!text(key).is_number()) return false;
-  if (!text("daemonset").is_boolean()) return false;
+    if (!row[key].is_number()) return false;
+  if (!row["daemonset"].is_boolean()) return false;
   const auto limit = [&](const char* key) {
-    const json value = text(key);
-    return value.is_number() ? std::optional<double>(value.get<double>()) : std::nullopt;
+    return row[key].is_number() ? std::optional(row[key].get<double>()) : std::nullopt;
   };
   pod.emplace();
   pod->uid = decision.pod_uid;
   pod->name = decision.pod_name;
   pod->pod_namespace = decision.pod_namespace;
-  pod->app = text("app").get<std::string>();
-  pod->owner = text("owner").get<std::string>();
-  pod->request = sane_request(text("cpu_cores").get<double>(), text("memory_bytes").get<double>());
-  pod->daemonset = text("daemonset").get<bool>();
+  pod->app = row["app"].get<std::string>();
+  pod->owner = row["owner"].get<std::string>();
+  pod->request = sane_request(row["cpu_cores"].get<double>(), row["memory_bytes"].get<double>());
+  pod->daemonset = row["daemonset"].get<bool>();
   pod->latency_soft_ms = limit("latency_soft_ms");
   pod->latency_hard_ms = limit("latency_hard_ms");
-  pod->latency_target = text("latency_target").get<std::string>();
+  pod->latency_target = row["latency_target"].get<std::string>();
   return true;
 }
 

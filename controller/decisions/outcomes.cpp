@@ -1,7 +1,6 @@
 #include "controller/decisions/outcomes.hpp"
 
 #include <algorithm>
-#include <utility>
 
 #include "controller/decisions/settle.hpp"
 

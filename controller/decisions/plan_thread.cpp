@@ -11,18 +11,8 @@ namespace {
 constexpr int kNice = 10;
 }
 
-PlanThread::PlanThread(placement::PlannerOptions options) : options_(options) {
-  thread_ = std::thread([this] { run(); });
-}
-
-PlanThread::~PlanThread() {
-  {
-    const std::lock_guard lock(mutex_);
-    stop_ = true;
-  }
-  wake_.notify_one();
-  thread_.join();
-}
+PlanThread::PlanThread(placement::PlannerOptions options)
+    : options_(options), thread_([this](const std::stop_token& stop) { run(stop); }) {}
 
 void PlanThread::want(const placement::Fleet& fleet) {
   {
@@ -39,12 +29,12 @@ std::shared_ptr<const placement::Plan> PlanThread::newest() {
   return newest_;
 }
 
-void PlanThread::run() {
+void PlanThread::run(const std::stop_token& stop) {
   setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNice);  // decisions have priority; a failure is harmless
   std::unique_lock lock(mutex_);
   for (;;) {
-    wake_.wait(lock, [this] { return stop_ || wanted_; });
-    if (stop_) return;
+    wake_.wait(lock, stop, [this] { return wanted_.has_value(); });
+    if (stop.stop_requested()) return;
     const placement::Fleet fleet = std::move(*wanted_);
     wanted_.reset();
     const auto former = newest_;

@@ -17,20 +17,19 @@ namespace wattle::controller {
 class PlanThread final : public placement::PlanMaker {
  public:
   explicit PlanThread(placement::PlannerOptions options = {});
-  ~PlanThread() override;  // waits for the current computation
   void want(const placement::Fleet& fleet) override;
   std::shared_ptr<const placement::Plan> newest() override;
 
  private:
-  void run();
+  void run(const std::stop_token& stop);
 
   const placement::PlannerOptions options_;
   std::mutex mutex_;
-  std::condition_variable wake_;
+  std::condition_variable_any wake_;
   std::optional<placement::Fleet> wanted_;
   std::shared_ptr<const placement::Plan> newest_;
-  bool busy_ = false, stop_ = false;
-  std::thread thread_;
+  bool busy_ = false;
+  std::jthread thread_;  // its end waits for the current computation
 };
 
 }  // namespace wattle::controller

@@ -25,15 +25,11 @@ tl::unexpected<EnrolRefusal> unavailable(const std::string& what) {
        "check that the API server is reachable and that the controller's role allows creating tokenreviews"});
 }
 
-json member(const json& object, const char* key) {
-  return object.is_object() && object.contains(key) ? object[key] : json();
-}
-
 std::string text(const json& value) { return value.is_string() ? value.get<std::string>() : std::string(); }
 
 // A claim is a list with one string.
 std::string claim(const json& extra, const char* name) {
-  const json values = member(extra, name);
+  const json values = extra[name];
   return values.is_array() && values.size() == 1 ? text(values[0]) : std::string();
 }
 
@@ -62,15 +58,16 @@ Reviewed<Admission> TokenReview::review(std::string_view token, const std::strin
   if (!reply) return unavailable(reply.error().message());
   if (reply->status != 200 && reply->status != 201)
     return unavailable("the API server returned HTTP " + std::to_string(reply->status));
-  const json status = member(json::read(reply->body, {.text_bytes = 1 << 20, .built_bytes = 16 << 20}), "status");
-  if (member(status, "authenticated") != true)
+  const json review = json::read(reply->body, {.text_bytes = 1 << 20, .built_bytes = 16 << 20});
+  const json& status = review["status"];
+  if (status["authenticated"] != true)
     return not_ours("the token", "is not valid for audience " + std::string(kAudience),
                     "mount a service account token with that audience into the agent's pod");
-  const json audiences = member(status, "audiences");
+  const json audiences = status["audiences"];
   if (!audiences.is_array() || std::find(audiences.begin(), audiences.end(), kAudience) == audiences.end())
     return not_ours("the token", "is for another audience", "mount the token with audience " + std::string(kAudience));
-  const json user = member(status, "user");
-  const std::string name = text(member(user, "username"));
+  const json user = status["user"];
+  const std::string name = text(user["username"]);
   Claims claims;
   if (const auto colon = name.rfind(':'); name.starts_with(kAccountPrefix) && colon >= kAccountPrefix.size()) {
     claims.account_namespace = name.substr(kAccountPrefix.size(), colon - kAccountPrefix.size());
@@ -80,7 +77,7 @@ Reviewed<Admission> TokenReview::review(std::string_view token, const std::strin
   if (std::find(options_.accounts.begin(), options_.accounts.end(), account) == options_.accounts.end())
     return not_ours("account " + (claims.account.empty() ? name : account), "may not enrol",
                     "if agents use this account, add it to enrol.kubernetes.accounts");
-  const json extra = member(user, "extra");
+  const json extra = user["extra"];
   claims.pod = claim(extra, "authentication.kubernetes.io/pod-name");
   claims.pod_uid = claim(extra, "authentication.kubernetes.io/pod-uid");
   claims.node = claim(extra, "authentication.kubernetes.io/node-name");
@@ -102,8 +99,8 @@ Reviewed<std::string> TokenReview::node_of(const Claims& claims) {
   if (reply->status != 200)
     return unavailable("the API server returned HTTP " + std::to_string(reply->status) + " for the pod");
   const json pod = json::read(reply->body, {.text_bytes = 1 << 20, .built_bytes = 16 << 20});
-  std::string node = text(member(member(pod, "spec"), "nodeName"));
-  if (text(member(member(pod, "metadata"), "uid")) != claims.pod_uid || !plain_name(node))
+  std::string node = text(pod["spec"]["nodeName"]);
+  if (text(pod["metadata"]["uid"]) != claims.pod_uid || !plain_name(node))
     return not_ours("pod " + claims.pod, "is not the pod of the token, or is not bound to a node", "");
   return node;
 }

@@ -1,7 +1,6 @@
 #include "controller/ingest/overload.hpp"
 
 #include <algorithm>
-#include <utility>
 
 namespace wattle::controller {
 namespace {

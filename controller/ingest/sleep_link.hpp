@@ -16,16 +16,9 @@ namespace wattle::controller {
 
 class SleepLink {
  public:
-  virtual ~SleepLink() = default;
+  SleepLink(Telemetry& telemetry, transport::Server& socket) : telemetry_(telemetry), socket_(socket) {}
   // Sends the order. Without an answer within a few seconds, send it again: a repeat is harmless.
-  virtual Status order(const std::string& node, const wire::SleepOrder& order) = 0;
-};
-
-// The link over the telemetry socket.
-class AgentSleepLink final : public SleepLink {
- public:
-  AgentSleepLink(Telemetry& telemetry, transport::Server& socket) : telemetry_(telemetry), socket_(socket) {}
-  Status order(const std::string& node, const wire::SleepOrder& order) override;
+  Status order(const std::string& node, const wire::SleepOrder& order);
 
  private:
   Telemetry& telemetry_;

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "common/stopped_within.hpp"
+
 namespace wattle::controller {
 namespace {
 
@@ -38,36 +40,25 @@ std::optional<std::string> KnownOwners::owner_of(const std::string& workload) co
 }
 
 Autoscalers::Autoscalers(const kube::ApiServer& server, const Clock& clock, const Log& log)
-    : clock_(clock), log_(log), api_(server, kListPatience, kListPatience) {
-  thread_ = std::thread([this] { run(); });
-}
+    : clock_(clock),
+      log_(log),
+      api_(server, kListPatience, kListPatience),
+      thread_([this](const std::stop_token& stop) {
+        do look(stop);
+        while (!stopped_within(stop, kListEvery));
+      }) {}
 
 Autoscalers::~Autoscalers() {
-  {
-    const std::lock_guard lock(mutex_);
-    stop_ = true;
-  }
-  wake_.notify_one();
+  thread_.request_stop();
   api_.stop();
-  thread_.join();
 }
 
-void Autoscalers::run() {
-  std::unique_lock lock(mutex_);
-  while (!stop_) {
-    lock.unlock();
-    look();
-    lock.lock();
-    wake_.wait_for(lock, kListEvery, [this] { return stop_; });
-  }
-}
-
-void Autoscalers::look() {
+void Autoscalers::look(const std::stop_token& stop) {
   auto listed = kube::list_autoscalers(api_, "", kGrant);
   std::string problem;
   {
     const std::lock_guard lock(mutex_);
-    if (stop_ || known_.take(std::move(listed), clock_.mono())) return;
+    if (stop.stop_requested() || known_.take(std::move(listed), clock_.mono())) return;
     problem = known_.problem();
   }
   log_.warn("replicas.owners_unknown", "autoscalers cannot be listed, so no replicas are suggested",

@@ -8,7 +8,6 @@
 // Threads  runs its own thread; owner_of() and problem() from any
 #pragma once
 
-#include <condition_variable>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -47,18 +46,14 @@ class Autoscalers {
   std::string problem() const;
 
  private:
-  void run();
-  void look();
+  void look(const std::stop_token& stop);
 
   const Clock& clock_;
   const Log& log_;
   kube::HttpApi api_;
-  std::thread thread_;
-
-  mutable std::mutex mutex_;  // guards the members below
-  std::condition_variable wake_;
-  bool stop_ = false;
-  KnownOwners known_;
+  mutable std::mutex mutex_;
+  KnownOwners known_;  // guarded by mutex_
+  std::jthread thread_;
 };
 
 }  // namespace wattle::controller

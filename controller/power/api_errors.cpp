@@ -30,8 +30,8 @@ Errc code_of(int status) {
 
 std::string message_of(const kube::Reply& reply) {
   const SortedJson status = SortedJson::read(reply.body, kStatusLimits);
-  const SortedJson* message = status.member("message");
-  return message != nullptr && message->is_string() ? message->string().substr(0, kMostMessageBytes) : std::string();
+  const SortedJson& message = status["message"];
+  return message.is_string() ? message.string().substr(0, kMostMessageBytes) : std::string();
 }
 
 tl::unexpected<Error> api_error(const std::string& subject, const kube::Reply& reply, const std::string& right) {

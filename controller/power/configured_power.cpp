@@ -4,7 +4,6 @@
 #include <map>
 #include <utility>
 
-#include "controller/power/agent_power.hpp"
 #include "controller/power/exec_power.hpp"
 #include "controller/power/ipmi_power.hpp"
 #include "controller/power/redfish_power.hpp"
@@ -14,16 +13,36 @@
 namespace wattle::controller::power {
 namespace {
 
+// Stands for nodes whose own agent puts them to sleep, by the controller's SleepOrder. The agent checks the depth and
+// may refuse (agent/power).
+class AgentPower final : public NodePower {
+ public:
+  explicit AgentPower(AgentConfig config) : config_(config) {}
+  Result<Capabilities> probe(const Node&, std::chrono::milliseconds) override {
+    return Capabilities{.depths = {config_.depth}};
+  }
+  Status sleep(const Node&, Depth, const Operation&) override { return {}; }  // the order went to the agent
+  Status wake(const Node& node, const Operation&) override {
+    return fail(Errc::unsupported, node.name, "an agent cannot wake its node", "name another driver for wake");
+  }
+  Result<Observation> observe(const Node& node, std::chrono::milliseconds) override {
+    return fail(Errc::unsupported, node.name, "an agent cannot observe its node", "name another driver for observe");
+  }
+
+ private:
+  const AgentConfig config_;
+};
+
 std::shared_ptr<NodePower> make_driver(const NodeDrivers& config, DriverKind kind, const Clock& clock) {
   switch (kind) {
     case DriverKind::exec:
-      return std::make_shared<ExecPower>(*config.exec, clock);
+      return make_exec_power(*config.exec, clock);
     case DriverKind::redfish:
       return std::make_shared<RedfishPower>(*config.redfish, clock);
     case DriverKind::ipmi:
-      return std::make_shared<IpmiPower>(*config.ipmi, clock);
+      return make_ipmi_power(*config.ipmi, clock);
     case DriverKind::wol:
-      return std::make_shared<WolPower>(*config.wol);
+      return make_wol_power(*config.wol);
     case DriverKind::agent:
       return std::make_shared<AgentPower>(*config.agent);
     case DriverKind::none:

@@ -16,23 +16,18 @@ constexpr const char* kRight = "create pods/eviction";
 // Message of the budget that refuses the eviction; empty: another cause, such as a limit on requests.
 std::string budget_text(const std::string& body) {
   const json status = json::read(body, kReplyLimits);
-  const json* details = status.member("details");
-  const json* causes = details == nullptr ? nullptr : details->member("causes");
-  if (causes == nullptr || !causes->is_array()) return {};
-  for (const json& cause : *causes) {
-    const json* reason = cause.member("reason");
-    const json* message = cause.member("message");
-    if (reason == nullptr || *reason != "DisruptionBudget") continue;
-    return message != nullptr && message->is_string() ? message->string() : "a PodDisruptionBudget";
-  }
+  const json& causes = status["details"]["causes"];
+  if (!causes.is_array()) return {};
+  for (const json& cause : causes)
+    if (cause["reason"] == "DisruptionBudget")
+      return cause["message"].is_string() ? cause["message"].string() : "a PodDisruptionBudget";
   return {};
 }
 
 std::string uid_of(const std::string& body) {
   const json pod = json::read(body, {8 << 20, 128 << 20});
-  const json* metadata = pod.member("metadata");
-  const json* uid = metadata == nullptr ? nullptr : metadata->member("uid");
-  return uid != nullptr && uid->is_string() ? uid->string() : std::string();
+  const json& uid = pod["metadata"]["uid"];
+  return uid.is_string() ? uid.string() : std::string();
 }
 
 }  // namespace

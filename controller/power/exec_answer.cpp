@@ -71,9 +71,8 @@ Result<Capabilities> parse_exec_capabilities(std::string_view text, const std::s
   const Source source{text, program, kProbeExample};
   WATTLE_TRY(const Json document, parse_printed(source, {"depths", "wake_time_s", "asleep_power_w"}));
   Capabilities out{.depths = {}, .can_wake = true, .can_observe = true};
-  const Json* depths = document.member("depths");
-  if (depths == nullptr || !depths->is_array()) return source.nonsense("printed no list of depths");
-  for (const Json& word : *depths) {
+  if (!document["depths"].is_array()) return source.nonsense("printed no list of depths");
+  for (const Json& word : document["depths"]) {
     const auto depth = index_of(kDepthNames, word);
     if (!depth) return source.nonsense("printed a depth that is neither suspend nor off");
     out.depths.push_back(static_cast<Depth>(*depth));

@@ -10,28 +10,15 @@
 // Threads  any
 #pragma once
 
+#include <memory>
 #include <utility>
 
 #include "common/clock.hpp"
-#include "common/json/value.hpp"
 #include "controller/power/node_power.hpp"
 #include "controller/power/power_config.hpp"
 
 namespace wattle::controller::power {
 
-class ExecPower final : public NodePower {
- public:
-  ExecPower(ExecConfig config, const Clock& clock) : config_(std::move(config)), clock_(clock) {}
-  Result<Capabilities> probe(const Node& node, std::chrono::milliseconds limit) override;
-  Status sleep(const Node& node, Depth depth, const Operation& operation) override;
-  Status wake(const Node& node, const Operation& operation) override;
-  Result<Observation> observe(const Node& node, std::chrono::milliseconds limit) override;
-
- private:
-  Result<std::string> run(const Node& node, OrderedJson request, std::chrono::milliseconds limit) const;
-
-  const ExecConfig config_;
-  const Clock& clock_;
-};
+std::shared_ptr<NodePower> make_exec_power(ExecConfig config, const Clock& clock);
 
 }  // namespace wattle::controller::power

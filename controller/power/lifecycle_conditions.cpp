@@ -17,8 +17,8 @@ constexpr JsonLimits kVersionLimits{64 << 10, 1 << 20};
 constexpr std::uint64_t kMinor = 37;
 
 std::string text_in(const json& object, std::string_view key) {
-  const json* value = object.member(key);
-  return value != nullptr && value->is_string() ? value->string() : std::string();
+  const json& value = object[key];
+  return value.is_string() ? value.string() : std::string();
 }
 
 struct Wanted {
@@ -38,10 +38,9 @@ std::optional<std::array<Wanted, 3>> wanted_of(const core::NodePowerRecord& reco
 }
 
 const json* find_condition(const json& node, std::string_view type) {
-  const json* status = node.member("status");
-  const json* conditions = status == nullptr ? nullptr : status->member("conditions");
-  if (conditions == nullptr || !conditions->is_array()) return nullptr;
-  for (const json& each : *conditions)
+  const json& conditions = node["status"]["conditions"];
+  if (!conditions.is_array()) return nullptr;
+  for (const json& each : conditions)
     if (text_in(each, "type") == type) return &each;
   return nullptr;
 }

@@ -1,9 +1,11 @@
 #include "controller/power/mark_patch.hpp"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "common/parse.hpp"
 #include "controller/power/rfc3339.hpp"
 
 namespace wattle::controller::power {
@@ -14,61 +16,50 @@ namespace core = placement::sleep;
 
 constexpr std::string_view kNoSchedule = "NoSchedule", kLabelValue = "true";
 
-std::string text_at(const json* object, std::string_view key) {
-  const json* value = object == nullptr ? nullptr : object->member(key);
-  return value != nullptr && value->is_string() ? value->string() : std::string();
-}
+std::string text_of(const json& value) { return value.is_string() ? value.string() : std::string(); }
 
 // The marks of a Node that Wattle reads and changes.
 struct Marked {
-  std::string version;
+  std::string version = {};
   bool cordoned = false, own_cordon = false;
-  const json* labels = nullptr;
-  const json* annotations = nullptr;
+  const json& labels;
+  const json& annotations;
   bool own_label = false;
-  std::vector<json> taints;  // without Wattle's
+  std::vector<json> taints = {};  // without Wattle's
   bool tainted = false;
 
-  bool labelled() const { return labels != nullptr && labels->contains(kExcludeLabel); }
+  bool labelled() const { return labels.contains(kExcludeLabel); }
 };
 
 bool is_own_taint(const json& taint) {
-  return text_at(&taint, "key") == kSleepTaint && text_at(&taint, "effect") == kNoSchedule;
+  return text_of(taint["key"]) == kSleepTaint && text_of(taint["effect"]) == kNoSchedule;
 }
 
 bool is_cordon_taint(const json& taint) {
-  return text_at(&taint, "key") == kCordonTaint && text_at(&taint, "effect") == kNoSchedule;
+  return text_of(taint["key"]) == kCordonTaint && text_of(taint["effect"]) == kNoSchedule;
 }
 
-bool is_autoscaler_taint(const json& taint) { return text_at(&taint, "key") == kAutoscalerTaint; }
+bool is_autoscaler_taint(const json& taint) { return text_of(taint["key"]) == kAutoscalerTaint; }
 
 bool lists(std::string_view marks, std::string_view name) {
-  while (!marks.empty()) {
-    const std::string_view one = marks.substr(0, marks.find(','));
-    if (one == name) return true;
-    marks.remove_prefix(std::min(marks.size(), one.size() + 1));
-  }
-  return false;
+  return std::ranges::count(parse::split(marks, ','), name) > 0;
 }
 
 Result<Marked> read_marked(const json& node) {
-  const json* metadata = node.member("metadata");
-  const json* spec = node.member("spec");
-  Marked out;
-  out.version = text_at(metadata, "resourceVersion");
+  const json& metadata = node["metadata"];
+  Marked out{.labels = metadata["labels"], .annotations = metadata["annotations"]};
+  out.version = text_of(metadata["resourceVersion"]);
   if (out.version.empty())
     return fail(Errc::malformed, "Node", "has no metadata.resourceVersion",
                 "check that kubernetes.server names an API server");
-  out.labels = metadata->member("labels");
-  out.annotations = metadata->member("annotations");
-  const std::string marks = text_at(out.annotations, kMarksAnnotation);
+  const std::string marks = text_of(out.annotations[kMarksAnnotation]);
   out.own_cordon = lists(marks, "cordon");
   out.own_label = lists(marks, "label");
-  const json* cordoned = spec == nullptr ? nullptr : spec->member("unschedulable");
-  out.cordoned = cordoned != nullptr && cordoned->is_boolean() && cordoned->get<bool>();
-  const json* taints = spec == nullptr ? nullptr : spec->member("taints");
-  if (taints == nullptr || !taints->is_array()) return out;
-  for (const json& taint : *taints) {
+  const json& cordoned = node["spec"]["unschedulable"];
+  out.cordoned = cordoned.is_boolean() && cordoned.get<bool>();
+  const json& taints = node["spec"]["taints"];
+  if (!taints.is_array()) return out;
+  for (const json& taint : taints) {
     if (is_own_taint(taint))
       out.tainted = true;
     else
@@ -123,7 +114,7 @@ Result<std::optional<json>> patch_to_mark(const json& node, const core::NodePowe
   json wanted = annotations_of(record);
   wanted[kMarksAnnotation] = own;
   for (const auto& [key, value] : wanted.items()) {
-    const json* present = marked.annotations == nullptr ? nullptr : marked.annotations->member(key);
+    const json* present = marked.annotations.member(key);
     if (value.is_null() ? present == nullptr : present != nullptr && *present == value) continue;
     patch["metadata"]["annotations"][key] = value;
     changed = true;
@@ -142,7 +133,7 @@ Result<std::optional<json>> patch_to_unmark(const json& node) {
     std::erase_if(marked.taints, is_cordon_taint);
     changed = true;
   }
-  if (marked.own_label && text_at(marked.labels, kExcludeLabel) == kLabelValue) {
+  if (marked.own_label && text_of(marked.labels[kExcludeLabel]) == kLabelValue) {
     patch["metadata"]["labels"][kExcludeLabel] = nullptr;
     changed = true;
   }
@@ -152,7 +143,7 @@ Result<std::optional<json>> patch_to_unmark(const json& node) {
     changed = true;
   }
   for (const std::string_view key : {kMarksAnnotation, kStateAnnotation, kOperationAnnotation, kSinceAnnotation}) {
-    if (marked.annotations == nullptr || !marked.annotations->contains(key)) continue;
+    if (!marked.annotations.contains(key)) continue;
     patch["metadata"]["annotations"][key] = nullptr;
     changed = true;
   }

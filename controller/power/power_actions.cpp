@@ -1,7 +1,6 @@
 #include "controller/power/power_actions.hpp"
 
 #include <array>
-#include <utility>
 
 namespace wattle::controller::power {
 

@@ -1,40 +1,18 @@
 #include "controller/power/power_history.hpp"
 
-#include <utility>
+#include "placement/cluster/pack_fields.hpp"
 
 namespace wattle::controller::power {
 
 namespace core = placement::sleep;
 
-void SleepTotals::pack(placement::PackWriter& out) const {
-  out.real(saved_j);
-  out.word(cycles);
-  out.word(failures.size());
-  for (const auto& [cause, count] : failures) {
-    out.text(cause);
-    out.word(count);
-  }
-  out.word(waited_pods);
-  for (const double last : {waited_s, transitions_j, asleep_j}) out.real(last);
-  out.word(tests);
-  out.real(tests_j);
+template <class V>
+void SleepTotals::fields(V& v) {
+  v(saved_j, cycles, failures, waited_pods, waited_s, transitions_j, asleep_j, tests, tests_j);
 }
 
-void SleepTotals::unpack(placement::PackReader& in) {
-  SleepTotals read;
-  read.saved_j = in.real();
-  read.cycles = in.word();
-  for (std::size_t n = in.count(16); n > 0; --n) {
-    std::string cause = in.text();
-    read.failures[std::move(cause)] = in.word();
-  }
-  read.waited_pods = in.word();
-  read.waited_s = in.real();
-  for (double* joules : {&read.transitions_j, &read.asleep_j}) *joules = in.real();
-  read.tests = in.word();
-  read.tests_j = in.real();
-  if (in.ok()) *this = std::move(read);
-}
+void SleepTotals::pack(placement::PackWriter& out) const { pack_fields(out, *this); }
+void SleepTotals::unpack(placement::PackReader& in) { unpack_fields(in, *this); }
 
 std::string_view failure_of(const placement::sleep::NodePowerRecord& before,
                             const placement::sleep::NodePowerRecord& after) {

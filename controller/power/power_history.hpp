@@ -41,6 +41,8 @@ struct SleepTotals {
 
   void pack(placement::PackWriter& out) const;
   void unpack(placement::PackReader& in);
+  template <class V>
+  void fields(V& v);  // of pack_fields.hpp
 };
 
 // Returns the cause if the step from `before` to `after` is a failure; otherwise empty.

@@ -24,52 +24,38 @@ Result<Json> parse_object(std::string_view body, const std::string& subject) {
   return document;
 }
 
-// The value at the end of the path; null if there is none.
-const Json* find(const Json& from, std::initializer_list<std::string_view> path) {
-  const Json* at = &from;
-  for (const std::string_view key : path) {
-    if (at == nullptr) return nullptr;
-    at = at->member(key);
-  }
-  return at;
-}
-
-std::string text_at(const Json& from, std::initializer_list<std::string_view> path) {
-  const Json* found = find(from, path);
-  return found != nullptr && found->is_string() ? found->string() : std::string();
-}
+std::string text_of(const Json& value) { return value.is_string() ? value.string() : std::string(); }
 
 // A link; empty if there is none.
-Result<std::string> link_at(const Json& from, std::initializer_list<std::string_view> path,
-                            const std::string& subject) {
-  std::string link = text_at(from, path);
+Result<std::string> link_of(const Json& value, const std::string& subject) {
+  std::string link = text_of(value);
   if (!link.empty() && !is_redfish_path(link))
     return not_so(subject, "the answer has a link that leaves the BMC's own service");
   return link;
 }
 
-Result<std::vector<std::string>> links_in(const Json* list, const std::string& subject) {
+Result<std::vector<std::string>> links_in(const Json& list, const std::string& subject) {
   std::vector<std::string> links;
-  if (list == nullptr || !list->is_array()) return links;
-  if (list->size() > kMostLinks) return fail(Errc::out_of_range, subject, "the answer has too many links");
-  for (const Json& item : *list) {
-    WATTLE_TRY(std::string link, link_at(item, {"@odata.id"}, subject));
+  if (!list.is_array()) return links;
+  if (list.size() > kMostLinks) return fail(Errc::out_of_range, subject, "the answer has too many links");
+  for (const Json& item : list) {
+    WATTLE_TRY(std::string link, link_of(item["@odata.id"], subject));
     if (!link.empty()) links.push_back(std::move(link));
   }
   return links;
 }
 
-std::vector<std::string> words_in(const Json* list) {
+std::vector<std::string> words_in(const Json& list) {
   std::vector<std::string> words;
-  if (list == nullptr || !list->is_array()) return words;
-  for (const Json& item : *list)
+  if (!list.is_array()) return words;
+  for (const Json& item : list)
     if (item.is_string() && words.size() < kMostResetTypes) words.push_back(item.string());
   return words;
 }
 
-std::optional<double> watts_in(const Json* value) {
-  if (value == nullptr || !value->is_number()) return std::nullopt;
-  const auto watts = value->get<double>();
+std::optional<double> watts_in(const Json& value) {
+  if (!value.is_number()) return std::nullopt;
+  const auto watts = value.get<double>();
   if (!(watts >= 0 && watts <= kMostPowerW)) return std::nullopt;
   return watts;
 }
@@ -84,7 +70,7 @@ bool is_redfish_path(std::string_view text) {
 
 Result<std::string> parse_only_member(std::string_view body, const std::string& subject) {
   WATTLE_TRY(const Json document, parse_object(body, subject));
-  WATTLE_TRY(const auto links, links_in(document.member("Members"), subject));
+  WATTLE_TRY(const auto links, links_in(document["Members"], subject));
   if (links.empty()) return fail(Errc::not_found, subject, "the BMC has no system", "set redfish.system");
   if (links.size() > 1)
     return fail(Errc::conflict, subject, "the BMC has " + std::to_string(links.size()) + " systems",
@@ -95,58 +81,52 @@ Result<std::string> parse_only_member(std::string_view body, const std::string& 
 Result<RedfishSystem> parse_system(std::string_view body, const std::string& subject) {
   WATTLE_TRY(const Json document, parse_object(body, subject));
   RedfishSystem system;
-  const std::string state = text_at(document, {"PowerState"});
+  const std::string state = text_of(document["PowerState"]);
   if (state == "On") system.state = PowerState::on;
   if (state == "Off") system.state = PowerState::off;
   system.turning_on = state == "PoweringOn";
   system.turning_off = state == "PoweringOff";
-  const Json* reset = find(document, {"Actions", "#ComputerSystem.Reset"});
-  if (reset != nullptr) {
-    WATTLE_TRY(system.reset_target, link_at(*reset, {"target"}, subject));
-    WATTLE_TRY(system.reset_info, link_at(*reset, {"@Redfish.ActionInfo"}, subject));
-    system.reset_types = words_in(reset->member("ResetType@Redfish.AllowableValues"));
-  }
+  const Json& reset = document["Actions"]["#ComputerSystem.Reset"];
+  WATTLE_TRY(system.reset_target, link_of(reset["target"], subject));
+  WATTLE_TRY(system.reset_info, link_of(reset["@Redfish.ActionInfo"], subject));
+  system.reset_types = words_in(reset["ResetType@Redfish.AllowableValues"]);
   if (state.empty() && system.reset_target.empty()) return not_so(subject, "the answer is not a ComputerSystem");
-  WATTLE_TRY(system.chassis, links_in(find(document, {"Links", "Chassis"}), subject));
+  WATTLE_TRY(system.chassis, links_in(document["Links"]["Chassis"], subject));
   return system;
 }
 
 Result<std::vector<std::string>> parse_reset_info(std::string_view body, const std::string& subject) {
   WATTLE_TRY(const Json document, parse_object(body, subject));
-  const Json* parameters = document.member("Parameters");
-  if (parameters == nullptr || !parameters->is_array()) return not_so(subject, "the answer is not an ActionInfo");
-  for (const Json& parameter : *parameters)
-    if (text_at(parameter, {"Name"}) == "ResetType") return words_in(parameter.member("AllowableValues"));
+  const Json& parameters = document["Parameters"];
+  if (!parameters.is_array()) return not_so(subject, "the answer is not an ActionInfo");
+  for (const Json& parameter : parameters)
+    if (text_of(parameter["Name"]) == "ResetType") return words_in(parameter["AllowableValues"]);
   return std::vector<std::string>();
 }
 
 Result<RedfishChassis> parse_chassis(std::string_view body, const std::string& subject) {
   WATTLE_TRY(const Json document, parse_object(body, subject));
   RedfishChassis chassis;
-  WATTLE_TRY(chassis.power, link_at(document, {"Power", "@odata.id"}, subject));
-  WATTLE_TRY(chassis.environment, link_at(document, {"EnvironmentMetrics", "@odata.id"}, subject));
-  const Json* systems = find(document, {"Links", "ComputerSystems"});
-  if (systems != nullptr && systems->is_array()) chassis.systems = systems->size();
+  WATTLE_TRY(chassis.power, link_of(document["Power"]["@odata.id"], subject));
+  WATTLE_TRY(chassis.environment, link_of(document["EnvironmentMetrics"]["@odata.id"], subject));
+  const Json& systems = document["Links"]["ComputerSystems"];
+  if (systems.is_array()) chassis.systems = systems.size();
   return chassis;
 }
 
 std::optional<double> parse_power_w(std::string_view body) {
   const Json document = Json::read(body, kLimits);
-  if (const auto watts = watts_in(find(document, {"PowerWatts", "Reading"}))) return watts;
-  const Json* controls = document.member("PowerControl");
-  if (controls == nullptr || !controls->is_array() || controls->empty()) return std::nullopt;
-  return watts_in(controls->front().member("PowerConsumedWatts"));
+  if (const auto watts = watts_in(document["PowerWatts"]["Reading"])) return watts;
+  return watts_in(document["PowerControl"][0]["PowerConsumedWatts"]);
 }
 
 std::string parse_messages(std::string_view body) {
   const Json document = Json::read(body, kLimits);
   std::string all;
-  if (const Json* details = find(document, {"error", "@Message.ExtendedInfo"}); details != nullptr)
-    if (details->is_array())
-      for (const Json& detail : *details)
-        if (const std::string text = text_at(detail, {"Message"}); !text.empty())
-          all += (all.empty() ? "" : " ") + text;
-  return all.empty() ? text_at(document, {"error", "message"}) : all;
+  if (const Json& details = document["error"]["@Message.ExtendedInfo"]; details.is_array())
+    for (const Json& detail : details)
+      if (const std::string text = text_of(detail["Message"]); !text.empty()) all += (all.empty() ? "" : " ") + text;
+  return all.empty() ? text_of(document["error"]["message"]) : all;
 }
 
 }  // namespace wattle::controller::power

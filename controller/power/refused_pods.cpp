@@ -4,6 +4,8 @@
 #include <set>
 #include <utility>
 
+#include "placement/cluster/pack_fields.hpp"
+
 namespace wattle::controller::power {
 
 void RefusedPods::begin(WallTime now, WallTime changed_at) {
@@ -23,25 +25,11 @@ void RefusedPods::move(const WallStep& step) {
   for (auto& [name, owner] : owners_) owner.last = step.moved(owner.last);
 }
 
-void RefusedPods::pack(placement::PackWriter& out) const {
-  out.word(owners_.size());
-  for (const auto& [name, owner] : owners_) {
-    out.text(name);
-    out.word(owner.tries);
-    out.word(static_cast<std::uint64_t>(to_ns(owner.last)));
-  }
-}
+void RefusedPods::pack(placement::PackWriter& out) const { placement::FieldWriter{out}(owners_); }
 
 void RefusedPods::unpack(placement::PackReader& in) {
-  constexpr std::size_t kLeastBytes = 24;
   std::map<std::string, Owner> read;
-  for (std::size_t left = in.count(kLeastBytes); left > 0 && in.ok(); --left) {
-    std::string name = in.text();
-    Owner owner;
-    owner.tries = static_cast<std::size_t>(in.word());
-    owner.last = wall_from_ns(static_cast<std::int64_t>(in.word()));
-    read.emplace(std::move(name), owner);
-  }
+  placement::FieldReader{in}(read);
   if (in.ok()) owners_ = std::move(read);
 }
 

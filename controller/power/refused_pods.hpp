@@ -44,6 +44,10 @@ class RefusedPods {
   struct Owner {
     std::size_t tries = 0;
     WallTime last{};
+    template <class V>
+    void fields(V& v) {
+      v(tries, last);
+    }
   };
   WallTime now_{}, changed_at_{};
   std::map<std::string, Seen> pods_;  // by uid

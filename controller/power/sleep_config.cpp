@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "common/program_config.hpp"
+
 namespace wattle::controller::power {
 
 namespace core = placement::sleep;
@@ -14,9 +16,7 @@ std::optional<core::SleepMode> parse_sleep_label(const std::string& text) {
 }
 
 void read_sleep(config::Section section, SleepSettings& out) {
-  auto mode = static_cast<std::size_t>(out.mode);
-  section.read_choice("mode", mode, {"off", "recommend", "auto"});
-  out.mode = static_cast<core::SleepMode>(mode);
+  config::read_enum(section, "mode", out.mode, {"off", "recommend", "auto"});
   auto spare = static_cast<std::int64_t>(out.plan.rules.spare_nodes);
   section.read("spare_nodes", spare, {.min = 0, .max = 10'000});
   out.plan.rules.spare_nodes = static_cast<std::size_t>(spare);

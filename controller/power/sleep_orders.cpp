@@ -1,7 +1,5 @@
 #include "controller/power/sleep_orders.hpp"
 
-#include <vector>
-
 #include "common/json/value.hpp"
 #include "controller/power/sleep_control.hpp"
 

@@ -5,18 +5,12 @@
 namespace wattle::controller::power {
 
 TaskThread::TaskThread(std::function<void()> cancel, std::size_t threads) : cancel_(std::move(cancel)) {
-  for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { run(); });
+  for (std::size_t i = 0; i < threads; ++i) threads_.emplace_back([this](const std::stop_token& stop) { run(stop); });
 }
 
 TaskThread::~TaskThread() {
-  {
-    const std::lock_guard lock(mutex_);
-    stop_ = true;
-    waiting_.clear();
-  }
+  for (std::jthread& thread : threads_) thread.request_stop();
   cancel_();
-  wake_.notify_all();
-  for (std::thread& thread : threads_) thread.join();
 }
 
 void TaskThread::post(Task task) {
@@ -35,11 +29,11 @@ std::vector<TaskThread::Then> TaskThread::done() {
   return std::exchange(done_, {});
 }
 
-void TaskThread::run() {
+void TaskThread::run(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
   for (;;) {
-    wake_.wait(lock, [this] { return stop_ || !waiting_.empty(); });
-    if (stop_) return;
+    wake_.wait(lock, stop, [this] { return !waiting_.empty(); });
+    if (stop.stop_requested()) return;
     Task task = std::move(waiting_.front());
     waiting_.pop_front();
     lock.unlock();

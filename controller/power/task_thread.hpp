@@ -32,16 +32,15 @@ class TaskThread {
   bool busy() const { return posted_ > 0; }
 
  private:
-  void run();
+  void run(const std::stop_token& stop);
 
   const std::function<void()> cancel_;
   std::size_t posted_ = 0;  // tasks whose results done() has not returned
   std::mutex mutex_;        // guards all members below
-  std::condition_variable wake_;
-  bool stop_ = false;
+  std::condition_variable_any wake_;
   std::deque<Task> waiting_;
   std::vector<Then> done_;
-  std::vector<std::thread> threads_;
+  std::vector<std::jthread> threads_;
 };
 
 }  // namespace wattle::controller::power

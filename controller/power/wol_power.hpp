@@ -4,7 +4,7 @@
 // Threads  any
 #pragma once
 
-#include <string>
+#include <memory>
 #include <utility>
 
 #include "controller/power/node_power.hpp"
@@ -12,16 +12,6 @@
 
 namespace wattle::controller::power {
 
-class WolPower final : public NodePower {
- public:
-  explicit WolPower(WolConfig config) : config_(std::move(config)) {}
-  Result<Capabilities> probe(const Node& node, std::chrono::milliseconds limit) override;
-  Status sleep(const Node& node, Depth depth, const Operation& operation) override;
-  Status wake(const Node& node, const Operation& operation) override;
-  Result<Observation> observe(const Node& node, std::chrono::milliseconds limit) override;
-
- private:
-  const WolConfig config_;
-};
+std::shared_ptr<NodePower> make_wol_power(WolConfig config);
 
 }  // namespace wattle::controller::power

@@ -52,18 +52,8 @@ Result<std::unique_ptr<MarginLearner>> MarginLearner::start(const MarginLearnerO
                                                             const std::string& data_dir, Make make, const Clock& clock,
                                                             const Log& log) {
   WATTLE_TRY(auto learner, MarginLearner::make(options, data_dir, std::move(make), clock, log));
-  learner->thread_ = std::thread([raw = learner.get()] { raw->run(); });
+  learner->thread_ = std::jthread([raw = learner.get()](const std::stop_token& stop) { raw->run(stop); });
   return learner;
-}
-
-MarginLearner::~MarginLearner() {
-  if (!thread_.joinable()) return;
-  {
-    const std::lock_guard lock(mutex_);
-    stop_ = true;
-  }
-  wake_.notify_one();
-  thread_.join();
 }
 
 void MarginLearner::post(LivedMinute minute) {
@@ -171,22 +161,20 @@ void MarginLearner::resume_student(const models::LoadedCheckpoint& loaded) {
   students_ = std::make_unique<models::provision::StudentTrainer>(options_.student, std::move(*made));
 }
 
-void MarginLearner::run() {
+void MarginLearner::run(const std::stop_token& stop) {
   setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()),
               kLearnerNice);  // decisions have priority; a failure is harmless
-  bool stop = false;
-  while (!stop) {
+  do {
     {
       std::unique_lock lock(mutex_);
-      wake_.wait_for(lock, std::chrono::seconds(10), [this] { return stop_ || changed_ || !news_.empty(); });
-      stop = stop_;
+      wake_.wait_for(lock, stop, std::chrono::seconds(10), [this] { return changed_ || !news_.empty(); });
     }
-    turn();
-  }
+    turn(stop);
+  } while (!stop.stop_requested());
   save();
 }
 
-void MarginLearner::turn() {
+void MarginLearner::turn(const std::stop_token& stop) {
   std::vector<LivedMinute> news;
   bool changed = false;
   {
@@ -203,16 +191,11 @@ void MarginLearner::turn() {
   // Many minutes may wait, and each may cost a gradient step: figures are updated after each, and stopping waits for
   // only one.
   for (LivedMinute& minute : news) {
-    if (stops()) break;
+    if (stop.stop_requested()) break;
     take(std::move(minute));
     report();
   }
   if (changed || clock_.mono() - saved_at_ >= options_.checkpoint_every) save();
-}
-
-bool MarginLearner::stops() const {
-  const std::lock_guard lock(mutex_);
-  return stop_;
 }
 
 void MarginLearner::take(LivedMinute minute) {

@@ -82,8 +82,7 @@ class MarginLearner {
   // The same without a thread.
   static Result<std::unique_ptr<MarginLearner>> make(const MarginLearnerOptions& options, const std::string& data_dir,
                                                      Make make, const Clock& clock, const Log& log);
-  ~MarginLearner();  // ends the thread, which writes a last checkpoint; minutes that still wait are dropped
-  void turn();
+  void turn(const std::stop_token& stop = {});
   void post(LivedMinute minute);
   // Stores the state for the next checkpoint.
   void keep(const TrialState& state, const ReleaseState& release);
@@ -104,8 +103,7 @@ class MarginLearner {
                 const Log& log);
   void resume();
   bool begin();
-  void run();
-  bool stops() const;
+  void run(const std::stop_token& stop);
   void take(LivedMinute minute);
   void learn_lesson(models::PolicyExample lesson);
   bool begin_student();
@@ -135,11 +133,9 @@ class MarginLearner {
   std::optional<ReleaseState> kept_release_;
   MarginLearnerFigures own_;
   bool unsaved_ = false;
-  std::thread thread_;
 
-  mutable std::mutex mutex_;  // guards all members below
-  std::condition_variable wake_;
-  bool stop_ = false;
+  mutable std::mutex mutex_;  // guards all members below but the thread
+  std::condition_variable_any wake_;
   bool changed_ = false;  // state changed that must not wait for the next checkpoint
   std::vector<LivedMinute> news_;
   bool retrain_ = false;
@@ -148,6 +144,7 @@ class MarginLearner {
   Network network_;
   std::shared_ptr<const Student> student_;
   MarginLearnerFigures figures_;
+  std::jthread thread_;  // writes a last checkpoint when it ends; minutes that still wait are not learned from
 };
 
 }  // namespace wattle::controller

@@ -72,22 +72,9 @@ std::string_view to_string(ReportedBy whom) {
 }
 
 std::string_view action_word(std::size_t action) {
-  switch (action) {
-    case kUp:
-      return "up";
-    case kDown:
-      return "down";
-    case kMemoryUp:
-      return "memory_up";
-    case kMemoryDown:
-      return "memory_down";
-    case kReplicasUp:
-      return "replicas_up";
-    case kReplicasDown:
-      return "replicas_down";
-    default:
-      return "keep";
-  }
+  constexpr std::string_view kWords[choice::kActions] = {"replicas_down", "keep", "replicas_up", "down", "keep", "up",
+                                                         "memory_down",   "keep", "memory_up"};
+  return action < choice::kActions ? kWords[action] : "keep";
 }
 
 MarginTeacher::MarginTeacher(TeacherMode mode, std::uint64_t seed, MarginLearner* learner, const Clock& clock,

@@ -5,6 +5,7 @@
 #include "common/dir.hpp"
 #include "common/http/target.hpp"
 #include "common/parse.hpp"
+#include "common/stopped_within.hpp"
 
 namespace wattle::controller {
 namespace {
@@ -17,15 +18,8 @@ constexpr std::array kEveryQuery{TrafficQuery::rate, TrafficQuery::late, Traffic
 constexpr double kMostRps = 1e9, kMostSeconds = 1e6;
 
 double most_of(TrafficQuery query) {
-  switch (query) {
-    case TrafficQuery::rate:
-      return kMostRps;
-    case TrafficQuery::late:
-      return 1;
-    case TrafficQuery::latency:
-      return kMostSeconds;
-  }
-  return 0;
+  constexpr double kMost[] = {kMostRps, 1, kMostSeconds};
+  return kMost[static_cast<std::size_t>(query)];
 }
 
 std::string left_out_text(const TrafficValues& values) {
@@ -81,45 +75,27 @@ Result<std::unique_ptr<PrometheusRates>> PrometheusRates::make(const PrometheusC
 Result<std::unique_ptr<PrometheusRates>> PrometheusRates::start(const PrometheusConfig& config, const Clock& clock,
                                                                 const Log& log) {
   WATTLE_TRY(auto rates, make(config, clock, log));
-  if (config.enabled()) rates->thread_ = std::thread([raw = rates.get()] { raw->run(); });
+  if (config.enabled())
+    rates->thread_ = std::jthread([raw = rates.get()](const std::stop_token& stop) {
+      do raw->turn(stop);
+      while (!stopped_within(stop, raw->config_.interval));
+    });
   return rates;
 }
 
 PrometheusRates::~PrometheusRates() {
-  {
-    const std::lock_guard lock(mutex_);
-    stop_ = true;
-  }
-  wake_.notify_one();
+  thread_.request_stop();
   client_.stop();
-  if (thread_.joinable()) thread_.join();
-}
-
-void PrometheusRates::run() {
-  std::unique_lock lock(mutex_);
-  while (!stop_) {
-    lock.unlock();
-    turn();
-    lock.lock();
-    wake_.wait_for(lock, config_.interval, [this] { return stop_; });
-  }
 }
 
 const std::string& PrometheusRates::text_of(TrafficQuery query) const {
-  switch (query) {
-    case TrafficQuery::rate:
-      return config_.rate_query;
-    case TrafficQuery::late:
-      return config_.late_query;
-    case TrafficQuery::latency:
-      break;
-  }
-  return config_.latency_query;
+  const std::string* const texts[] = {&config_.rate_query, &config_.late_query, &config_.latency_query};
+  return *texts[static_cast<std::size_t>(query)];
 }
 
-void PrometheusRates::turn() {
+void PrometheusRates::turn(const std::stop_token& stop) {
   for (const TrafficQuery query : kEveryQuery)
-    if (!text_of(query).empty()) ask(query);
+    if (!text_of(query).empty()) ask(query, stop);
 }
 
 // Returns the token, which is one word, like a service account's. The file's ownership is not checked.
@@ -153,12 +129,9 @@ Result<TrafficValues> PrometheusRates::answer_of(TrafficQuery query) {
   return values;
 }
 
-void PrometheusRates::ask(TrafficQuery query) {
+void PrometheusRates::ask(TrafficQuery query, const std::stop_token& stop) {
   auto values = answer_of(query);
-  {
-    const std::lock_guard lock(mutex_);
-    if (stop_) return;  // a query cancelled at shutdown is not an error
-  }
+  if (stop.stop_requested()) return;  // a query cancelled at shutdown is not an error
   if (values)
     answered(query, std::move(*values));
   else

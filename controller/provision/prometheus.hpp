@@ -11,7 +11,6 @@
 #pragma once
 
 #include <array>
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -69,7 +68,7 @@ class PrometheusRates final : public TrafficSource {
   static Result<std::unique_ptr<PrometheusRates>> make(const PrometheusConfig& config, const Clock& clock,
                                                        const Log& log);
   ~PrometheusRates() override;  // cancels the current query
-  void turn();
+  void turn(const std::stop_token& stop = {});
 
   Traffic traffic(const std::string& node, const std::string& name) const override;
   PrometheusFigures figures() const;
@@ -81,8 +80,7 @@ class PrometheusRates final : public TrafficSource {
     MonoTime at{};
   };
   PrometheusRates(const PrometheusConfig& config, http::Url url, const Clock& clock, const Log& log);
-  void run();
-  void ask(TrafficQuery query);
+  void ask(TrafficQuery query, const std::stop_token& stop);
   Result<TrafficValues> answer_of(TrafficQuery query);
   Result<std::string> token() const;
   void failed(TrafficQuery query, const Error& error);
@@ -96,13 +94,10 @@ class PrometheusRates final : public TrafficSource {
   const Log& log_;
   http::Client client_;
   LogThrottle throttle_;
-  std::thread thread_;
-
-  mutable std::mutex mutex_;  // guards the members below
-  std::condition_variable wake_;
-  bool stop_ = false;
+  mutable std::mutex mutex_;  // guards the next two
   std::array<std::optional<LastAnswer>, kTrafficQueries> reported_;
   PrometheusFigures figures_;
+  std::jthread thread_;
 };
 
 }  // namespace wattle::controller

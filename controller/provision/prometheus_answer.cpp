@@ -22,24 +22,17 @@ std::string cut(std::string text) {
   return text + "...";
 }
 
-const Answered* member_of(const Answered& object, const char* key) {
-  if (!object.is_object()) return nullptr;
-  const auto found = object.find(key);
-  return found == object.end() ? nullptr : &*found;
-}
-
 std::string word_of(const Answered& object, const char* key) {
-  const Answered* value = member_of(object, key);
-  return value != nullptr && value->is_string() ? value->get<std::string>() : std::string();
+  return object[key].is_string() ? object[key].string() : std::string();
 }
 
 tl::unexpected<Error> not_so(const std::string& subject, const std::string& what) {
   return fail(Errc::malformed, subject, what, "use an instant query, for example sum by (workload) (...)");
 }
 
-bool are_labels(const Answered* metric) {
-  if (metric == nullptr || !metric->is_object()) return false;
-  for (const auto& label : *metric)
+bool are_labels(const Answered& metric) {
+  if (!metric.is_object()) return false;
+  for (const auto& label : metric)
     if (!label.is_string()) return false;
   return true;
 }
@@ -68,13 +61,12 @@ Status is_vector(const Answered& answer, const std::string& subject) {
                 cut("answers " + word_of(answer, "errorType") + ": " + word_of(answer, "error")),
                 "test the query in the web interface of Prometheus");
   if (status != "success") return not_so(subject, "the answer has no status");
-  const Answered* data = member_of(answer, "data");
-  const std::string type = data == nullptr ? std::string() : word_of(*data, "resultType");
+  const std::string type = word_of(answer["data"], "resultType");
   if (type != "vector")
     return not_so(subject, cut("answers " + (type.empty() ? "no result" : "a " + type) + ", no vector"));
-  const Answered* result = member_of(*data, "result");
-  if (result == nullptr || !result->is_array()) return not_so(subject, "the answer is a vector but not a list");
-  if (result->size() > kMostSeries)
+  const Answered& result = answer["data"]["result"];
+  if (!result.is_array()) return not_so(subject, "the answer is a vector but not a list");
+  if (result.size() > kMostSeries)
     return not_so(subject,
                   "the answer contains more than " + std::to_string(kMostSeries) + " series: sum by fewer labels");
   return {};
@@ -96,31 +88,30 @@ Result<TrafficValues> parse_prometheus(std::string_view body, double most, const
     if (out.example.empty()) out.example = cut(metric.dump(-1, JsonText::ascii));
   };
   for (const Answered& series : answer["data"]["result"]) {
-    const Answered* metric = member_of(series, "metric");
+    const Answered& metric = series["metric"];
     if (!are_labels(metric)) return not_so(subject, "the answer contains a series without labels");
-    if (member_of(series, "histogram") != nullptr) {  // a native histogram; the query should take a quantile of it
-      leave(out.out_of_range, *metric);
+    if (series.contains("histogram")) {  // a native histogram; the query should take a quantile of it
+      leave(out.out_of_range, metric);
       continue;
     }
-    const Answered* value = member_of(series, "value");
-    if (value == nullptr || !value->is_array() || value->size() != 2 || !(*value)[0].is_number() ||
-        !(*value)[1].is_string())
+    const Answered& value = series["value"];
+    if (!value.is_array() || value.size() != 2 || !value[0].is_number() || !value[1].is_string())
       return not_so(subject, "the answer contains a series without a time and a value");
-    const auto& text = (*value)[1].string();
+    const auto& text = value[1].string();
     if (is_no_number(text)) {
       ++out.no_number;
       continue;
     }
     const auto number = parse::real(text);
     if (!number) return not_so(subject, cut("the answer contains the value '" + text + "'"));
-    TrafficKey key = key_of(*metric);
+    TrafficKey key = key_of(metric);
     const auto reported = within(*number, most);
     if (key.second.empty() || key.second.size() > kMostNameBytes || key.first.size() > kMostNameBytes)
-      leave(out.unnamed, *metric);
+      leave(out.unnamed, metric);
     else if (!reported)
-      leave(out.out_of_range, *metric);
+      leave(out.out_of_range, metric);
     else if (again.contains(key) || out.values.contains(key)) {
-      leave(out.twice, *metric);
+      leave(out.twice, metric);
       again.insert(std::move(key));
     } else
       out.values.emplace(std::move(key), *reported);

@@ -4,21 +4,10 @@
 
 namespace wattle::controller {
 
-placement::PodAnswer pod_answer(kube::PodResize resize) {
-  switch (resize) {
-    case kube::PodResize::none:
-      return placement::PodAnswer::none;
-    case kube::PodResize::in_progress:
-      return placement::PodAnswer::in_progress;
-    case kube::PodResize::failing:
-      return placement::PodAnswer::failing;
-    case kube::PodResize::deferred:
-      return placement::PodAnswer::deferred;
-    case kube::PodResize::infeasible:
-      return placement::PodAnswer::infeasible;
-  }
-  return placement::PodAnswer::none;
-}
+static_assert(static_cast<int>(placement::PodAnswer::infeasible) == static_cast<int>(kube::PodResize::infeasible));
+
+// Both enums have the same values.
+placement::PodAnswer pod_answer(kube::PodResize resize) { return static_cast<placement::PodAnswer>(resize); }
 
 placement::PodMemory pod_memory(const WorkloadValues& values, double known_bytes) {
   placement::PodMemory memory;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
-#include <utility>
 
 #include "common/json/value.hpp"
 #include "controller/known_fields.hpp"
@@ -15,9 +14,8 @@ constexpr std::size_t kMostSizingReportHeap = 32 << 20;
 constexpr double kRolledBackDay_s = 86'400;
 
 std::string report_text(const SortedJson& object, const char* key) {
-  const auto found = object.find(key);
-  if (found == object.end() || !found->is_string()) return {};
-  return found->get<std::string>().substr(0, kMostSizingReason);
+  const SortedJson& value = object[key];
+  return value.is_string() ? value.string().substr(0, kMostSizingReason) : std::string();
 }
 
 bool was_rolled_back(const placement::OwnerSizing& state, double now_s) {

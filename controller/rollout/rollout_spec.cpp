@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "common/digest.hpp"
-#include "common/json/value.hpp"
 #include "common/nearest.hpp"
 #include "common/parse.hpp"
 #include "placement/decide/policies/registry.hpp"

@@ -1,8 +1,6 @@
 #include "controller/state/node_table.hpp"
 
 #include <algorithm>
-#include <optional>
-#include <string_view>
 #include <unordered_set>
 #include <utility>
 

@@ -7,16 +7,7 @@
 namespace wattle::controller {
 
 BackgroundWriter::BackgroundWriter(const Log& log, bool on) : log_(log) {
-  if (on) thread_ = std::thread([this] { run(); });
-}
-
-BackgroundWriter::~BackgroundWriter() {
-  {
-    const std::lock_guard lock(mutex_);
-    stop_ = true;
-  }
-  wake_.notify_one();
-  if (thread_.joinable()) thread_.join();
+  if (on) thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
 }
 
 void BackgroundWriter::post(std::string path, std::string content) {
@@ -28,10 +19,10 @@ void BackgroundWriter::post(std::string path, std::string content) {
   wake_.notify_one();
 }
 
-void BackgroundWriter::run() {
+void BackgroundWriter::run(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
   for (;;) {
-    wake_.wait(lock, [this] { return stop_ || !waiting_.empty(); });
+    wake_.wait(lock, stop, [this] { return !waiting_.empty(); });
     if (waiting_.empty()) return;
     auto next = waiting_.extract(waiting_.begin());
     lock.unlock();

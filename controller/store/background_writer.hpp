@@ -18,21 +18,19 @@ class BackgroundWriter {
  public:
   // `on` false: drops all content.
   explicit BackgroundWriter(const Log& log, bool on = true);
-  ~BackgroundWriter();
   BackgroundWriter(const BackgroundWriter&) = delete;
   BackgroundWriter& operator=(const BackgroundWriter&) = delete;
   void post(std::string path, std::string content);
 
  private:
-  void run();
+  void run(const std::stop_token& stop);
 
   const Log& log_;
   std::mutex mutex_;
-  std::condition_variable wake_;
+  std::condition_variable_any wake_;
   std::map<std::string, std::string> waiting_;  // by path
   std::map<std::string, std::string> logged_;   // last problem per path
-  bool stop_ = false;
-  std::thread thread_;
+  std::jthread thread_;
 };
 
 }  // namespace wattle::controller

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/kube/pod.hpp"
+#include "common/parse.hpp"
 #include "controller/store/store_file.hpp"
 
 namespace wattle::controller {
@@ -16,9 +17,7 @@ const std::string kOtherPods = "(other pods)";
 }  // namespace
 
 std::optional<std::string_view> label_of(std::string_view labels, std::string_view key) {
-  while (!labels.empty()) {
-    const std::string_view label = labels.substr(0, labels.find(','));
-    labels.remove_prefix(std::min(labels.size(), label.size() + 1));
+  for (const std::string_view label : parse::split(labels, ',')) {
     const std::size_t equals = label.find('=');
     if (equals != std::string_view::npos && label.substr(0, equals) == key) return label.substr(equals + 1);
   }

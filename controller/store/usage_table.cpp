@@ -1,8 +1,5 @@
 #include "controller/store/usage_table.hpp"
 
-#include <algorithm>
-#include <utility>
-
 #include "common/kube/pod.hpp"
 
 namespace wattle::controller {

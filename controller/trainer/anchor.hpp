@@ -1,7 +1,6 @@
 // anchor: keeps the learned network close to the trusted network: the last one that was shipped, loaded by name, or
 // promoted.
 // Method   every few training steps, a step that pulls its choices towards the trusted network's in the same states
-//          (models/frozen/policy_anchor)
 // Errors   trust: malformed weights; the previous network stays trusted. hold: those of the trainer
 // Threads  those of the trainer
 #pragma once

@@ -53,19 +53,9 @@ Result<Given> read(const wire::Query& query) {
 }
 
 std::string_view said(What what) {
-  switch (what) {
-    case What::save:
-      return "model saved";
-    case What::add:
-      return "model added";
-    case What::load:
-      return "model loaded";
-    case What::promoted:
-      return "promoted model saved";
-    case What::bring_back:
-      break;
-  }
-  return "promoted model restored";
+  constexpr std::string_view kWords[] = {"model saved", "model added", "model loaded", "promoted model saved",
+                                         "promoted model restored"};
+  return kWords[static_cast<std::size_t>(what)];
 }
 
 }  // namespace

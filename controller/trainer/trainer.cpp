@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "controller/trainer/learner_options.hpp"
 #include "models/frozen/prefixed.hpp"
 #include "placement/learn/tabular.hpp"
 #include "placement/worth/features.hpp"
@@ -18,6 +17,20 @@ constexpr Duration kIdle = milliseconds(250);
 constexpr Duration kRateWindow = std::chrono::seconds(2);
 constexpr std::size_t kRecent = 16;
 constexpr int kNice = 10;
+
+placement::LearnerOptions learner_options(const LearnConfig& config) {
+  placement::LearnerOptions options;
+  options.seed = static_cast<std::uint64_t>(config.seed);
+  options.replay_capacity = kReplay;
+  options.batch = static_cast<std::size_t>(config.batch);
+  options.warmup = static_cast<std::size_t>(config.warmup);
+  options.shortlist = config.shortlist;
+  options.n_step = static_cast<std::size_t>(config.n_step);
+  options.tau_s = config.tau_s;
+  if (config.tabular) placement::learn_with_table(options);
+  options.settle_expiry_s = seconds(config.settle_expiry);
+  return options;
+}
 
 }  // namespace
 
@@ -55,17 +68,8 @@ Result<std::unique_ptr<Trainer>> Trainer::start(const LearnConfig& config, const
                                                 const NetworkOrigin& origin, BeginNetwork begin) {
   WATTLE_TRY(auto trainer,
              make(config, reward, data_dir, std::move(network), slot, clock, log, origin, std::move(begin)));
-  trainer->thread_ = std::thread([raw = trainer.get()] { raw->run(); });
+  trainer->thread_ = std::jthread([raw = trainer.get()](const std::stop_token& stop) { raw->run(stop); });
   return trainer;
-}
-
-Trainer::~Trainer() {
-  {
-    const std::lock_guard lock(mutex_);
-    stop_ = true;
-  }
-  wake_.notify_one();
-  if (thread_.joinable()) thread_.join();
 }
 
 // Placements and outcomes wait for the thread's next turn: waking it for each pod costs more than reading its news.
@@ -139,21 +143,21 @@ void Trainer::start_periods() {
   budget_.settle(learner_.figures().settled);
 }
 
-void Trainer::run() {
+void Trainer::run(const std::stop_token& stop) {
   setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNice);  // decisions have priority; a failure is harmless
-  for (bool stop = false; !stop;) {
+  for (bool ends = false; !ends;) {
     std::vector<LearningNews> news;
     std::vector<PendingOrder> orders;
     {
       std::unique_lock lock(mutex_);
       const Duration pause = std::clamp(next_step_ - clock_.mono(), Duration{0}, kIdle);
-      if (pause > Duration{0}) wake_.wait_for(lock, pause, [&] { return stop_ || urgent_ || !orders_.empty(); });
+      if (pause > Duration{0}) wake_.wait_for(lock, stop, pause, [&] { return urgent_ || !orders_.empty(); });
       news.swap(news_);
       orders.swap(orders_);
       urgent_ = false;
-      stop = stop_;
+      ends = stop.stop_requested();
     }
-    turn(std::move(news), std::move(orders), stop);
+    turn(std::move(news), std::move(orders), ends);
   }
 }
 

@@ -48,7 +48,6 @@ class Trainer final : public Learning {
                                                const std::string& data_dir, std::unique_ptr<models::QTrainer> network,
                                                ServingModel& slot, const Clock& clock, const Log& log,
                                                const NetworkOrigin& origin = {}, BeginNetwork begin = {});
-  ~Trainer() override;  // ends the thread, which writes a last checkpoint
   // Does the due work: news, orders, at most one step of learning, and writing. Only the trainer's own thread calls it,
   // if there is one.
   void turn();
@@ -65,7 +64,7 @@ class Trainer final : public Learning {
           const Clock& clock, const Log& log, const NetworkOrigin& origin, BeginNetwork begin);
   void resume();
   void start_periods();
-  void run();
+  void run(const std::stop_token& stop);
   void turn(std::vector<LearningNews> news, std::vector<PendingOrder> orders, bool stop);
   void take(LearningNews news);
   void step();
@@ -100,13 +99,13 @@ class Trainer final : public Learning {
   Curves curves_;
 
   mutable std::mutex mutex_;
-  std::condition_variable wake_;
+  std::condition_variable_any wake_;
   std::vector<LearningNews> news_;
   std::vector<PendingOrder> orders_;
   ModelList models_;
-  bool stop_ = false, urgent_ = false;  // urgent_: news_ has another reward
+  bool urgent_ = false;  // news_ has another reward
   TrainerFigures figures_;
-  std::thread thread_;
+  std::jthread thread_;  // writes a last checkpoint when it ends
 };
 
 }  // namespace wattle::controller

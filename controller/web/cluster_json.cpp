@@ -6,7 +6,6 @@
 
 #include "common/kube/pod.hpp"
 #include "controller/decisions/decider.hpp"
-#include "controller/state/cluster_state.hpp"
 #include "controller/state/node_labels.hpp"
 #include "controller/web/decision_json.hpp"
 #include "controller/web/documents.hpp"

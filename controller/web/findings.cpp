@@ -1,7 +1,6 @@
 #include "controller/web/findings.hpp"
 
 #include "common/http/certificate.hpp"
-#include "common/json/value.hpp"
 #include "common/transport/allow_file.hpp"
 #include "common/transport/sockets.hpp"
 #include "controller/config.hpp"

@@ -7,14 +7,12 @@
 #include <memory>
 
 #include "common/base64.hpp"
-#include "common/json/value.hpp"
 #include "controller/decisions/contender.hpp"
 #include "controller/decisions/decider.hpp"
 #include "controller/state/cluster_state.hpp"
 #include "controller/web/alarms.hpp"
 #include "controller/web/cluster_json.hpp"
 #include "controller/web/saving_json.hpp"
-#include "controller/web/series.hpp"
 
 namespace wattle::controller {
 

@@ -12,7 +12,6 @@
 #include "common/kube/label_selector.hpp"
 #include "common/nearest.hpp"
 #include "common/parse.hpp"
-#include "controller/state/cluster_state.hpp"
 #include "controller/state/node_labels.hpp"
 #include "controller/web/cluster_json.hpp"
 #include "controller/web/each_workload.hpp"

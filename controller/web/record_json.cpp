@@ -5,8 +5,6 @@
 
 #include "common/json/value.hpp"
 #include "common/parse.hpp"
-#include "controller/state/cluster_state.hpp"
-#include "controller/web/arguments.hpp"
 #include "placement/cluster/demand.hpp"
 
 namespace wattle::controller {

@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
-#include <utility>
 
 #include "common/stats/to_come.hpp"
 #include "controller/decisions/decider.hpp"

@@ -1,7 +1,6 @@
 #include "controller/web/series.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "controller/config.hpp"

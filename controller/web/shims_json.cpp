@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "common/json/value.hpp"
 #include "controller/decisions/decider.hpp"
 #include "controller/rollout/rollout_manager.hpp"
 #include "controller/trainer/serving_model.hpp"

@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
-#include <utility>
 
 #include "controller/kube/watch.hpp"
 #include "controller/power/sleep_control.hpp"

@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "controller/web/arguments.hpp"
 #include "controller/web/cluster_json.hpp"
 
 namespace wattle::controller {

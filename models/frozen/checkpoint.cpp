@@ -1,10 +1,8 @@
 #include "models/frozen/checkpoint.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
 #include <filesystem>
-#include <optional>
 #include <set>
 
 #include "common/digest.hpp"

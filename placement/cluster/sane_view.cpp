@@ -1,8 +1,5 @@
 #include "placement/cluster/sane_view.hpp"
 
-#include <cmath>
-#include <utility>
-
 namespace wattle::placement {
 
 PodSpec with_sane_limits(const PodSpec& pod, std::vector<std::string>& problems) {

@@ -7,7 +7,6 @@
 
 #include "placement/cluster/sane_view.hpp"
 #include "placement/decide/default_choice.hpp"
-#include "placement/decide/policies/kube_scoring.hpp"
 #include "placement/decide/policies/registry.hpp"
 
 namespace wattle::placement {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <utility>
-#include <vector>
 
 namespace wattle::placement {
 namespace {
@@ -21,17 +20,8 @@ std::size_t blocks_of_day(Duration day, Duration length) {
 }  // namespace
 
 std::string_view CandidateTrials::name(Candidate candidate) const {
-  switch (candidate) {
-    case Candidate::floor:
-      return kFloorPolicy;
-    case Candidate::planner:
-      return "planner";
-    case Candidate::baseline:
-      return "baseline";
-    case Candidate::learned:
-      break;
-  }
-  return "learned";
+  constexpr std::string_view kNames[] = {kFloorPolicy, "planner", "baseline", "learned"};
+  return kNames[static_cast<std::size_t>(candidate)];
 }
 
 CandidateTrials::CandidateTrials(TrialOptions options)

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <span>
 
 #include "common/stats/distributions.hpp"
 #include "common/stats/moments.hpp"

@@ -55,6 +55,8 @@ struct Transitions {
   std::optional<double> sleep_s, sleep_j;  // from the order until the node is off
   std::optional<double> wake_s, wake_j;    // from the order until the node is ready
   std::optional<double> asleep_w;
+  template <class V>
+  void fields(V& v);  // of pack_fields.hpp
   bool operator==(const Transitions&) const = default;
 };
 
@@ -66,6 +68,8 @@ struct MeteredTransitions {
 
   void add(double joules);
   std::optional<double> trusted_j() const { return count >= kTrusted ? mean_j : std::nullopt; }
+  template <class V>
+  void fields(V& v);  // of pack_fields.hpp
   bool operator==(const MeteredTransitions&) const = default;
 };
 
@@ -106,6 +110,8 @@ struct NodePowerRecord {
   void use_depth(Depth to);
   void pack(PackWriter& out) const;
   void unpack(PackReader& in);
+  template <class V>
+  void fields(V& v);  // of pack_fields.hpp
   bool operator==(const NodePowerRecord&) const = default;
 };
 

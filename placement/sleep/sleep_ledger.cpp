@@ -2,39 +2,13 @@
 
 #include <algorithm>
 
+#include "placement/cluster/pack_fields.hpp"
+
 namespace wattle::placement::sleep {
 
 namespace {
 
 constexpr Duration kHour = std::chrono::hours(1);
-
-template <class Times>
-void pack_times(PackWriter& out, const Times& times) {
-  out.word(times.size());
-  for (const WallTime each : times) out.word(static_cast<std::uint64_t>(to_ns(each)));
-}
-
-template <class Times>
-void unpack_times(PackReader& in, Times& times) {
-  for (std::size_t n = in.count(8); n > 0; --n) times.push_back(wall_from_ns(static_cast<std::int64_t>(in.word())));
-}
-
-template <class Named>
-void pack_named(PackWriter& out, const Named& named) {
-  out.word(named.size());
-  for (const auto& [name, when] : named) {
-    out.text(name);
-    out.word(static_cast<std::uint64_t>(to_ns(when)));
-  }
-}
-
-template <class Named>
-void unpack_named(PackReader& in, Named& named) {
-  for (std::size_t n = in.count(16); n > 0; --n) {
-    std::string name = in.text();
-    named[std::move(name)] = wall_from_ns(static_cast<std::int64_t>(in.word()));
-  }
-}
 
 bool rests_still(WallTime moved, WallTime now, Duration rest) { return now - moved < rest; }
 
@@ -86,18 +60,12 @@ void SleepLedger::move(const WallStep& step) {
     for (auto& [name, when] : *named) when = step.moved(when);
 }
 
-void SleepLedger::pack(PackWriter& out) const {
-  for (const Times* times : {&sleeps_, &wakes_, &moves_}) pack_times(out, *times);
-  pack_named(out, pods_);
-  pack_named(out, owners_);
+template <class V>
+void SleepLedger::fields(V& v) {
+  v(sleeps_, wakes_, moves_, pods_, owners_);
 }
 
-void SleepLedger::unpack(PackReader& in) {
-  SleepLedger read;
-  for (Times* times : {&read.sleeps_, &read.wakes_, &read.moves_}) unpack_times(in, *times);
-  unpack_named(in, read.pods_);
-  unpack_named(in, read.owners_);
-  if (in.ok()) *this = std::move(read);
-}
+void SleepLedger::pack(PackWriter& out) const { pack_fields(out, *this); }
+void SleepLedger::unpack(PackReader& in) { unpack_fields(in, *this); }
 
 }  // namespace wattle::placement::sleep

@@ -52,6 +52,8 @@ class SleepLedger {
   void move(const WallStep& step);
   void pack(PackWriter& out) const;
   void unpack(PackReader& in);
+  template <class V>
+  void fields(V& v);  // of pack_fields.hpp
 
  private:
   using Times = std::deque<WallTime>;

@@ -4,9 +4,7 @@
 #include <array>
 #include <cassert>
 #include <cmath>
-#include <cstdlib>
 #include <map>
-#include <numeric>
 
 #include "placement/worth/features.hpp"
 #include "placement/worth/plan_view.hpp"

@@ -1,11 +1,11 @@
 #include "provision/requests/harm_watch.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <utility>
 
 #include "common/formatted.hpp"
+#include "placement/cluster/pack_fields.hpp"
 
 namespace wattle::placement {
 namespace {
@@ -52,29 +52,17 @@ HarmShares HarmMean::mean() const {
 
 bool HarmMean::known() const { return *std::max_element(seconds_.begin(), seconds_.end()) >= kLeastHarm_s; }
 
-void HarmMean::pack(PackWriter& out) const {
-  out.real(at_s_);
-  for (const HarmShares* shares : {&sum_s_, &seconds_})
-    for (const double share : *shares) out.real(share);
+template <class V>
+void HarmMean::fields(V& v) {
+  v(at_s_);
+  v.not_negative(sum_s_, seconds_);
 }
+
+void HarmMean::pack(PackWriter& out) const { pack_fields(out, *this); }
 
 void HarmMean::unpack(PackReader& in) {
-  at_s_ = in.real();
-  for (HarmShares* shares : {&sum_s_, &seconds_})
-    for (double& share : *shares)
-      if ((share = in.real()) < 0) in.refuse();
-}
-
-void HarmBefore::pack(PackWriter& out) const {
-  for (const double share : hour) out.real(share);
-  for (const double share : peak) out.real(share);
-  out.real(kills);
-}
-
-void HarmBefore::unpack(PackReader& in) {
-  for (double& share : hour) share = in.real();
-  for (double& share : peak) share = in.real();
-  kills = in.real();
+  FieldReader reader(in);
+  fields(reader);
 }
 
 void HarmWatch::add(const KnownHarm& shares, double seconds, double now_s) {
@@ -102,22 +90,17 @@ void HarmWatch::move(const WallStep& step) {
   for (double& at_s : kills_s_) step.move_s(at_s);
 }
 
-void HarmWatch::pack(PackWriter& out) const {
-  for (const HarmMean* mean : {&fast_, &slow_, &hour_}) mean->pack(out);
-  for (const HarmShares* shares : {&peak_, &last_peak_})
-    for (const double share : *shares) out.real(share);
-  out.real(peak_from_s_);
-  out.word(kills_s_.size());
-  for (const double at_s : kills_s_) out.real(at_s);
+template <class V>
+void HarmWatch::fields(V& v) {
+  v(fast_, slow_, hour_, peak_, last_peak_, peak_from_s_, kills_s_);
 }
+
+void HarmWatch::pack(PackWriter& out) const { pack_fields(out, *this); }
 
 void HarmWatch::unpack(PackReader& in) {
   HarmWatch read;
-  for (HarmMean* mean : {&read.fast_, &read.slow_, &read.hour_}) mean->unpack(in);
-  for (HarmShares* shares : {&read.peak_, &read.last_peak_})
-    for (double& share : *shares) share = in.real();
-  read.peak_from_s_ = in.real();
-  for (std::size_t left = in.count(8); left > 0 && in.ok(); --left) read.kills_s_.push_back(in.real());
+  FieldReader reader(in);
+  read.fields(reader);
   if (read.kills_s_.size() > kMostHarmKills) in.refuse();
   if (in.ok()) *this = std::move(read);
 }

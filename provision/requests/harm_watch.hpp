@@ -34,6 +34,8 @@ class HarmMean {
   bool known() const;
   void pack(PackWriter& out) const;
   void unpack(PackReader& in);
+  template <class V>
+  void fields(V& v);  // of pack_fields.hpp
 
  private:
   double time_constant_s_, at_s_ = 0;
@@ -45,8 +47,10 @@ struct HarmBefore {
   HarmShares hour{}, peak{};
   double kills = 0;  // in the day before
   bool operator==(const HarmBefore&) const = default;
-  void pack(PackWriter& out) const;
-  void unpack(PackReader& in);
+  template <class V>
+  void fields(V& v) {
+    v(hour, peak, kills);
+  }
 };
 
 class HarmWatch {
@@ -64,6 +68,8 @@ class HarmWatch {
   HarmBefore before(double now_s) const;
   void pack(PackWriter& out) const;
   void unpack(PackReader& in);
+  template <class V>
+  void fields(V& v);  // of pack_fields.hpp
 
  private:
   HarmMean fast_{30}, slow_{300}, hour_{3600};

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "placement/cluster/pack_fields.hpp"
+
 namespace wattle::placement {
 namespace {
 
@@ -36,22 +38,13 @@ Resources LastingNeed::request() const {
           std::max({now_.wanted.memory_bytes, last_.wanted.memory_bytes, needed_bytes() * (1 + kLastingMargin)})};
 }
 
-void LastingNeed::pack(PackWriter& out) const {
-  out.real(from_s_);
-  for (const Day* day : {&now_, &last_})
-    for (const double value : {day->wanted.cpu_cores, day->wanted.memory_bytes, day->needed_bytes}) out.real(value);
+template <class V>
+void LastingNeed::fields(V& v) {
+  v.not_negative(from_s_);
+  for (Day* day : {&now_, &last_}) v.not_negative(day->wanted.cpu_cores, day->wanted.memory_bytes, day->needed_bytes);
 }
 
-void LastingNeed::unpack(PackReader& in) {
-  LastingNeed read;
-  read.from_s_ = in.real();
-  for (Day* day : {&read.now_, &read.last_})
-    for (double* value : {&day->wanted.cpu_cores, &day->wanted.memory_bytes, &day->needed_bytes}) {
-      *value = in.real();
-      if (!(*value >= 0)) in.refuse();
-    }
-  if (!(read.from_s_ >= 0)) in.refuse();
-  if (in.ok()) *this = read;
-}
+void LastingNeed::pack(PackWriter& out) const { pack_fields(out, *this); }
+void LastingNeed::unpack(PackReader& in) { unpack_fields(in, *this); }
 
 }  // namespace wattle::placement

@@ -25,6 +25,8 @@ class LastingNeed {
 
   void pack(PackWriter& out) const;
   void unpack(PackReader& in);
+  template <class V>
+  void fields(V& v);  // of pack_fields.hpp
 
  private:
   struct Day {

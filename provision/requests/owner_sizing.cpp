@@ -5,21 +5,12 @@
 #include <cmath>
 #include <utility>
 
+#include "placement/cluster/pack_fields.hpp"
+
 namespace wattle::placement {
 namespace {
 
 constexpr double kSizingDay_s = 86'400, kSizingHour_s = 3600;
-
-void pack_size(const Resources& size, PackWriter& out) {
-  out.real(size.cpu_cores);
-  out.real(size.memory_bytes);
-}
-
-Resources unpack_size(PackReader& in) {
-  const double cores = in.real(), bytes = in.real();
-  if (cores < 0 || bytes < 0) in.refuse();
-  return {cores, bytes};
-}
 
 }  // namespace
 
@@ -99,52 +90,22 @@ void OwnerSizing::move(const WallStep& step) {
   for (double& at_s : ordered_s) step.move_s(at_s);
 }
 
-void OwnerSizing::pack(PackWriter& out) const {
-  out.word(static_cast<std::uint64_t>(state));
-  for (const double value : {since_s, until_s, changed_s, rolled_back_s}) out.real(value);
-  out.text(why);
-  for (const Resources& size : {original, target}) pack_size(size, out);
-  out.word(lowered.size());
-  for (const auto& [uid, pod] : lowered) {
-    out.text(uid);
-    pack_size(pod.before, out);
-    out.real(pod.at_s);
-    out.word(pod.applied ? 1 : 0);
-  }
-  before.pack(out);
-  for (const double value :
-       {shadow.since_s, shadow.seconds, shadow.over_cpu_s, shadow.at_s, shadow.over_memory_at_s, shadow.over_memory})
-    out.real(value);
-  out.word(ordered_s.size());
-  for (const double at_s : ordered_s) out.real(at_s);
-  for (const std::uint64_t value : {tries, steps, rollbacks, std::uint64_t{late ? 1U : 0U}}) out.word(value);
+template <class V>
+void LoweredPod::fields(V& v) {
+  v.not_negative(before.cpu_cores, before.memory_bytes);
+  v(at_s, applied);
 }
 
-void OwnerSizing::unpack(PackReader& in) {
-  OwnerSizing read;
-  const std::uint64_t state_word = in.word();
-  if (state_word > static_cast<std::uint64_t>(SizingState::waiting)) in.refuse();
-  read.state = static_cast<SizingState>(in.ok() ? state_word : 0);
-  for (double* value : {&read.since_s, &read.until_s, &read.changed_s, &read.rolled_back_s}) *value = in.real();
-  read.why = in.text();
-  for (Resources* size : {&read.original, &read.target}) *size = unpack_size(in);
-  constexpr std::size_t kLeastPodBytes = 40;
-  for (std::size_t left = in.count(kLeastPodBytes); left > 0 && in.ok(); --left) {
-    std::string uid = in.text();
-    LoweredPod pod;
-    pod.before = unpack_size(in);
-    pod.at_s = in.real();
-    pod.applied = in.word() == 1;
-    read.lowered.emplace(std::move(uid), pod);
-  }
-  read.before.unpack(in);
-  for (double* value : {&read.shadow.since_s, &read.shadow.seconds, &read.shadow.over_cpu_s, &read.shadow.at_s,
-                        &read.shadow.over_memory_at_s, &read.shadow.over_memory})
-    *value = in.real();
-  for (std::size_t left = in.count(8); left > 0 && in.ok(); --left) read.ordered_s.push_back(in.real());
-  for (std::uint64_t* value : {&read.tries, &read.steps, &read.rollbacks}) *value = in.word();
-  read.late = in.word() == 1;
-  if (in.ok()) *this = std::move(read);
+template <class V>
+void OwnerSizing::fields(V& v) {
+  v.choice(state, static_cast<std::size_t>(SizingState::waiting) + 1);
+  v(since_s, until_s, changed_s, rolled_back_s, why);
+  v.not_negative(original.cpu_cores, original.memory_bytes, target.cpu_cores, target.memory_bytes);
+  v(lowered, before, shadow.since_s, shadow.seconds, shadow.over_cpu_s, shadow.at_s, shadow.over_memory_at_s);
+  v(shadow.over_memory, ordered_s, tries, steps, rollbacks, late);
 }
+
+void OwnerSizing::pack(PackWriter& out) const { pack_fields(out, *this); }
+void OwnerSizing::unpack(PackReader& in) { unpack_fields(in, *this); }
 
 }  // namespace wattle::placement

@@ -54,6 +54,8 @@ struct LoweredPod {
   Resources before;
   double at_s = 0;       // of the last order
   bool applied = false;  // the pod has the target
+  template <class V>
+  void fields(V& v);  // of pack_fields.hpp
 };
 
 struct OwnerSizing {
@@ -75,6 +77,8 @@ struct OwnerSizing {
   void move(const WallStep& step);
   void pack(PackWriter& out) const;
   void unpack(PackReader& in);
+  template <class V>
+  void fields(V& v);  // of pack_fields.hpp
 };
 
 // raise: as without permission to shrink. hold: no change.

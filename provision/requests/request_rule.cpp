@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "placement/cluster/pack_fields.hpp"
+
 namespace wattle::placement {
 namespace {
 
@@ -42,18 +44,6 @@ void unpack_histogram(PackReader& in, stats::DecayedHistogram& histogram) {
     weights[static_cast<std::size_t>(at)] = weight;
   }
   if (in.ok() && !histogram.restore(as_of_s, weights)) in.refuse();
-}
-
-void pack_optional(std::optional<double> value, PackWriter& out) {
-  out.word(value ? 1 : 0);
-  out.real(value.value_or(0));
-}
-
-std::optional<double> unpack_optional(PackReader& in) {
-  const std::uint64_t there = in.word();
-  const double value = in.real();
-  if (there > 1 || value < 0) in.refuse();
-  return there == 1 ? std::optional(value) : std::nullopt;
 }
 
 double at_least_zero(PackReader& in) {
@@ -104,16 +94,17 @@ void RequestTrack::look(double wanted, double original, double now_s, bool may_r
   low_since_s_.reset();
 }
 
-void RequestTrack::pack(PackWriter& out) const {
-  pack_optional(value_, out);
-  pack_optional(low_since_s_, out);
-  out.real(low_most_);
+template <class V>
+void RequestTrack::fields(V& v) {
+  v(value_, low_since_s_);
+  v.not_negative(low_most_);
 }
 
+void RequestTrack::pack(PackWriter& out) const { pack_fields(out, *this); }
+
 void RequestTrack::unpack(PackReader& in) {
-  value_ = unpack_optional(in);
-  low_since_s_ = unpack_optional(in);
-  low_most_ = at_least_zero(in);
+  FieldReader reader(in);
+  fields(reader);
 }
 
 RequestRule::RequestRule(RequestOptions options)

@@ -65,6 +65,8 @@ class RequestTrack {
   std::optional<double> low_since_s() const { return low_since_s_; }
   void pack(PackWriter& out) const;
   void unpack(PackReader& in);
+  template <class V>
+  void fields(V& v);  // of pack_fields.hpp
 
  private:
   std::optional<double> value_, low_since_s_;

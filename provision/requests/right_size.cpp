@@ -1,7 +1,6 @@
 #include "provision/requests/right_size.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "common/formatted.hpp"

@@ -5,7 +5,6 @@
 
 #include "placement/decide/policies/makers.hpp"
 #include "placement/plan/pair_cost.hpp"
-#include "placement/worth/objective.hpp"
 
 namespace wattle::placement {
 

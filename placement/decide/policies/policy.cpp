@@ -5,7 +5,6 @@
 
 #include "placement/cluster/cluster_model.hpp"
 #include "placement/cluster/view_fleet.hpp"
-#include "placement/decide/policies/kube_scoring.hpp"
 #include "placement/worth/objective.hpp"
 
 namespace wattle::placement {

@@ -42,7 +42,7 @@ struct BothEnds {
   SleepSink sink;
   Telemetry telemetry{clock, world.log, sink};
   std::optional<transport::Server> server;
-  std::optional<AgentSleepLink> link;
+  std::optional<SleepLink> link;
   transport::MemoryOutbox outbox{100};
   std::optional<transport::AgentSession> session;
   std::optional<agent::NodeSleep> following;
