@@ -110,7 +110,7 @@ void Provisioning::take_minute(const actuation::Grant& grant) {
 }
 
 // Reads the answer to the previous tick.
-Status Provisioning::hear() {
+Status Provisioning::receive_orders() {
   WATTLE_TRY(const auto text, receive_packet(peer_, actuation::kMaxMessageBytes, std::chrono::milliseconds(0)));
   if (!text) return {};
   WATTLE_TRY(const auto report, actuation::parse_report(*text));
@@ -151,7 +151,7 @@ void Provisioning::report(const Sample& sample, const PodLevels& pod_levels, con
     if (!peer) return lost(peer.error());
     peer_ = std::move(*peer);
   }
-  if (const auto received = hear(); !received) return lost(received.error());
+  if (const auto received = receive_orders(); !received) return lost(received.error());
   actuation::Orders orders = orders_of(config_, sample, requests, pod_levels, margins);
   for (actuation::Order& order : orders.orders)
     if (order.step && !reports_memory_) order.step->memory_ratio.reset();

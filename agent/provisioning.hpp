@@ -50,7 +50,7 @@ class Provisioning {
   const ProvisioningValues& values() const { return values_; }
 
  private:
-  Status hear();
+  Status receive_orders();
   void lost(const Error& error);
   void take_minute(const actuation::Grant& grant);
 

@@ -353,7 +353,7 @@ Status Controller::start_enrolment(const std::string& public_key, const Clock& c
   if (config.kubernetes && !api_)
     return fail(Errc::not_found, "enrol.kubernetes", "no API server is configured to review tokens",
                 "run the controller as a pod with a service account, or set kubernetes.server");
-  auto reviewer = std::make_unique<EitherReviewer>(
+  auto reviewer = std::make_unique<CombinedReviewer>(
       config.tokens.empty() ? nullptr : std::make_unique<TokenFile>(config.tokens, clock),
       config.kubernetes ? std::make_unique<TokenReview>(*api_, config.review) : nullptr);
   enrolment_ = std::make_unique<Enrolment>(EnrolOptions{config_.allow_file, config_.key_file, public_key},

@@ -55,7 +55,7 @@ bool is_gone(int alive) {
 }
 
 // First process of a namespace: reaps orphans in it, and ends the namespace when `first` ends.
-[[noreturn]] void bury_until_ended(pid_t first) {
+[[noreturn]] void reap_until_ended(pid_t first) {
   close_range(3, ~0U, 0);  // the watcher waits until all other copies of its pipe's end are closed
   for (int status = 0;;) {
     const pid_t gone = waitpid(-1, &status, 0);
@@ -92,7 +92,7 @@ Result<pid_t> fork_alone(bool& alone) {
     // gets those sent to the group.
     const pid_t first = fork();
     if (first < 0) _exit(127);
-    if (first > 0) bury_until_ended(first);
+    if (first > 0) reap_until_ended(first);
   }
   sigset_t none;
   sigemptyset(&none);

@@ -25,9 +25,9 @@ using Facts = std::map<std::string, std::string>;
 
 class Beat {
  public:
-  using Tell = std::function<Status(Facts facts)>;  // must return by the deadline of an ask
+  using Report = std::function<Status(Facts facts)>;  // must return by the deadline of an ask
   // The referenced objects must outlive this object.
-  Beat(Tell report, std::function<Facts()> facts, Breaker& breaker, const Clock& clock, const Log& log)
+  Beat(Report report, std::function<Facts()> facts, Breaker& breaker, const Clock& clock, const Log& log)
       : report_(std::move(report)),
         facts_(std::move(facts)),
         breaker_(breaker),
@@ -41,7 +41,7 @@ class Beat {
 
  private:
   void report_changes();
-  const Tell report_;
+  const Report report_;
   const std::function<Facts()> facts_;
   Breaker& breaker_;
   const Clock& clock_;

@@ -34,7 +34,7 @@ void Feed::listen() {
     const MonoTime before = clock_.mono();
     pulse_.beat(before);
     const auto published = subscriber_.receive(kLookForStop);
-    if (const Duration stood = clock_.mono() - before; stood >= kStoodStill) {
+    if (const Duration stood = clock_.mono() - before; stood >= kClockStopped) {
       log_.info("feed.stood_still", "the subscription of the feed is rebuilt, because its boards may be old",
                 {{"stood_s", seconds(stood)}});
       rebuild();

@@ -1,5 +1,5 @@
 // feed: follows the controller's feed on its own thread and keeps the board up to date.
-// Suspend  a subscription that this thread could not read for kStoodStill is rebuilt, because the boards that wait in
+// Suspend  a subscription that this thread could not read for kClockStopped is rebuilt, because the boards that wait in
 //          it may be older than they appear; the board is fresh again once the controller publishes the next one
 // Errors   at start: malformed endpoint or key; later the subscriber reconnects forever, and a refused one is rebuilt
 // Threads  its own, joined by the destructor
@@ -19,7 +19,7 @@ namespace wattle::shim {
 
 class Feed {
  public:
-  static constexpr Duration kStoodStill = std::chrono::seconds(5);
+  static constexpr Duration kClockStopped = std::chrono::seconds(5);
   // The referenced objects must outlive this object.
   static Result<std::unique_ptr<Feed>> start(transport::Context& context, const transport::ClientOptions& options,
                                              BoardKeeper& board, const Clock& clock, const Log& log);

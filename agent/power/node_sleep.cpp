@@ -57,7 +57,7 @@ void NodeSleep::step(transport::AgentSession& session) {
 
 void NodeSleep::on_order(transport::AgentSession& session, const wire::SleepOrder& order) {
   if (order.depth == kShallow) return on_shallow(order);
-  if (order.depth == kCalledOff) {
+  if (order.depth == kCancelled) {
     if (phase_ == Phase::idle || order.operation != order_.operation) return;
     session.release();
     return give_up();

@@ -1,7 +1,7 @@
 // node_sleep: follows the controller's sleep orders for this node.
 // Order    not granted: checks whether the node can sleep, waits until the records are acknowledged, and says goodbye,
 //          or says why not. Granted: puts the node to sleep if the order leaves that to the agent, and sends nothing
-//          until the node has slept. Cancelled (kCalledOff): continues as before
+//          until the node has slept. Cancelled (kCancelled): continues as before
 // After    the end of a sleep, or kSleepPatience without one, starts a new conversation; without a sleep it begins with
 //          the reason. Without a grant within kGrantPatience, or when the conversation ends, the agent continues as
 //          before
@@ -35,7 +35,7 @@ namespace wattle::agent {
 inline constexpr Duration kFlushPatience = std::chrono::seconds(15);
 inline constexpr Duration kGrantPatience = std::chrono::minutes(1);
 inline constexpr Duration kSleepPatience = std::chrono::minutes(3);
-inline constexpr std::string_view kCalledOff = "awake";  // on the wire, instead of a depth
+inline constexpr std::string_view kCancelled = "awake";  // on the wire, instead of a depth
 inline constexpr const char* kSystemBus = "/run/dbus/system_bus_socket";
 
 class NodeSleep {

@@ -15,7 +15,7 @@ void Broadcast::publish(std::string_view event, std::string_view data) {
     for (const auto& [key, seat] : seats_)
       if (auto alive = seat.who.lock()) all.push_back(std::move(alive));
   }
-  for (const auto& listener : all) listener->hear(text);
+  for (const auto& listener : all) listener->on_event(text);
 }
 
 std::size_t Broadcast::listeners() const {

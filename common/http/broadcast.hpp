@@ -22,7 +22,7 @@ class Subscriber {
  public:
   using Text = std::shared_ptr<const std::string>;
   virtual ~Subscriber() = default;
-  virtual void hear(Text text) = 0;
+  virtual void on_event(Text text) = 0;
 };
 
 struct BroadcastOptions {

@@ -56,7 +56,7 @@ class Session final : public Subscriber, public std::enable_shared_from_this<Ses
   // Answers 503 to the request whose body is arriving, to make room for another body. False: as give_way().
   bool give_way_with_body();
   std::size_t held_bytes() const { return held_bytes_.load(); }
-  void hear(Text text) override;
+  void on_event(Text text) override;
 
  private:
   void run_start();

@@ -27,7 +27,7 @@ void Session::listen(const Response& response) {
   say(std::make_shared<std::string>(stream_head(response)));
 }
 
-void Session::hear(Text text) {
+void Session::on_event(Text text) {
   net::post(stream_.executor(), [self = shared_from_this(), text = std::move(text)] { self->say(text); });
 }
 

@@ -19,10 +19,10 @@ namespace wattle::transport {
 class PeerClock {
  public:
   // Two clocks that run at most a thousandth apart do not differ by this much within the window.
-  static constexpr Duration kStoodStill = std::chrono::seconds(1);
+  static constexpr Duration kClockStopped = std::chrono::seconds(1);
 
   // Takes a round trip: sent and received on our clock, answered on the peer's. Returns the time for which our clock
-  // has been stopped at least; no value if that may be less than kStoodStill.
+  // has been stopped at least; no value if that may be less than kClockStopped.
   std::optional<Duration> see(std::int64_t sent_ns, std::int64_t answered_ns, MonoTime received) {
     const std::int64_t received_ns = to_ns(received);
     if (sent_ns < 0 || sent_ns > received_ns || answered_ns < 0) return std::nullopt;
@@ -34,7 +34,7 @@ class PeerClock {
     }
     const Duration stood(at_least_ns - std::min(now_ns_, before_ns_));
     now_ns_ = std::min(now_ns_, at_most_ns);
-    return stood >= kStoodStill ? std::optional(stood) : std::nullopt;
+    return stood >= kClockStopped ? std::optional(stood) : std::nullopt;
   }
   // Call at each new conversation, which may be with another peer.
   void reset() { since_.reset(); }

@@ -68,7 +68,7 @@ std::string why_neutral(Arm arm, bool sound) {
 
 wire::Suggestion Asks::ask(wire::Ask ask) {
   const MonoTime now = clock_.mono();
-  core_.follow_block();
+  core_.update_control_block();
   drop_outdated();
   ++core_.figures().asks;
   wire::Suggestion answer;
@@ -101,7 +101,7 @@ std::vector<placement::PodSpec> Asks::next_pods(const wire::Ask& ask) const {
 
 wire::Suggestion Asks::decide(wire::Ask ask, MonoTime now) {
   const placement::PodSpec spec = core_.engine().expected(spec_of(ask));
-  state_.pods().land(spec.uid);  // an earlier expectation of this pod must not count against its node
+  state_.pods().drop_expected(spec.uid);  // an earlier expectation of this pod must not count against its node
   core_.engine().shadow().withdraw(spec.uid);
   core_.forget_advice(spec.uid);
   if (const Pod* before = state_.pod(spec.uid); before != nullptr && before->asked) {
@@ -127,7 +127,7 @@ wire::Suggestion Asks::decide(wire::Ask ask, MonoTime now) {
                                                                .rows = rows,
                                                                .ahead = ahead});
   std::optional<OpenDecision> open =
-      core_.go_by_copy(advice, view, spec, network, core_.networks().epsilon(), rows, ahead);
+      core_.decide_on_shadow(advice, view, spec, network, core_.networks().epsilon(), rows, ahead);
   wire::Decision decision = std::move(advice.record);
   decision.id = id;
   decision.wall_ns = to_ns(clock_.wall());
@@ -168,7 +168,7 @@ wire::Suggestion Asks::decide(wire::Ask ask, MonoTime now) {
   if (!spec.uid.empty()) {
     core_.engine().reserve_default(view, spec, advice.node, hold);
     state_.pods().ask(spec, id, advice.top.has_value(), now);
-    if (acting && advice.top) state_.pods().fly(spec.uid, entry.decision.advice, now, hold);
+    if (acting && advice.top) state_.pods().expect_on(spec.uid, entry.decision.advice, now, hold);
     core_.engine().reserve(spec, advice, now, hold);
     if (const Pod* asked = state_.pod(spec.uid); asked != nullptr && asked->watched)
       core_.engine().shadow().keep(spec.uid);

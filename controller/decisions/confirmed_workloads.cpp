@@ -258,7 +258,7 @@ std::string ConfirmedWorkloads::claimed(const Node& node, const WorkloadValues& 
   if (same == former->second.end()) return {};
   const Former back = std::move(*same);
   former->second.erase(same);
-  if (clock_.mono() - back.at >= kComesBack || state_.pod(back.spec.uid) != nullptr) return {};
+  if (clock_.mono() - back.at >= kReturnWindow || state_.pod(back.spec.uid) != nullptr) return {};
   state_.pods().recall(back.spec, back.decision_id);
   Workload& again = workloads_[back.spec.uid] = back.workload;
   again.seen_at = clock_.mono();
@@ -339,7 +339,7 @@ void ConfirmedWorkloads::tick() {
     workloads_.erase(found);
   }
   for (auto& [node, all] : former_)
-    std::erase_if(all, [&](const Former& each) { return clock_.mono() - each.at >= kComesBack; });
+    std::erase_if(all, [&](const Former& each) { return clock_.mono() - each.at >= kReturnWindow; });
   std::erase_if(former_, [](const auto& each) { return each.second.empty(); });
   std::erase_if(waiting_, [](const auto& each) { return each.second.empty(); });
 }

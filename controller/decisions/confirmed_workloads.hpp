@@ -6,7 +6,7 @@
 // End      when the unit is removed, on `wattle done`, at the time limit, or when the unit becomes another workload. A
 //          workload whose named unit does not appear within kAppears ends; one without a unit or a limit ends after
 //          kLongestUntied
-// Again    a unit that reappears within kComesBack of its end is the same workload, for example after a restart of a
+// Again    a unit that reappears within kReturnWindow of its end is the same workload, for example after a restart of a
 //          service or node
 // Restart  the store keeps running workloads; it is requested again when its node's agent says Hello
 // Units    in names; limits are Unix seconds of the wall clock
@@ -47,7 +47,7 @@ class ConfirmedWorkloads {
  public:
   static constexpr Duration kAppears = std::chrono::minutes(1);
   static constexpr Duration kLongestUntied = std::chrono::hours(24);
-  static constexpr Duration kComesBack = std::chrono::minutes(10);
+  static constexpr Duration kReturnWindow = std::chrono::minutes(10);
 
   ConfirmedWorkloads(ClusterState& state, Decider& decider, Store& store, const Clock& clock, const Log& log)
       : state_(state), decider_(decider), store_(store), clock_(clock), log_(log) {}

@@ -47,30 +47,29 @@ void DecisionCore::take(const RolloutSpec& spec) {
     figures_.rewards.clear();  // a mean over two rewards has no meaning
   }
   spec_ = spec;
-  ++takes_;
+  ++spec_changes_;
   engine_.cluster_model().pod_time().set_limits(spec.limits);
   const auto other = engine_.set_policy(spec.policy, spec.reward);
   assert(other);  // callers check the spec
   ++edition_;     // earlier answers are no longer valid
   if (*other) monitors_.ranking_changed();
   engine_.shadow().set_modelled(modelled_in(spec.mode.mode), *other);
-  follow_block();
+  update_control_block();
   engine_.set_acting_for_trials(spec.mode.mode == Mode::live);
 }
 
 // Accumulates advice in a control block, as in shadow mode, so that the modelled saving covers what the canary
 // measures.
-void DecisionCore::follow_block() {
+void DecisionCore::update_control_block() {
   const bool control = arm().arm == Arm::control;
   engine_.shadow().set_control(control ? std::optional(block_at(spec_.schedule, clock_.wall()).number) : std::nullopt);
 }
 
 // In shadow mode, advice accumulates on a copy of the cluster. The pod is placed on the real cluster, so learning uses
 // that one.
-std::optional<OpenDecision> DecisionCore::go_by_copy(placement::PlacementDecision& advice,
-                                                     const placement::ClusterView& view, const placement::PodSpec& spec,
-                                                     const models::QNetwork* network, double epsilon,
-                                                     std::span<const std::size_t> rows, const placement::Ahead& ahead) {
+std::optional<OpenDecision> DecisionCore::decide_on_shadow(
+    placement::PlacementDecision& advice, const placement::ClusterView& view, const placement::PodSpec& spec,
+    const models::QNetwork* network, double epsilon, std::span<const std::size_t> rows, const placement::Ahead& ahead) {
   auto on_copy = engine_.decide_on_copy({.view = view,
                                          .pod = spec,
                                          .candidates = advice.candidates,
@@ -96,7 +95,7 @@ void DecisionCore::refresh(MonoTime now) {
   const placement::ClusterView& view = state_.view({}, now);
   follow_recalled(now);
   engine_.cluster_model().pod_time().set_acting(acts(arm().arm));
-  follow_block();
+  update_control_block();
   networks_.offer();
   const placement::Candidate served = engine_.trials().serves();
   engine_.refresh(view);

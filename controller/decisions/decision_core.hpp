@@ -55,7 +55,7 @@ class DecisionCore {
 
   // Applies mode, policy and reward to all later decisions; the policy must exist.
   void take(const RolloutSpec& spec);
-  std::uint64_t takes() const { return takes_; }
+  std::uint64_t spec_changes() const { return spec_changes_; }
   const RolloutSpec& spec() const { return spec_; }
   // The arm that applies now, which determines whether advice may be acted upon.
   ArmNow arm() const { return arm_at(spec_, clock_.wall()); }
@@ -68,13 +68,13 @@ class DecisionCore {
 
   // Accumulates advice in a control block, as in shadow mode, so that the modelled saving covers what the canary
   // measures.
-  void follow_block();
+  void update_control_block();
   // If the shadow cluster differs from the real one, replaces `advice` with the advice to give and returns the decision
   // to learn from.
-  std::optional<OpenDecision> go_by_copy(placement::PlacementDecision& advice, const placement::ClusterView& view,
-                                         const placement::PodSpec& spec, const models::QNetwork* network,
-                                         double epsilon, std::span<const std::size_t> rows,
-                                         const placement::Ahead& ahead);
+  std::optional<OpenDecision> decide_on_shadow(placement::PlacementDecision& advice, const placement::ClusterView& view,
+                                               const placement::PodSpec& spec, const models::QNetwork* network,
+                                               double epsilon, std::span<const std::size_t> rows,
+                                               const placement::Ahead& ahead);
   // Updates the cluster model, plans and comparisons when they are due.
   void refresh(MonoTime now);
   // Keeps what shadow mode advised before a restart, until the pod is asked for again.
@@ -98,7 +98,7 @@ class DecisionCore {
   NetworkMonitors monitors_;
   DecisionLog log_;
   DeciderFigures figures_;
-  std::uint64_t takes_ = 0, edition_ = 0;
+  std::uint64_t spec_changes_ = 0, edition_ = 0;
   OpenDecisions open_;
   std::map<std::string, std::string>
       recalled_;  // pod UID -> node advised in shadow mode before a restart; as many as the log has

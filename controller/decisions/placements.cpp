@@ -52,7 +52,7 @@ bool Placements::place(const std::string& pod_uid, const std::string& node, Plac
   const bool ran_before = recalled || reported == PlacementSource::by_list || reported == PlacementSource::by_store;
   const bool starts = expected || (!ran_before && (reported != PlacementSource::by_agent || known->samples > 1));
   // The state "before" the placement: the pod is neither expected nor running there.
-  state_.pods().land(pod_uid);
+  state_.pods().drop_expected(pod_uid);
   const bool waited = before != nullptr && before->node.empty();
   const placement::PodSpec spec = before != nullptr ? before->spec : placement::PodSpec{};
   std::uint64_t id = waited && before->asked ? before->decision_id : 0;
@@ -161,7 +161,7 @@ void Placements::failed(const std::string& pod_uid, std::string_view how) {
 void Placements::deleted(const std::string& pod_uid) {
   elsewhere(pod_uid);
   asks_.forget(pod_uid);
-  state_.pods().bury(pod_uid, clock_.mono());
+  state_.pods().mark_deleted(pod_uid, clock_.mono());
 }
 
 void Placements::elsewhere(const std::string& pod_uid) {
@@ -193,7 +193,7 @@ std::uint64_t Placements::observe(placement::PodSpec pod, const std::string& nod
                                                                .network = network,
                                                                .turn = core_.figures().decisions,
                                                                .random = core_.random()});
-  std::optional<OpenDecision> open = core_.go_by_copy(advice, view, pod, network, 0, {}, {});
+  std::optional<OpenDecision> open = core_.decide_on_shadow(advice, view, pod, network, 0, {}, {});
   wire::Decision decision = advice.record;
   decision.id = id;
   decision.wall_ns = to_ns(clock_.wall());

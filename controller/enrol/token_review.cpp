@@ -105,17 +105,17 @@ Reviewed<std::string> TokenReview::node_of(const Claims& claims) {
   return node;
 }
 
-Reviewer& EitherReviewer::of(std::string_view token) const {
+Reviewer& CombinedReviewer::of(std::string_view token) const {
   const bool document = std::count(token.begin(), token.end(), '.') == 2;
   if (!file_) return *cluster_;
   return cluster_ && document ? *cluster_ : *file_;
 }
 
-Reviewed<Admission> EitherReviewer::review(std::string_view token, const std::string& key) {
+Reviewed<Admission> CombinedReviewer::review(std::string_view token, const std::string& key) {
   return of(token).review(token, key);
 }
 
-Status EitherReviewer::admitted(std::string_view token, const std::string& key) {
+Status CombinedReviewer::admitted(std::string_view token, const std::string& key) {
   return of(token).admitted(token, key);
 }
 

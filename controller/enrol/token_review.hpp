@@ -44,9 +44,9 @@ class TokenReview final : public Reviewer {
 
 // Chooses by form: service account tokens are JWTs, which contain two dots; those of common/enrol_tokens.hpp contain
 // none.
-class EitherReviewer final : public Reviewer {
+class CombinedReviewer final : public Reviewer {
  public:
-  EitherReviewer(std::unique_ptr<Reviewer> file, std::unique_ptr<Reviewer> cluster)
+  CombinedReviewer(std::unique_ptr<Reviewer> file, std::unique_ptr<Reviewer> cluster)
       : file_(std::move(file)), cluster_(std::move(cluster)) {}
   Reviewed<Admission> review(std::string_view token, const std::string& key) override;
   Status admitted(std::string_view token, const std::string& key) override;

@@ -33,7 +33,7 @@ void put_test(PowerRecords& records, core::NodePowerRecord record, bool test) {
 }
 
 // Ends the agent's wait for the grant.
-wire::SleepOrder called_off(std::uint64_t operation) { return {operation, "awake", false, false, 0}; }
+wire::SleepOrder cancel_order(std::uint64_t operation) { return {operation, "awake", false, false, 0}; }
 
 // A step that brings a node back, and that may safely be repeated after a crash, need not wait for the disk.
 bool brings_back(Action action) { return action == Action::wake || action == Action::unmark; }
@@ -388,7 +388,7 @@ void PowerCycles::failed(const PowerOutcome& outcome, bool ends) {
                       {"error", outcome.status.error()},
                       {"count", *count}});
   if (ends && outcome.call == PowerCall::sleep)  // an agent without a session does not hold back records
-    static_cast<void>(actions_.send(outcome.node, called_off(outcome.operation)));
+    static_cast<void>(actions_.send(outcome.node, cancel_order(outcome.operation)));
   if (ends && (outcome.call == PowerCall::sleep || outcome.call == PowerCall::wake))
     event(outcome.node,
           event_of(Kind::action_failed, outcome.operation, "the order failed: " + outcome.status.error().message()));

@@ -56,7 +56,7 @@ Result<std::unique_ptr<MarginLearner>> MarginLearner::start(const MarginLearnerO
   return learner;
 }
 
-void MarginLearner::post(LivedMinute minute) {
+void MarginLearner::post(ObservedMinute minute) {
   {
     const std::lock_guard lock(mutex_);
     if (news_.size() >= kMostNews) return;
@@ -175,7 +175,7 @@ void MarginLearner::run(const std::stop_token& stop) {
 }
 
 void MarginLearner::turn(const std::stop_token& stop) {
-  std::vector<LivedMinute> news;
+  std::vector<ObservedMinute> news;
   bool changed = false;
   {
     const std::lock_guard lock(mutex_);
@@ -184,13 +184,13 @@ void MarginLearner::turn(const std::stop_token& stop) {
     if (std::exchange(retrain_, false)) {
       student_.reset();
       students_.reset();
-      std::erase_if(news, [](const LivedMinute& minute) { return minute.lesson.has_value(); });
+      std::erase_if(news, [](const ObservedMinute& minute) { return minute.lesson.has_value(); });
     }
   }
   unsaved_ = unsaved_ || changed;
   // Many minutes may wait, and each may cost a gradient step: figures are updated after each, and stopping waits for
   // only one.
-  for (LivedMinute& minute : news) {
+  for (ObservedMinute& minute : news) {
     if (stop.stop_requested()) break;
     take(std::move(minute));
     report();
@@ -198,7 +198,7 @@ void MarginLearner::turn(const std::stop_token& stop) {
   if (changed || clock_.mono() - saved_at_ >= options_.checkpoint_every) save();
 }
 
-void MarginLearner::take(LivedMinute minute) {
+void MarginLearner::take(ObservedMinute minute) {
   unsaved_ = true;
   if (minute.lesson) return learn_lesson(std::move(*minute.lesson));
   if (minute.ends) return replay_.end(minute.service);

@@ -37,7 +37,7 @@
 namespace wattle::controller {
 
 // Action at the end of a minute, known once the next minute has ended.
-struct LivedMinute {
+struct ObservedMinute {
   std::string service;
   bool ends = false;  // the service's sequence ends; later minutes do not continue it
   double reward = 0;  // of the minute before it
@@ -83,7 +83,7 @@ class MarginLearner {
   static Result<std::unique_ptr<MarginLearner>> make(const MarginLearnerOptions& options, const std::string& data_dir,
                                                      Make make, const Clock& clock, const Log& log);
   void turn(const std::stop_token& stop = {});
-  void post(LivedMinute minute);
+  void post(ObservedMinute minute);
   // Stores the state for the next checkpoint.
   void keep(const TrialState& state, const ReleaseState& release);
   // The states from the checkpoint at the start.
@@ -104,7 +104,7 @@ class MarginLearner {
   void resume();
   bool begin();
   void run(const std::stop_token& stop);
-  void take(LivedMinute minute);
+  void take(ObservedMinute minute);
   void learn_lesson(models::PolicyExample lesson);
   bool begin_student();
   void offer(models::Weights weights);
@@ -137,7 +137,7 @@ class MarginLearner {
   mutable std::mutex mutex_;  // guards all members below but the thread
   std::condition_variable_any wake_;
   bool changed_ = false;  // state changed that must not wait for the next checkpoint
-  std::vector<LivedMinute> news_;
+  std::vector<ObservedMinute> news_;
   bool retrain_ = false;
   std::optional<TrialState> state_;
   std::optional<ReleaseState> release_;

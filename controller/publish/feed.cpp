@@ -57,7 +57,7 @@ void Feed::drain() {
 
 bool Feed::board(Decider& decider, const ServingModel& networks, MonoTime now) {
   // Drops a board that was started for another mode, policy or block, and makes the next one soon.
-  if (made_for_ != decider.takes() || (making_ && making_->neutral == acts(decider.arm().arm))) {
+  if (made_for_ != decider.spec_changes() || (making_ && making_->neutral == acts(decider.arm().arm))) {
     making_.reset();
     changed_ = true;
   }
@@ -68,7 +68,7 @@ bool Feed::board(Decider& decider, const ServingModel& networks, MonoTime now) {
         acting_ && !acts(decider.arm().arm);  // publish at once: shims without an answer use the last board
     if (!due && !stops && !(changed_ && now - board_at_ >= kBoardAtMostEvery)) return false;
     making_ = empty_board(decider, networks);
-    made_for_ = decider.takes();
+    made_for_ = decider.spec_changes();
     board_at_ = now;
     changed_ = false;
   }

@@ -44,7 +44,7 @@ class Feed {
   bool changed_ = true;
   MonoTime board_at_{};
   std::optional<wire::Board> making_;
-  std::uint64_t made_for_ = 0;  // Decider::takes() at the start of the board
+  std::uint64_t made_for_ = 0;  // Decider::spec_changes() at the start of the board
   bool acting_ = false;         // whether the last published board acted
   std::map<std::string, MonoTime> state_at_;
 };

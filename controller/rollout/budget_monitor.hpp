@@ -17,14 +17,14 @@ namespace wattle::controller {
 
 // Shares in the last five minutes and in the last hour with an acting Wattle policy.
 struct BudgetNow {
-  double lately = 0, measured = 0, limit = 0;
+  double recent = 0, measured = 0, limit = 0;
   bool reported = true;  // measured just now
 };
 
 // No value if the limit is still a guess, or no policy has acted.
 inline std::optional<BudgetNow> budget_now(const placement::Budget& budget) {
   if (!budget.limit_known() || !budget.measured()) return std::nullopt;
-  return BudgetNow{budget.lately(), *budget.measured(), budget.limit(), budget.reported()};
+  return BudgetNow{budget.recent(), *budget.measured(), budget.limit(), budget.reported()};
 }
 
 // Shares of time in which pods waited for CPU, and were beyond their soft latency limits.
@@ -38,9 +38,9 @@ class BudgetMonitor {
 
   // Call while acting. Returns true to raise an alarm.
   bool acting(const BudgetNow& now, double passed_s) {
-    if (!now.reported || !std::isfinite(now.lately) || !(now.limit > 0) || !(passed_s > 0)) return false;
+    if (!now.reported || !std::isfinite(now.recent) || !(now.limit > 0) || !(passed_s > 0)) return false;
     const double passed = std::min(passed_s, kLongest_s);
-    over_s_ = std::max(0.0, over_s_ + (now.lately > kOver * now.limit ? passed : -passed));
+    over_s_ = std::max(0.0, over_s_ + (now.recent > kOver * now.limit ? passed : -passed));
     if (over_s_ < kPatience_s) return false;
     over_s_ = 0;
     return true;

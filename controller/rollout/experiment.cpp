@@ -34,8 +34,8 @@ std::optional<std::string> Experiment::measured(const ArmNow& arm, const Budgets
   if (!acts(arm.arm)) return std::nullopt;
   const bool waited = budgets.waiting && waiting_.acting(*budgets.waiting, passed_s);
   const bool late = budgets.late && late_.acting(*budgets.late, passed_s);
-  if (waited) return waiting_words(budgets.waiting->lately, budgets.waiting->limit);
-  if (late) return late_words(budgets.late->lately, budgets.late->limit);
+  if (waited) return waiting_words(budgets.waiting->recent, budgets.waiting->limit);
+  if (late) return late_words(budgets.late->recent, budgets.late->limit);
   return std::nullopt;
 }
 

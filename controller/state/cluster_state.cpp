@@ -109,7 +109,7 @@ void ClusterState::rename(const std::string& name, const std::string& from, cons
   if (node == nullptr) return;
   auto entry = node->workloads.extract(from);
   if (entry.empty()) return;
-  node->newcomers.note(to);
+  node->new_names.note(to);
   entry.key() = to;
   entry.mapped().values.name = to;
   entry.mapped().values.kind = kind;

@@ -142,7 +142,7 @@ void add_late(Node& node, const Record& record) {
   for (const WorkloadValues& values : record.workloads) {
     const auto known = node.workloads.find(values.name);
     if (known == node.workloads.end())
-      node.newcomers.note(values.name);
+      node.new_names.note(values.name);
     else
       add_joules(known->second.energy_j, values.energy_uj);
     if (known != node.workloads.end()) add_containers(known->second, values, node.samples);
@@ -151,7 +151,7 @@ void add_late(Node& node, const Record& record) {
 
 std::size_t fold(Node& node, Record& record, MonoTime now) {
   fold_containers(node, record, now);
-  std::size_t room = node.newcomers.room(now);
+  std::size_t room = node.new_names.room(now);
   std::size_t places = kMaxWorkloads - std::min(kMaxWorkloads, node.workloads.size());
   const std::size_t listed = record.workloads.size();
   if (listed <= room && listed < places) return 0;
@@ -159,7 +159,7 @@ std::size_t fold(Node& node, Record& record, MonoTime now) {
   std::unordered_set<std::string_view> taken;
   const auto stays = [&](const WorkloadValues& values) {
     if (values.name == kOthers || node.workloads.contains(values.name) || taken.contains(values.name)) return true;
-    const bool known = node.newcomers.knows(values.name);
+    const bool known = node.new_names.knows(values.name);
     if (places == 0 || (!known && room == 0)) return false;
     --places;
     room -= known ? 0 : 1;
@@ -205,7 +205,7 @@ void apply_values(Node& node, placement::NodeView& seen, const Record& record, M
     const WorkloadValues& values = workload.values;
     if (fresh) {
       workload.first_seen = received;
-      node.newcomers.note(reported.name);
+      node.new_names.note(reported.name);
     }
     workload.last_seq = node.interval_seq;
     workload.listed = node.samples;
@@ -237,7 +237,7 @@ void end_workloads(Node& node, const Record& record, bool sums) {
     const auto known = node.workloads.find(reported.name);
     if (known == node.workloads.end() || !known->second.values.ended) continue;  // another root of its name still runs
     node.workloads.erase(known);
-    if (sums) node.newcomers.note(reported.name);
+    if (sums) node.new_names.note(reported.name);
   }
   if (node.parts_seen != record.parts) return;
   finish_interval(node, record);

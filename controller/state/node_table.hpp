@@ -24,7 +24,7 @@
 #include "common/outbox.hpp"
 #include "common/wire/messages.hpp"
 #include "controller/state/clock_map.hpp"
-#include "controller/state/newcomers.hpp"
+#include "controller/state/new_name_limit.hpp"
 #include "controller/state/pod_sums.hpp"
 #include "controller/state/view_rows.hpp"
 
@@ -90,13 +90,13 @@ struct Node {
   std::optional<double> power_w, idle_w, unattributed_w;
   std::optional<double> energy_j;  // since the controller first saw the node
   ClockMap clock;
-  std::map<std::string, Workload> workloads;  // by pod UID, unit or VM name
-  std::set<std::string> pods;                 // bound here
-  std::set<std::string> in_flight;            // advised to this node, not seen yet
-  std::set<std::string> unsettled;            // bound here, their use not yet in the telemetry
-  PodSums sums;                               // sums of these three sets
-  Newcomers newcomers{kMaxWorkloads};         // recent new names in its records
-  Newcomers new_containers{kMaxWorkloads};    // recent new containers; its workloads list them
+  std::map<std::string, Workload> workloads;   // by pod UID, unit or VM name
+  std::set<std::string> pods;                  // bound here
+  std::set<std::string> in_flight;             // advised to this node, not seen yet
+  std::set<std::string> unsettled;             // bound here, their use not yet in the telemetry
+  PodSums sums;                                // sums of these three sets
+  NewNameLimit new_names{kMaxWorkloads};       // recent new names in its records
+  NewNameLimit new_containers{kMaxWorkloads};  // recent new containers; its workloads list them
 };
 
 struct NodeTable {

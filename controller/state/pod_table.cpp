@@ -42,8 +42,8 @@ void PodTable::ask(const placement::PodSpec& spec, std::uint64_t decision_id, bo
   if (waiting_.unplaced() > kMaxAsked) forget(*waiting_.forgotten_since(MonoTime::max()));
 }
 
-void PodTable::fly(const std::string& uid, const std::string& name, MonoTime now, Duration hold) {
-  land(uid);
+void PodTable::expect_on(const std::string& uid, const std::string& name, MonoTime now, Duration hold) {
+  drop_expected(uid);
   Node* node = nodes_.find(name);
   const auto found = pods_.find(uid);
   if (node == nullptr || found == pods_.end() || !found->second.node.empty()) return;
@@ -57,7 +57,7 @@ void PodTable::fly(const std::string& uid, const std::string& name, MonoTime now
   if (waiting_.expected() > kMaxAsked) end_flight(pods_.at(*waiting_.expected_until(MonoTime::max())));
 }
 
-void PodTable::land(const std::string& uid) {
+void PodTable::drop_expected(const std::string& uid) {
   const auto found = pods_.find(uid);
   if (found == pods_.end() || found->second.in_flight_to.empty()) return;
   starts_.drop(uid);
@@ -91,7 +91,7 @@ void PodTable::expire_starts(MonoTime now) {
 bool PodTable::bind(const std::string& uid, const std::string& name, bool by_operator, MonoTime now) {
   Node* node = nodes_.find(name);
   if (node == nullptr) return false;
-  land(uid);
+  drop_expected(uid);
   const auto [found, fresh] = pods_.try_emplace(uid);
   if (found->second.node == name) {
     found->second.seen_at = now;
@@ -225,7 +225,7 @@ bool PodTable::describe(const placement::PodSpec& spec, bool unschedulable) {
   Pod& pod = pods_[spec.uid];
   // The scheduler gave up the chosen node. A condition that was already set says nothing about the last choice.
   const bool given_up = unschedulable && !pod.unschedulable && !pod.in_flight_to.empty();
-  if (given_up) land(spec.uid);
+  if (given_up) drop_expected(spec.uid);
   unlist(pod);
   if (pod.number == 0) pod.number = ++described_;
   pod.watched = true;
@@ -241,11 +241,11 @@ void PodTable::nominate(const std::string& uid, const std::string& node, MonoTim
   const auto found = pods_.find(uid);
   if (found == pods_.end() || !found->second.node.empty() || found->second.in_flight_to == node) return;
   if (node.empty()) {
-    if (found->second.nominated) land(uid);
+    if (found->second.nominated) drop_expected(uid);
     return;
   }
   if (nodes_.find(node) == nullptr) return;
-  fly(uid, node, now);
+  expect_on(uid, node, now);
   found->second.nominated = true;
 }
 
@@ -275,7 +275,7 @@ void PodTable::leave(const std::string& uid) {
 }
 
 void PodTable::forget(const std::string& uid) {
-  land(uid);
+  drop_expected(uid);
   const auto found = pods_.find(uid);
   if (found == pods_.end() || !found->second.node.empty()) return;
   unlist(found->second);
@@ -336,7 +336,7 @@ void PodTable::expire(MonoTime now) {
   while (const auto uid = waiting_.expected_until(now)) end_flight(pods_.at(*uid));
   expire_starts(now);
   while (const auto uid = waiting_.forgotten_since(now - kForgetAskAfter)) forget(*uid);
-  std::erase_if(buried_, [&](const auto& item) { return now - item.second >= kForgetAskAfter; });
+  std::erase_if(deleted_at_, [&](const auto& item) { return now - item.second >= kForgetAskAfter; });
 }
 
 }  // namespace wattle::controller

@@ -54,9 +54,9 @@ class PodTable {
   void ask(const placement::PodSpec& spec, std::uint64_t decision_id, bool advised, MonoTime now);
   // Expects the pod on the node and counts it as a start there; replaces an earlier expectation. A pod that no API
   // server has is expected for `hold`, and at least for in_flight_expiry.
-  void fly(const std::string& uid, const std::string& node, MonoTime now, Duration hold = Duration::zero());
+  void expect_on(const std::string& uid, const std::string& node, MonoTime now, Duration hold = Duration::zero());
   // Cancels the expectation and its start, as if they had never existed.
-  void land(const std::string& uid);
+  void drop_expected(const std::string& uid);
   // Counts a start of the pod on the node for the window of the start cap, even if the pod ends early.
   void started(const std::string& uid, const std::string& node, MonoTime now);
   // Returns true if the binding is new, false also for a node that was not greeted.
@@ -79,8 +79,8 @@ class PodTable {
   void forget(const std::string& uid);
   // Records that the API server deleted the pod: its cgroup may still be seen for a while, but does not count as a
   // placement.
-  void bury(const std::string& uid, MonoTime now) { buried_[uid] = now; }
-  bool buried(const std::string& uid) const { return buried_.contains(uid); }
+  void mark_deleted(const std::string& uid, MonoTime now) { deleted_at_[uid] = now; }
+  bool buried(const std::string& uid) const { return deleted_at_.contains(uid); }
 
   // Restores a pod from the store that ran before the restart and is on no node yet; a known pod stays unchanged.
   void recall(const placement::PodSpec& spec, std::uint64_t decision_id);
@@ -121,7 +121,7 @@ class PodTable {
   StartWindow starts_;
   std::unordered_map<std::string, Pod> pods_;
   WaitingPods waiting_;
-  std::unordered_map<std::string, MonoTime> buried_;  // UID -> since
+  std::unordered_map<std::string, MonoTime> deleted_at_;  // UID -> since
   std::uint64_t steps_ = 0, described_ = 0;
   MonoTime now_{};  // of the last expire()
 };

@@ -133,7 +133,7 @@ void Series::add_fleet(const Parts& from, const FleetSums& sums, std::int64_t no
   const bool acting = acts(from.decider.arm().arm);
   const auto share = [acting](const placement::Budget& budget) {
     if (!acting) return budget.under_default();
-    return budget.measured() ? std::optional(budget.lately()) : std::nullopt;
+    return budget.measured() ? std::optional(budget.recent()) : std::nullopt;
   };
   fleet_.add(now_s,
              {known(sums.measured_w), known(sums.estimated_w), known(default_w(from, sums)), known(sums.cpu_used_cores),

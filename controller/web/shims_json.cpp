@@ -13,7 +13,7 @@ using json = SortedJson;
 namespace {
 
 // Minimum number of pods for a meaningful share.
-constexpr std::uint64_t kPodsThatTell = 10;
+constexpr std::uint64_t kMinPods = 10;
 constexpr double kManyUnasked_ratio = 0.5;
 
 json age_ms(const std::optional<MonoTime>& at, MonoTime now) {
@@ -58,14 +58,14 @@ ShimsJudged judge_shims(const Shims& shims, MonoTime now) {
   if (asked == 0 && wrong_paths > 0)
     return {"failed", "kube-scheduler requests unknown paths from a shim",
             "compare urlPrefix and verbs with k8s/default-scheduler/scheduler.yaml; the shim's log lists the paths"};
-  if (none_asked && recent.pods >= kPodsThatTell)
+  if (none_asked && recent.pods >= kMinPods)
     return {"failed", of_pods,
             "check that this kube-scheduler has the extender with the shim's address; kube-scheduler never calls it "
             "for pods "
             "with a single feasible node"};
   const std::string fine = std::to_string(connected) + " connected" + (recent.pods > 0 ? "; " + of_pods : "");
   if (!gone.empty()) return {"lost", fine + "; " + gone + " is silent", "check its log, unless it was replaced"};
-  if (recent.pods >= kPodsThatTell &&
+  if (recent.pods >= kMinPods &&
       static_cast<double>(recent.unasked) >= kManyUnasked_ratio * static_cast<double>(recent.pods))
     return {"lost", fine,
             "check that every kube-scheduler has the extender; it is not called for pods with a single feasible node"};

@@ -9,7 +9,7 @@
 #include "controller/power/sleep_control.hpp"
 #include "controller/state/cluster_state.hpp"
 #include "placement/sleep/plan_saving.hpp"
-#include "placement/sleep/plan_words.hpp"
+#include "placement/sleep/plan_text.hpp"
 #include "placement/sleep/transition_cost.hpp"
 #include "provision/savings/freed_nodes.hpp"
 

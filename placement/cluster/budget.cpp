@@ -78,7 +78,7 @@ void Budget::measure(double waiting_pods, double pods, double dt_s, bool acting,
     return;
   }
   measured_.add(waiting_pods, pods, dt_s, kMeasured_s);
-  lately_.add(waiting_pods, pods, dt_s, kLately_s);
+  recent_.add(waiting_pods, pods, dt_s, kLately_s);
   if (!priced) return;
   if (!in_force()) {
     price_ = rule_.least * unit;
@@ -86,7 +86,7 @@ void Budget::measure(double waiting_pods, double pods, double dt_s, bool acting,
   }
   // Counted in points: an eighth above a budget of 8% is as many waiting pods as twice a budget of 1%, and is corrected
   // as fast.
-  const double over = std::clamp((lately_.ratio() - limit()) / std::min(limit(), kLeastLimit), -1.0, kMostOver);
+  const double over = std::clamp((recent_.ratio() - limit()) / std::min(limit(), kLeastLimit), -1.0, kMostOver);
   price_ *= std::exp(over * (over > 0 ? 1.0 : kFall) * dt_s / kStep_s);
   response_.add(waiting_pods / pods, limit(), price_ / unit, dt_s);
   const double most = rule_.by_response ? std::min(rule_.most, response_.highest()) : rule_.most;
@@ -95,7 +95,7 @@ void Budget::measure(double waiting_pods, double pods, double dt_s, bool acting,
 
 void Budget::pack(PackWriter& out) const {
   out.real(price_);
-  for (const PodTimeShare* share : {&measured_, &lately_, &default_}) share->pack(out);
+  for (const PodTimeShare* share : {&measured_, &recent_, &default_}) share->pack(out);
 }
 
 void Budget::unpack(PackReader& in) {
@@ -103,7 +103,7 @@ void Budget::unpack(PackReader& in) {
   read.set_ = set_;
   read.price_ = in.real();
   if (read.price_ < 0) in.refuse();
-  for (PodTimeShare* share : {&read.measured_, &read.lately_, &read.default_}) *share = PodTimeShare::unpack(in);
+  for (PodTimeShare* share : {&read.measured_, &read.recent_, &read.default_}) *share = PodTimeShare::unpack(in);
   if (in.ok()) *this = read;
 }
 

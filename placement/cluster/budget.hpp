@@ -70,7 +70,7 @@ class Budget {
   double price() const { return price_; }            // 0: no measurement yet
   bool reported() const { return reported_; }        // the last call of measure() had a value
   std::optional<double> measured() const;            // recent value while a policy acted
-  double lately() const { return lately_.ratio(); }  // over the last minutes in which a policy acted
+  double recent() const { return recent_.ratio(); }  // over the last minutes in which a policy acted
   std::optional<double> under_default() const;       // value while no policy acted
 
   void pack(PackWriter& out) const;
@@ -81,7 +81,7 @@ class Budget {
   std::optional<double> set_;
   double price_ = 0;
   bool reported_ = false;
-  PodTimeShare measured_, lately_, default_;
+  PodTimeShare measured_, recent_, default_;
   PriceResponse response_;
 };
 

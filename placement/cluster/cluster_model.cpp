@@ -177,7 +177,7 @@ Fleet& ClusterModel::fleet(const ClusterView& view, std::vector<std::size_t> onl
 double ClusterModel::trust() const {
   if (!forecast_.known()) return 0;
   if (!forecast_.pods_stay()) return plan_trust_;
-  return kStayTrust * requests_.alike() * forecast_.hour().trust() * (1 - doubt_.share());
+  return kStayTrust * requests_.similarity() * forecast_.hour().trust() * (1 - doubt_.share());
 }
 
 void ClusterModel::set_plan_trust(double trust) {
@@ -198,7 +198,7 @@ PodEstimate ClusterModel::ask(const PodSpec& pod) const {
           rows_.fleet().pods_stay ? kDay_s : predicted.life_s,
           sane(usage_.spread() * (predicted.burst_cores2 + predicted.sd_cores * predicted.sd_cores),
                kMostCores * kMostCores),
-          sane(kUpperEnd * predicted.unsure_cores, kMostCores),
+          sane(kUpperEnd * predicted.uncertain_cores, kMostCores),
           app_id_of(app_key_of(pod)),
           sane(predicted.sd_cores, kMostCores)};
 }

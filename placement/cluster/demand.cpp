@@ -185,7 +185,7 @@ DemandPrediction DemandModel::predict(const AppKey& key, const Resources& reques
       (all_.weight * all_.variance() + prior) / std::max(1e-9, all_.weight + options_.prior_weight_pods);
   const double variance = share * own + (1 - share) * between;
   prediction.sd_cores = cores * std::sqrt(variance * (1 + 1 / (prediction.seen_pods + k)));
-  prediction.unsure_cores = cores * std::sqrt((1 - share) * between + share * own / (prediction.seen_pods + k));
+  prediction.uncertain_cores = cores * std::sqrt((1 - share) * between + share * own / (prediction.seen_pods + k));
   prediction.burst_cores2 = cores * cores * burst_of(app_stats, image_stats);
   double life_s = options_.prior_life_s;
   for (const Stats* stats : {&all_, image_stats, app_stats})

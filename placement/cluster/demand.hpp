@@ -51,11 +51,11 @@ struct DemandOptions {
 
 struct DemandPrediction {
   double cores = 0;
-  double sd_cores = 0;      // between similar pods, including uncertainty of their mean
-  double unsure_cores = 0;  // the part of it from the mean: a standard deviation that similar pods share
-  double burst_cores2 = 0;  // variance of one pod over time, around its own mean
-  double life_s = 0;        // mean, whole life
-  double seen_pods = 0;     // weight of the application's own data
+  double sd_cores = 0;         // between similar pods, including uncertainty of their mean
+  double uncertain_cores = 0;  // the part of it from the mean: a standard deviation that similar pods share
+  double burst_cores2 = 0;     // variance of one pod over time, around its own mean
+  double life_s = 0;           // mean, whole life
+  double seen_pods = 0;        // weight of the application's own data
 };
 
 class DemandModel {

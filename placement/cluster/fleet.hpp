@@ -45,7 +45,7 @@ struct FleetNode {
   double used_cores = 0;   // expected mean usage of its pods
   double used_cores2 = 0;  // variance of that usage over time
   // Upper bound of the additional usage from poorly known applications, with 90% probability.
-  double unsure_cores = 0;
+  double uncertain_cores = 0;
   bool sleeps = false;  // has no pod and is powered down now or soon
   double sleep_w = 0;
   double wake_j = 0;
@@ -92,12 +92,12 @@ struct Fleet {
 
 struct PodEstimate {
   Resources request;
-  double demand_cores = 0;   // predicted mean
-  double life_s = 0;         // predicted mean; infinity if it stays
-  double demand_cores2 = 0;  // variance of its usage: over time and from uncertainty of the mean
-  double unsure_cores = 0;   // as for a node
-  AppId app = 0;             // its application; 0: unknown
-  double error_cores = 0;    // deviation of similar pods from demand_cores; 0: exact
+  double demand_cores = 0;     // predicted mean
+  double life_s = 0;           // predicted mean; infinity if it stays
+  double demand_cores2 = 0;    // variance of its usage: over time and from uncertainty of the mean
+  double uncertain_cores = 0;  // as for a node
+  AppId app = 0;               // its application; 0: unknown
+  double error_cores = 0;      // deviation of similar pods from demand_cores; 0: exact
 };
 
 // Relative changes up to which an order of nodes stays: of a node's watts at half load, and of the usual pod's

@@ -69,7 +69,7 @@ void FleetRows::fill_row(const ClusterView& view, const RowValues& values, std::
   out.used_cores2 = sane(values.spread * (std::max(0.0, sums.cores2) + known.other.cores2) +
                              static_cast<double>(node.in_flight) * fleet_.expected_burst_cores2,
                          kMostCores * kMostCores);
-  out.unsure_cores = sane(std::max(0.0, sums.unsure_cores), kMostCores);
+  out.uncertain_cores = sane(std::max(0.0, sums.uncertain_cores), kMostCores);
   out.waiting = known.waiting.model.curve();
   out.wait_error = known.waiting.model.residual_sd();
   out.apps = &known.apps;

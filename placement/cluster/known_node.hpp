@@ -20,17 +20,17 @@ namespace wattle::placement {
 
 // Expected usage of a pod: its mean, and its variance over time and from the uncertainty of the mean.
 struct ExpectedUse {
-  double cores = 0, cores2 = 0, unsure_cores = 0;
+  double cores = 0, cores2 = 0, uncertain_cores = 0;
 };
 
 // Sums over the pods of a node.
 struct PodSums {
-  double cores = 0;          // expected mean usage
-  double cores2 = 0;         // variance of the expected usage
-  double unsure_cores = 0;   // uncertainty of the means
-  double last_cores = 0;     // latest usage
-  double leaving_cores = 0;  // latest usage of pods that are being deleted; no other value contains them
-  double life_s = 0;         // expected lifetimes
+  double cores = 0;            // expected mean usage
+  double cores2 = 0;           // variance of the expected usage
+  double uncertain_cores = 0;  // uncertainty of the means
+  double last_cores = 0;       // latest usage
+  double leaving_cores = 0;    // latest usage of pods that are being deleted; no other value contains them
+  double life_s = 0;           // expected lifetimes
   std::uint64_t pods = 0, leaving = 0;
 };
 

@@ -14,9 +14,9 @@ constexpr double kAlikeRequests = 0.1, kUnlikeRequests = 0.4;
 constexpr double kLeastRequest_cores = 1e-3;
 }  // namespace
 
-void MeanRequest::started(const Resources& came_with) {
+void MeanRequest::started(const Resources& original) {
   weight_ = std::min(weight_ + 1, kRequestMemory);
-  const Resources request = sane(came_with);
+  const Resources request = sane(original);
   const double away_cores = request.cpu_cores - arrived_.cpu_cores;
   arrived_.cpu_cores += away_cores / weight_;
   variance_cores2_ += (away_cores * (request.cpu_cores - arrived_.cpu_cores) - variance_cores2_) / weight_;
@@ -31,8 +31,8 @@ void MeanRequest::resized(const Resources& before, const Resources& after, const
   count_resized(after, arrived_with, 1);
 }
 
-void MeanRequest::ended(const Resources& request, const Resources& came_with) {
-  const Resources arrived_with = sane(came_with);
+void MeanRequest::ended(const Resources& request, const Resources& original) {
+  const Resources arrived_with = sane(original);
   running_with_.cpu_cores -= arrived_with.cpu_cores;
   running_with_.memory_bytes -= arrived_with.memory_bytes;
   count_resized(request, arrived_with, -1);
@@ -41,8 +41,8 @@ void MeanRequest::ended(const Resources& request, const Resources& came_with) {
   resized_ = 0;
 }
 
-void MeanRequest::count_resized(const Resources& request, const Resources& came_with, int sign) {
-  const Resources now = sane(request), arrived_with = sane(came_with);
+void MeanRequest::count_resized(const Resources& request, const Resources& original, int sign) {
+  const Resources now = sane(request), arrived_with = sane(original);
   if (now.cpu_cores == arrived_with.cpu_cores && now.memory_bytes == arrived_with.memory_bytes) return;
   resized_ += static_cast<std::size_t>(sign);
   change_.cpu_cores += sign * (now.cpu_cores - arrived_with.cpu_cores);
@@ -58,7 +58,7 @@ Resources MeanRequest::mean() const {
   return {arrived_.cpu_cores * left(&Resources::cpu_cores), arrived_.memory_bytes * left(&Resources::memory_bytes)};
 }
 
-double MeanRequest::alike() const {
+double MeanRequest::similarity() const {
   const double spread = std::sqrt(std::max(0.0, variance_cores2_)) / std::max(arrived_.cpu_cores, kLeastRequest_cores);
   return std::clamp((kUnlikeRequests - spread) / (kUnlikeRequests - kAlikeRequests), 0.0, 1.0);
 }

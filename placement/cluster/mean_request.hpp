@@ -22,7 +22,7 @@ class MeanRequest {
 
   Resources mean() const;
   // Returns 1 if requests hardly differ and 0 if a plan of mean requests is useless.
-  double alike() const;
+  double similarity() const;
 
   // The variance is packed separately, because the format requires it.
   void pack(PackWriter& out) const;

@@ -13,20 +13,20 @@ namespace {
 
 constexpr double kNoticed = 0.05;     // larger unexplained excess has an unknown cause
 constexpr double kFewest = 0.1;       // prior share of pairs that slow each other
-constexpr double kAnyway = 0.02;      // prior share of applications that wait beside any neighbour
+constexpr double kBaseShare = 0.02;   // prior share of applications that wait beside any neighbour
 constexpr double kFalls_s = 30;       // time constant after lower readings
 constexpr double kRises_s = 300;      // time constant after higher readings
 constexpr double kLikely = 0.5;       // of an excess: an application whose maximum is lower is cleared
 constexpr double kChance_s = 30;      // each further period makes chance e times less likely
 constexpr double kOneReading_s = 10;  // shorter observations count as chance
 constexpr double kLeastChance = 0.01;
-constexpr double kPointedAt = 1.01;  // factor on the prior above which the application is suspected
+constexpr double kSuspectFactor = 1.01;  // factor on the prior above which the application is suspected
 constexpr std::size_t kMostSets = 24, kMostSuspects = 64;
 constexpr int kSweeps = 8;
 constexpr double kDamped = 0.5;
 constexpr double kBelieved = 0.9;  // blame of suspects in the format without probabilities
 
-double prior_of(bool itself) { return itself ? kAnyway : kFewest; }
+double prior_of(bool itself) { return itself ? kBaseShare : kFewest; }
 double log_odds(double p) { return std::log(p / (1 - p)); }
 double probability(double odds) { return 1 / (1 + std::exp(-odds)); }
 
@@ -51,7 +51,7 @@ double stretch_of(double waited) {
 }
 
 PairExcess::Suspect PairExcess::suspect(const Entry& entry) {
-  if (entry.share <= kNoticed || entry.blame <= kPointedAt * prior_of(entry.beside == kItself)) return {};
+  if (entry.share <= kNoticed || entry.blame <= kSuspectFactor * prior_of(entry.beside == kItself)) return {};
   return {entry.beside, entry.share, entry.blame};
 }
 

@@ -8,7 +8,7 @@ namespace wattle::placement {
 namespace {
 
 constexpr double kHalfHour_s = 1800, kRest_s = 86'400, kProof_s = 2 * kRest_s;
-constexpr int kLeftOut = 2, kMeasured = 6;  // half hours
+constexpr int kSkipped = 2, kMeasured = 6;  // half hours
 constexpr double kLeastFall = 0.1;          // of the excess over the limit
 constexpr double kErrors = 2;               // standard errors that the fall has to exceed
 constexpr double kAtRung = 0.5;             // a price of at least this share of the rung counts as being there
@@ -40,9 +40,9 @@ void PriceResponse::add(double lost_ratio, double limit, double price, double dt
   part_s_ += dt_s;
   lost_s_ += lost_ratio * dt_s;
   if (part_s_ < kHalfHour_s) return;
-  if (++half_hours_ > kLeftOut) here_.add(lost_s_ / part_s_);
+  if (++half_hours_ > kSkipped) here_.add(lost_s_ / part_s_);
   part_s_ = lost_s_ = 0;
-  if (half_hours_ == kLeftOut + kMeasured) judge(limit);
+  if (half_hours_ == kSkipped + kMeasured) judge(limit);
 }
 
 void PriceResponse::judge(double limit) {

@@ -47,7 +47,7 @@ inline ExpectedUse RunningPods::Running::reckon() const {
   made.cores = predicted.cores;
   if (seen_s > 0) made.cores += (1 - unknown) * (seen_core_s / seen_s - predicted.cores);
   made.cores2 = own + unknown * (predicted.burst_cores2 + predicted.sd_cores * predicted.sd_cores - own);
-  made.unsure_cores = kUpperEnd * unknown * predicted.unsure_cores;
+  made.uncertain_cores = kUpperEnd * unknown * predicted.uncertain_cores;
   return made;
 }
 
@@ -74,7 +74,7 @@ inline void RunningPods::Running::add_to(PodSums& sums) const {
   ++sums.pods;
   sums.cores += expected.cores;
   sums.cores2 += expected.cores2;
-  sums.unsure_cores += expected.unsure_cores;
+  sums.uncertain_cores += expected.uncertain_cores;
   sums.last_cores += last_cores;
   sums.life_s += predicted.life_s;
 }
@@ -88,7 +88,7 @@ inline void RunningPods::Running::take_from(PodSums& sums) const {
   --sums.pods;
   sums.cores -= expected.cores;
   sums.cores2 -= expected.cores2;
-  sums.unsure_cores -= expected.unsure_cores;
+  sums.uncertain_cores -= expected.uncertain_cores;
   sums.last_cores -= last_cores;
   sums.life_s -= predicted.life_s;
   if (sums.pods > 0) return;
@@ -101,17 +101,18 @@ void RunningPods::report(std::uint32_t slot, DemandModel& demand) {
   Running& running = pods_[slot];
   const double since_s = running.seen_s - running.reported_s;
   if (running.reported_s >= kHour_s || !(since_s > 0)) return;
-  Identity& whose = whose_[slot];
-  demand.observe(whose.app, whose.request.arrived_with,
-                 std::max(0.0, running.seen_core_s - whose.reported_core_s) / since_s, since_s, running.burst_cores2());
+  Identity& identity = identities_[slot];
+  demand.observe(identity.app, identity.request.arrived_with,
+                 std::max(0.0, running.seen_core_s - identity.reported_core_s) / since_s, since_s,
+                 running.burst_cores2());
   running.reported_s = running.seen_s;
-  whose.reported_core_s = running.seen_core_s;
+  identity.reported_core_s = running.seen_core_s;
 }
 
 std::uint32_t RunningPods::free_slot() {
   if (free_.empty()) {
     pods_.emplace_back();
-    whose_.emplace_back();
+    identities_.emplace_back();
     return static_cast<std::uint32_t>(pods_.size() - 1);
   }
   const std::uint32_t slot = free_.back();
@@ -138,14 +139,14 @@ PodHandle RunningPods::start(const PodSpec& pod, KnownNode& node, const DemandPr
   const AppKey app = app_key_of(pod);
   const AppId id = app_id_of(app);
   const double there_cores = sane(predicted.cores, kMostCores);
-  whose_[slot] = {uid, app, id, there_cores, {pod.request, pod.request}, now, 0, limited_in(node.limited, pod)};
+  identities_[slot] = {uid, app, id, there_cores, {pod.request, pod.request}, now, 0, limited_in(node.limited, pod)};
   node.apps.add(id, sane(pod.request).cpu_cores, there_cores, 1);
   return {slot, running.generation};
 }
 
 void RunningPods::use(std::span<const PodReading> readings, double interval_s, DemandModel& demand) {
   if (!std::isfinite(interval_s) || interval_s <= 0) return;
-  KnownNode* node = nullptr;  // whose sums are being updated
+  KnownNode* node = nullptr;  // identity sums are being updated
   PodSums sums;
   const auto put_back = [&] {
     if (node == nullptr) return;
@@ -174,7 +175,7 @@ void RunningPods::use(std::span<const PodReading> readings, double interval_s, D
     }
     if (running.reports()) report(pod.slot, demand);
     if (running.seen_s - running.reported_life_s < kHour_s) continue;
-    demand.observe_life(whose_[pod.slot].app, running.seen_s - running.reported_life_s, false);
+    demand.observe_life(identities_[pod.slot].app, running.seen_s - running.reported_life_s, false);
     running.reported_life_s = running.seen_s;
   }
   put_back();
@@ -183,15 +184,15 @@ void RunningPods::use(std::span<const PodReading> readings, double interval_s, D
 // Removes what the pod adds to its node, and reports its usage and its life.
 void RunningPods::finish(std::uint32_t slot, MonoTime now, DemandModel& demand) {
   Running& running = pods_[slot];
-  const Identity& whose = whose_[slot];
+  const Identity& identity = identities_[slot];
   KnownNode& node = *running.node;
   running.take_from(node.sums);
   changed_.note(node);
   if (running.leaving) return;
-  node.apps.add(whose.id, sane(whose.request.now).cpu_cores, whose.there_cores, -1);
+  node.apps.add(identity.id, sane(identity.request.now).cpu_cores, identity.there_cores, -1);
   report(slot, demand);
-  if (whose.limited != nullptr && --whose.limited->second == 0) node.limited.erase(whose.limited->first);
-  demand.observe_life(whose.app, std::max(1.0, seconds(now - whose.since) - running.reported_life_s), true);
+  if (identity.limited != nullptr && --identity.limited->second == 0) node.limited.erase(identity.limited->first);
+  demand.observe_life(identity.app, std::max(1.0, seconds(now - identity.since) - running.reported_life_s), true);
 }
 
 void RunningPods::leave(const std::string& uid, MonoTime now, DemandModel& demand) {
@@ -211,20 +212,20 @@ std::optional<RunningPods::Requests> RunningPods::end(const std::string& uid, Mo
   pods_[slot].node = nullptr;
   free_.push_back(slot);
   slot_of_.erase(found);
-  return whose_[slot].request;
+  return identities_[slot].request;
 }
 
 std::optional<RunningPods::Requests> RunningPods::resize(const std::string& uid, const Resources& request) {
   const auto found = slot_of_.find(uid);
   if (found == slot_of_.end()) return std::nullopt;
-  Identity& whose = whose_[found->second];
-  const Requests before = whose.request;
+  Identity& identity = identities_[found->second];
+  const Requests before = identity.request;
   if (before.now.cpu_cores == request.cpu_cores && before.now.memory_bytes == request.memory_bytes) return std::nullopt;
-  whose.request.now = request;
+  identity.request.now = request;
   if (pods_[found->second].leaving) return before;
   KnownNode& node = *pods_[found->second].node;
-  node.apps.add(whose.id, sane(before.now).cpu_cores, whose.there_cores, -1);
-  node.apps.add(whose.id, sane(request).cpu_cores, whose.there_cores, 1);
+  node.apps.add(identity.id, sane(before.now).cpu_cores, identity.there_cores, -1);
+  node.apps.add(identity.id, sane(request).cpu_cores, identity.there_cores, 1);
   changed_.note(node);
   return before;
 }
@@ -239,7 +240,7 @@ std::vector<PodWait> RunningPods::take_waits() {
       continue;
     const double seen_s = std::exchange(running.waited_of_s, 0);
     waits.push_back(
-        {running.node, whose_[slot].id, std::exchange(running.waited_s, 0) / seen_s, seen_s, running.last_cores});
+        {running.node, identities_[slot].id, std::exchange(running.waited_s, 0) / seen_s, seen_s, running.last_cores});
   }
   return waits;
 }
@@ -247,14 +248,15 @@ std::vector<PodWait> RunningPods::take_waits() {
 std::optional<PodEstimate> RunningPods::estimate(PodHandle pod, double spread) const {
   if (!runs(pod)) return std::nullopt;
   const Running& running = pods_[pod.slot];
-  if (running.leaving) return PodEstimate{.request = sane(whose_[pod.slot].request.now), .app = whose_[pod.slot].id};
+  if (running.leaving)
+    return PodEstimate{.request = sane(identities_[pod.slot].request.now), .app = identities_[pod.slot].id};
   const ExpectedUse expected = running.reckon();
-  return PodEstimate{sane(whose_[pod.slot].request.now),
+  return PodEstimate{sane(identities_[pod.slot].request.now),
                      sane(expected.cores, kMostCores),
                      running.predicted.life_s,
                      sane(spread * expected.cores2, kMostCores * kMostCores),
-                     sane(expected.unsure_cores, kMostCores),
-                     whose_[pod.slot].id};
+                     sane(expected.uncertain_cores, kMostCores),
+                     identities_[pod.slot].id};
 }
 
 }  // namespace wattle::placement

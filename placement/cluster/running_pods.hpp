@@ -62,7 +62,7 @@ class RunningPods {
     return pod.slot < pods_.size() && pods_[pod.slot].generation == pod.generation && pods_[pod.slot].node != nullptr;
   }
   // Null if the handle refers to no running pod.
-  const std::string* uid(PodHandle pod) const { return runs(pod) ? whose_[pod.slot].uid : nullptr; }
+  const std::string* uid(PodHandle pod) const { return runs(pod) ? identities_[pod.slot].uid : nullptr; }
   std::size_t size() const { return slot_of_.size(); }
   // Returns the estimate with which the pod counts in its node's sums, with its variance multiplied by `spread`. No
   // value if the pod does not run.
@@ -117,8 +117,8 @@ class RunningPods {
   void report(std::uint32_t slot, DemandModel& demand);
   void finish(std::uint32_t slot, MonoTime now, DemandModel& demand);
 
-  std::vector<Running> pods_;    // by slot
-  std::vector<Identity> whose_;  // by slot
+  std::vector<Running> pods_;         // by slot
+  std::vector<Identity> identities_;  // by slot
   std::vector<std::uint32_t> free_;
   std::unordered_map<std::string, std::uint32_t> slot_of_;
   ChangedRows changed_;

@@ -5,7 +5,7 @@
 
 namespace wattle::placement {
 
-wire::BoardClass board_class(std::size_t number, const ClusterView& view, const PolicyInputs& mind,
+wire::BoardClass board_class(std::size_t number, const ClusterView& view, const PolicyInputs& inputs,
                              const DecideOptions& options, std::uint64_t turn, std::mt19937_64& random) {
   constexpr double kBytesPerCore = 1024.0 * 1024 * 1024;
   DecideOptions standing = options;
@@ -20,12 +20,12 @@ wire::BoardClass board_class(std::size_t number, const ClusterView& view, const 
     names.push_back(view.nodes[row].name);
     rows.push_back(row);
   }
-  PolicyInputs inputs = mind;
-  inputs.rows = rows;
+  PolicyInputs own = inputs;
+  own.rows = rows;
   const double cores = kBoardClassCores[number];
   PodSpec pod;
   pod.request = {cores, cores * kBytesPerCore};
-  const PlacementDecision advice = decide(view, pod, std::move(names), inputs, standing, turn, random);
+  const PlacementDecision advice = decide(view, pod, std::move(names), own, standing, turn, random);
   wire::BoardClass scores;
   scores.cpu_request_cores = cores;
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -34,11 +34,11 @@ wire::BoardClass board_class(std::size_t number, const ClusterView& view, const 
   return scores;
 }
 
-std::vector<wire::BoardClass> board_classes(const ClusterView& view, const PolicyInputs& mind,
+std::vector<wire::BoardClass> board_classes(const ClusterView& view, const PolicyInputs& inputs,
                                             const DecideOptions& options, std::uint64_t turn, std::mt19937_64& random) {
   std::vector<wire::BoardClass> classes;
   for (std::size_t number = 0; number < kBoardClassCores.size(); ++number)
-    classes.push_back(board_class(number, view, mind, options, turn, random));
+    classes.push_back(board_class(number, view, inputs, options, turn, random));
   return classes;
 }
 

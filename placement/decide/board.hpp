@@ -15,10 +15,10 @@ namespace wattle::placement {
 inline constexpr std::array<double, 4> kBoardClassCores = {0.1, 0.5, 2.0, 8.0};
 
 // Returns the scores of the view's nodes for one class, without exploration. Contains only nodes with a score above 0.
-wire::BoardClass board_class(std::size_t number, const ClusterView& view, const PolicyInputs& mind,
+wire::BoardClass board_class(std::size_t number, const ClusterView& view, const PolicyInputs& inputs,
                              const DecideOptions& options, std::uint64_t turn, std::mt19937_64& random);
 // Returns the scores of all classes.
-std::vector<wire::BoardClass> board_classes(const ClusterView& view, const PolicyInputs& mind,
+std::vector<wire::BoardClass> board_classes(const ClusterView& view, const PolicyInputs& inputs,
                                             const DecideOptions& options, std::uint64_t turn, std::mt19937_64& random);
 
 }  // namespace wattle::placement

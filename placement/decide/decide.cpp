@@ -28,13 +28,13 @@ struct Rows {
   bool avoids = false;                // soft masks exclude nodes that could take the pod
 };
 
-Rows find_rows(const ClusterView& view, const PodSpec& pod, const MaskOptions& mask, const PolicyInputs& mind,
+Rows find_rows(const ClusterView& view, const PodSpec& pod, const MaskOptions& mask, const PolicyInputs& inputs,
                PlacementDecision& advice) {
   Rows rows{advice.node, {}, {}, false};
   RowIndex own;
-  const auto found = mind.rows.size() == advice.candidates.size() && !mind.rows.empty()
-                         ? mind.rows
-                         : (mind.index != nullptr ? *mind.index : own).find(view, advice.candidates);
+  const auto found = inputs.rows.size() == advice.candidates.size() && !inputs.rows.empty()
+                         ? inputs.rows
+                         : (inputs.index != nullptr ? *inputs.index : own).find(view, advice.candidates);
   std::vector<std::size_t> row_of_node(view.nodes.size(), kNoRow);
   rows.node.reserve(found.size());
   rows.masked.reserve(found.size());
@@ -188,11 +188,11 @@ struct Open {
   std::vector<RoomLoss> losses;  // by row; empty: there are no next pods
 };
 
-Open keep_room(const ClusterView& view, const PodSpec& pod, const Rows& rows, const PolicyInputs& mind,
+Open keep_room(const ClusterView& view, const PodSpec& pod, const Rows& rows, const PolicyInputs& inputs,
                const MaskOptions& mask) {
   Open open{rows.feasible, {}};
-  if (mind.ahead.next.empty() || !pod.node_name.empty()) return open;
-  open.losses = room_losses(view, rows.node, rows.feasible, pod, mind.ahead.next, mask);
+  if (inputs.ahead.next.empty() || !pod.node_name.empty()) return open;
+  open.losses = room_losses(view, rows.node, rows.feasible, pod, inputs.ahead.next, mask);
   RoomLoss least = open.losses[rows.feasible.front()];
   for (const std::size_t row : rows.feasible) least = std::min(least, open.losses[row]);
   const auto costs_more = [&](std::size_t row) { return open.losses[row] > least; };
@@ -201,14 +201,15 @@ Open keep_room(const ClusterView& view, const PodSpec& pod, const Rows& rows, co
 }
 
 std::optional<Deferral> may_wait(const ClusterView& view, const PodSpec& pod, const Rows& rows, const Open& open,
-                                 const std::vector<double>& values, const PolicyInputs& mind, PolicyContext& context) {
-  if (!(mind.ahead.defer_s > 0) || !pod.node_name.empty()) return std::nullopt;
+                                 const std::vector<double>& values, const PolicyInputs& inputs,
+                                 PolicyContext& context) {
+  if (!(inputs.ahead.defer_s > 0) || !pod.node_name.empty()) return std::nullopt;
   std::optional<std::size_t> best;
   for (const std::size_t row : open.rows)
     if (!best || values[row] > values[*best]) best = row;
   DeferQuestion question{view, context.fleet(), rows.node, rows.masked, best, pod, context.ask()};
-  if (mind.cluster_model != nullptr) question.wait_limit = mind.cluster_model->pod_time().cpu_wait().limit();
-  question.permitted_s = mind.ahead.defer_s;
+  if (inputs.cluster_model != nullptr) question.wait_limit = inputs.cluster_model->pod_time().cpu_wait().limit();
+  question.permitted_s = inputs.ahead.defer_s;
   return deferral(question);
 }
 
@@ -222,7 +223,7 @@ void defer(PlacementDecision& advice, const RankedBy& by, Deferral wait) {
 }  // namespace
 
 PlacementDecision decide(const ClusterView& view, const PodSpec& pod, std::vector<std::string> candidates,
-                         const PolicyInputs& mind, const DecideOptions& options, std::uint64_t turn,
+                         const PolicyInputs& inputs, const DecideOptions& options, std::uint64_t turn,
                          std::mt19937_64& random) {
   PlacementDecision advice;
   advice.candidates = std::move(candidates);
@@ -230,43 +231,43 @@ PlacementDecision decide(const ClusterView& view, const PodSpec& pod, std::vecto
   record.pod_uid = pod.uid;
   record.pod_name = pod.name;
   record.pod_namespace = pod.pod_namespace;
-  const PolicyInfo& policy = mind.policy.info();
+  const PolicyInfo& policy = inputs.policy.info();
   record.policy = policy.name;
   const PodSpec asked = with_sane_limits(pod, record.problems);
-  const Rows rows = find_rows(view, asked, options.mask, mind, advice);
-  const bool with_network = policy.learns && mind.network != nullptr;
+  const Rows rows = find_rows(view, asked, options.mask, inputs, advice);
+  const bool with_network = policy.learns && inputs.network != nullptr;
   RewardConfig reward = options.reward;
-  if (with_network) reward.with_prior = reward.with_prior && mind.network->on_prior();
+  if (with_network) reward.with_prior = reward.with_prior && inputs.network->on_prior();
   // A plan is about energy: networks of presets without an energy weight are trained without one.
-  PolicyContext context(view, asked, rows.node, rows.feasible, mind.cluster_model, turn);
-  context.copy = mind.copy;
+  PolicyContext context(view, asked, rows.node, rows.feasible, inputs.cluster_model, turn);
+  context.copy = inputs.copy;
   std::optional<PlanView> plan;
-  if (reward.preset == Preset::weighted && !rows.feasible.empty()) plan = mind.policy.plan_view(context);
+  if (reward.preset == Preset::weighted && !rows.feasible.empty()) plan = inputs.policy.plan_view(context);
   context.plan = plan ? &*plan : nullptr;
   FactsOfNodes own;
-  FactsOfNodes& known = mind.facts != nullptr ? *mind.facts : own;
-  known.look(view, rows.node, mind.facts != nullptr && mind.copy == nullptr);
+  FactsOfNodes& known = inputs.facts != nullptr ? *inputs.facts : own;
+  known.look(view, rows.node, inputs.facts != nullptr && inputs.copy == nullptr);
   std::vector<Prediction> predictions =
       predict_watts(reward, view, rows.node, known, asked, plan ? plan->demand_cores : demand_cores(asked));
-  if (mind.cluster_model != nullptr && mind.cluster_model->pod_time().cpu_wait().price() > 0)
+  if (inputs.cluster_model != nullptr && inputs.cluster_model->pod_time().cpu_wait().price() > 0)
     for (std::size_t row = 0; row < predictions.size(); ++row)
       predictions[row].amortised_w += context.added_wait_w(row);
   judge(reward, view, rows.node, asked, predictions);
-  if (mind.cluster_model != nullptr) price_latency(mind.cluster_model->pod_time().latency_price(), predictions);
+  if (inputs.cluster_model != nullptr) price_latency(inputs.cluster_model->pod_time().latency_price(), predictions);
   advice.observation = observe(view, rows.node, known, asked, rows.masked, predictions, reward, context.plan);
   std::vector<double> residual(rows.node.size(), 0.0);
-  record.next_pods = std::min(mind.ahead.next.size(), kMaxAhead);
+  record.next_pods = std::min(inputs.ahead.next.size(), kMaxAhead);
   RankedBy by{.policy = policy,
               .preset = reward.preset,
-              .gate = policy.learns ? mind.gate : std::string_view(),
-              .by_rule = mind.chooser != nullptr && mind.chooser->name() != "planner",
+              .gate = policy.learns ? inputs.gate : std::string_view(),
+              .by_rule = inputs.chooser != nullptr && inputs.chooser->name() != "planner",
               .with_network = with_network,
               .planned = plan.has_value(),
               .life_known = asked.life_s.has_value()};
   if (rows.feasible.empty()) {
     record.reason = neutral_reason(advice, rows);
     record.decided_by = decided_by(by, Verdict::neutral);
-    if (auto wait = may_wait(view, asked, rows, {}, {}, mind, context)) defer(advice, by, std::move(*wait));
+    if (auto wait = may_wait(view, asked, rows, {}, {}, inputs, context)) defer(advice, by, std::move(*wait));
     record_candidates(advice, rows, predictions, residual, {});
     advice.predictions = std::move(predictions);
     return advice;
@@ -275,7 +276,7 @@ PlacementDecision decide(const ClusterView& view, const PodSpec& pod, std::vecto
   std::vector<double> q(rows.node.size(), 0.0);
   if (with_network) {
     std::vector<float> out(rows.node.size(), 0.0F);
-    Shortlisted(*mind.network, mind.shortlist).residual(advice.observation, out);
+    Shortlisted(*inputs.network, inputs.shortlist).residual(advice.observation, out);
     by.silent = models::is_flat(advice.observation, out);
     for (const std::size_t row : rows.feasible) {
       const double said = static_cast<double>(out[row]);
@@ -291,11 +292,11 @@ PlacementDecision decide(const ClusterView& view, const PodSpec& pod, std::vecto
   values.assign(rows.node.size(), 0.0);
   context.q = q;
   context.silent = !with_network || by.silent;
-  (mind.chooser != nullptr ? *mind.chooser : mind.policy).score(context, values);
+  (inputs.chooser != nullptr ? *inputs.chooser : inputs.policy).score(context, values);
   // Values that are not finite, from bad telemetry, rank last.
   for (double& value : values) value = std::isfinite(value) ? std::clamp(value, -kBound, kBound) : -kBound;
-  const Open open = keep_room(view, asked, rows, mind, options.mask);
-  if (auto wait = may_wait(view, asked, rows, open, values, mind, context)) {
+  const Open open = keep_room(view, asked, rows, inputs, options.mask);
+  if (auto wait = may_wait(view, asked, rows, open, values, inputs, context)) {
     defer(advice, by, std::move(*wait));
     record_candidates(advice, rows, predictions, residual, {}, open.losses);
     advice.predictions = std::move(predictions);

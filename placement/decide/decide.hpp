@@ -83,7 +83,7 @@ struct PlacementDecision {
 
 // `candidates` may contain nodes that the view does not know.
 PlacementDecision decide(const ClusterView& view, const PodSpec& pod, std::vector<std::string> candidates,
-                         const PolicyInputs& mind, const DecideOptions& options, std::uint64_t turn,
+                         const PolicyInputs& inputs, const DecideOptions& options, std::uint64_t turn,
                          std::mt19937_64& random);
 
 }  // namespace wattle::placement

@@ -170,7 +170,7 @@ const Fleet& DecisionEngine::refresh(const ClusterView& view) {
   trials_.offer(Candidate::planner, model_.forecast().known() && !model_.forecast().pods_stay());
   const Budget& wait = model_.pod_time().cpu_wait();
   WaitNow now;
-  if (wait.measured() && wait.reported()) now.ratio = wait.lately();
+  if (wait.measured() && wait.reported()) now.ratio = wait.recent();
   if (wait.in_force()) now.limit = wait.limit();
   trials_.watch(view, now);
   model_.set_plan_trust(trials_.serves() == Candidate::planner ? 1 : 0);

@@ -23,7 +23,7 @@ FleetNode after_ends(FleetNode node, std::size_t ended) {
   node.requested.memory_bytes *= left;
   node.used_cores *= left;
   node.used_cores2 *= left;
-  node.unsure_cores *= left;
+  node.uncertain_cores *= left;
   node.pods -= ended;
   node.open = true;
   return node;
@@ -55,14 +55,14 @@ std::optional<Ends> room_in(const DeferQuestion& question, std::size_t node) {
 }
 
 double wait_there(const FleetNode& node, const PodEstimate& ask) {
-  return node.waiting.wait(node.used_cores + node.unsure_cores + ask.demand_cores + ask.unsure_cores,
+  return node.waiting.wait(node.used_cores + node.uncertain_cores + ask.demand_cores + ask.uncertain_cores,
                            node.used_cores2 + ask.demand_cores2, node.allocatable.cpu_cores);
 }
 
 double added_wait_w(const FleetNode& node, const PodEstimate& ask, double price_w) {
   if (!(price_w > 0)) return 0;
-  const double cores = node.allocatable.cpu_cores, before = node.used_cores + node.unsure_cores;
-  return price_w * std::max(0.0, node.waiting.waiting_cores(before + ask.demand_cores + ask.unsure_cores,
+  const double cores = node.allocatable.cpu_cores, before = node.used_cores + node.uncertain_cores;
+  return price_w * std::max(0.0, node.waiting.waiting_cores(before + ask.demand_cores + ask.uncertain_cores,
                                                             node.used_cores2 + ask.demand_cores2, cores) -
                                      node.waiting.waiting_cores(before, node.used_cores2, cores));
 }

@@ -74,7 +74,7 @@ void AdvisedCluster::Sum::add(const PodEstimate& ask, int sign) {
   pods += sign;
   cores += sign * ask.demand_cores;
   cores2 += sign * ask.demand_cores2;
-  unsure_cores += sign * ask.unsure_cores;
+  uncertain_cores += sign * ask.uncertain_cores;
   if (std::isfinite(ask.life_s)) life_s += sign * ask.life_s;
 }
 
@@ -84,8 +84,8 @@ void AdvisedCluster::count(const Place& place, const PodEstimate& ask, Sum Diffe
   difference.node = place.node;
   (difference.*sum).add(ask, listed ? sign : -sign);
   if (listed)
-    ++difference.made_of;
-  else if (--difference.made_of == 0)
+    ++difference.pod_count;
+  else if (--difference.pod_count == 0)
     differences_.erase(place.row);
 }
 
@@ -220,7 +220,7 @@ FleetNode AdvisedCluster::changed(const Fleet& fleet, std::size_t row, const Dif
     node.pods = moved_by(node.pods, sum.pods);
     node.used_cores = std::max(0.0, node.used_cores + sum.cores);
     node.used_cores2 = std::max(0.0, node.used_cores2 + sum.cores2);
-    node.unsure_cores = std::max(0.0, node.unsure_cores + sum.unsure_cores);
+    node.uncertain_cores = std::max(0.0, node.uncertain_cores + sum.uncertain_cores);
     life_s = std::max(0.0, life_s + sum.life_s);
   };
   add(difference.running);

@@ -115,12 +115,12 @@ class AdvisedCluster {
   struct Sum {
     Resources request;
     std::int64_t pods = 0;
-    double cores = 0, cores2 = 0, unsure_cores = 0, life_s = 0;
+    double cores = 0, cores2 = 0, uncertain_cores = 0, life_s = 0;
     void add(const PodEstimate& ask, int sign);
   };
   struct Difference {
     std::string node;
-    std::size_t made_of = 0;  // number of pods in the sums
+    std::size_t pod_count = 0;  // number of pods in the sums
     Sum running, expected;
   };
   struct Pod {

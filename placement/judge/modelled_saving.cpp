@@ -27,7 +27,7 @@ double advised_ratio(const ModelledBlock& block) {
 }
 
 // Autocorrelation of neighbouring blocks, 0..0.9, corrected for its bias with few values (Kendall 1954).
-double likeness(const std::vector<double>& errors) {
+double autocorrelation(const std::vector<double>& errors) {
   double together = 0, all = 0;
   for (std::size_t i = 0; i < errors.size(); ++i) {
     all += errors[i] * errors[i];
@@ -48,8 +48,8 @@ stats::Interval change_of(std::span<const ModelledBlock> blocks, const ModelledB
     errors.push_back(block.advised_j - ratio * block.now_j);
     moments.add(errors.back());
   }
-  const double alike = likeness(errors);
-  const double worth = (1 - alike) / (1 + alike);  // effective number of independent blocks per block
+  const double correlation = autocorrelation(errors);
+  const double worth = (1 - correlation) / (1 + correlation);  // effective number of independent blocks per block
   const double deviation = std::sqrt(moments.variance_of_mean() / worth) / (sum.now_j / n);
   // A few blocks that are equal by chance would give an interval of almost no width, and blocks that differ by chance
   // one that is far too wide. The variance is therefore moderated towards a usual one (Smyth 2004): on development

@@ -56,7 +56,7 @@ double added_pair_w(const Fleet& fleet, std::size_t i, const PodEstimate& ask) {
   return added_w_of(fleet, i, ask, fleet.pairs->around(ask.app));
 }
 
-void mind_pairs(const Fleet& fleet, const PodEstimate& ask, std::span<const std::size_t> nodes, PlanView& view) {
+void apply_pair_cost(const Fleet& fleet, const PodEstimate& ask, std::span<const std::size_t> nodes, PlanView& view) {
   if (fleet.pairs == nullptr || ask.app == 0 || view.nodes.size() != nodes.size()) return;
   const PairExcess::Around known = fleet.pairs->around(ask.app);
   if (known.slowed_by.empty() && known.slows.empty()) return;

@@ -20,6 +20,6 @@ namespace wattle::placement {
 double added_pair_w(const Fleet& fleet, std::size_t node, const PodEstimate& ask);
 // Subtracts the pair cost from the plan's preferences and picks the most preferred of the nodes that may take the pod.
 // The view has one node for each of `nodes`, in that order. Leaves the view unchanged if no pair costs anything.
-void mind_pairs(const Fleet& fleet, const PodEstimate& ask, std::span<const std::size_t> nodes, PlanView& view);
+void apply_pair_cost(const Fleet& fleet, const PodEstimate& ask, std::span<const std::size_t> nodes, PlanView& view);
 
 }  // namespace wattle::placement

@@ -184,8 +184,8 @@ double Planner::own_w(const Fleet& fleet, std::size_t node, const PodEstimate& a
 
 // Adds the costs that the plan does not contain: waiting among the actual pods, and the pod's own cost to the extent
 // that the expectations are not trusted.
-void Planner::mind_costs(const Fleet& fleet, const PodEstimate& ask, std::span<const std::size_t> nodes,
-                         PlanView& view) const {
+void Planner::add_own_costs(const Fleet& fleet, const PodEstimate& ask, std::span<const std::size_t> nodes,
+                            PlanView& view) const {
   const double trust = std::clamp(fleet.trust, 0.0, 1.0);
   std::vector<double> own_w(nodes.size(), 0.0), ascending;
   ascending.reserve(nodes.size());
@@ -267,8 +267,8 @@ PlanView Planner::view(const Fleet& fleet, const PodEstimate& ask, std::optional
   if (out.pick && place[*out.pick] != count) out.nodes[place[*out.pick]].preference = 0;
   if (!rows) std::iota(place.begin(), place.end(), std::size_t{0});
   const std::span<const std::size_t> nodes = rows.value_or(place);
-  if (costs_count(fleet)) mind_costs(fleet, ask, nodes, out);
-  mind_pairs(fleet, ask, nodes, out);
+  if (costs_count(fleet)) add_own_costs(fleet, ask, nodes, out);
+  apply_pair_cost(fleet, ask, nodes, out);
   return out;
 }
 
@@ -277,7 +277,7 @@ PlanView::Node Planner::view_node(const Fleet& fleet, std::size_t i) const {
   PlanView::Node node;
   node.expected = progress_.expected[i];
   node.curve_error_w = fleet.nodes[i].curve_error_w;
-  node.unsure_cores = fleet.nodes[i].unsure_cores;
+  node.uncertain_cores = fleet.nodes[i].uncertain_cores;
   node.wait_error = fleet.nodes[i].wait_error;
   node.empties_s = fleet.nodes[i].pods == 0 ? 0.0
                    : fleet.pods_stay        ? std::numeric_limits<double>::infinity()

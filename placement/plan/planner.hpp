@@ -76,7 +76,8 @@ class Planner {
   std::optional<std::size_t> pick(const Fleet& fleet, const PodEstimate& ask, const Open& open) const;
   // Requires a plan.
   double own_w(const Fleet& fleet, std::size_t node, const PodEstimate& ask) const;
-  void mind_costs(const Fleet& fleet, const PodEstimate& ask, std::span<const std::size_t> nodes, PlanView& view) const;
+  void add_own_costs(const Fleet& fleet, const PodEstimate& ask, std::span<const std::size_t> nodes,
+                     PlanView& view) const;
   PlanView::Node view_node(const Fleet& fleet, std::size_t node) const;
 
   PlannerOptions options_;

@@ -3,23 +3,22 @@
 #include <algorithm>
 #include <cmath>
 
-#include "placement/sleep/plan_words.hpp"
+#include "placement/sleep/plan_text.hpp"
 
 namespace wattle::placement::sleep {
 
-RestCheck check_rest(const PlanGround& ground, std::size_t row, double empty_in_s) {
-  const SleepInputs& in = ground.in;
-  const SleepConfig& config = ground.config;
+RestCheck check_rest(const PlanState& state, std::size_t row, double empty_in_s) {
+  const SleepInputs& in = state.in;
+  const SleepConfig& config = state.config;
   RestCheck check;
-  check.break_even_s = break_even_s(ground.cost(row), ground.idle_w(row));
-  check.why = ground.kinds.excluded(ground.node(row).facts);
+  check.break_even_s = break_even_s(state.cost(row), state.idle_w(row));
+  check.why = state.kinds.excluded(state.node(row).facts);
   if (check.why) return check;
 
-  const Resources rest = ground.capacity(row), spare = ground.spare(row, !ground.wakes_in_time(row));
-  const double peak_cores =
-      std::max(in.outlook->highest(in.now, config.rules.down_after), ground.requested().cpu_cores);
+  const Resources rest = state.capacity(row), spare = state.spare(row, !state.wakes_in_time(row));
+  const double peak_cores = std::max(in.outlook->highest(in.now, config.rules.down_after), state.requested().cpu_cores);
   const double room_cores = rest.cpu_cores - spare.cpu_cores;
-  if (room_cores < peak_cores || rest.memory_bytes < ground.requested().memory_bytes + spare.memory_bytes) {
+  if (room_cores < peak_cores || rest.memory_bytes < state.requested().memory_bytes + spare.memory_bytes) {
     check.why = {ExcludedFor::spare, "without it the awake nodes have " + cores_text(rest.cpu_cores) + ", and " +
                                          cores_text(peak_cores) + " of recent demand and " +
                                          cores_text(spare.cpu_cores) + " of spare are needed"};
@@ -30,7 +29,7 @@ RestCheck check_rest(const PlanGround& ground, std::size_t row, double empty_in_
   if (in.forecast_cores && *in.forecast_cores > room_cores)
     until = std::min(until, in.now + from_seconds(in.forecast_ahead_s));
   // The node will be ready one slot earlier.
-  const TransitionCost cost = ground.cost(row);
+  const TransitionCost cost = state.cost(row);
   const double early_s = until < empty + config.longest_gap ? wake_lead_s(cost) - cost.wake_s : 0;
   check.gap_s = std::max(0.0, seconds(until - empty) - early_s);
   if (std::isinf(check.break_even_s))

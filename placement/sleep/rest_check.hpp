@@ -4,7 +4,7 @@
 // Threads  pure function
 #pragma once
 
-#include "placement/sleep/plan_ground.hpp"
+#include "placement/sleep/plan_state.hpp"
 
 namespace wattle::placement::sleep {
 
@@ -14,6 +14,6 @@ struct RestCheck {
 };
 
 // `empty_in_s`: time until the node can begin to sleep; the gap begins then.
-RestCheck check_rest(const PlanGround& ground, std::size_t row, double empty_in_s);
+RestCheck check_rest(const PlanState& state, std::size_t row, double empty_in_s);
 
 }  // namespace wattle::placement::sleep

@@ -4,7 +4,7 @@
 #include <array>
 
 #include "placement/sleep/drain_search.hpp"
-#include "placement/sleep/plan_words.hpp"
+#include "placement/sleep/plan_text.hpp"
 #include "placement/sleep/rest_check.hpp"
 #include "placement/sleep/wake_search.hpp"
 
@@ -17,11 +17,11 @@ constexpr std::array<std::string_view, 6> kWakeNames{"pending_pod", "lost_node",
 
 class Planning {
  public:
-  Planning(const SleepInputs& in, const SleepConfig& config) : in_(in), config_(config), ground_(in, config) {}
+  Planning(const SleepInputs& in, const SleepConfig& config) : in_(in), config_(config), state_(in, config) {}
 
   SleepPlan run() {
-    for (std::size_t row = 0; row < ground_.fleet.nodes.size(); ++row) plan_.watts += ground_.watts(row);
-    search_wakes(ground_, plan_);
+    for (std::size_t row = 0; row < state_.fleet.nodes.size(); ++row) plan_.watts += state_.watts(row);
+    search_wakes(state_, plan_);
     std::vector<std::size_t> empty, used;
     sort_rows(empty, used);
     sleep_empty(empty);
@@ -35,7 +35,7 @@ class Planning {
  private:
   void keep(std::size_t row, Exclusion why) { plan_.kept.push_back({row, in_.nodes[row].name, std::move(why)}); }
   bool calm() const { return plan_.wakes.empty() && plan_.unplaceable.empty(); }
-  bool is_empty(std::size_t row) const { return in_.nodes[row].pods.empty() && ground_.fleet.nodes[row].pods == 0; }
+  bool is_empty(std::size_t row) const { return in_.nodes[row].pods.empty() && state_.fleet.nodes[row].pods == 0; }
   std::size_t sleeps_left() const {
     const std::size_t begun = in_.ledger->sleeps_within(in_.now, std::chrono::hours(1)) + plan_.sleeps.size();
     return begun < config_.rules.sleeps_per_hour ? config_.rules.sleeps_per_hour - begun : 0;
@@ -47,7 +47,7 @@ class Planning {
 
   const SleepInputs& in_;
   const SleepConfig& config_;
-  PlanGround ground_;
+  PlanState state_;
   SleepPlan plan_;
 };
 
@@ -59,7 +59,7 @@ void Planning::sort_rows(std::vector<std::size_t>& empty, std::vector<std::size_
     if (state != PowerState::awake && state != PowerState::blocked) continue;
     Exclusion why = excluded_alone(node.facts, node.record, in_.now, config_.rules, in_.recommending);
     if (!why && !node.ready) why = {ExcludedFor::not_ready, "it is not ready"};
-    if (!why && !ground_.awake[row]) why = {ExcludedFor::not_ready, "it accepts no pods now (cordoned?)"};
+    if (!why && !state_.awake[row]) why = {ExcludedFor::not_ready, "it accepts no pods now (cordoned?)"};
     if (why)
       keep(row, std::move(why));
     else
@@ -79,13 +79,13 @@ void Planning::sleep_empty(std::vector<std::size_t>& rows) {
       keep(row, {ExcludedFor::rate, std::to_string(config_.rules.sleeps_per_hour) + " nodes began to sleep this hour"});
       continue;
     }
-    RestCheck check = check_rest(ground_, row, 0);
+    RestCheck check = check_rest(state_, row, 0);
     if (check.why) {
       keep(row, std::move(check.why));
       continue;
     }
     const SleepNode& node = in_.nodes[row];
-    const double saving_j = saved_j(ground_.cost(row), ground_.idle_w(row), check.gap_s);
+    const double saving_j = saved_j(state_.cost(row), state_.idle_w(row), check.gap_s);
     plan_.sleeps.push_back(
         {row,
          node.name,
@@ -95,7 +95,7 @@ void Planning::sleep_empty(std::vector<std::size_t>& rows) {
          check.break_even_s,
          saving_j,
          "empty; not needed for " + time_text(check.gap_s) + ", pays off after " + time_text(check.break_even_s)});
-    ground_.sleeps(row);
+    state_.sleeps(row);
   }
 }
 
@@ -115,9 +115,9 @@ void Planning::drain_one(const std::vector<std::size_t>& rows) {
     for (const std::size_t row : rows) keep(row, why_none);
     return;
   }
-  std::optional<SleepChoice> choice = search_drain(ground_, rows, plan_.kept);
+  std::optional<SleepChoice> choice = search_drain(state_, rows, plan_.kept);
   if (!choice) return;
-  ground_.sleeps(choice->row);
+  state_.sleeps(choice->row);
   plan_.sleeps.push_back(std::move(*choice));
 }
 
@@ -125,15 +125,15 @@ void Planning::finish() {
   std::vector<char> asleep(in_.nodes.size());
   for (const SleepChoice& sleep : plan_.sleeps) asleep[sleep.row] = 1;
   for (std::size_t row = 0; row < in_.nodes.size(); ++row) {
-    const FleetNode& there = ground_.fleet.nodes[row];
+    const FleetNode& there = state_.fleet.nodes[row];
     if (asleep[row])
-      plan_.watts_after += ground_.cost(row).asleep_w;
-    else if (ground_.available(row))
+      plan_.watts_after += state_.cost(row).asleep_w;
+    else if (state_.available(row))
       plan_.watts_after += there.watts_at(there.used_cores);
     else
-      plan_.watts_after += ground_.watts(row);
+      plan_.watts_after += state_.watts(row);
   }
-  const Resources rest = ground_.capacity(), requested = ground_.requested();
+  const Resources rest = state_.capacity(), requested = state_.requested();
   plan_.spare = {rest.cpu_cores - requested.cpu_cores, rest.memory_bytes - requested.memory_bytes};
 }
 

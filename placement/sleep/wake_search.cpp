@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "placement/sleep/plan_words.hpp"
+#include "placement/sleep/plan_text.hpp"
 
 namespace wattle::placement::sleep {
 
@@ -11,7 +11,7 @@ namespace {
 
 class WakeSearch {
  public:
-  WakeSearch(PlanGround& ground, SleepPlan& plan) : ground_(ground), plan_(plan) {}
+  WakeSearch(PlanState& state, SleepPlan& plan) : state_(state), plan_(plan) {}
   void run() {
     for_state();
     for_pending();
@@ -21,8 +21,8 @@ class WakeSearch {
  private:
   // Rank of a node that can be woken now; no value if it cannot.
   std::optional<int> rank(std::size_t row) const {
-    if (ground_.available(row)) return std::nullopt;
-    const SleepNode& node = ground_.node(row);
+    if (state_.available(row)) return std::nullopt;
+    const SleepNode& node = state_.node(row);
     switch (node.record.state) {
       case PowerState::idle:
       case PowerState::draining:
@@ -38,17 +38,17 @@ class WakeSearch {
   template <class Accepts>
   std::optional<std::size_t> best(const Accepts& accepts) const {
     std::optional<std::size_t> chosen;
-    const auto key = [&](std::size_t row) { return std::tuple(*rank(row), ground_.node(row).order, row); };
-    for (std::size_t row = 0; row < ground_.fleet.nodes.size(); ++row)
+    const auto key = [&](std::size_t row) { return std::tuple(*rank(row), state_.node(row).order, row); };
+    for (std::size_t row = 0; row < state_.fleet.nodes.size(); ++row)
       if (rank(row) && accepts(row) && (!chosen || key(row) < key(*chosen))) chosen = row;
     return chosen;
   }
   WakeChoice& wake(std::size_t row, WakeFor cause, std::string reason) {
-    ground_.becomes_coming(row);
-    return plan_.wakes.emplace_back(WakeChoice{row, ground_.node(row).name, cause, {}, std::move(reason)});
+    state_.becomes_coming(row);
+    return plan_.wakes.emplace_back(WakeChoice{row, state_.node(row).name, cause, {}, std::move(reason)});
   }
   // A pod without a working node.
-  struct Homeless {
+  struct UnplacedPod {
     const std::string* uid;
     const PodEstimate* estimate;
     WakeFor cause;
@@ -59,13 +59,13 @@ class WakeSearch {
   void for_pending();
   void for_demand();
 
-  PlanGround& ground_;
+  PlanState& state_;
   SleepPlan& plan_;
 };
 
 void WakeSearch::for_state() {
-  for (std::size_t row = 0; row < ground_.fleet.nodes.size(); ++row) {
-    const SleepNode& node = ground_.node(row);
+  for (std::size_t row = 0; row < state_.fleet.nodes.size(); ++row) {
+    const SleepNode& node = state_.node(row);
     if (!rank(row)) continue;
     const bool off = node.record.state == PowerState::asleep || node.record.state == PowerState::suspending;
     if (off && !node.pods.empty()) {
@@ -77,53 +77,53 @@ void WakeSearch::for_state() {
 }
 
 void WakeSearch::for_pending() {
-  std::vector<Homeless> pods;
-  for (const PendingPod& pod : ground_.in.pending)
+  std::vector<UnplacedPod> pods;
+  for (const PendingPod& pod : state_.in.pending)
     pods.push_back({&pod.uid, &pod.estimate, WakeFor::pending_pod,
                     "pod " + pod.name +
                         (pod.refused ? " is refused by its scheduler on all awake nodes" : " fits on no awake node"),
                     pod.refused});
-  for (const SleepNode& node : ground_.in.nodes) {
+  for (const SleepNode& node : state_.in.nodes) {
     if (node.record.state != PowerState::failed) continue;
     for (const SleepPod& pod : node.pods)
       pods.push_back({&pod.uid, &pod.estimate, WakeFor::lost_node,
                       "pod " + pod.name + " of " + node.name + ", which is lost, fits on no awake node"});
   }
-  std::stable_sort(pods.begin(), pods.end(), [](const Homeless& a, const Homeless& b) {
+  std::stable_sort(pods.begin(), pods.end(), [](const UnplacedPod& a, const UnplacedPod& b) {
     return a.estimate->request.cpu_cores > b.estimate->request.cpu_cores;
   });
-  for (const Homeless& pod : pods) {
-    const std::optional<std::size_t> placed = ground_.place(*pod.uid, *pod.estimate, std::nullopt, pod.refused);
+  for (const UnplacedPod& pod : pods) {
+    const std::optional<std::size_t> placed = state_.place(*pod.uid, *pod.estimate, std::nullopt, pod.refused);
     if (placed) {
       const auto woken = std::find_if(plan_.wakes.begin(), plan_.wakes.end(),
                                       [&](const WakeChoice& wake) { return wake.row == *placed; });
       if (woken != plan_.wakes.end()) woken->pods.push_back(*pod.uid);
       continue;
     }
-    const auto sleeper = best([&](std::size_t row) { return ground_.takes(row, *pod.uid, *pod.estimate); });
+    const auto sleeper = best([&](std::size_t row) { return state_.takes(row, *pod.uid, *pod.estimate); });
     if (!sleeper) {
-      if (pod.refused && ground_.place(*pod.uid, *pod.estimate)) continue;
+      if (pod.refused && state_.place(*pod.uid, *pod.estimate)) continue;
       if (pod.cause == WakeFor::pending_pod) plan_.unplaceable.push_back(*pod.uid);
       continue;
     }
-    ground_.reserve(*sleeper, *pod.estimate);
+    state_.reserve(*sleeper, *pod.estimate);
     wake(*sleeper, pod.cause, pod.reason).pods.push_back(*pod.uid);
   }
 }
 
 void WakeSearch::for_demand() {
-  const SleepInputs& in = ground_.in;
-  const SleepRules& rules = ground_.config.rules;
+  const SleepInputs& in = state_.in;
+  const SleepRules& rules = state_.config.rules;
   const std::size_t woken = in.ledger->wakes_within(in.now, std::chrono::minutes(1));
   std::size_t left = rules.wakes_per_minute > woken ? rules.wakes_per_minute - woken : 0;
   const double recent_cores = in.outlook->mean(in.now, rules.up_after);
   for (; left > 0; --left) {
     const auto row = best([](std::size_t) { return true; });
     if (!row) return;
-    const Duration ahead = from_seconds(wake_lead_s(ground_.cost(*row)));
+    const Duration ahead = from_seconds(wake_lead_s(state_.cost(*row)));
     const double expected_cores = in.outlook->expected(in.now, in.now + ahead).value_or(0);
-    const Resources capacity = ground_.capacity(), spare = ground_.spare(std::nullopt, !ground_.wakes_in_time(*row));
-    const bool memory = capacity.memory_bytes < ground_.requested().memory_bytes + spare.memory_bytes;
+    const Resources capacity = state_.capacity(), spare = state_.spare(std::nullopt, !state_.wakes_in_time(*row));
+    const bool memory = capacity.memory_bytes < state_.requested().memory_bytes + spare.memory_bytes;
     const bool recent = capacity.cpu_cores < recent_cores + spare.cpu_cores;
     if (!memory && !recent && !(capacity.cpu_cores < expected_cores + spare.cpu_cores)) return;
     if (memory || recent) {
@@ -139,6 +139,6 @@ void WakeSearch::for_demand() {
 
 }  // namespace
 
-void search_wakes(PlanGround& ground, SleepPlan& plan) { WakeSearch(ground, plan).run(); }
+void search_wakes(PlanState& state, SleepPlan& plan) { WakeSearch(state, plan).run(); }
 
 }  // namespace wattle::placement::sleep

@@ -6,11 +6,11 @@
 // Threads  pure function
 #pragma once
 
-#include "placement/sleep/plan_ground.hpp"
+#include "placement/sleep/plan_state.hpp"
 
 namespace wattle::placement::sleep {
 
-// Adds wakes and unplaceable pods to the plan, and makes the woken nodes available on the ground.
-void search_wakes(PlanGround& ground, SleepPlan& plan);
+// Adds wakes and unplaceable pods to the plan, and makes the woken nodes available on the state.
+void search_wakes(PlanState& state, SleepPlan& plan);
 
 }  // namespace wattle::placement::sleep

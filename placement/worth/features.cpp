@@ -101,7 +101,7 @@ void write_plan(models::Observation& observation, std::span<const std::size_t> r
     out[kPlanExpected] = ratio(node.expected / slots[row]);
     out[kOutlives] = relative(outlives(plan, node));
     out[kCurveError] = ratio(node.curve_error_w / slots[row] / w0);
-    out[kUseUnsure] = ratio(part(node.unsure_cores, cores[row]));
+    out[kUseUnsure] = ratio(part(node.uncertain_cores, cores[row]));
     out[kWaitAdded] = ratio(node.wait_w / w0);
     out[kWaitError] = ratio(node.wait_error);
   }

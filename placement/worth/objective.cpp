@@ -14,8 +14,8 @@ double added_wait_w(const Fleet& fleet, std::size_t i, const PodEstimate& ask) {
   if (!(fleet.cpu_wait_price_w > 0)) return 0;
   const FleetNode& node = fleet.nodes[i];
   const double cores = node.allocatable.cpu_cores;
-  const double before_cores = node.used_cores + node.unsure_cores;
-  const double after = node.waiting.waiting_cores(before_cores + ask.demand_cores + ask.unsure_cores,
+  const double before_cores = node.used_cores + node.uncertain_cores;
+  const double after = node.waiting.waiting_cores(before_cores + ask.demand_cores + ask.uncertain_cores,
                                                   node.used_cores2 + ask.demand_cores2, cores);
   if (!(after > 0)) return 0;
   return fleet.cpu_wait_price_w *

@@ -25,7 +25,7 @@ struct PlanView {
     double empties_s = 0;  // expected time until its last pod ends; 0: it is empty, infinity: pods stay
     // Past errors of the node's data, 0 if exact: watts against its curve, its pods' usage (FleetNode), the waited
     // share.
-    double curve_error_w = 0, unsure_cores = 0, wait_error = 0;
+    double curve_error_w = 0, uncertain_cores = 0, wait_error = 0;
     double wait_w = 0;  // waiting that the pod adds there, at its price; 0 without a price
   };
   std::vector<Node> nodes;             // one per requested node, in that order; empty: there is no plan

@@ -102,13 +102,13 @@ MonoTime Driver::step() {
 // Updates the latencies of all accounts, then delivers pods that a node does not have yet.
 void Driver::look() {
   account(clock_.mono());
-  wattle_.look_at_swarm();
+  wattle_.read_swarm();
   wattle_.look_at_controller();
   wattle_.observer().look_at_shim();
   wattle_.ledger().set_latencies(nodes());
   default_->set_latencies(nodes());
   if (twin_) {
-    twin_->look_at_swarm();
+    twin_->read_swarm();
     twin_->look_at_controller();
     twin_->ledger().set_latencies(nodes());
     twin_->retry();
@@ -191,7 +191,7 @@ void Driver::remove_oldest() {
 }
 
 void Driver::finish() {
-  wattle_.look_at_swarm();  // transitions since the last look belong to the last interval
+  wattle_.read_swarm();  // transitions since the last look belong to the last interval
   account(std::min(clock_.mono(), end_));
   wattle_.look_at_controller();
   wattle_.observer().look_at_shim();

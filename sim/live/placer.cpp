@@ -91,7 +91,7 @@ void Placer::remove_all() {
   pods_.clear();
 }
 
-void Placer::look_at_swarm() {
+void Placer::read_swarm() {
   const auto view = observer_.swarm();
   if (!view) return;
   for (const DriveNode& seen : view->nodes)

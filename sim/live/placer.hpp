@@ -42,7 +42,7 @@ class Placer {
   void remove_all();
 
   // Updates the true state of the simulated nodes.
-  void look_at_swarm();
+  void read_swarm();
   void look_at_controller();
   // Repeats requests that the swarm did not accept.
   void retry();

@@ -5,7 +5,7 @@ namespace wattle::sim::live {
 namespace {
 
 constexpr Duration kPatience = std::chrono::minutes(1);
-constexpr std::string_view kCalledOff = "awake", kShallow = "shallow";  // on the wire, instead of a depth
+constexpr std::string_view kCancelled = "awake", kShallow = "shallow";  // on the wire, instead of a depth
 
 }  // namespace
 
@@ -23,7 +23,7 @@ void SleepTalk::step(transport::AgentSession& session, MonoTime now) {
 void SleepTalk::on_order(transport::AgentSession& session, const wire::SleepOrder& order, MonoTime now) {
   if (order.depth == kShallow) return;
   const bool known = order_ && order_->operation == order.operation;
-  if (order.depth == kCalledOff) {
+  if (order.depth == kCancelled) {
     if (known) end(session);
     return;
   }

@@ -111,7 +111,7 @@ TEST_CASE("a budget is enforced only once its limit has been learned or configur
   budget.set_limit(0.02);
   REQUIRE(budget_now(budget));
   CHECK(budget_now(budget)->limit == 0.02);
-  CHECK(budget_now(budget)->lately == doctest::Approx(0.03));
+  CHECK(budget_now(budget)->recent == doctest::Approx(0.03));
   budget.set_limit(std::nullopt);
   for (int i = 0; i < 30; ++i) budget.measure(0.04, 1, 30, false, 5);
   REQUIRE(budget_now(budget));

@@ -195,7 +195,7 @@ TEST_CASE("a canary gives scores in treated blocks only, and records the arm of 
     CHECK(decision.mode == (acts ? "canary, treated" : "canary, control"));
     CHECK(!decision.advice.empty());
     CHECK(rig.state.pod(uid)->in_flight_to.empty() != acts);
-    rig.state.pods().land(uid);
+    rig.state.pods().drop_expected(uid);
     treated += acts ? 1 : 0;
     rig.clock.advance(30min);
     rig.seq += 1800;  // the nodes' clocks advance equally

@@ -145,7 +145,7 @@ TEST_CASE("reservations of pods unknown to the API server are bounded, and the f
   for (std::size_t i = 0; i <= kMaxAsked; ++i) {
     pod.uid = "p" + std::to_string(i);
     state.pods().ask(pod, i + 1, true, clock.mono());
-    state.pods().fly(pod.uid, "n1", clock.mono(), i == 7 ? 5min : 10min);
+    state.pods().expect_on(pod.uid, "n1", clock.mono(), i == 7 ? 5min : 10min);
   }
   CHECK(state.node_view("n1")->in_flight == kMaxAsked);
   CHECK(state.pod("p7")->in_flight_to.empty());

@@ -86,7 +86,7 @@ TEST_CASE("sums of a node's pods equal the sums over its pods to the last bit, w
           state.pods().ask(spec(uid, cores), 1, true, fair_at_s(i));
           break;
         case 1:
-          state.pods().fly(uid, node, fair_at_s(i));
+          state.pods().expect_on(uid, node, fair_at_s(i));
           break;
         case 2:
           state.pods().bind(uid, node, false, fair_at_s(i));
@@ -98,7 +98,7 @@ TEST_CASE("sums of a node's pods equal the sums over its pods to the last bit, w
           state.pods().describe(spec(uid, cores, 3e8));
           break;
         case 5:
-          state.pods().land(uid);
+          state.pods().drop_expected(uid);
           break;
         case 6:
           state.pods().leave(uid);
@@ -169,7 +169,7 @@ TEST_CASE("an endless sequence of new names is folded too, because each would st
     state.apply("n1", record, fair_at_s(static_cast<std::int64_t>(i)));
   }
   CHECK(kept == reported);
-  CHECK(names.size() <= kMaxWorkloads + kRecords * static_cast<std::size_t>(Newcomers::kNewPerS) + 1);
+  CHECK(names.size() <= kMaxWorkloads + kRecords * static_cast<std::size_t>(NewNameLimit::kNewPerS) + 1);
   CHECK(names.size() >= kMaxWorkloads);
 }
 
@@ -190,7 +190,7 @@ TEST_CASE("an endless sequence of new containers is counted in their pod, becaus
     for (const ContainerValues& container : pod.containers) ids.insert(container.id);
     state.apply("n1", record, at);
   }
-  CHECK(ids.size() <= kMaxWorkloads + kRecords * static_cast<std::size_t>(Newcomers::kNewPerS) + 1);
+  CHECK(ids.size() <= kMaxWorkloads + kRecords * static_cast<std::size_t>(NewNameLimit::kNewPerS) + 1);
   CHECK(ids.size() >= kMaxWorkloads);
   const Workload& pod = state.node("n1")->workloads.at("pod-0");
   CHECK(pod.containers.size() <= kMaxContainers);

@@ -84,7 +84,9 @@ http::Token page_token(const std::string& word) {
 }
 
 struct PageListener final : http::Subscriber {
-  void hear(Text text) override { received.push_back(text->substr(7, text->find('\n') - 7)), texts.push_back(*text); }
+  void on_event(Text text) override {
+    received.push_back(text->substr(7, text->find('\n') - 7)), texts.push_back(*text);
+  }
   std::vector<std::string> received, texts;
 };
 

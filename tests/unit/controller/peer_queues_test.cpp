@@ -219,7 +219,7 @@ TEST_CASE("docs/reference/fairness.md has the bounds that the code has") {
       " MiB or one answer beside |");
   has("| " + number(kAskQueue) + " on the ask socket, " + number(kTelemetryQueue) + " on telemetry |");
   has("| workloads | a node | " + number(kMaxWorkloads) + " |");
-  has("| " + number(kMaxWorkloads) + " at once, " + number(std::lround(Newcomers::kNewPerS)) + " a second |");
+  has("| " + number(kMaxWorkloads) + " at once, " + number(std::lround(NewNameLimit::kNewPerS)) + " a second |");
   has("| pods that agents report | a node | " + number(kMaxPods) + " |");
   has("| requested pods without a node | all | " + number(kMaxAsked) + " |");
 }

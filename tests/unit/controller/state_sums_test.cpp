@@ -94,8 +94,8 @@ TEST_CASE("a workload that starts and ends within a record takes the room of one
   state.fold("n1", record, sums_at_s(1001));  // the room depends on this time
   state.apply("n1", record, sums_at_s(1001));
   const auto room = [&] {
-    Newcomers newcomers = state.node("n1")->newcomers;
-    return newcomers.room(sums_at_s(1001));
+    NewNameLimit new_names = state.node("n1")->new_names;
+    return new_names.room(sums_at_s(1001));
   };
   const std::size_t before = room();
   record = record_at(2);

@@ -179,9 +179,9 @@ TEST_CASE("in-flight pods are counted by UID until they are bound, or for 30 s")
   StateRig rig;
   rig.state.pods().ask(spec("p1"), 1, true, at_s(0));
   rig.state.pods().ask(spec("p2"), 2, true, at_s(0));
-  rig.state.pods().fly("p1", "n1", at_s(0));
-  rig.state.pods().fly("p2", "n1", at_s(0));
-  rig.state.pods().fly("p2", "n2", at_s(1));  // a new ask ends the earlier expectation
+  rig.state.pods().expect_on("p1", "n1", at_s(0));
+  rig.state.pods().expect_on("p2", "n1", at_s(0));
+  rig.state.pods().expect_on("p2", "n2", at_s(1));  // a new ask ends the earlier expectation
   CHECK(rig.state.node_view("n1")->in_flight == 1);
   CHECK(rig.state.node_view("n2")->in_flight_request.cpu_cores == doctest::Approx(2));
   rig.state.pods().bind("p2", "n1", false, at_s(2));

@@ -119,11 +119,11 @@ TEST_CASE("with both reviewers, tokens with two dots go to the cluster and the r
     Reviewed<Admission> review(std::string_view, const std::string&) override { return Admission{name, "", false}; }
     Status admitted(std::string_view, const std::string&) override { return {}; }
   };
-  EitherReviewer both(std::make_unique<Named>("file"), std::make_unique<Named>("cluster"));
+  CombinedReviewer both(std::make_unique<Named>("file"), std::make_unique<Named>("cluster"));
   CHECK(both.review("a.b.c", kKey)->node == "cluster");
   CHECK(both.review("wattle-enrol-abc", kKey)->node == "file");
-  EitherReviewer file(std::make_unique<Named>("file"), nullptr);
+  CombinedReviewer file(std::make_unique<Named>("file"), nullptr);
   CHECK(file.review("a.b.c", kKey)->node == "file");
-  EitherReviewer cluster(nullptr, std::make_unique<Named>("cluster"));
+  CombinedReviewer cluster(nullptr, std::make_unique<Named>("cluster"));
   CHECK(cluster.review("wattle-enrol-abc", kKey)->node == "cluster");
 }

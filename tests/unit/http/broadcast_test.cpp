@@ -60,7 +60,7 @@ struct StreamFixture {
 
 class Counting final : public Subscriber {
  public:
-  void hear(Text text) override { received.push_back(std::move(text)); }
+  void on_event(Text text) override { received.push_back(std::move(text)); }
   std::vector<Text> received;
 };
 

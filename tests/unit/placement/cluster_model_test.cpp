@@ -159,28 +159,28 @@ TEST_CASE("a node's expected usage is that of its pods plus its usage outside po
 TEST_CASE("unknown replicas become known while they run: within minutes for themselves, at once for the next pod") {
   ClusterHistory history;
   const PodSpec next = pod_of("x", kHeavy);
-  const double unsure = history.cluster_model.ask(next).unsure_cores;
+  const double unsure = history.cluster_model.ask(next).uncertain_cores;
   CHECK(unsure > 1);  // more than its request
   for (int i = 0; i < 6; ++i) history.place("p" + std::to_string(i), kHeavy, 1);
   const auto node = [&]() -> const FleetNode& { return history.cluster_model.fleet(history.view).nodes[1]; };
   CHECK(node().used_cores == doctest::Approx(0.5 + 6 * 0.5));
-  CHECK(node().unsure_cores == doctest::Approx(6 * unsure));  // their errors are correlated
-  double before = node().unsure_cores;
+  CHECK(node().uncertain_cores == doctest::Approx(6 * unsure));  // their errors are correlated
+  double before = node().uncertain_cores;
   const auto run = [&](int seconds) {
     for (int s = 0; s < seconds; s += 5)
       for (int i = 0; i < 6; ++i) testing::use_pod(history.cluster_model, "p" + std::to_string(i), 0.9, 5);
   };
   for (const int minutes : {1, 1, 3}) {
     run(60 * minutes);
-    CHECK(node().unsure_cores < before);
-    before = node().unsure_cores;
+    CHECK(node().uncertain_cores < before);
+    before = node().uncertain_cores;
   }
-  CHECK(node().unsure_cores < 0.2 * 6 * unsure);
+  CHECK(node().uncertain_cores < 0.2 * 6 * unsure);
   CHECK(node().used_cores > 0.5 + 6 * 0.8);
   CHECK(history.cluster_model.predict(next).cores > 0.6);
-  CHECK(history.cluster_model.ask(next).unsure_cores < 0.8 * unsure);
+  CHECK(history.cluster_model.ask(next).uncertain_cores < 0.8 * unsure);
   for (int i = 0; i < 6; ++i) history.remove("p" + std::to_string(i), 1);
-  CHECK(node().unsure_cores == 0);
+  CHECK(node().uncertain_cores == 0);
 }
 
 TEST_CASE("repeated reports of a pod teach the same, and after its first hour it teaches no demand") {
@@ -194,7 +194,7 @@ TEST_CASE("repeated reports of a pod teach the same, and after its first hour it
   CHECK(often.cores == doctest::Approx(seldom.cores));
   CHECK(often.seen_pods == doctest::Approx(seldom.seen_pods));
   CHECK(longer.cores == often.cores);
-  CHECK(longer.unsure_cores == often.unsure_cores);
+  CHECK(longer.uncertain_cores == often.uncertain_cores);
 }
 
 TEST_CASE("a well-known prediction outweighs the first minutes of a deviating pod, but not its hour") {
@@ -359,7 +359,7 @@ TEST_CASE("a saved model is restored completely, and damage is refused") {
     CHECK(is.cores == was.cores);
     CHECK(is.life_s == was.life_s);
     CHECK(is.sd_cores == was.sd_cores);
-    CHECK(is.unsure_cores == was.unsure_cores);
+    CHECK(is.uncertain_cores == was.uncertain_cores);
   }
   CHECK(after.cluster_model.demand().expected_demand(50) == before.cluster_model.demand().expected_demand(50));
   CHECK(after.cluster_model.forecast().expected_cores(100) == before.cluster_model.forecast().expected_cores(100));

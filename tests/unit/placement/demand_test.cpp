@@ -51,18 +51,18 @@ TEST_CASE("predictions converge to the application's mean and scale with the req
 
 TEST_CASE("an application without history may use one request more; with more pods its mean is more certain") {
   DemandModel model;
-  CHECK(model.predict(app(1), kOneCore).unsure_cores == doctest::Approx(1));
+  CHECK(model.predict(app(1), kOneCore).uncertain_cores == doctest::Approx(1));
   std::mt19937_64 random(3);
   std::normal_distribution<double> noise(0, 0.1);
   double before = 1;
   for (int pods = 0; pods < 5; ++pods) {
     for (int k = 0; k < 1 << pods; ++k) model.observe(app(1), kOneCore, std::max(0.0, 0.7 + noise(random)), 3600);
     const DemandPrediction one = model.predict(app(1), kOneCore), four = model.predict(app(1), {4, 0});
-    CHECK(one.unsure_cores < before);
-    CHECK(one.unsure_cores <= one.sd_cores);
-    CHECK(four.unsure_cores == doctest::Approx(4 * one.unsure_cores));
-    CHECK(model.predict(app(2), kOneCore).unsure_cores > one.unsure_cores);  // less is known about it
-    before = one.unsure_cores;
+    CHECK(one.uncertain_cores < before);
+    CHECK(one.uncertain_cores <= one.sd_cores);
+    CHECK(four.uncertain_cores == doctest::Approx(4 * one.uncertain_cores));
+    CHECK(model.predict(app(2), kOneCore).uncertain_cores > one.uncertain_cores);  // less is known about it
+    before = one.uncertain_cores;
   }
   CHECK(before < 0.1);
 }

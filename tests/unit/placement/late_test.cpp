@@ -58,7 +58,7 @@ TEST_CASE("lateness is time over a pod's own soft limit, of pods with a limit an
   CHECK(world.model.pod_time().late().measured().value() == doctest::Approx(1.0 / 3));  // 100 s of each
   world.model.gone("other target", world.view.now);
   world.pass(600);
-  CHECK(world.model.pod_time().late().lately() < 0.1);
+  CHECK(world.model.pod_time().late().recent() < 0.1);
   CHECK(world.model.pod_time().late().reported());
 }
 

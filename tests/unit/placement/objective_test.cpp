@@ -70,7 +70,7 @@ TEST_CASE("an uncertain pod is expected to wait more, and draws the same watts")
     Fleet fleet = fleet_of_loads({cores(200)});
     const PodEstimate known{{1, 1e9}, cores(40), 3600, 0.5};
     PodEstimate guessed = known;
-    guessed.unsure_cores = cores(40);
+    guessed.uncertain_cores = cores(40);
     RC_ASSERT(added_cost_w(fleet, 0, guessed) == added_cost_w(fleet, 0, known));
     fleet.cpu_wait_price_w = kCore_w;
     RC_ASSERT(added_wait_w(fleet, 0, guessed) >= added_wait_w(fleet, 0, known));
@@ -78,7 +78,7 @@ TEST_CASE("an uncertain pod is expected to wait more, and draws the same watts")
   }));
   // The same holds for a pod that joins uncertain pods.
   Fleet fleet = fleet_of_loads({9, 9});
-  fleet.nodes[1].unsure_cores = 3;
+  fleet.nodes[1].uncertain_cores = 3;
   fleet.cpu_wait_price_w = kCore_w;
   const PodEstimate ask{{1, 1e9}, 1, 3600, 0.1};
   CHECK(added_wait_w(fleet, 1, ask) > 2 * added_wait_w(fleet, 0, ask));
@@ -173,7 +173,7 @@ TEST_CASE("an hour of many pods weighs more than one of few, in the measured sha
   few.set_limit(0.05);
   few.measure(0, 100, 0, true, kCore_w);
   for (int i = 0; i < 600; ++i) few.measure(i % 2 == 0 ? 0.5 : 0.02 * 100, i % 2 == 0 ? 1 : 100, 1, true, kCore_w);
-  CHECK(few.lately() == doctest::Approx(2.5 / 101).epsilon(0.02));
+  CHECK(few.recent() == doctest::Approx(2.5 / 101).epsilon(0.02));
   CHECK(few.price() < kCore_w);
 }
 

@@ -66,7 +66,7 @@ struct Known {
     view_of.nodes[1].preference = -0.05;
     view_of.nodes[2].preference = -0.1;
     const std::vector<std::size_t> rows{0, 1, 2};
-    mind_pairs(cluster_model.fleet(view), ask, rows, view_of);
+    apply_pair_cost(cluster_model.fleet(view), ask, rows, view_of);
     return view_of;
   }
 };

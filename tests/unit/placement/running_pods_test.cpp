@@ -107,20 +107,20 @@ struct ReportedTwice {
     const Fleet& fleet = by_handle.fleet(view);
     const Fleet& other = by_name.fleet(view);
     for (std::size_t i = 0; i < view.nodes.size(); ++i) {
-      double cores = 0, cores2 = 0, unsure_cores = 0;
+      double cores = 0, cores2 = 0, uncertain_cores = 0;
       for (const Pod& pod : running) {
         if (pod.node != i) continue;
         const auto expected = by_handle.running(pod.handle);
         RC_ASSERT(expected.has_value());
         cores += expected->demand_cores;
         cores2 += expected->demand_cores2;
-        unsure_cores += expected->unsure_cores;
+        uncertain_cores += expected->uncertain_cores;
       }
       const FleetNode& node = fleet.nodes[i];
       RC_ASSERT(node.used_cores == other.nodes[i].used_cores);
       RC_ASSERT(node.used_cores == doctest::Approx(cores).epsilon(1e-9));
       RC_ASSERT(node.used_cores2 == doctest::Approx(cores2).epsilon(1e-9));
-      RC_ASSERT(node.unsure_cores == doctest::Approx(unsure_cores).epsilon(1e-9));
+      RC_ASSERT(node.uncertain_cores == doctest::Approx(uncertain_cores).epsilon(1e-9));
     }
   }
 };

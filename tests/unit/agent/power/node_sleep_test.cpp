@@ -320,10 +320,10 @@ TEST_CASE("a cancelled order ends the wait for a grant at once; one with another
   node.order(7, false, false, "off");
   node.goodbye();
   node.rig.fill(1, 1);
-  node.order(6, false, false, std::string(kCalledOff));
+  node.order(6, false, false, std::string(kCancelled));
   node.settle();
   CHECK(node.rig.seqs().empty());
-  node.order(7, false, false, std::string(kCalledOff));
+  node.order(7, false, false, std::string(kCancelled));
   CHECK(node.next<wire::Samples>());
   node.settle();
   CHECK(node.rig.take<wire::Goodbye>().empty());

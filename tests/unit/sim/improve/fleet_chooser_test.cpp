@@ -100,7 +100,7 @@ TEST_CASE("features show the error of reports if there is a plan, and zero if th
   fleet.cpu_wait_price_w = 20;
   fleet.nodes[1].curve_error_w = 12;
   fleet.nodes[1].wait_error = 0.125;
-  fleet.nodes[1].unsure_cores = fleet.nodes[1].allocatable.cpu_cores / 2;
+  fleet.nodes[1].uncertain_cores = fleet.nodes[1].allocatable.cpu_cores / 2;
   for (FleetNode& node : fleet.nodes) node.waiting = WaitingModel::typical();
   fleet.nodes[2].used_cores = 0.8 * fleet.nodes[2].allocatable.cpu_cores;
   ask.error_cores = 0.2;

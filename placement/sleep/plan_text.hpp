@@ -1,4 +1,4 @@
-// plan_words: formats values for the reasons of a plan: "3.5 cores", "2.4 h", "1.2 MJ".
+// plan_text: formats values for the reasons of a plan: "3.5 cores", "2.4 h", "1.2 MJ".
 // Errors   none
 // Threads  pure functions
 #pragma once

@@ -1,4 +1,4 @@
-// newcomers: limits how many new workload names a node may add, because each has a permanent row in the ledger.
+// new_names: limits how many new workload names a node may add, because each has a permanent row in the ledger.
 // Bounds   `burst` at once, kNewPerS on average; remembers up to twice `burst` recent names, so that a name counts once
 // Errors   none
 // Threads  single owner
@@ -13,10 +13,10 @@
 
 namespace wattle::controller {
 
-class Newcomers {
+class NewNameLimit {
  public:
   static constexpr double kNewPerS = 4;
-  explicit Newcomers(std::size_t burst) : burst_(burst), room_(static_cast<double>(burst)) {}
+  explicit NewNameLimit(std::size_t burst) : burst_(burst), room_(static_cast<double>(burst)) {}
 
   // Returns how many may be added now.
   std::size_t room(MonoTime now) {

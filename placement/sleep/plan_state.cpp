@@ -1,4 +1,4 @@
-#include "placement/sleep/plan_ground.hpp"
+#include "placement/sleep/plan_state.hpp"
 
 #include <algorithm>
 #include <tuple>
@@ -9,7 +9,7 @@ namespace {
 constexpr double kSameKind = 1.05;  // curves of two nodes of one kind differ by the error of their fits
 }  // namespace
 
-PlanGround::PlanGround(const SleepInputs& inputs, const SleepConfig& limits)
+PlanState::PlanState(const SleepInputs& inputs, const SleepConfig& limits)
     : in(inputs), config(limits), fleet(*inputs.fleet) {
   fleet.only.clear();
   awake.resize(fleet.nodes.size());
@@ -36,7 +36,7 @@ PlanGround::PlanGround(const SleepInputs& inputs, const SleepConfig& limits)
   }
 }
 
-double PlanGround::watts(std::size_t row) const {
+double PlanState::watts(std::size_t row) const {
   const FleetNode& there = fleet.nodes[row];
   const TransitionCost round = cost(row);
   switch (node(row).record.state) {
@@ -51,13 +51,13 @@ double PlanGround::watts(std::size_t row) const {
   }
 }
 
-bool PlanGround::takes(std::size_t row, std::string_view pod, const PodEstimate& estimate) const {
+bool PlanState::takes(std::size_t row, std::string_view pod, const PodEstimate& estimate) const {
   FleetNode there = fleet.nodes[row];
   there.open = true;
   return fits(there, estimate) && (!in.may_run || in.may_run(pod, row));
 }
 
-void PlanGround::reserve(std::size_t row, const PodEstimate& estimate, int sign) {
+void PlanState::reserve(std::size_t row, const PodEstimate& estimate, int sign) {
   FleetNode& there = fleet.nodes[row];
   there.requested.cpu_cores += sign * estimate.request.cpu_cores;
   there.requested.memory_bytes += sign * estimate.request.memory_bytes;
@@ -69,8 +69,8 @@ void PlanGround::reserve(std::size_t row, const PodEstimate& estimate, int sign)
     --there.pods;
 }
 
-std::optional<std::size_t> PlanGround::place(std::string_view pod, const PodEstimate& estimate,
-                                             std::optional<std::size_t> from, bool not_awake) {
+std::optional<std::size_t> PlanState::place(std::string_view pod, const PodEstimate& estimate,
+                                            std::optional<std::size_t> from, bool not_awake) {
   std::optional<std::size_t> chosen;
   const auto rank = [&](std::size_t row) { return std::tuple(fleet.nodes[row].pods == 0, node(row).order, row); };
   for (std::size_t row = 0; row < fleet.nodes.size(); ++row) {
@@ -88,17 +88,17 @@ std::optional<std::size_t> PlanGround::place(std::string_view pod, const PodEsti
   return chosen;
 }
 
-void PlanGround::becomes_coming(std::size_t row) {
+void PlanState::becomes_coming(std::size_t row) {
   if (!available(row)) kinds.add(node(row).facts, 1);
   coming[row] = 1;
 }
 
-void PlanGround::sleeps(std::size_t row) {
+void PlanState::sleeps(std::size_t row) {
   if (available(row)) kinds.add(node(row).facts, -1);
   awake[row] = coming[row] = 0;
 }
 
-Resources PlanGround::capacity(std::optional<std::size_t> without) const {
+Resources PlanState::capacity(std::optional<std::size_t> without) const {
   Resources sum;
   for (std::size_t row = 0; row < fleet.nodes.size(); ++row) {
     if (!available(row) || row == without) continue;
@@ -108,12 +108,12 @@ Resources PlanGround::capacity(std::optional<std::size_t> without) const {
   return sum;
 }
 
-bool PlanGround::wakes_in_time(std::size_t row) const {
+bool PlanState::wakes_in_time(std::size_t row) const {
   const Duration ready = config.rules.lost_after + from_seconds(cost(row).wake_s);
   return node(row).facts.can_wake && ready <= config.rules.moved_after;
 }
 
-Resources PlanGround::spare(std::optional<std::size_t> without, bool for_loss) const {
+Resources PlanState::spare(std::optional<std::size_t> without, bool for_loss) const {
   std::vector<char> counted(fleet.nodes.size());
   Resources covering;
   for (std::size_t row = 0; row < counted.size(); ++row) {

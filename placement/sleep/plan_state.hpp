@@ -1,4 +1,4 @@
-// plan_ground: the working copy of the cluster that a sleep plan changes step by step: which nodes take pods now or
+// plan_state: the working copy of the cluster that a sleep plan changes step by step: which nodes take pods now or
 // soon, the room on them, and the capacity that must stay.
 // Awake    takes pods now. Coming: will take pods soon, because it wakes, is in probation, or loses its marks
 // Needed   the requested cores and memory, and the spare of the awake nodes
@@ -15,9 +15,9 @@
 
 namespace wattle::placement::sleep {
 
-class PlanGround {
+class PlanState {
  public:
-  PlanGround(const SleepInputs& in, const SleepConfig& config);
+  PlanState(const SleepInputs& in, const SleepConfig& config);
 
   const SleepInputs& in;
   const SleepConfig& config;
