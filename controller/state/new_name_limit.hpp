@@ -1,4 +1,4 @@
-// new_names: limits how many new workload names a node may add, because each has a permanent row in the ledger.
+// new_name_limit: limits how many new workload names a node may add, because each has a permanent row in the ledger.
 // Bounds   `burst` at once, kNewPerS on average; remembers up to twice `burst` recent names, so that a name counts once
 // Errors   none
 // Threads  single owner
