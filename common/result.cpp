@@ -3,12 +3,14 @@
 #include <cerrno>
 #include <system_error>
 
+#include "common/enum_name.hpp"
+
 namespace wattle {
 
 std::string_view to_string(Errc code) {
   constexpr std::string_view kNames[] = {"not found", "denied",      "malformed", "out of range", "unavailable",
                                          "timed out", "unsupported", "conflict",  "exhausted",    "input/output error"};
-  return kNames[static_cast<std::size_t>(code)];
+  return enum_name(kNames, code);
 }
 
 std::string Error::message() const {

@@ -1,15 +1,17 @@
 #include "common/sample.hpp"
 
+#include "common/enum_name.hpp"
+
 namespace wattle {
 
 std::string_view to_string(EnergySource source) {
   constexpr std::string_view kNames[] = {"none", "rapl", "perf", "pcm", "hwmon", "estimated"};
-  return kNames[static_cast<std::size_t>(source)];
+  return enum_name(kNames, source);
 }
 
 std::string_view to_string(WorkloadKind kind) {
   constexpr std::string_view kNames[] = {"pod", "service", "vm", "other"};
-  return kNames[static_cast<std::size_t>(kind)];
+  return enum_name(kNames, kind);
 }
 
 WorkloadValues at_rest(WorkloadValues values) {
@@ -31,7 +33,7 @@ WorkloadValues at_rest(WorkloadValues values) {
 
 std::string_view to_string(ProbeKind kind) {
   constexpr std::string_view kNames[] = {"tcp", "http", "icmp"};
-  return kNames[static_cast<std::size_t>(kind)];
+  return enum_name(kNames, kind);
 }
 
 }  // namespace wattle

@@ -137,7 +137,7 @@ Result<std::uint64_t> read_counter(int fd) {
 
 // Hardware updates the counter each millisecond, and a running machine draws power. Read errors are reported by later
 // reads.
-bool stands_still(int fd) {
+bool is_stuck(int fd) {
   constexpr int kLooks = 20;
   for (int look = 0; look < kLooks; ++look) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -161,7 +161,7 @@ PerfPort kernel_perf_port() {
     return Fd(static_cast<int>(got));
   };
   port.read = read_counter;
-  port.stands_still = stands_still;
+  port.is_stuck = is_stuck;
   return port;
 }
 
@@ -194,7 +194,7 @@ Result<PerfEnergy> PerfEnergy::open_(const Roots& roots, const std::optional<Per
     const EnergyKind kind = perf_event_kind(event.name);
     for (const auto& place : places) {
       WATTLE_TRY(Fd fd, perf.port_.open(*type, event.config, place.cpu));
-      if (perf.port_.stands_still(fd.get())) continue;
+      if (perf.port_.is_stuck(fd.get())) continue;
       perf.counters_.push_back(
           {label_of(event, kind, place, dies[place.socket] > 1), kind, place.socket, event.scale_j, std::move(fd), {}});
     }

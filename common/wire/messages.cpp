@@ -2,6 +2,8 @@
 
 #include <string_view>
 
+#include "common/enum_name.hpp"
+
 namespace wattle::wire {
 
 std::string_view to_string(Kind kind) {
@@ -9,8 +11,7 @@ std::string_view to_string(Kind kind) {
                                          "pong",      "refusal", "ask",          "suggestion", "decision",
                                          "placement", "board",   "state_change", "snapshot",   "query",
                                          "reply",     "live",    "sleep_order",  "goodbye"};
-  const std::size_t at = static_cast<std::size_t>(kind) - 1;
-  return at < std::size(kNames) ? kNames[at] : "unknown";
+  return enum_name(kNames, kind, 1);
 }
 
 Kind kind_of(const Message& message) {

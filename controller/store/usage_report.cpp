@@ -70,7 +70,7 @@ std::string UsageReporter::key_of(std::int64_t kind, std::string_view name) cons
   if (what == WorkloadKind::pod) return kUnknown;
   if (query_.by == ReportBy::label) return kNone;
   const std::string text(to_string(what));
-  return query_.by == ReportBy::owner && name.front() != '(' ? text + "/" + std::string(name) : "(" + text + ")";
+  return query_.by == ReportBy::owner && !name.starts_with('(') ? text + "/" + std::string(name) : "(" + text + ")";
 }
 
 const UsageReporter::NamedPod& UsageReporter::named(std::string_view uid) {

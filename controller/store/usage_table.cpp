@@ -5,7 +5,7 @@
 namespace wattle::controller {
 namespace {
 
-constexpr std::uint64_t kUsageRowOverhead = 48;  // of a row without its texts
+constexpr std::uint64_t kUsageRowOverhead = 48;  // bytes of a row in addition to its texts
 const std::string kSums = "energy_uj, estimated_uj, cpu_us, wait_us, pressure_us";
 const std::string kSlotSums = "slot_energy_uj, slot_estimated_uj, slot_cpu_us, slot_wait_us, slot_pressure_us";
 const std::string kPodLengths =

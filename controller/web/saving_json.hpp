@@ -20,8 +20,8 @@
 
 namespace wattle::controller {
 
-// The saving that page, command line and metrics show: corrected by canaries where there are any. Its interval is that
-// of a prediction, which is wider than that of the time that the model covers.
+// The saving that page, command line and metrics show: corrected by canaries where there are any. Its interval is a
+// prediction interval, which is wider than the interval of the model's own time.
 struct ShownSaving {
   stats::Interval ratio;  // share of the energy under the default scheduler; low and high ascend
   double default_w = 0;   // modelled power with the default scheduler's choices

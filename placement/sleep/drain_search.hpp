@@ -14,7 +14,7 @@ namespace wattle::placement::sleep {
 inline constexpr std::size_t kTriedDrains = 8;
 
 // `rows`: awake nodes with pods that no rule excludes. Adds the reasons of those that are not drained to `kept`. On
-// success the state has the pods on their targets.
+// success `state` has the pods on their targets.
 std::optional<SleepChoice> search_drain(PlanState& state, std::vector<std::size_t> rows, std::vector<KeptAwake>& kept);
 
 }  // namespace wattle::placement::sleep

@@ -10,7 +10,7 @@
 
 namespace wattle::placement::sleep {
 
-// Adds wakes and unplaceable pods to the plan, and makes the woken nodes available on the state.
+// Adds wakes and unplaceable pods to the plan, and makes the woken nodes available in `state`.
 void search_wakes(PlanState& state, SleepPlan& plan);
 
 }  // namespace wattle::placement::sleep

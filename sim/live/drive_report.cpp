@@ -210,8 +210,7 @@ std::string in_short(const Driver& driver) {
   const double late_s = sum.soft_pod_seconds - sum.default_soft_pod_seconds;
   return formatted(
       "In short. In the %.0f s in which Wattle acted, the nodes used %.0f J %s than if the default scheduler had "
-      "placed "
-      "the same pods (%+.1f%%). Pods spent %.0f s %s above their soft latency limit.",
+      "placed the same pods (%+.1f%%). Pods spent %.0f s %s above their soft latency limit.",
       sum.seconds, std::abs(saved_j), saved_j >= 0 ? "less" : "more",
       change_percent(sum.energy_j, sum.default_energy_j), std::abs(late_s), late_s > 0 ? "more" : "less");
 }

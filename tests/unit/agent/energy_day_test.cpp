@@ -85,7 +85,7 @@ class DayMachine {
       counters_[fd.get()] = {event, cpu};
       return fd;
     };
-    port.stands_still = [](int) { return false; };
+    port.is_stuck = [](int) { return false; };
     port.read = [this](int fd) -> Result<std::uint64_t> {
       if (!perf_lives_) return fail(Errc::unavailable, "perf counter", "is at its end");
       const auto [event, cpu] = counters_.at(fd);

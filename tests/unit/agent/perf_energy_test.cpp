@@ -54,7 +54,7 @@ struct PmuCounters {
       values[{config, cpu}] = 0;
       return fd;
     };
-    port.stands_still = [this](int fd) { return still.contains(open.at(fd).first); };
+    port.is_stuck = [this](int fd) { return still.contains(open.at(fd).first); };
     port.read = [this](int fd) -> Result<std::uint64_t> {
       const auto& value = values.at(open.at(fd));
       if (!value) return fail(Errc::unavailable, "perf counter", "is at its end");

@@ -4,6 +4,9 @@
 
 #include <cerrno>
 
+#include "common/sample.hpp"
+#include "common/wire/messages.hpp"
+
 using namespace wattle;
 
 namespace {
@@ -50,4 +53,15 @@ TEST_CASE("errno gives the kind of error") {
   CHECK(code(EPERM) == Errc::denied);
   CHECK(code(EOPNOTSUPP) == Errc::unsupported);
   CHECK(code(EIO) == Errc::io);
+}
+
+TEST_CASE("a value outside its enum, as from a damaged file, has the name unknown") {
+  CHECK(to_string(static_cast<Errc>(77)) == "unknown");
+  CHECK(to_string(static_cast<EnergySource>(6)) == "unknown");
+  CHECK(to_string(static_cast<WorkloadKind>(255)) == "unknown");
+  CHECK(to_string(static_cast<ProbeKind>(3)) == "unknown");
+  CHECK(wire::to_string(static_cast<wire::Kind>(0)) == "unknown");
+  CHECK(wire::to_string(wire::Kind::hello) == "hello");
+  CHECK(wire::to_string(wire::Kind::goodbye) == "goodbye");
+  CHECK(to_string(EnergySource::estimated) == "estimated");
 }
