@@ -7,7 +7,7 @@
 //                                                        before every write; until settled, BEFORE or NEXT is in force
 //              done SEAM ID KNOB NAME                    the original, or a value of another writer, is in force again
 //              plant SEAM ID KNOB VALUE NAME             systemd has a drop-in of ours while it contains VALUE
-//              pull SEAM ID KNOB NAME the drop-in was removed, or another writer owns it
+//              pull SEAM ID KNOB NAME                    the drop-in was removed, or another writer owns it
 //          <state_dir>/lock: "BOOT_ID BYTES\n", the minimum size of the record. It reveals a truncated or missing file,
 //          and distinguishes it from a last line that was being written when the process was killed.
 // Rules    a kernel file changes only after its line is written: kill -9 leaves the line in the page cache, and a

@@ -2,7 +2,7 @@
 //
 //   target   the 95th percentile of an hour's working sets plus a margin: 15%, or the controller's choice. Never below
 //            the current working set
-//   down from the memory in use, by at most 5% per minute; no limit before ten minutes of observation
+//   down     from the memory in use, by at most 5% per minute; no limit before ten minutes of observation
 //   up       at once
 //   release  at once on pressure (some task waited 1% of the time, not counting waits caused by its CPU quota:
 //            throttled_wait.hpp), on refaults (1% of the working set's pages per second) or on an allocation that

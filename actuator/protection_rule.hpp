@@ -3,7 +3,7 @@
 //   target   the 95th percentile of an hour's working sets (memory_rule), at most the bytes that the caller allows
 //   up       by a fifth of the target per minute, from nothing
 //   down     by at most 5% per minute
-//   broken after a minute in which the kernel reclaimed protected pages (memory.events, low) it falls by 5%: no other
+//   broken   after a minute in which the kernel reclaimed protected pages (memory.events, low) it falls by 5%: no other
 //            memory was left, so more is protected than fits
 //
 // Units    bytes; times of CLOCK_MONOTONIC

@@ -1,5 +1,5 @@
 // sandbox: drops the rights that the process no longer needs once everything is open: all capabilities, and all system
-//          calls outside its loop. The helper for systemd may also create AF_UNIX sockets
+// calls outside its loop. The helper for systemd may also create AF_UNIX sockets.
 // Source   capabilities(7), seccomp(2) by libseccomp; cgroup files are written as their owner, which needs no
 //          capability
 // Errors   denied, unsupported; a forbidden call fails with EPERM

@@ -1,4 +1,4 @@
-// accept: evaluates this machine's energy counters in one report of a run with known loads, separately and together.
+// accept: judges this machine's energy counters by a run with known loads, alone and together, and reports the verdict.
 // Source   the sampler's ticks, and the readings of every energy source at each tick, including those that are not in
 //          the sum
 // Gives    per phase power and usage; conservation, tick by tick; counters against each other; loads together against

@@ -5,9 +5,9 @@
 //          The `why` of an ok finding names the result ("4 zones: package-0, dram-0"), of a lost one the file or call
 //          that failed. `fix` is the fix for the operator, or empty. Names are unique: wire::Hello::features lists the
 //          ok ones
-// At start the sampler reports to the controller the sources that it opened. A cheap examiner without state has
-//          `at_start`. A source that loads programs or opens sockets does not; the sampler appends the findings of such
-//          sources itself (Sampler::open_)
+// At start the sampler reports the sources that it opened to the controller. It runs the cheap examiners without state,
+//          which have `at_start`, and appends the findings of sources that load programs or open sockets itself
+//          (Sampler::open_)
 // Threads  values; examine() from any
 #pragma once
 

@@ -60,7 +60,7 @@ class Provisioning {
   ConnectionLatency* const connections_;
   Fd peer_;
   bool reported_lost_ = false;
-  // the current actuator reports memory in its minutes; an older one cannot take steps of it
+  // The actuator reports memory in its minutes; an older one does not accept steps of memory.
   bool reports_memory_ = false;
   MarginalPower marginal_;
   std::map<std::string, std::string> steered_;       // by path: names of those at level limits in the last tick

@@ -41,16 +41,15 @@ class FindingsText {
   Style style_;
   std::vector<std::pair<std::string, std::vector<std::string>>> groups_;  // findings and places, in the order of add()
 };
-// "default/web-1"; the UID if the name is unknown.
 // The largest share of time that work of a node waits for CPU, memory or I/O.
 std::optional<double> most_pressure(const View& psi);
 // Returns the source of a decision in one word: the name of a policy that is a rule, otherwise "network", "plan" and so
 // on.
 std::string decider_of(const View& decision);
+// "default/web-1"; the UID if the name is unknown.
 std::string pod_label(const View& name, const View& name_space, const View& uid);
-// Renders a document's `cpu_wait` or `late`: "at most 1.0% of pods' time; measured
-// 0.8%, default scheduler 0.5%, price 3.1 W a core". Marks an exceeded budget and
-// shows by how much. States if a budget is not in force.
+// Renders a document's `cpu_wait` or `late`: "at most 1.0% of pods' time; measured 0.8%, default scheduler 0.5%, price
+// 3.1 W a core". Marks an exceeded budget and shows by how much. States if a budget is not in force.
 Cell waiting_cell(const View& cpu_wait);
 Cell late_cell(const View& late);
 // Renders the document `status`: "812.5 W, of which 22.3 W est".

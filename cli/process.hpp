@@ -47,7 +47,6 @@ void end_process(const Started& process, int patience_s);
 
 // Returns the name of this machine; empty if it has none.
 std::string host_name();
-// Returns the seconds since 1970.
 std::int64_t unix_now_s();
 
 // Returns the path of a Wattle program: beside this one, otherwise found in PATH.

@@ -4,17 +4,19 @@
 //              LEVEL[:COUNT/OVER][@STEP] PATH
 //              report 1 HEADROOM FOREIGN [WATTS [OUT]]
 //              LEVEL STATE USED GRANTED FREED HIGH[+LOW/EFFECTIVE] REFILLS[:MINUTE] PATH
-//          "status 1" requests a report and changes no order
-//          COUNT/OVER: requests that the workload answered since the agent started, and how many of them took too long
-//          WATTS: power that one more busy core draws on this node, if the agent knows it; in thousandths, as are cores
-//          OUT: number of workloads for which the student failed its trial; left out if zero
-//          STEP: MINUTE/BASE[/MEMORY]: the margins that the controller wants in force after the minute of that number;
-//          1 + margin of CPU and of memory, in billionths
-//          :MINUTE: the minute that has just ended, as ten numbers and what is known of its requests and memory
-//          (actuation.cpp); in billionths
-//          "off +memory" among the orders: the agent reads the memory and student fields of a minute. Older agents
-//          reject reports that have them LOW, EFFECTIVE: memory.low, and the part of it that the ancestors' memory.low
-//          permits memory is in bytes; "-" is an unknown value; a path is the rest of its line
+//          "status 1" requests a report and changes no order. "off +memory" among the orders: the agent reads the
+//          memory and student fields of a minute; older agents reject reports that have them
+// Words    COUNT/OVER      requests that the workload answered since the agent started, and how many took too long
+//          WATTS           power that one more busy core draws on this node, if the agent knows it
+//          STEP            MINUTE/BASE[/MEMORY]: the margins that the controller wants in force after the minute of
+//                          that number, as 1 + margin of CPU and of memory
+//          :MINUTE         the minute that has just ended: nine numbers, and its requests and memory if known
+//                          (actuation.cpp)
+//          LOW, EFFECTIVE  memory.low, and the part of it that the ancestors' memory.low permits
+//          OUT             number of workloads for which the student failed its trial; left out if zero
+//          PATH            the rest of the line
+// Units    cores and watts in thousandths; margins, ratios and the cores of :MINUTE in billionths; memory in bytes; "-"
+//          is an unknown value
 // Errors   malformed, out_of_range; a message is accepted whole or rejected
 // Threads  pure
 #pragma once

@@ -1,5 +1,5 @@
-// boot_time: the time at which this machine was started, and the time that it was suspended since. procfs has the first
-// too (btime), but not for a unit with ProcSubset=pid.
+// boot_time: the time at which this machine booted, and for how long it has been suspended since. procfs has the first
+// too (btime), but hides it from a unit with ProcSubset=pid.
 // Source   CLOCK_REALTIME minus CLOCK_BOOTTIME; moves with the wall clock. CLOCK_BOOTTIME minus CLOCK_MONOTONIC
 // Units    seconds of Unix time; Duration
 // Errors   none

@@ -1,5 +1,5 @@
-// config_twice: finds duplicate keys in the maps of a YAML text, and further documents. yaml-cpp keeps both keys and
-//          returns the first; of several documents it loads the first.
+// config_twice: finds duplicate keys in the maps of a YAML text, and documents after the first. yaml-cpp returns the
+// first of two equal keys, and loads only the first document.
 // Errors   text that is not YAML throws as in yaml-cpp; only config.cpp calls this
 // Threads  any
 #pragma once

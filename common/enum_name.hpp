@@ -1,5 +1,5 @@
-// enum_name: the name of an enumerator from a table, also of a value outside the enum, which may come from a damaged
-// file or another process.
+// enum_name: the name of an enumerator from a table. Accepts values outside the enum, because a damaged file or another
+// process may give them.
 // Errors   none: "unknown" for a value without a name
 // Threads  pure function
 #pragma once

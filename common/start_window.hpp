@@ -1,6 +1,6 @@
-// start_window: counts recent pod starts per node, so that no node gets more in a window than its cap. Telemetry shows
-//          the usage of a started pod only after some seconds; without a cap, a burst would pile up on the node that
-//          looks empty.
+// start_window: counts recent pod starts per node, so that no node gets more in a window than its cap.
+// Why      telemetry shows the usage of a started pod only after some seconds; without a cap, a burst would pile up on
+//          the node that looks empty
 // Rules    a pod counts on one node at a time, until a time that the caller sets; holding it again restarts or moves it
 // Cost     logarithmic in the pods held
 // Errors   none

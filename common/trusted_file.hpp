@@ -19,13 +19,12 @@ Status check_authority(const std::string& path, const struct stat& info);
 Status check_authority(const std::string& path);
 
 // Checks a file that names a trusted peer. A process that runs as root accepts any owner, because it also runs commands
-//          on users' folders.
+// on users' folders.
 Status check_trust_anchor(const std::string& path, const struct stat& info);
 
 // Checks a file with a secret key or token. Only its owner may read it; the owner is root or this process's user. A
-//          process that runs as root accepts any owner, because root reads the secrets of every service. A process of
-//          another user also accepts a file of root that one of its groups may read, because kubelets mount Secrets
-//          that way.
+// process that runs as root accepts any owner, because root reads the secrets of every service. A process of another
+// user also accepts a file of root that one of its groups may read, because kubelets mount Secrets that way.
 Status check_secret(const std::string& path, const struct stat& info);
 
 }  // namespace wattle

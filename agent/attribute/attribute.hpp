@@ -20,7 +20,7 @@ namespace wattle::agent {
 struct CpuUse {
   std::uint64_t cpu_us = 0;
   // Usage by socket (physical_package_id) in cycles or us, in the same unit for all roots and the total. Empty if
-  //          unknown.
+  // unknown.
   std::span<const std::uint64_t> by_package;
 };
 

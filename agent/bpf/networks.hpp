@@ -1,5 +1,5 @@
 // networks: parses the operator's list of IP networks.
-// Source   "10.0.0.0/8", "fd00::/8"; a bare address is a network of one
+// Source   "10.0.0.0/8", "fd00::/8"; a bare address is a network of one address
 // Errors   malformed, naming the text
 // Threads  pure
 #pragma once

@@ -3,7 +3,7 @@
 //          an address of a name takes no connection, the prober tries the next one and keeps it while it answers
 // Gives    per target the values of probe_window.hpp over the last 60 s. A round trip is, by kind:
 //            tcp   connect(2) to the end of the handshake
-//            http connect(2) to the end of the status line, on a separate connection; plain HTTP
+//            http  connect(2) to the end of the status line, on a separate connection; plain HTTP
 //            icmp  echo request to echo reply
 // Units    ms; loss_ratio 0..1
 // Errors   open_: io. A failure of a target is a result with its own counter. A failure of the prober itself (no

@@ -23,7 +23,7 @@ struct MinorVersion {
   std::string text() const { return std::to_string(major) + "." + std::to_string(minor); }
 };
 std::optional<MinorVersion> parse_version(std::string_view text);
-// has kubescheduler.config.k8s.io/v1 and the features in the manifests
+// Oldest version with kubescheduler.config.k8s.io/v1 and the features that the manifests use.
 inline constexpr MinorVersion kOldestKube{1, 26};
 inline constexpr MinorVersion kNewestKube{1, 35};  // newest tested version
 // The gate OpportunisticBatching. A scheduler needs it neither on nor off: batching disables itself in a profile with

@@ -1,4 +1,5 @@
-// guess_delay: delays answers to wrong tokens: not the first few of a peer, then longer with each, up to two seconds.
+// guess_delay: delays answers to wrong tokens. A peer's first few mistakes cost nothing; each further one delays its
+// answer longer, up to two seconds.
 // Rule     a right token is answered at once, even after wrong ones from the same address, so that guessing locks no
 //          operator out. One mistake expires every ten seconds
 // Memory   constant: peers share slots by hash; a shared slot only delays answers to wrong tokens

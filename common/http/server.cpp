@@ -203,8 +203,7 @@ const Route* Shared::find(const std::string& method, const std::string& path, st
 }
 
 bool Shared::hold(std::atomic<std::size_t>& held, std::size_t bytes, std::uint64_t since) {
-  const std::lock_guard one_at_a_time(room_mutex);  // otherwise two callers would count each other's bytes and both
-                                                    // fail
+  const std::lock_guard one_at_a_time(room_mutex);  // two callers would count each other's bytes and both fail
   while (bodies_bytes + bytes > options.max_bodies_bytes) {
     std::vector<std::shared_ptr<Session>> looked_at;  // see Admission
     {

@@ -13,8 +13,7 @@ namespace wattle::http {
 
 struct Target {
   std::string path;                          // decoded
-  std::map<std::string, std::string> query;  // decoded, '+' is a space; the last of duplicate keys wins; "?a" gives a =
-                                             // ""
+  std::map<std::string, std::string> query;  // decoded, '+' is a space; the last of duplicate keys; "?a" has a value ""
   std::string repeated;                      // a key that the query has twice; empty: none
 };
 

@@ -1,7 +1,8 @@
 // pod: the fields of a v1.Pod that Wattle uses, from a scheduler's request or the API server.
 // Source   metadata.{uid,name,namespace,labels,annotations,ownerReferences,deletionTimestamp,managedFields},
-//          spec.{nodeName, schedulerName,containers,initContainers,resources,overhead},
-//          status.{phase,reason,nominatedNodeName,qosClass, conditions,{c,initC,ephemeralC}ontainerStatuses}
+//          spec.{nodeName,schedulerName,containers,initContainers,resources,overhead},
+//          status.{phase,reason,nominatedNodeName,qosClass,conditions}, status.{containerStatuses,
+//          initContainerStatuses,ephemeralContainerStatuses}
 // Units    cores, bytes, ms
 // Errors   none: unreadable values keep their default and are listed in `problems`
 // Threads  pure

@@ -2,7 +2,7 @@
 // Method   lists in pages of `limit`; watches with bookmarks from the list's resourceVersion; resumes a watch that ends
 //          where it was; lists again after 410 (too old) or an unreadable event; retries everything else after a pause
 //          that doubles up to 32 s, with jitter, or lasts as long as the server's Retry-After. A page that is too large
-//          to read is asked for again with fewer objects
+//          to read is requested again with fewer objects
 // Errors   none: step() returns when to call it again; figures() and problem() describe the state
 // Threads  single owner, which may block in Api
 #pragma once

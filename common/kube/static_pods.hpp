@@ -29,8 +29,7 @@ inline constexpr std::size_t kFormerUids = 65'536;
 
 // Changes of pods, by the UID under which each is known.
 struct ResolvedPods {
-  std::vector<std::string> released;  // UIDs that belonged to another pod before; forget what was recorded for them
-                                      // first
+  std::vector<std::string> released;  // UIDs that belonged to another pod before; first forget their records
   std::vector<Change<Pod>> pods;
 };
 

@@ -31,8 +31,7 @@ struct SpoolOptions {
   std::string path;  // "/var/lib/wattle/spool.db"
   std::uint64_t max_bytes = std::uint64_t{64} << 20;
   std::uint64_t memory_bytes = std::uint64_t{4} << 20;
-  Duration commit_every = std::chrono::milliseconds(900);  // less than a tick of one second, so that no tick waits for
-                                                           // the next
+  Duration commit_every = std::chrono::milliseconds(900);  // so that no tick of one second waits for the next
   DatabaseOptions database;
 };
 
@@ -41,8 +40,7 @@ struct SpoolValues {
   std::uint64_t records = 0;        // not acknowledged
   std::uint64_t bytes = 0;          // size of these records
   std::uint64_t dropped = 0;        // records lost since the process started, for lack of room or by damage
-  std::uint64_t gap_records = 0;    // lost records for which the controller has not received newer ones yet; survives
-                                    // restarts
+  std::uint64_t gap_records = 0;    // lost, and no newer record has been acknowledged yet; survives restarts
   std::uint64_t commits = 0;        // since the process started
   std::uint64_t written_bytes = 0;  // upper bound; to the file and its log
 };

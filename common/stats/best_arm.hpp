@@ -113,7 +113,6 @@ class BestArm {
   void replace_floor(std::size_t arm);
   // Drops the evidence on an arm that was replaced.
   void forget(std::size_t arm);
-  // Sets the number of blocks in a day.
   void set_day_blocks(std::size_t blocks) { options_.day_blocks = blocks; }
 
   // Returns the arm that decides now.

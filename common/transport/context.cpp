@@ -12,8 +12,7 @@
 namespace wattle::transport {
 
 namespace {
-constexpr int kServerThreads = 2;  // libzmq threads: one for thousands of agents, one for clients that wait for an
-                                   // answer
+constexpr int kServerThreads = 2;  // of libzmq: one for thousands of agents, one for clients that wait for answers
 constexpr std::chrono::hours kZapPatience{1};
 constexpr int kMaxSockets = 20'000;  // the swarm has one client per node in one context; slots are cheap
 

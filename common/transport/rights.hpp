@@ -56,7 +56,7 @@ enum class Refused : std::uint8_t {
   node,              // an agent that reports for another node
   kind,              // this kind of message is not accepted here
   malformed,         // not a message
-  session,           // telemetry out of order: no Hello, taken over, wire version, an impossible value
+  session,           // telemetry out of order: no Hello, taken over, other wire version, impossible value
   routing_id,        // handshake: sets its own routing id
   unfinished,        // a message, complete or partial, exceeds its size limit; ends the connection
   unread,            // unread data exceeds its limit, on our side or the peer's; ends the connection

@@ -46,8 +46,7 @@ struct Pace {
   double per_s = 1000;
   double at_once = 64;
   Duration live_every =
-      std::chrono::seconds(2);  // minimum interval between two Live; limits the delay of new data while the backlog is
-                                // sent
+      std::chrono::seconds(2);  // minimum interval between two Live, and so the delay of new data behind a backlog
 };
 
 struct SessionStatus {

@@ -178,8 +178,7 @@ struct Ask {
   std::string owner;          // "namespace/ReplicaSet/web-5d9", whose replicas are spread; empty: no owner
   std::vector<std::string> prefers;    // soft preferences that the scheduler scores: "node affinity", "topology spread"
   std::int64_t score_limit = 0;        // highest score that does not outvote `prefers`, 1..10; 0: no limit
-  std::vector<std::string> tolerates;  // tolerated PreferNoSchedule taints: "key=value", "key" for any value, "*" for
-                                       // all
+  std::vector<std::string> tolerates;  // tolerated PreferNoSchedule taints: "key=value", "key" (any value), "*" (all)
   double hold_ms = 0;  // time for which the scheduler may hold the pod unbound after its choice; 0: it binds at once
 };
 
