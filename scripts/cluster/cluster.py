@@ -316,7 +316,7 @@ Asleep:    {', '.join(self.asleep)}, which no pod needs. To wake a node, and to 
         while True:
             for name, process in list(self.plane.processes.items()):
                 if process.poll() is not None:
-                    self.say(f"{name} has ended ({process.returncode}) and is started again")
+                    self.say(f"{name} has exited ({process.returncode}); restarting it")
                     self.plane.start_again(name)
             self.check()
             time.sleep(1)

@@ -1,4 +1,4 @@
-"""network: the cluster's network inside its own network namespace, a DNS server, and relays to loopback outside.
+"""network: the cluster's network in its own network namespace, a DNS server, and relays to the loopback outside.
 
 Addresses   10.88.0.0/16 and fd00:88::/64 for nodes, 10.244.N.0/24 and fd00:244:N::/64 for the pods of node N; none of
             them exists outside the namespace. A cluster has one family or both

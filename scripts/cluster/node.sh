@@ -86,7 +86,7 @@ keep() {
   while ((quick < 60)); do
     at=$SECONDS
     "$@" >>"$RUN/$name.log" 2>&1 || true
-    echo "node.sh: $name of $NODE has ended" >&2
+    echo "node.sh: $name of $NODE has exited" >&2
     if ((SECONDS - at < 10)); then quick=$((quick + 1)); else quick=0; fi
     sleep 1
   done
@@ -96,4 +96,4 @@ keep kube-proxy "$KUBE/kube-proxy" --config "$RUN/kube-proxy.yaml" &
 keep kubelet "$KUBE/kubelet" --config "$RUN/kubelet.yaml" --kubeconfig "$RUN/kubelet.kubeconfig" --hostname-override "$NODE" --node-ip "$ADDRESSES" &
 # This shell is the first process of the namespace and also reaps orphans.
 wait -n || true
-echo "node.sh: a program of $NODE ends again and again" >&2
+echo "node.sh: a program of $NODE exits repeatedly" >&2

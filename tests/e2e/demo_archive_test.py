@@ -36,7 +36,7 @@ def refused(*arguments, **env):
 def archived(claims, archive, digest, folder, cache):
     """Runs the demo of an archive while another program uses the default port of the page."""
     with Demo(None, 5, "--from", str(archive), **cache) as demo:
-        port, = demo.wait_for(r"look at the page: http://127[.]0[.]0[.]1:(\d+)/, because port 8050 is in use")
+        port, = demo.wait_for(r"open the page: http://127[.]0[.]0[.]1:(\d+)/, because port 8050 is in use")
         claims.check("the page has another port if 8050 is in use", port != "8050", port)
         claims.check("the expected hash is accepted", f"{archive} has the expected SHA-256 {digest}" in demo.output())
         code = demo.end()
@@ -72,7 +72,7 @@ def main():
         claims.check("a file with another hash than in SHA256SUMS is refused", digest in said and "do not use it" in said, said)
         (folder / "text.tar.gz").write_text("no archive")
         said = refused("--from", str(folder / "text.tar.gz"), **cache)
-        claims.check("a file that is not an archive is refused", "is no gzipped tar archive" in said, said)
+        claims.check("a file that is not an archive is refused", "is not a gzipped tar archive" in said, said)
         with tarfile.open(folder / "empty.tar.gz", "w:gz") as tar:
             tar.add(ROOT / "LICENSE", "LICENSE")
         said = refused("--from", str(folder / "empty.tar.gz"), **cache)

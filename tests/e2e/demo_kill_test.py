@@ -46,7 +46,7 @@ class Asker:
 def kill_and_wait(demo, part):
     before = demo.pid(part)
     os.kill(before, signal.SIGKILL)
-    demo.wait_for(rf"{part} has ended \(status 137\); starting it again")
+    demo.wait_for(rf"{part} has exited \(status 137\); restarting it")
     wait_until(f"{part} has a new process", lambda: demo.pid(part) != before)
 
 

@@ -52,7 +52,7 @@ def main():
         claims.check("this machine names the source of its watts", mine["energy_source"] in ("rapl", "perf", "pcm", "hwmon", "estimated"),
                      mine["energy_source"])
         claims.check("this machine's latency is that of a loopback", 0 < mine["latency"][0]["p50_ms"] < 1000, mine["latency"])
-        page = demo.wait_for(r"look at the page: (http://[\d.:]+/)")[0]
+        page = demo.wait_for(r"open the page: (http://[\d.:]+/)")[0]
         status, reported = fetch(page)
         claims.check("the page at the printed address is served", status == 406 and "gzip" in reported, (status, reported))
 

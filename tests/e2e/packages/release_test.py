@@ -121,7 +121,7 @@ def tree(claims, folder, version):
     git("commit", "--quiet", "--allow-empty", "--message=second")
     reports("a commit after it", 0, f"the tree is not that of a tag: v{version} is another commit")
     git("tag", "v99.0.0")
-    reports("the tag of another version", 1, f"this commit is tagged v99.0.0, CMakeLists.txt says {version}: make them one")
+    reports("the tag of another version", 1, f"this commit is tagged v99.0.0, CMakeLists.txt says {version}: make them equal")
 
 
 def main():
