@@ -46,7 +46,7 @@ type result struct {
 func number(text string) int {
 	value, err := strconv.Atoi(text)
 	if err != nil || value < 1 {
-		fmt.Fprintln(os.Stderr, "extender_ask: "+text+" is no number above 0")
+		fmt.Fprintln(os.Stderr, "extender_ask: "+text+" is not a number above 0")
 		os.Exit(2)
 	}
 	return value
@@ -77,7 +77,7 @@ func main() {
 	pace, requests, count, urls := number(os.Args[1]), number(os.Args[2]), number(os.Args[3]), os.Args[4:]
 	var names []string
 	if err := json.NewDecoder(os.Stdin).Decode(&names); err != nil || len(names) < count {
-		fmt.Fprintln(os.Stderr, "extender_ask: stdin has no JSON list of at least so many names")
+		fmt.Fprintln(os.Stderr, "extender_ask: stdin has no JSON list with that many names")
 		os.Exit(2)
 	}
 	list, _ := json.Marshal(names[:count])

@@ -54,7 +54,7 @@ Status set_limits(CgroupLimits& limits, const std::vector<std::string>& words, S
   const Contestant* contestant = find_contestant(words[0]);
   const auto setting = parse::real(words[1]), cores = parse::real(words[2]);
   if (contestant == nullptr || !setting || !cores)
-    return fail(Errc::malformed, words[0] + " " + words[1] + " " + words[2], "is no contestant, setting and cores");
+    return fail(Errc::malformed, words[0] + " " + words[1] + " " + words[2], "is not a contestant, a setting and cores");
   const std::vector<std::string> names(words.begin() + 3, words.end());
   WATTLE_TRY(std::vector<Group> groups, open_groups(limits, names));
   WorldOptions world;
@@ -101,7 +101,7 @@ struct Granted {
 
 Status meter(CgroupLimits& limits, const std::vector<std::string>& words, StopSignal& stop) {
   const auto span_s = parse::real(words[0]);
-  if (!span_s || *span_s <= 0) return fail(Errc::malformed, words[0], "is no number of seconds above 0");
+  if (!span_s || *span_s <= 0) return fail(Errc::malformed, words[0], "is not a number of seconds above 0");
   const std::vector<std::string> names(words.begin() + 1, words.end());
   WATTLE_TRY(std::vector<Group> groups, open_groups(limits, names));
   const auto cores = static_cast<double>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)));
@@ -165,7 +165,7 @@ Status serve(const std::vector<std::string>& words, StopSignal& stop) {
   const auto port = parse::u64(words[0]);
   const auto work_ms = parse::real(words[1]);
   if (!port || *port > 65535 || !work_ms || *work_ms <= 0)
-    return fail(Errc::malformed, words[0] + " " + words[1], "is no port and mean work in ms");
+    return fail(Errc::malformed, words[0] + " " + words[1], "is not a port and a mean work in ms");
   http::ServerOptions options;
   options.port = static_cast<std::uint16_t>(*port);
   options.threads = 16;

@@ -239,7 +239,7 @@ def verdict(rows, options):
         captains = [(granted, name) for name, (granted, p99_ms) in found.items()
                     if name.startswith("captain") and p99_ms <= options.target_ms]
         if "wattle" not in found or not captains:
-            print(f"{service:10} no captain keeps the target here, or there are no figures of wattle")
+            print(f"{service:10} no captain meets the target here, or wattle has no figures")
             continue
         granted, p99_ms = found["wattle"]
         least, name = min(captains)

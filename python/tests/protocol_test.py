@@ -45,7 +45,7 @@ def refusals_change_nothing():
         for early in (0, 99):
             try:
                 episode.step(early)
-                raise AssertionError("a step before reset was taken")
+                raise AssertionError("a step before reset was accepted")
             except Refused as refusal:
                 assert refusal.code == "conflict" and "reset" in refusal.fix
         answer = episode.reset(3)
@@ -55,7 +55,7 @@ def refusals_change_nothing():
         for _ in range(2):
             try:
                 episode.step(0)
-                raise AssertionError("a masked action was taken")
+                raise AssertionError("a masked action was accepted")
             except Refused as refusal:
                 assert refusal.code == "out_of_range" and "masked" in refusal.what
         mask = answer["observation"]["mask"]
@@ -77,7 +77,7 @@ def bad_lines_are_answered_one_by_one():
 def an_unknown_scenario_ends_with_its_reason():
     try:
         Episode(SIMULATOR, scenario="nope")
-        raise AssertionError("an unknown scenario was played")
+        raise AssertionError("an unknown scenario was accepted")
     except SimulatorGone as gone:
         assert "nope" in str(gone) and "churn_sleep" in str(gone), gone
 
@@ -118,7 +118,7 @@ def limits_speak_the_same_lines():
         for action in (levels ** 2, 2 ** 60):
             try:
                 episode.step(action)
-                raise AssertionError("an action that is none was taken")
+                raise AssertionError("an invalid action was accepted")
             except Refused as refusal:
                 assert refusal.code == "out_of_range"
         assert not episode.step(0)["done"]

@@ -39,7 +39,7 @@ class LimitEnv(gymnasium.Env):
     def step(self, action):
         digits = np.asarray(action, np.int64).ravel()
         if not self.action_space.contains(digits):
-            raise ValueError(f"{action!r} is no level for each service")
+            raise ValueError(f"{action!r} is not a level for each service")
         # Encodes the levels as one number, with one digit per service; the first service's digit is the lowest.
         answer = self._episode.step(sum(int(digit) * len(self.level_cores) ** place for place, digit in enumerate(digits)))
         observation, info = self._reported(answer)
