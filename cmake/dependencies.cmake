@@ -17,7 +17,7 @@ endif()
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/scripts/zeromq" "${PROJECT_SOURCE_DIR}/cmake/zeromq/limits.patch")
 if(NOT EXISTS "${WATTLE_ZEROMQ}/lib/libzmq.a")
   message(FATAL_ERROR "libzmq with cmake/zeromq/limits.patch is not in ${WATTLE_ZEROMQ}: run scripts/setup, or scripts/zeromq alone. "
-                      "Without the patch any peer that is let in can fill the controller's memory or end it.")
+                      "Without the patch, any admitted peer can fill the controller's memory or end it.")
 endif()
 if(WATTLE_SANITIZE)
   set(zeromq_kind so)
@@ -29,7 +29,7 @@ execute_process(COMMAND "${PROJECT_SOURCE_DIR}/scripts/web" --print OUTPUT_VARIA
                 COMMAND_ERROR_IS_FATAL ANY)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/scripts/web" "${PROJECT_SOURCE_DIR}/web/package-lock.json")
 if(NOT EXISTS "${WATTLE_WEB}/node_modules/uplot/LICENSE")
-  message(FATAL_ERROR "what the controller's page is built with is not in ${WATTLE_WEB}: run scripts/setup, or scripts/web alone.")
+  message(FATAL_ERROR "the packages of the controller's page are not in ${WATTLE_WEB}: run scripts/setup, or scripts/web alone.")
 endif()
 pkg_check_modules(Sodium REQUIRED IMPORTED_TARGET libsodium)          # common/base64
 add_library(wattle_zeromq UNKNOWN IMPORTED)                           # common/transport

@@ -115,11 +115,11 @@ if(WATTLE_TESTS)
     COMPILE_DEFINITIONS "WATTLE_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\";WATTLE_BIN_DIR=\"${CMAKE_BINARY_DIR}/bin\"")
 endif()
 
-# The class of a test, which is one of its labels (CONTRIBUTING.md, "Tests"): `pure` passes the first time, always; `live` may run a second time
-# after a failure; `timed` makes a statement about time and runs in scripts/test-long only.
+# The class of a test is one of its labels (CONTRIBUTING.md, "Tests"): `pure` must always pass the first time; `live` may
+# run a second time after a failure; `timed` makes a statement about time and runs only in scripts/test-long.
 set(WATTLE_TEST_CLASSES pure live timed)
 
-# When the CMakeLists.txt of a directory ends, each of its tests must have a class, and its TIMEOUT is scaled by WATTLE_PATIENCE.
+# At the end of each CMakeLists.txt, checks that each of its tests has a class, and scales its TIMEOUT by WATTLE_PATIENCE.
 function(add_test)
   _add_test(${ARGV})
   cmake_language(DEFER GET_CALL_IDS calls)
@@ -147,10 +147,11 @@ function(wattle_finish_tests)
   endforeach()
 endfunction()
 
-# wattle_test(name CLASS pure LABEL unit SOURCES a_test.cpp ... [LIVE b_test.cpp ...] [TIMED] USES target ... [TIMEOUT seconds]): one doctest program.
-# CLASS is the class of its ctest entry. The files after LIVE are compiled into the same program and run as a second entry, name_live; with TIMED
-# the cases of TEST_SUITE("timed") are a further entry, name_timed.
-# The timeout ends a test that hangs and judges no speed; sanitizers scale it.
+# wattle_test(name CLASS pure LABEL unit SOURCES a_test.cpp ... [LIVE b_test.cpp ...] [TIMED] USES target ...
+#             [TIMEOUT seconds]): declares one doctest program.
+# CLASS is the class of its ctest entry. The files after LIVE are compiled into the same program and run as a second
+# entry, name_live. With TIMED, the cases of TEST_SUITE("timed") are a further entry, name_timed.
+# The timeout ends a test that hangs, and does not judge its speed; sanitizers scale it.
 function(wattle_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "TIMED" "CLASS;LABEL;TIMEOUT" "SOURCES;LIVE;USES")
   add_executable(${name} ${arg_SOURCES} ${arg_LIVE})
@@ -172,9 +173,9 @@ function(wattle_test name)
   endif()
   wattle_test_entry(${name} "${arg_CLASS}" ${here} ${untimed})
 endfunction()
-# One ctest entry of the program `name` of the calling wattle_test.
+# Adds one ctest entry of the program `name` of the calling wattle_test.
 macro(wattle_test_entry entry class)
   add_test(NAME ${entry} COMMAND ${name} ${ARGN})
-  # rapidcheck draws another seed each time unless one is given; a red run must be repeatable.
+  # A fixed seed, because rapidcheck otherwise draws another one each time, and a failed run must be repeatable.
   set_tests_properties(${entry} PROPERTIES LABELS "${class};doctest;${arg_LABEL}" TIMEOUT ${arg_TIMEOUT} ENVIRONMENT "RC_PARAMS=seed=20240607")
 endmacro()

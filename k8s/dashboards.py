@@ -47,7 +47,7 @@ def quantile(share, name, selector="", by=""):
 
 
 def by_source(source=""):
-    """Behind the watts of nodes: each with the source that is in force for the node, or those of one source."""
+    """Returns the end of a query of nodes' watts: adds the source in force to each node, or keeps the nodes of one source."""
     chosen = f'{{source="{source}"}}' if source else ""
     return f" * on (instance, job, node) group_left (source) (wattle_controller_node_energy_source{chosen} == 1)"
 
@@ -187,7 +187,7 @@ MARKS = [
 
 
 def marks():
-    """What is in force and was not a minute before."""
+    """Returns marks at the times at which something took effect: it is in force, and was not a minute before."""
     return [{"name": name, "datasource": SOURCE, "enable": True, "iconColor": colour, "expr": f"({series} == 1) unless ({series} offset 1m == 1)", "step": "60s", "titleFormat": text}
             for name, colour, series, text in MARKS]
 
@@ -197,7 +197,7 @@ def names_in(one):
 
 
 def described(one):
-    """The panel's own description, else what docs/reference/metrics.md says about its metrics."""
+    """Returns the panel's own description, or else that of its metrics in docs/reference/metrics.md."""
     if one["about"]:
         return one["about"]
     lines = []
@@ -267,7 +267,7 @@ def main():
     there = {path.name: path.read_text(encoding="utf-8") for path in OUT.glob("*.json")}
     changed = sorted(name for name in wanted.keys() | there.keys() if wanted.get(name) != there.get(name))
     if "--check" in sys.argv[1:]:
-        print("\n".join(f"k8s/chart/dashboards/{name}: differs from the tables (run k8s/dashboards.py)" for name in changed) or "dashboards: as the tables say")
+        print("\n".join(f"k8s/chart/dashboards/{name}: differs from the tables (run k8s/dashboards.py)" for name in changed) or "dashboards: match the tables")
         return 1 if changed else 0
     for name in changed:
         if name in wanted:

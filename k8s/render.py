@@ -41,7 +41,7 @@ resources:
 {resources}
 configMapGenerator:
 {generators}
-# Where your images are, in an overlay of your own (k8s/overlay). The scheduler's must be of the cluster's own minor version.
+# Set your registry in an overlay (k8s/overlay). The scheduler's image must have the minor version of the cluster.
 images:
 {images}
 """
@@ -122,7 +122,7 @@ def main():
         return 77
     changed = differences(files)
     if "--check" in sys.argv[1:]:
-        print("\n".join(f"k8s/{name}: is not what the chart renders (run k8s/render.py)" for name in changed) or "base, install: as the chart renders them")
+        print("\n".join(f"k8s/{name}: differs from the rendered chart (run k8s/render.py)" for name in changed) or "base, install: match the chart")
         return 1 if changed else 0
     for name in changed:
         path = HERE / name

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""schema: writes the definitions of the three programs' configurations into k8s/chart/values.schema.json, from the programs' own rules.
+"""schema: writes the definitions of the three programs' configurations into k8s/chart/values.schema.json, by the programs' own rules.
 
-Source   config_keys (each key with its kind and range), the refusals of the programs themselves (the names that a key takes), k8s/base/config
-         (what the chart's pods, probes and Services rely on); FORMS below for texts whose form only a parser knows
+Source   config_keys (each key with its kind and range), the errors of the programs (the names that a key accepts), k8s/base/config
+         (the values that the chart's pods, probes and Services rely on); FORMS below for texts whose form only a parser knows
 Usage    schema.py [--check] [FOLDER-OF-BINARIES]     default build/release/bin; --check only reports what would change
 Test     tests/lint/chart_values.py feeds boundary values of every key to the schema and to the programs
 Exit     0 fine, 1 the schema and the programs differ
@@ -84,7 +84,7 @@ FORMS = {
         "controller.feed": TARGET | {"minLength": 1},
     },
 }
-# Texts with a fixed set of names, which the program lists when it refuses another one.
+# Texts with a fixed set of names, which the program lists when it rejects another one.
 NAMED = {"agent": [], "controller": ["mode", "policy", "reward.preset", "reward.load"], "shim": []}
 # Keys that the chart's volumes, Services, probes and schedulers depend on: only the chart's own value is valid. A key
 # that base does not set stays empty.
@@ -116,7 +116,7 @@ MOST_ITEMS = {"agent": {"probes": 64, "provisioning.latency": 32, "provisioning.
 # ---- spans of time
 
 def whole(low, high):
-    """A pattern of the whole numbers from low to high, without leading zeros."""
+    """Returns a pattern that matches the whole numbers from low to high, without leading zeros."""
     parts = []
     while low <= high:
         # The largest block 10^k that begins at low and ends within.
@@ -132,7 +132,7 @@ def whole(low, high):
 
 
 def beyond_point(low, high):
-    """A pattern of the digits after a point, from the digits `low` to the digits `high`; None: no bound."""
+    """Returns a pattern that matches the digits after a point, from `low` to `high`; None: no bound."""
     if low is not None and not low.strip("0"):
         low = None
     if low is None and high is None:
@@ -159,13 +159,13 @@ def beyond_point(low, high):
 
 
 def digits(value, up, places):
-    """So many digits after the point, rounded inwards."""
+    """Formats the value with this number of digits after the point, rounded inwards."""
     scaled = value * 10**places
     return f"{-(-scaled.numerator // scaled.denominator) if up else scaled.numerator // scaled.denominator:0{places}d}"
 
 
 def decimal(low, high, places=6):
-    """A pattern of decimal numbers from low to high; empty: there is no number of one or more."""
+    """Returns a pattern that matches decimal numbers of one or more from low to high; empty: there is none."""
     first, last = low.numerator // low.denominator, high.numerator // high.denominator
     under, over = digits(low - first, True, places), digits(high - last, False, places)
     if len(under) > places:
@@ -195,7 +195,7 @@ def span(low, high, units=UNITS):
 # ---- the programs
 
 def bounds(key):
-    """Its range as numbers; None: open."""
+    """Returns the range of a key as numbers; None: unbounded."""
     words = key["range"].removesuffix(" s").split()
     if not words:
         return None, None
@@ -210,7 +210,7 @@ def plain(number):
 
 
 def of_kind(key):
-    """A key's schema, by what the program says of it."""
+    """Returns the schema of a key from its description by the program."""
     low, high = bounds(key)
     limits = {name: plain(value) for name, value in (("minimum", low), ("maximum", high)) if value is not None}
     kind = key["kind"]
@@ -232,7 +232,7 @@ def nested(path, value):
 
 
 def refusals(binaries, part, document):
-    """The program's mistakes in a configuration: lines 'key: what (fix)' without file and line."""
+    """Returns the mistakes that the program reports in a configuration: lines 'key: what (fix)' without file and line."""
     with tempfile.NamedTemporaryFile("w", suffix=".yaml", encoding="utf-8") as file:
         file.write(yaml.safe_dump(document, sort_keys=False))
         file.flush()
@@ -242,7 +242,7 @@ def refusals(binaries, part, document):
 
 
 def names_of(binaries, part, path):
-    """The names that a key takes, as the program lists them when it refuses one."""
+    """Returns the names that a key accepts, which the program lists when it rejects another one."""
     found = next((line for line in refusals(binaries, part, nested(path, "zzz")) if line.startswith(path + ":")), "")
     listed = re.search(r"\((?:did you mean \"[^\"]*\"\? )?(?:use )?(?:one of )?([^()]*(?:\([^()]*\)[^()]*)*)\)$", found)
     if not listed:
@@ -253,7 +253,8 @@ def names_of(binaries, part, path):
 
 
 def formula(binaries):
-    """A reward expression: terms, numbers and functions of muParser with operators between them. wattle.checkController counts its brackets."""
+    """Returns the schema of a reward expression: terms, numbers and functions of muParser with operators between them.
+    wattle.checkController counts its brackets."""
     refused = next(line for line in refusals(binaries, "controller", nested("reward.expression", "zzz")) if line.startswith("reward.expression:"))
     terms = "|".join(re.search(r"\((?:use )?(?:a formula|one) of ([^()]*)\)$", refused).group(1).split(", "))
     functions = "a?(sin|cos|tan)h?|log2|log10|log|ln|exp|sqrt|sign|rint|abs|min|max|sum|avg"
@@ -267,7 +268,7 @@ def closed():
 
 
 def place(root, path, schema):
-    """Puts a key's schema where it belongs; sections on the way are made."""
+    """Inserts the schema of a key at its place, and creates the sections above it."""
     at, *words = root, *path.split(".")
     for word in words[:-1]:
         name = word.removesuffix("[]")
@@ -315,7 +316,7 @@ def definition(binaries, part, keys):
 
 
 def wanted(binaries):
-    """The schema's text as it should be."""
+    """Returns the text that the schema should have."""
     keys = json.loads(subprocess.run([str(binaries / "config_keys")], capture_output=True, text=True, check=True).stdout)
     schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
     for part in PROGRAMS:
@@ -327,7 +328,7 @@ def wanted(binaries):
 
 
 def written(value, indent=0):
-    """JSON with one line for what fits in one."""
+    """Formats JSON; a value that fits on one line gets one."""
     line = json.dumps(value, ensure_ascii=False)
     if len(line) + indent <= WIDTH or not isinstance(value, (dict, list)) or not value:
         return line
@@ -341,10 +342,10 @@ def main():
     words = [word for word in sys.argv[1:] if word != "--check"]
     text_now, text_wanted = SCHEMA.read_text(encoding="utf-8"), wanted(pathlib.Path(words[0]) if words else ROOT / "build/release/bin")
     if text_now == text_wanted:
-        print("schema: as the programs have it")
+        print("schema: matches the programs")
         return 0
     if "--check" in sys.argv[1:]:
-        print("k8s/chart/values.schema.json: is not what the programs say (run k8s/schema.py)")
+        print("k8s/chart/values.schema.json: differs from the programs (run k8s/schema.py)")
         return 1
     SCHEMA.write_text(text_wanted, encoding="utf-8")
     print("k8s/chart/values.schema.json")
