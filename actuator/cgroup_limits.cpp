@@ -147,7 +147,7 @@ Result<AncestorProtection> CgroupLimits::protection_above(const Target& target) 
     WATTLE_TRY(const Dir dir, mounts_.v2->open_dir(below_mount(path)));
     WATTLE_TRY(const std::string text, dir.read_file("memory.low", kSmall));
     const auto bytes = parse_limit(text);
-    if (!bytes) return fail(Errc::malformed, dir.path() + "/memory.low", "is no limit");
+    if (!bytes) return fail(Errc::malformed, dir.path() + "/memory.low", "is not a limit");
     if (*bytes < least.bytes) least = {*bytes, path};
   }
   return least;

@@ -100,7 +100,7 @@ Status Governor::check_files(const Workload& workload, const Target& cgroup) {
   WATTLE_TRY(const auto period_us, cgroups_.period_us(cgroup));
   if (period_us == kPeriodUs) return {};
   return fail(Errc::unsupported, workload.grant.path,
-              "its period is " + std::to_string(period_us) + " us; the rule is for 100000", "set that one");
+              "its period is " + std::to_string(period_us) + " us, but the rule needs 100000", "set that one");
 }
 
 void Governor::seek(Workload& workload, MonoTime now) {

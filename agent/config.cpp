@@ -209,7 +209,7 @@ void read_power(config::Section section, AgentConfig& out) {
     else if (const auto depth = parse_sleep_depth(name))
       out.power.depths.push_back(*depth);
     else
-      section.mistake("depths", "'" + name + "' is no depth", "suspend, off or shallow");
+      section.mistake("depths", "'" + name + "' is not a depth", "suspend, off or shallow");
   }
   if (names.empty()) section.mistake("depths", "is empty", "remove it, or set sleep: false");
   if (!out.power.shallow) return;

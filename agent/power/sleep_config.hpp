@@ -24,8 +24,8 @@ inline std::optional<SleepDepth> parse_sleep_depth(std::string_view name) {
   return static_cast<SleepDepth>(found - kSleepDepthNames.begin());
 }
 
-// A depth without a sleep: the node runs, with the lowest energy settings (shallow_depth.hpp). On the wire and in the
-// configuration, and a feature in Hello.
+// Name of the depth without a sleep, in which the node runs with the lowest energy settings (shallow_depth.hpp): on the
+// wire, in the configuration, and as a feature in Hello.
 inline constexpr std::string_view kShallow = "shallow";
 inline constexpr Duration kMaxShallowTick = std::chrono::seconds(5);
 

@@ -93,8 +93,8 @@ class Session final : public Subscriber, public std::enable_shared_from_this<Ses
   void end_sending();
   void drain();
   void close();
-  // Cancels the running read or write after `span`. The pending wait stays if it ends earlier: a request then
-  // costs no operation of the timer, each of which would wake another thread.
+  // Cancels the running read or write after `span`. Keeps a pending wait that ends earlier: a request then needs no
+  // operation of the timer, each of which would wake another thread.
   void limit(std::chrono::milliseconds span);
   void unlimit() { limit_ = MonoTime::max(); }
   void wait_until(MonoTime at);

@@ -1,4 +1,4 @@
-// record_table: file of the spool: encoded records in order, and the gaps between them.
+// record_table: the file of the spool, which has encoded records in order and the gaps between them.
 // Format   docs/reference/files.md; each body has a hash, because SQLite's pages have no checksum outside
 //          the log
 // Errors   as database.hpp

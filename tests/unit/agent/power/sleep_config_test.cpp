@@ -30,7 +30,7 @@ TEST_CASE("an agent may not put its node to sleep unless its configuration permi
 
 TEST_CASE("an unknown depth, no depth and an unknown key are errors with a line, a key and a fix") {
   for (const auto& [power, named] :
-       {std::pair{"{sleep: true, depths: [hibernate]}", "'hibernate' is no depth"},
+       {std::pair{"{sleep: true, depths: [hibernate]}", "'hibernate' is not a depth"},
         std::pair{"{sleep: true, depths: []}", "is empty"}, std::pair{"{sleep: true, deep: [off]}", "deep"}}) {
     const auto parsed = with_power(power);
     REQUIRE_FALSE(parsed);
