@@ -1,12 +1,12 @@
-// governor: the fast loop: applies the student's rule to every workload every 100 ms, and writes limits if the level
-// allows it.
+// governor: the fast loop, which applies the student's rule to every workload every 100 ms, and writes limits if the
+// level allows it.
 // Levels   off: no action; suggest: reports limits and protection without setting them; limits: sets CPU limits and
 //          memory.high; protect: sets only memory.low
 // Rules    A limit, memory.high included, never exceeds the original one. memory.low is never below the original one,
 //          and the sum of protected memory is at most Rules::most_protected_bytes. memory.max and memory.min are not
 //          changed. Orders of an agent that was silent for 10 s expire, and the limits set by them are restored.
-//          At level suggest systemd is not queried. A unit's limit is lowered every 5 s at most, because each write
-//          costs systemd a file.
+//          At level suggest systemd is not queried. A unit's limit is lowered every 5 s at most, because systemd
+//          writes a file each time.
 //          If one workload is inside another, only the outer one counts.
 // Margins  actuator/workload_margin
 // Slow     while the keeper of a workload's limits does not answer, actuator/held_limits waits. After that the limits

@@ -12,7 +12,7 @@ namespace {
 constexpr std::array<EnergyKind, 6> kKindOrder{EnergyKind::package, EnergyKind::core, EnergyKind::uncore,
                                                EnergyKind::dram,    EnergyKind::psys, EnergyKind::other};
 // Platform counters may step by a whole joule (Sapphire Rapids), so an interval's value may be below the packages'. The
-//          shortfall is subtracted from a later excess; a larger one means that the board does not count the packages.
+// shortfall is subtracted from a later excess; a larger one means that the board does not count the packages.
 constexpr std::uint64_t kMaxPlatformDebt_uj = 2'000'000;
 
 double cores_of(const AgentConfig& config) {
