@@ -25,6 +25,7 @@ SLEEP = re.compile(r"\b(a?sleep|sleeps|sleeping)\b", re.IGNORECASE)
 NO_FIGURES = ("commands.md", "index.md", "provisioning-commands.md", "wattle-lab.md")  # pages of lab/docs
 AWAKE = ("no node slept for these figures", "no server slept for these figures")
 NAMED = re.compile(r"(?<![\w/])docs/(?:[a-z0-9-]+/)*[a-z0-9-]+\.md\b")
+DATE, COMMIT = re.compile(r"\b20\d\d-\d\d-\d\d\b"), re.compile(r"`[0-9a-f]{7,8}`")
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 
 
@@ -49,7 +50,7 @@ def check_page(root, path, breaches):
         breaches.append(f"{name}:{len(lines)}: longer than {most} lines (split it)")
     breaches += [f"{name}:{number}: longer than {COLUMNS} columns (wrap it)" for number, line in prose(text) if len(line) > COLUMNS]
     research = name.startswith("docs/research/") or name.startswith("lab/docs/") and path.name not in NO_FIGURES
-    if research and path.name != "index.md" and "Date and commit" not in text:
+    if research and path.name != "index.md" and not (DATE.search(text) and COMMIT.search(text)):
         breaches.append(f"{name}:1: does not name commit and day of its figures")
     figures = name == "README.md" or research
     if figures and SLEEP.search(text) and not any(said in " ".join(text.split()) for said in AWAKE):
