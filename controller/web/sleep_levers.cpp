@@ -105,7 +105,7 @@ SavingLever of_plan(const Parts& from, placement::LeverKind kind) {
   SavingLever lever;
   lever.kind = kind;
   lever.in_force = from.sleep.settings().mode == core::SleepMode::automatic;
-  lever.no_interval = "the forecast of when a node is needed again has none";
+  lever.no_interval = "the forecast of idle time is a single value";
   if (!from.sleep.plan()) lever.text = kNoPlan;
   return lever;
 }
