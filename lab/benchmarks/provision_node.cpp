@@ -54,7 +54,7 @@ Status set_limits(CgroupLimits& limits, const std::vector<std::string>& words, S
   const Contestant* contestant = find_contestant(words[0]);
   const auto setting = parse::real(words[1]), cores = parse::real(words[2]);
   if (contestant == nullptr || !setting || !cores)
-    return fail(Errc::malformed, words[0] + " " + words[1] + " " + words[2], "is not a contestant, a setting and cores");
+    return fail(Errc::malformed, words[0] + " " + words[1] + " " + words[2], "is not contestant, setting and cores");
   const std::vector<std::string> names(words.begin() + 3, words.end());
   WATTLE_TRY(std::vector<Group> groups, open_groups(limits, names));
   WorldOptions world;
