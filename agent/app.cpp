@@ -1,5 +1,7 @@
 #include "agent/app.hpp"
 
+#include <malloc.h>
+
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <string>
@@ -40,6 +42,13 @@ int sample(const AgentConfig& config, const RecorderOptions& options) {
   const Log log("wattle-agent", LogLevel::warn, LogFormat::automatic);
   if (auto done = record_samples(config, options, clock, log); !done) return complain(done.error());
   return 0;
+}
+
+// All threads use one heap, and a large block, such as a page of metrics, returns to the system once it is free.
+void keep_heap_small() {
+  constexpr int kLarge_bytes = 128 << 10;
+  ::mallopt(M_ARENA_MAX, 1);
+  ::mallopt(M_MMAP_THRESHOLD, kLarge_bytes);  // otherwise it grows with the first page
 }
 
 int doctor(const AgentConfig& config, bool json) {
@@ -130,6 +139,7 @@ int run_app(int argc, char** argv) {
     return 0;
   }
   keep_memory_private();
+  keep_heap_small();
   const SystemClock clock;
   const Log log("wattle-agent", config->log_level, LogFormat::automatic);
   if (auto ran = agent::run(*config, clock, log); !ran) return complain(ran.error());

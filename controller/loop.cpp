@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -25,11 +26,25 @@ constexpr Duration kTick = milliseconds(100);
 constexpr Duration kSaveEvery = std::chrono::minutes(5);
 constexpr Duration kWatchEvery = std::chrono::seconds(1);
 constexpr Duration kBehindAtMost = std::chrono::seconds(30);
+// Messages of agents that arrive within this time share a turn of the loop, and its fixed cost.
+constexpr milliseconds kTelemetryEvery{5};
 // Agents must send a record at least this often, and two before their node becomes stale.
 constexpr Duration kLongestTick = std::chrono::seconds(5);
 
 Duration longest_tick(const ControllerConfig& config) {
   return std::min(kLongestTick, from_seconds(config.decide.mask.stale_after_s / 2));
+}
+
+// Waits until a socket or descriptor is readable. The last socket is the agents': if `arrived`, their messages begin no
+// turn for kTelemetryEvery.
+void wait_for_any(std::span<const transport::Socket* const> sockets, std::span<const int> fds, milliseconds patience,
+                  bool arrived) {
+  if (arrived && patience > kTelemetryEvery) {
+    const auto ready = transport::poll(sockets.first(sockets.size() - 1), fds, kTelemetryEvery);
+    if (std::find(ready.begin(), ready.end(), true) != ready.end()) return;
+    patience -= kTelemetryEvery;
+  }
+  transport::poll(sockets, fds, patience);
 }
 
 // Numbers are not reused after a restart.
@@ -130,16 +145,16 @@ void Loop::run(const std::atomic<bool>& stop, const std::function<void(MonoTime)
   const std::array<const transport::Socket*, 3> sockets = {&ask_socket_, &feed_.socket(), &telemetry_socket_};
   std::vector<int> fds = {tasks_.fd()};
   if (parts_.store.on()) fds.push_back(parts_.store.fd());
-  bool more = false;
+  bool more = false, arrived = false;
   while (!stop) {
     const MonoTime slept_from = parts_.clock.mono();
     const milliseconds patience = more ? milliseconds(0) : turns_.patience();
-    transport::poll(sockets, fds, patience);
+    wait_for_any(sockets, fds, patience, arrived);
     // A loop that does not want to sleep may lose the processor in poll(), too.
     if (patience > milliseconds(0)) overload_.slept(parts_.clock.mono() - slept_from);
     receive_watch();
     turns_.asks();
-    turns_.telemetry();
+    arrived = turns_.telemetry();
     behind_ = turns_.telemetry_waits();
     turns_.query();
     turns_.flush();
@@ -231,7 +246,7 @@ void Loop::send_acks() {
   }
   for (const Committed& news : all)
     if (const auto answer = telemetry_.committed(news.node, news.last, news.records))
-      telemetry_socket_.send(answer->route, wire::encode(answer->message));
+      turns_.acknowledge(news.node, *answer);
 }
 
 void Loop::on_hello(const wire::Hello& hello) {
@@ -334,11 +349,11 @@ void Loop::tick() {
   decider_.expire();
   guardrails_.drain();
   shims_.expire(ticked_);
-  turns_.expire(ticked_);
   follow_overload();
   if (ticked_ - saved_ >= kSaveEvery) save_cluster_model();
   if (ticked_ - watched_ >= kWatchEvery) {
     watched_ = ticked_;
+    turns_.expire(ticked_);
     confirmed_.tick();
     guardrails_.watch();
   }

@@ -21,6 +21,7 @@ constexpr Duration kAskWhetherThere = std::chrono::seconds(1);
 constexpr Duration kUnreadPause = milliseconds(20);
 constexpr Duration kAsksLast = milliseconds(1);
 constexpr Duration kLongestPause = std::chrono::seconds(2);
+constexpr Duration kPongWaits = milliseconds(100);  // for an acknowledgement
 
 // Returns when work that has a share of the time may run again, after it ran from `begun`.
 // One slow query, such as an order that waits for the disk, delays those of all peers by kLongestPause at most: clients
@@ -132,24 +133,24 @@ void Turns::finish(const Steps& steps) {
   while (steps()) between_steps();
 }
 
-void Turns::read_telemetry() {
+bool Turns::read_telemetry() {
   for (int i = 0; i < kReadAtOnce; ++i) {
     auto incoming = telemetry_socket_.receive();
-    if (!incoming) return;
+    if (!incoming) return i > 0;
     if (parts_.telemetry.expects(*incoming)) take_telemetry(std::move(*incoming));
     between_steps();
   }
+  return true;
 }
 
-// Answers a Ping at once, so that a session survives while records wait; queues everything else.
+// Answers a Ping ahead of the records that wait, so that a session survives; queues everything else.
 void Turns::take_telemetry(Incoming&& incoming) {
   using Sort = PeerQueues::Sort;
   const auto head = wire::peek(incoming.bytes);
   const auto is = [&](wire::Kind kind) { return head && head->kind == kind; };
   if (is(wire::Kind::ping)) {
     const auto pong = parts_.telemetry.answer_ping(incoming, records_.holds_placement(incoming.identity));
-    if (pong) telemetry_socket_.send(incoming.route, wire::encode(*pong));
-    if (pong) return;
+    if (pong) return answer_ping(incoming, *pong);
   }
   const Sort sort = is(wire::Kind::live) ? Sort::live : is(wire::Kind::placement) ? Sort::placement : Sort::in_turn;
   if (records_.push(std::move(incoming), parts_.clock.mono(), sort)) return;
@@ -159,13 +160,44 @@ void Turns::take_telemetry(Incoming&& incoming) {
   records_.drop(incoming.identity, incoming.route);
 }
 
-void Turns::telemetry() {
-  read_telemetry();
+void Turns::answer_ping(const Incoming& incoming, const wire::Message& pong) {
+  std::string bytes = wire::encode(pong);
+  const std::string& node = incoming.identity.name;
+  if (!parts_.store.on() || !records_.waits(incoming.identity)) {
+    telemetry_socket_.send(incoming.route, bytes);
+    return;
+  }
+  const MonoTime now = parts_.clock.mono();
+  pongs_[node] = {incoming.route, std::move(bytes), now};
+  pongs_in_order_.emplace_back(now, node);
+}
+
+void Turns::acknowledge(const std::string& node, const Answer& answer) {
+  telemetry_socket_.send(answer.route, wire::encode(answer.message));
+  const auto pong = pongs_.find(node);
+  if (pong == pongs_.end()) return;
+  telemetry_socket_.send(pong->second.route, pong->second.bytes);
+  pongs_.erase(pong);
+}
+
+void Turns::send_late_pongs() {
+  const MonoTime before = parts_.clock.mono() - kPongWaits;
+  for (; !pongs_in_order_.empty() && pongs_in_order_.front().first <= before; pongs_in_order_.pop_front()) {
+    const auto pong = pongs_.find(pongs_in_order_.front().second);
+    if (pong == pongs_.end() || pong->second.since > before) continue;
+    telemetry_socket_.send(pong->second.route, pong->second.bytes);
+    pongs_.erase(pong);
+  }
+}
+
+bool Turns::telemetry() {
+  const bool arrived = read_telemetry();
+  send_late_pongs();
   const MonoTime until = parts_.clock.mono() + kSlice;
   for (MonoTime begun = parts_.clock.mono(); begun < until; begun = parts_.clock.mono()) {
-    if (parts_.store.half_full()) return;
+    if (parts_.store.half_full()) break;
     auto waiting = records_.next(begun);
-    if (!waiting) return;
+    if (!waiting) break;
     overload_.waited(begun - waiting->since);
     Incoming& incoming = waiting->message;
     const Duration asks_before = asks_between_;
@@ -186,6 +218,7 @@ void Turns::telemetry() {
     charge(records_, peer, begun, asks_before);
     between_steps();
   }
+  return arrived;
 }
 
 void Turns::query() {

@@ -6,8 +6,11 @@
 // Threads  single owner
 #pragma once
 
+#include <deque>
 #include <optional>
 #include <string>
+#include <unordered_map>
+#include <utility>
 
 #include "common/clock.hpp"
 #include "common/transport/sockets.hpp"
@@ -32,9 +35,12 @@ class Turns {
   // Each turn of the loop calls these in this order.
   void asks();
   // While the store is behind, only pings are answered: records wait in the queues of their peers, which credit bounds.
-  void telemetry();
+  // Returns true if a message has arrived.
+  bool telemetry();
   void query();
   void http();
+  // Sends the acknowledgement of a node's records, and the Pong that waits for it.
+  void acknowledge(const std::string& node, const Answer& answer);
   // Does all of the work, and serves asks between its steps.
   void finish(const Steps& steps);
   // Returns true if the current work must wait with its next step until asks have been served.
@@ -50,8 +56,10 @@ class Turns {
 
  private:
   void read_asks();
-  void read_telemetry();
+  bool read_telemetry();
   void take_telemetry(transport::Incoming&& incoming);
+  void answer_ping(const transport::Incoming& incoming, const wire::Message& pong);
+  void send_late_pongs();
   // Serves asks that have arrived, if that is due.
   void between_steps();
   bool serve_ask(Duration tolerance);
@@ -67,6 +75,13 @@ class Turns {
   Overload& overload_;
   Unsent unsent_;
   PeerQueues asks_, queries_, records_;
+  // A Pong that is sent with the acknowledgement of the records before its Ping: one packet in place of two.
+  struct WaitingPong {
+    std::string route, bytes;
+    MonoTime since{};
+  };
+  std::unordered_map<std::string, WaitingPong> pongs_;  // by node
+  std::deque<std::pair<MonoTime, std::string>> pongs_in_order_;
   Duration asks_between_{};                        // total time of asks served between steps of other work
   MonoTime message_until_{};                       // end of the time for the current message of records
   MonoTime asks_served_{};                         // last check for asks

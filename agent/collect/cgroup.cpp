@@ -37,6 +37,7 @@ void CgroupCollector::read(CgroupReadings& out, const Clock& clock, double cores
   now_ = clock.mono();
   // Twice the cores' capacity since the previous tick: a counter beyond that did not start within the interval.
   newborn_limit_us_ = ++ticks_ > 1 ? 2e6 * cores * seconds(now_ - before) : 0;
+  if (v1_ && now_ >= controllers_due_) find_controllers();
 
   if (sweep())
     read_swept();

@@ -67,6 +67,7 @@ class CgroupCollector {
  private:
   bool sweep();
   void ask_pressure();
+  void find_controllers();
   void read_swept();
   void read_kept();
   void take_usage(CgroupNode& node, std::optional<std::uint64_t> usage_us);
@@ -103,6 +104,8 @@ class CgroupCollector {
   std::optional<CgroupSweep> sweep_;
   std::optional<Error> sweep_lost_;
   std::optional<CgroupV1> v1_;
+  bool v2_memory_ = true, v2_io_ = true;  // false: no cgroup of v2 has the files of this controller
+  MonoTime controllers_due_;
   std::vector<unsigned> stacked_majors_;
   std::span<const cgroup_record> records_;
   std::vector<CgroupNode*> pressure_due_;  // roots whose stalls are not in the kernel's totals yet

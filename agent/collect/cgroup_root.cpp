@@ -11,7 +11,7 @@ namespace wattle::agent {
 namespace {
 constexpr std::chrono::seconds kSlow{5}, kSlow_idle{60}, kIdle_after{60};
 constexpr std::chrono::milliseconds kEarly{50};  // tolerance for inexact ticks
-constexpr std::chrono::seconds kPsi_retry{30};
+constexpr std::chrono::seconds kPsi_retry{30}, kControllers_every{30};
 // Beyond this number the slow files are opened for each reading, because the kernel holds a page for every open file.
 constexpr std::size_t kKeep_files_max = 2'000;
 
@@ -79,6 +79,15 @@ class DirOf {
   bool failed_ = false;
 };
 }  // namespace
+
+// A controller that cgroup v1 has is missing from cgroup v2. It moves only while it is unused.
+void CgroupCollector::find_controllers() {
+  controllers_due_ = now_ + kControllers_every;
+  const auto text = tree_.top_dir().read_file("cgroup.controllers");
+  const auto names = text ? parse::fields(parse::trim(*text)) : std::vector<std::string_view>{"memory", "io"};
+  v2_memory_ = std::find(names.begin(), names.end(), "memory") != names.end();
+  v2_io_ = std::find(names.begin(), names.end(), "io") != names.end();
+}
 
 // Reads one pressure file of each due root, which makes the kernel update all pressure totals of that cgroup.
 void CgroupCollector::ask_pressure() {
@@ -206,18 +215,18 @@ void CgroupCollector::read_slow(CgroupNode& node, const cgroup_record* record, b
     take_events(root, text ? parse_memory_events(*text) : MemoryEvents{}, newborn, values);
   }
   if (record == nullptr || v1_ || (record->present & kCgroup_has_memory) != 0) {
-    const auto text = read(root.memory_stat);
+    const auto text = v2_memory_ ? read(root.memory_stat) : std::optional<std::string_view>();
     const MemoryUse use = text ? parse_memory_stat(*text) : MemoryUse{};
     root.memory_anon_bytes = use.anon_bytes;
     root.memory_file_bytes = use.file_bytes;
   }
-  if (v1_ && root.memory_stat.is_absent(now_))
+  if (v1_ && (!v2_memory_ || root.memory_stat.is_absent(now_)))
     if (const auto text = v1_->memory_stat(root.of_v1(), node.path, now_, scratch_)) {
       const MemoryUse use = parse_memory_stat_v1(*text);
       root.memory_anon_bytes = use.anon_bytes;
       root.memory_file_bytes = use.file_bytes;
     }
-  if (const auto text = read(root.io))
+  if (const auto text = v2_io_ ? read(root.io) : std::optional<std::string_view>())
     take_io(root, parse_io_stat(*text, stacked_majors_), newborn, values);
   else if (const auto io = v1_ ? v1_->io(root.of_v1(), node.path, stacked_majors_, now_, scratch_) : std::nullopt)
     take_io(root, *io, newborn, values);

@@ -9,15 +9,6 @@ namespace wattle::agent {
 
 namespace {
 
-std::optional<std::string_view> read_v1(const std::optional<Dir>& hierarchy, MaybeFile& file, const std::string& path,
-                                        MonoTime now, std::span<char> scratch) {
-  if (!hierarchy || file.is_absent(now)) return std::nullopt;
-  if (file.is_open() || path.empty()) return file.read_from(*hierarchy, scratch, now);
-  if (const auto dir = hierarchy->open_dir(path)) return file.read_from(*dir, scratch, now);
-  file.miss(now);
-  return std::nullopt;
-}
-
 std::optional<std::uint64_t> number(std::optional<std::string_view> text) {
   return text ? parse::u64(parse::trim(*text)) : std::nullopt;
 }
@@ -50,46 +41,73 @@ std::optional<std::uint64_t> parse_throttled_us_v1(std::string_view text) {
   return ns ? std::optional(*ns / kNs_per_us) : std::nullopt;
 }
 
+bool CgroupV1::Hierarchy::lacks_parent_of(const std::string& path, MonoTime now) const {
+  const auto slash = path.rfind('/');
+  if (slash == std::string::npos || slash == 0) return false;
+  const std::string_view above = std::string_view(path).substr(0, slash);
+  if (above != parent || now != looked_at) {
+    parent = above;
+    looked_at = now;
+    missing = !dir->exists(parent);
+  }
+  return missing;
+}
+
+std::optional<std::string_view> CgroupV1::Hierarchy::read(MaybeFile& file, const std::string& path, MonoTime now,
+                                                          std::span<char> scratch) const {
+  if (!dir || file.is_absent(now)) return std::nullopt;
+  if (file.is_open() || path.empty()) return file.read_from(*dir, scratch, now);
+  if (!lacks_parent_of(path, now))
+    if (const auto found = dir->open_dir(path)) return file.read_from(*found, scratch, now);
+  file.miss(now);
+  return std::nullopt;
+}
+
 std::optional<CgroupV1> CgroupV1::open_(const Roots& roots) {
   CgroupV1 v1;
-  v1.memory_ = open_v1_root(roots, "memory");
-  v1.pids_ = open_v1_root(roots, "pids");
-  v1.blkio_ = open_v1_root(roots, "blkio");
-  v1.cpu_ = open_v1_root(roots, "cpu");
-  if (!v1.memory_ && !v1.pids_ && !v1.blkio_ && !v1.cpu_) return std::nullopt;
+  bool any = false;
+  const auto open = [&](Hierarchy& hierarchy, std::string_view controller) {
+    hierarchy.dir = open_v1_root(roots, controller);
+    any = any || hierarchy.dir;
+  };
+  open(v1.memory_, "memory");
+  open(v1.pids_, "pids");
+  open(v1.blkio_, "blkio");
+  open(v1.cpu_, "cpu");
+  if (!any) return std::nullopt;
   return v1;
 }
 
 std::optional<std::uint64_t> CgroupV1::memory_bytes(CgroupV1Files& files, const std::string& path, MonoTime now,
                                                     std::span<char> scratch) const {
-  return number(read_v1(memory_, files.memory, path, now, scratch));
+  return number(memory_.read(files.memory, path, now, scratch));
 }
 
 std::optional<std::uint64_t> CgroupV1::memory_limit_bytes(CgroupV1Files& files, const std::string& path, MonoTime now,
                                                           std::span<char> scratch) const {
-  return number(read_v1(memory_, files.memory_limit, path, now, scratch));
+  return number(memory_.read(files.memory_limit, path, now, scratch));
 }
 
 std::optional<std::string_view> CgroupV1::memory_stat(CgroupV1Files& files, const std::string& path, MonoTime now,
                                                       std::span<char> scratch) const {
-  return read_v1(memory_, files.memory_stat, path, now, scratch);
+  return memory_.read(files.memory_stat, path, now, scratch);
 }
 
 std::optional<std::uint64_t> CgroupV1::pids(CgroupV1Files& files, const std::string& path, MonoTime now,
                                             std::span<char> scratch) const {
-  return number(read_v1(pids_, files.pids, path, now, scratch));
+  return number(pids_.read(files.pids, path, now, scratch));
 }
 
 std::optional<IoTotals> CgroupV1::io(CgroupV1Files& files, const std::string& path,
                                      std::span<const unsigned> stacked_majors, MonoTime now,
                                      std::span<char> scratch) const {
-  const auto text = read_v1(blkio_, files.io, path, now, scratch);
+  const auto text = blkio_.read(files.io, path, now, scratch);
   return text ? parse_blkio_bytes(*text, stacked_majors) : std::nullopt;
 }
 
 std::optional<std::uint64_t> CgroupV1::throttled_us(MaybeFile& file, const std::string& path, MonoTime now,
                                                     std::span<char> scratch) const {
-  const auto text = read_v1(cpu_, file, path, now, scratch);
+  const auto text = cpu_.read(file, path, now, scratch);
   return text ? parse_throttled_us_v1(*text) : std::nullopt;
 }
 

@@ -6,7 +6,8 @@
 // Errors   a value whose hierarchy or file is missing is unset
 // Meaning  memory includes the page cache, as in cgroup v2. I/O lacks buffered writes: the kernel charges them to the
 //          root of cgroup v1
-// Cost     1 pread per value; the files stay open;  Threads  single owner
+// Cost     1 pread per value; the files stay open. A missing parent is looked for once for all cgroups below it
+// Threads  single owner
 #pragma once
 
 #include <cstdint>
@@ -55,10 +56,21 @@ class CgroupV1 {
   std::optional<std::uint64_t> throttled_us(MaybeFile& file, const std::string& path, MonoTime now,
                                             std::span<char> scratch) const;
   // True if the machine has a v1 hierarchy with the CPU controller.
-  bool throttles() const { return cpu_.has_value(); }
+  bool throttles() const { return cpu_.dir.has_value(); }
 
  private:
-  std::optional<Dir> memory_, pids_, blkio_, cpu_;
+  struct Hierarchy {
+    std::optional<Dir> dir;
+    // The parent of the cgroup that was looked for last, at `looked_at`, and whether it is missing.
+    mutable std::string parent;
+    mutable MonoTime looked_at{Duration::min()};
+    mutable bool missing = false;
+
+    bool lacks_parent_of(const std::string& path, MonoTime now) const;
+    std::optional<std::string_view> read(MaybeFile& file, const std::string& path, MonoTime now,
+                                         std::span<char> scratch) const;
+  };
+  Hierarchy memory_, pids_, blkio_, cpu_;
 };
 
 }  // namespace wattle::agent

@@ -28,13 +28,45 @@ std::int64_t stored(std::uint64_t value) { return static_cast<std::int64_t>(valu
 std::uint64_t loaded(std::int64_t value) { return static_cast<std::uint64_t>(value); }
 }  // namespace
 
-std::int64_t record_hash(const RecordMark& mark, std::string_view body) {
+namespace {
+std::uint64_t mixed(std::uint64_t value, std::uint64_t byte) { return (value ^ byte) * 0x100000001b3; }
+
+std::uint64_t mixed(std::uint64_t value, std::string_view bytes) {
+  for (const char byte : bytes) value = mixed(value, static_cast<unsigned char>(byte));
+  return value;
+}
+
+std::uint64_t hash_of(const RecordMark& mark) {
   std::uint64_t value = 0xcbf29ce484222325;
-  const auto mix = [&](std::uint64_t byte) { value = (value ^ byte) * 0x100000001b3; };
   for (const std::uint64_t number : {mark.incarnation, mark.seq})
-    for (unsigned shift = 0; shift < 64; shift += 8) mix((number >> shift) & 0xff);
-  for (const char byte : body) mix(static_cast<unsigned char>(byte));
-  return stored(value);
+    for (unsigned shift = 0; shift < 64; shift += 8) value = mixed(value, (number >> shift) & 0xff);
+  return value;
+}
+}  // namespace
+
+std::int64_t record_hash(const RecordMark& mark, std::string_view body) { return stored(mixed(hash_of(mark), body)); }
+
+std::vector<std::int64_t> record_hashes(std::span<const HashedRecord> records) {
+  std::vector<std::int64_t> hashes;
+  hashes.reserve(records.size());
+  for (; records.size() >= 4; records = records.subspan(4)) {
+    const auto a = records[0].body, b = records[1].body, c = records[2].body, d = records[3].body;
+    std::uint64_t of_a = hash_of(records[0].mark), of_b = hash_of(records[1].mark), of_c = hash_of(records[2].mark),
+                  of_d = hash_of(records[3].mark);
+    const std::size_t least = std::min({a.size(), b.size(), c.size(), d.size()});
+    for (std::size_t i = 0; i < least; ++i) {
+      of_a = mixed(of_a, static_cast<unsigned char>(a[i]));
+      of_b = mixed(of_b, static_cast<unsigned char>(b[i]));
+      of_c = mixed(of_c, static_cast<unsigned char>(c[i]));
+      of_d = mixed(of_d, static_cast<unsigned char>(d[i]));
+    }
+    hashes.push_back(stored(mixed(of_a, a.substr(least))));
+    hashes.push_back(stored(mixed(of_b, b.substr(least))));
+    hashes.push_back(stored(mixed(of_c, c.substr(least))));
+    hashes.push_back(stored(mixed(of_d, d.substr(least))));
+  }
+  for (const HashedRecord& record : records) hashes.push_back(record_hash(record.mark, record.body));
+  return hashes;
 }
 
 Result<RecordTable> RecordTable::open_(const std::string& path, const DatabaseOptions& options) {

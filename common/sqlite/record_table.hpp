@@ -44,6 +44,12 @@ struct TableChange {
 
 // FNV-1a over both; detects damage, not tampering.
 std::int64_t record_hash(const RecordMark& mark, std::string_view body);
+struct HashedRecord {
+  RecordMark mark;
+  std::string_view body;
+};
+// The same for each record. Computes four at a time, because one alone waits for its own multiplications.
+std::vector<std::int64_t> record_hashes(std::span<const HashedRecord> records);
 
 struct SalvagedRecords {
   std::uint64_t kept = 0;

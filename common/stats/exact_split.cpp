@@ -1,7 +1,6 @@
 #include "common/stats/exact_split.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 namespace wattle::stats {
 
@@ -17,10 +16,13 @@ void split_exactly_into(std::uint64_t total, std::span<const std::uint64_t> weig
   if (sum == 0 || total == 0) return;
   // Remainders are below `sum`, which may need more than 64 bits, so they are shifted to fit.
   remainders.resize(weights.size());
+  order.clear();
   unsigned shift = 0;
   while ((sum >> shift) > ~std::uint64_t{0}) ++shift;
   std::uint64_t given = 0;
   for (std::size_t i = 0; i < weights.size(); ++i) {
+    if (weights[i] == 0) continue;  // gets nothing
+    order.push_back(i);
     const U128 product = static_cast<U128>(total) * weights[i];
     shares[i] = static_cast<std::uint64_t>(product / sum);
     remainders[i] = static_cast<std::uint64_t>((product % sum) >> shift);
@@ -28,12 +30,8 @@ void split_exactly_into(std::uint64_t total, std::span<const std::uint64_t> weig
   }
   std::uint64_t left = total - given;  // fewer than there are positive weights
   if (left == 0) return;
-  order.resize(weights.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    if (remainders[a] != remainders[b]) return remainders[a] > remainders[b];
-    return (weights[a] > 0) && (weights[b] == 0);  // a zero weight gets nothing
-  });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return remainders[a] > remainders[b]; });
   for (const auto i : order) {
     if (left == 0) break;
     ++shares[i];

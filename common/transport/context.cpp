@@ -113,6 +113,7 @@ std::vector<Revoked> Context::Impl::set_allow_list(AllowList list) {
     const std::lock_guard lock(mutex_);
     before = std::exchange(allow_, next);
   }
+  list_edition_.fetch_add(1, std::memory_order_release);
   std::vector<Revoked> revoked;
   for (const auto& [key, identity] : before->entries()) {
     const Identity* still = now.find(key);

@@ -37,6 +37,8 @@ struct Context::Impl {
   std::vector<Revoked> set_allow_list(AllowList list);
   // Identity that the list gives the key now; null if it has none.
   std::shared_ptr<const Identity> allowed(std::string_view public_key) const;
+  // Changes after each change of the list.
+  std::uint64_t list_edition() const { return list_edition_.load(std::memory_order_acquire); }
   std::uint64_t next_id() { return next_id_.fetch_add(1); }
   zmq::context_t& zmq() { return zmq_; }
   Resolver& resolver() { return resolver_; }
@@ -60,6 +62,7 @@ struct Context::Impl {
   RefusalCounts refusals_;
   mutable std::mutex mutex_;
   std::shared_ptr<const AllowList> allow_;
+  std::atomic<std::uint64_t> list_edition_{0};
   std::vector<std::string> revoked_keys_;
   const Log* log_ = nullptr;
   zmq::socket_t stop_;

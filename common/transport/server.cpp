@@ -1,6 +1,7 @@
 // server: the bound sockets, Server (ROUTER) and Publisher (XPUB).
 #include <algorithm>
 #include <set>
+#include <unordered_map>
 
 #include "common/net_address.hpp"
 #include "common/transport/context.hpp"
@@ -19,6 +20,7 @@ constexpr int kQueueIn = 16;
 // A subscription is a topic and a few bytes; the handshake takes about 330.
 constexpr std::int64_t kFeedMessageBytesMax = 512;
 constexpr int kWatchEvery = 64;
+constexpr std::size_t kMostSenders = 20'000;  // remembered connections
 
 // Connections per key. An agent has one, and a second while the server has not noticed that the old one is dead. Shims
 // have one per thread (at most 64) and share a key.
@@ -97,13 +99,33 @@ Result<zmq::socket_t> open_server(Context::Impl& context, const ServerOptions& o
 }  // namespace
 
 struct Server::Impl {
+  struct Sender {
+    std::string key;
+    std::shared_ptr<const Identity> identity;
+  };
+  // Null if the connection's key was removed from the list or reassigned since the handshake, at which ZAP checked it.
+  const Sender* sender(const std::string& route, const zmq::message_t& body);
+
   Context::Impl& context;
   Channel channel;
   zmq::socket_t socket;
   Watch watch;  // destroyed before the socket
   std::string endpoint;
   int until_watch = 0;
+  std::unordered_map<std::string, Sender> senders;  // by route; allowed by the list of list_edition
+  std::uint64_t list_edition = 0;
 };
+
+const Server::Impl::Sender* Server::Impl::sender(const std::string& route, const zmq::message_t& body) {
+  const std::uint64_t edition = context.list_edition();
+  if (edition != list_edition || senders.size() >= kMostSenders) senders.clear();
+  list_edition = edition;
+  if (const auto known = senders.find(route); known != senders.end()) return &known->second;
+  std::string key(property(body, kKeyProperty));
+  auto identity = context.allowed(key);
+  if (!identity || identity->user_id() != property(body, kIdentityProperty)) return nullptr;
+  return &senders.emplace(route, Sender{std::move(key), std::move(identity)}).first->second;
+}
 
 Result<Server> Server::bind(Context& context, const ServerOptions& options) {
   WATTLE_TRY(zmq::socket_t handle, open_server(context.impl(), options, zmq::socket_type::router));
@@ -111,8 +133,8 @@ Result<Server> Server::bind(Context& context, const ServerOptions& options) {
   WATTLE_TRY(Watch watch, Watch::open_(context.impl(), handle, options.channel));
   WATTLE_CHECK(bind_apart(handle, options));
   const std::string endpoint = last_endpoint(handle);
-  return Server(
-      std::unique_ptr<Impl>(new Impl{context.impl(), options.channel, std::move(handle), std::move(watch), endpoint}));
+  return Server(std::unique_ptr<Impl>(
+      new Impl{context.impl(), options.channel, std::move(handle), std::move(watch), endpoint, 0, {}, 0}));
 }
 
 Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -141,17 +163,17 @@ std::optional<Incoming> Server::receive() {
       skip_rest(socket, body);
       continue;
     }
-    // ZAP checks a key only at the handshake; this refuses keys removed or reassigned since.
-    std::string key(property(body, kKeyProperty));
-    const auto identity = impl_->context.allowed(key);
-    if (!identity || identity->user_id() != property(body, kIdentityProperty)) {
+    std::string from = route.to_string();
+    const Impl::Sender* sender = impl_->sender(from, body);
+    if (sender == nullptr) {
+      const std::string key(property(body, kKeyProperty));
       const auto before = Identity::from_user_id(property(body, kIdentityProperty));
       impl_->context.refuse_key(impl_->channel, Refused::revoked_key, key, before ? &*before : nullptr,
                                 property(body, "Peer-Address"));
-      send(route.to_string(), refusal_of_revoked(key));
+      send(from, refusal_of_revoked(key));
       continue;
     }
-    return Incoming{route.to_string(), *identity, body.to_string(), std::move(key)};
+    return Incoming{std::move(from), *sender->identity, body.to_string(), sender->key};
   }
 }
 

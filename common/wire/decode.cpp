@@ -93,17 +93,25 @@ class Decoder {
   void take(T& value) {
     if constexpr (is_optional<T>::value) {
       if (reader_.take_nil()) return value.reset();
+      return take(value.emplace());
+    } else {
+      if constexpr (std::is_same_v<T, std::uint64_t>)
+        if (reader_.take_positive(value)) return;
+      if constexpr (std::is_same_v<T, double>)
+        if (reader_.take_real(value)) return finite(value);
+      Value found;
+      if (!reader_.next(found)) return refuse(Errc::malformed, reader_.problem());
+      put(found, value);
     }
-    Value found;
-    if (!reader_.next(found)) return refuse(Errc::malformed, reader_.problem());
-    put(found, value);
+  }
+
+  void finite(double value) {
+    if (!std::isfinite(value)) refuse(Errc::out_of_range, "is not finite");
   }
 
   template <class T>
   void put(const Value& found, T& value) {
-    if constexpr (is_optional<T>::value) {
-      put(found, value.emplace());
-    } else if constexpr (is_vector<T>::value) {
+    if constexpr (is_vector<T>::value) {
       if (found.type != ValueType::array) return refuse(Errc::malformed, "is not an array");
       elements(found.size, value);
     } else if constexpr (is_map<T>::value) {
@@ -139,7 +147,7 @@ class Decoder {
         value = found.real;
       else
         return refuse(Errc::malformed, "is not a number");
-      if (!std::isfinite(value)) refuse(Errc::out_of_range, "is not finite");
+      finite(value);
     } else if constexpr (std::is_same_v<T, std::uint64_t>) {
       if (found.type != ValueType::positive) return refuse(Errc::malformed, "is not an unsigned integer");
       value = found.positive;

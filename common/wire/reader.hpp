@@ -40,6 +40,26 @@ class Reader {
     ++at_;
     return true;
   }
+  // Take a number of the most usual encodings; return false if the next value has another one, and leave it for next().
+  bool take_positive(std::uint64_t& value) {
+    if (at_ >= bytes_.size()) return false;
+    const auto first = static_cast<unsigned char>(bytes_[at_]);
+    if (first > 0x7f)
+      return first == 0xcc   ? take_behind<1>(value)
+             : first == 0xcd ? take_behind<2>(value)
+             : first == 0xce ? take_behind<4>(value)
+                             : first == 0xcf && take_behind<8>(value);
+    value = first;
+    ++at_;
+    return true;
+  }
+  bool take_real(double& value) {
+    constexpr char kDouble = '\xcb';
+    std::uint64_t bits = 0;
+    if (at_ >= bytes_.size() || bytes_[at_] != kDouble || !take_behind<8>(bits)) return false;
+    value = std::bit_cast<double>(bits);
+    return true;
+  }
   // Skips a value with its whole content.
   bool skip();
   std::size_t at() const { return at_; }
@@ -54,9 +74,18 @@ class Reader {
   template <unsigned kWidth>
   bool number(std::uint64_t& value) {
     if (bytes_.size() - at_ < kWidth) return refuse(kTooEarly);
-    value = 0;
-    for (unsigned i = 0; i < kWidth; ++i) value = value << 8 | static_cast<unsigned char>(bytes_[at_++]);
+    const char* const from = bytes_.data() + at_;
+    std::uint64_t read = 0;  // a local value, so that it is one load
+    for (unsigned i = 0; i < kWidth; ++i) read = read << 8 | static_cast<unsigned char>(from[i]);
+    at_ += kWidth;
+    value = read;
     return true;
+  }
+  template <unsigned kWidth>
+  bool take_behind(std::uint64_t& value) {
+    if (bytes_.size() - at_ <= kWidth) return false;
+    ++at_;
+    return number<kWidth>(value);
   }
   template <unsigned kWidth>
   bool positive(Value& value) {

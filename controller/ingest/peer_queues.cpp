@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 namespace wattle::controller {
 namespace {
@@ -20,9 +21,13 @@ double log_of_sum(double a, double b) {
 
 }  // namespace
 
+bool PeerQueues::Turn::operator<(const Turn& other) const {
+  return std::tie(used, since, who->name, who->role) <
+         std::tie(other.used, other.since, other.who->name, other.who->role);
+}
+
 bool PeerQueues::push(transport::Incoming&& message, MonoTime now, Sort sort) {
-  const std::string name = message.identity.user_id();
-  Peer& peer = peers_[name];
+  auto& [who, peer] = *peers_.try_emplace(message.identity).first;
   if (sort == Sort::live && replace_live(peer, std::move(message))) return true;
   const std::size_t bytes = cost(message);
   const std::size_t free = limits_.all_bytes - std::min(limits_.all_bytes, bytes_);
@@ -30,7 +35,7 @@ bool PeerQueues::push(transport::Incoming&& message, MonoTime now, Sort sort) {
   if (!peer.waiting.empty() && (peer.waiting.size() >= limits_.messages || peer.bytes + bytes > most)) return false;
   peer.waiting.push_back({std::move(message), now, sort});
   count_in(peer, peer.waiting.back());
-  if (!peer.turn) queue_up(name, peer);
+  if (!peer.turn) queue_up(who, peer);
   return true;
 }
 
@@ -45,16 +50,21 @@ bool PeerQueues::replace_live(Peer& peer, transport::Incoming&& message) {
   return true;
 }
 
+bool PeerQueues::waits(const transport::Identity& who) const {
+  const auto found = peers_.find(who);
+  return found != peers_.end() && !found->second.waiting.empty();
+}
+
 bool PeerQueues::holds_placement(const transport::Identity& who) const {
-  const auto found = peers_.find(who.user_id());
+  const auto found = peers_.find(who);
   return found != peers_.end() && found->second.placements > 0;
 }
 
-// Call after every change of a value that determines the peer's position.
-void PeerQueues::queue_up(const std::string& name, Peer& peer) {
+// Call after every change of a value that determines the peer's position. `who` is its key in the map.
+void PeerQueues::queue_up(const transport::Identity& who, Peer& peer) {
   if (peer.turn) order_.erase(*peer.turn);
   peer.turn.reset();
-  if (!peer.waiting.empty()) peer.turn = order_.insert({peer.used, peer.waiting.front().since, name}).first;
+  if (!peer.waiting.empty()) peer.turn = order_.insert({peer.used, peer.waiting.front().since, &who, &peer}).first;
 }
 
 void PeerQueues::count_in(Peer& peer, const Waiting& waiting) {
@@ -73,46 +83,43 @@ void PeerQueues::count_out(Peer& peer, const Waiting& waiting) {
 
 std::set<PeerQueues::Turn>::iterator PeerQueues::first(MonoTime now, Duration tolerance) const {
   return std::find_if(order_.begin(), order_.end(),
-                      [&](const Turn& turn) { return peers_.at(turn.name).paid_at - now <= tolerance; });
+                      [&](const Turn& turn) { return turn.peer->paid_at - now <= tolerance; });
 }
 
 std::optional<PeerQueues::Waiting> PeerQueues::next(MonoTime now, Duration tolerance) {
   const auto turn = first(now, tolerance);
   if (turn == order_.end()) return std::nullopt;
-  const std::string name = turn->name;
-  Peer& peer = peers_.at(name);
+  const transport::Identity& who = *turn->who;
+  Peer& peer = *turn->peer;
   Waiting waiting = std::move(peer.waiting.front());
   peer.waiting.pop_front();
   count_out(peer, waiting);
-  queue_up(name, peer);
+  queue_up(who, peer);
   return waiting;
 }
 
 void PeerQueues::put_back(Waiting&& waiting) {
-  const std::string name = waiting.message.identity.user_id();
-  Peer& peer = peers_[name];
+  auto& [who, peer] = *peers_.try_emplace(waiting.message.identity).first;
   peer.waiting.push_front(std::move(waiting));
   count_in(peer, peer.waiting.front());
-  queue_up(name, peer);
+  queue_up(who, peer);
 }
 
 void PeerQueues::pause(const transport::Identity& who, MonoTime until) {
-  Peer& peer = peers_[who.user_id()];
+  Peer& peer = peers_[who];
   peer.paid_at = std::max(peer.paid_at, until + limits_.tolerance);
 }
 
-void PeerQueues::charge(const transport::Identity& who, Duration used, MonoTime now) {
-  const std::string name = who.user_id();
-  Peer& peer = peers_[name];
+void PeerQueues::charge(const transport::Identity& charged, Duration used, MonoTime now) {
+  auto& [who, peer] = *peers_.try_emplace(charged).first;
   const auto paid = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds(used) / limits_.share));
   peer.paid_at = std::min(std::max(peer.paid_at, now) + paid, now + limits_.most_owed);
   if (used > Duration{0}) peer.used = log_of_sum(peer.used, std::log(seconds(used)) + since_the_beginning(now));
-  queue_up(name, peer);
+  queue_up(who, peer);
 }
 
 std::size_t PeerQueues::drop(const transport::Identity& who, const std::string& route) {
-  const std::string name = who.user_id();
-  const auto found = peers_.find(name);
+  const auto found = peers_.find(who);
   if (found == peers_.end()) return 0;
   Peer& peer = found->second;
   const std::size_t dropped = std::erase_if(peer.waiting, [&](const Waiting& waiting) {
@@ -120,14 +127,15 @@ std::size_t PeerQueues::drop(const transport::Identity& who, const std::string& 
     count_out(peer, waiting);
     return true;
   });
-  queue_up(name, peer);
+  queue_up(found->first, peer);
   return dropped;
 }
 
 void PeerQueues::expire(MonoTime now) {
+  const double least = since_the_beginning(now) + std::log(kForgotten_s);
   std::erase_if(peers_, [&](const auto& item) {
     const Peer& peer = item.second;
-    return peer.waiting.empty() && peer.paid_at <= now && peer.used - since_the_beginning(now) < std::log(kForgotten_s);
+    return peer.waiting.empty() && peer.paid_at <= now && peer.used < least;
   });
 }
 

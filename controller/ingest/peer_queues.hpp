@@ -8,15 +8,15 @@
 // Threads  single owner
 #pragma once
 
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <limits>
-#include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
 
 #include "common/clock.hpp"
 #include "common/transport/sockets.hpp"
@@ -45,6 +45,8 @@ class PeerQueues {
   // Returns false if there is no room; the message is then unchanged. A live message takes the place of an older one
   // that still waits.
   bool push(transport::Incoming&& message, MonoTime now, Sort sort = Sort::in_turn);
+  // Returns whether a message of this peer waits.
+  bool waits(const transport::Identity& peer) const;
   // Returns whether a placement of this peer waits.
   bool holds_placement(const transport::Identity& peer) const;
   // No value if no message waits, or if every waiting peer owes too much.
@@ -67,14 +69,19 @@ class PeerQueues {
   std::size_t peers() const { return peers_.size(); }
 
  private:
+  struct Peer;
   struct Turn {
-    double
-        // logarithm of the usage, scaled to the clock's origin, so that the order of two peers does not change over
-        // time
-        used;
+    // Logarithm of the usage, scaled to the clock's origin, so that the order of two peers does not change over time.
+    double used = 0;
     MonoTime since{};
-    std::string name;
-    auto operator<=>(const Turn&) const = default;
+    const transport::Identity* who = nullptr;
+    Peer* peer = nullptr;
+    bool operator<(const Turn& other) const;
+  };
+  struct Hash {
+    std::size_t operator()(const transport::Identity& who) const {
+      return std::hash<std::string>{}(who.name) + static_cast<std::size_t>(who.role);
+    }
   };
   struct Peer {
     std::deque<Waiting> waiting;
@@ -85,15 +92,15 @@ class PeerQueues {
     std::optional<std::set<Turn>::iterator> turn;  // set while a message waits
   };
   std::set<Turn>::iterator first(MonoTime now, Duration tolerance) const;
-  void queue_up(const std::string& name, Peer& peer);
+  void queue_up(const transport::Identity& who, Peer& peer);
   void count_in(Peer& peer, const Waiting& waiting);
   void count_out(Peer& peer, const Waiting& waiting);
   // Returns false if no older one waits.
   bool replace_live(Peer& peer, transport::Incoming&& message);
 
   PeerLimits limits_;
-  std::map<std::string, Peer> peers_;  // by user id
-  std::set<Turn> order_;               // peers with waiting messages
+  std::unordered_map<transport::Identity, Peer, Hash> peers_;
+  std::set<Turn> order_;  // peers with waiting messages
   std::size_t messages_ = 0, bytes_ = 0;
 };
 

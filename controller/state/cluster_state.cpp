@@ -5,10 +5,7 @@
 
 namespace wattle::controller {
 
-const Node* ClusterState::node(const std::string& name) const {
-  const auto found = nodes_.nodes.find(name);
-  return found == nodes_.nodes.end() ? nullptr : &found->second;
-}
+const Node* ClusterState::node(const std::string& name) const { return nodes_.find(name); }
 const placement::NodeView* ClusterState::node_view(const std::string& name) const {
   const Node* found = node(name);
   return found == nullptr ? nullptr : &nodes_.rows[found->row];
@@ -18,6 +15,7 @@ void ClusterState::greet(const wire::Hello& hello) {
   const auto [entry, fresh] = nodes_.nodes.try_emplace(hello.node);
   Node& node = entry->second;
   if (fresh) {
+    nodes_.by_name.emplace(entry->first, &node);
     node.row = nodes_.rows.add(hello.node, now_);
     pods_.count_starts(hello.node);
   }
@@ -87,6 +85,7 @@ void ClusterState::expire(MonoTime now) {
       continue;
     }
     nodes_.rows.retire(node.row, now);
+    nodes_.by_name.erase(entry->first);
     entry = nodes_.nodes.erase(entry);
   }
 }

@@ -1,6 +1,7 @@
 #include "controller/state/node_table.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <unordered_set>
 #include <utility>
 
@@ -99,23 +100,22 @@ void apply_node(Node& node, placement::NodeView& seen, const Record& record) {
   if (utilisation && node.power_w) seen.curve.observe(*utilisation, *node.power_w);
 }
 
-// Marks workloads that no part of the interval listed.
-void finish_interval(Node& node, const Record& record) {
-  for (auto& [name, workload] : node.workloads) {
-    if (workload.listed == node.samples) continue;
-    if (!record.partial || workload.missing) {
-      workload.missing = true;
-      workload.cpu_cores.reset();
-      workload.nested_cores = 0;
-      workload.power_w.reset();
-      continue;
-    }
-    workload.last_seq = node.interval_seq;
-    workload.values = at_rest(std::move(workload.values));
-    if (workload.cpu_cores) workload.cpu_cores = 0;
+// Marks a workload that no part of the interval listed. Returns false if it has been missing for too long.
+bool finish_interval(const Node& node, const Record& record, Workload& workload) {
+  if (workload.listed == node.samples) return true;
+  if (!record.partial || workload.missing) {
+    workload.missing = true;
+    workload.cpu_cores.reset();
     workload.nested_cores = 0;
-    if (workload.power_w) workload.power_w = 0;
+    workload.power_w.reset();
+    return node.interval_seq >= workload.last_seq && node.interval_seq - workload.last_seq < kMissedRecords;
   }
+  workload.last_seq = node.interval_seq;
+  workload.values = at_rest(std::move(workload.values));
+  if (workload.cpu_cores) workload.cpu_cores = 0;
+  workload.nested_cores = 0;
+  if (workload.power_w) workload.power_w = 0;
+  return true;
 }
 
 }  // namespace
@@ -194,9 +194,12 @@ void begin_interval(Node& node, const Record& record) {
 void apply_values(Node& node, placement::NodeView& seen, const Record& record, MonoTime received, bool sums) {
   if (record.part == 0) apply_node(node, seen, record);
   double throttled_us = 0;
+  auto next = node.workloads.begin();  // an agent lists its workloads in nearly the same order each time
   for (const WorkloadValues& reported : record.workloads) {
-    const auto [entry, fresh] = node.workloads.try_emplace(reported.name);
+    const bool known = next != node.workloads.end() && next->first == reported.name;
+    const auto [entry, fresh] = known ? std::pair(next, false) : node.workloads.try_emplace(reported.name);
     Workload& workload = entry->second;
+    next = std::next(entry);
     const bool another_root = workload.listed == node.samples;  // several entries with one name in one record
     if (another_root)
       merge(workload.values, reported);
@@ -240,12 +243,8 @@ void end_workloads(Node& node, const Record& record, bool sums) {
     if (sums) node.new_names.note(reported.name);
   }
   if (node.parts_seen != record.parts) return;
-  finish_interval(node, record);
-  std::erase_if(node.workloads, [&](const auto& item) {
-    const Workload& workload = item.second;
-    return workload.missing &&
-           (node.interval_seq < workload.last_seq || node.interval_seq - workload.last_seq >= kMissedRecords);
-  });
+  for (auto each = node.workloads.begin(); each != node.workloads.end();)
+    each = finish_interval(node, record, each->second) ? std::next(each) : node.workloads.erase(each);
 }
 
 }  // namespace wattle::controller

@@ -17,6 +17,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "common/clock.hpp"
@@ -101,11 +102,12 @@ struct Node {
 
 struct NodeTable {
   std::map<std::string, Node> nodes;
+  std::unordered_map<std::string_view, Node*> by_name;  // the same, because each record looks its node up several times
   ViewRows rows;
 
-  Node* find(const std::string& name) {
-    const auto found = nodes.find(name);
-    return found == nodes.end() ? nullptr : &found->second;
+  Node* find(std::string_view name) const {
+    const auto found = by_name.find(name);
+    return found == by_name.end() ? nullptr : found->second;
   }
   placement::NodeView& change(const Node& node) { return rows.change(node.row); }
 };

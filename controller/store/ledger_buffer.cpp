@@ -56,6 +56,8 @@ void LedgerBuffer::add(std::int64_t node, std::int64_t raw_id, const Record& rec
   waiting.use.add(
       {energy(record.node.energy_uj), energy(record.node.idle_energy_uj), energy(record.node.unattributed_energy_uj)});
   const std::int64_t interval_us = record.interval_ns / 1000;
+  // An agent lists its workloads in nearly the same order each time.
+  auto next = waiting.rows.begin(), next_container = next;
   for (const WorkloadValues& workload : record.workloads) {
     const auto [energy_uj, estimated_uj] = energy(workload.energy_uj);
     const auto cpu_us = static_cast<std::int64_t>(workload.cpu_usage_us.value_or(0));
@@ -67,25 +69,27 @@ void LedgerBuffer::add(std::int64_t node, std::int64_t raw_id, const Record& rec
                                               over_interval(workload.cpu_usage_us));
     const auto wait_us = std::llround(waited_ratio * static_cast<double>(interval_us));
     if (energy_uj == 0 && estimated_uj == 0 && cpu_us == 0 && wait_us == 0) continue;
-    add_row(waiting, {static_cast<std::int64_t>(workload.kind), workload.name},
+    add_row(waiting, next, {static_cast<std::int64_t>(workload.kind), workload.name},
             {1, energy_uj, estimated_uj, cpu_us, wait_us, waits_ratio ? interval_us : 0});
     if (workload.kind != WorkloadKind::pod) continue;
     for (const ContainerValues& container : workload.containers) {
       const std::string name = workload.name + "/" + container.id;
       const auto [own_uj, own_estimated_uj] = energy(container.energy_uj);
-      add_row(waiting, {kContainerRows, name},
+      add_row(waiting, next_container, {kContainerRows, name},
               {1, own_uj, own_estimated_uj, static_cast<std::int64_t>(container.cpu_usage_us), 0, 0});
     }
   }
 }
 
-void LedgerBuffer::add_row(WaitingLedger& waiting, const LedgerOrder::Key& key, const LedgerSums& sums) {
-  auto row = waiting.rows.find(key);
-  if (row == waiting.rows.end()) {
-    row = waiting.rows.emplace(key, LedgerSums{}).first;
+void LedgerBuffer::add_row(WaitingLedger& waiting, LedgerRows::iterator& next, const LedgerOrder::Key& key,
+                           const LedgerSums& sums) {
+  if (next == waiting.rows.end() || LedgerOrder::Key(next->first) != key) next = waiting.rows.find(key);
+  if (next == waiting.rows.end()) {
+    next = waiting.rows.emplace(key, LedgerSums{}).first;
     ++rows_;
   }
-  row->second.add(sums);
+  next->second.add(sums);
+  ++next;
 }
 
 std::vector<std::int64_t> LedgerBuffer::due(std::int64_t now_s, std::int64_t every_s, std::int64_t below) const {

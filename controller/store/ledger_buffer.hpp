@@ -1,5 +1,5 @@
-// ledger_buffer: buffers sums per workload, and the energy of their node, so that a ledger row is written every ten
-// seconds instead of with every record. A crash loses no data: buffered sums are also in raw records, which are summed
+// ledger_buffer: buffers sums per workload, and the energy of their node, so that a ledger row is written every half
+// minute instead of with every record. A crash loses no data: buffered sums are also in raw records, which are summed
 // again when the file is opened.
 // Units    as the ledger (store_file.hpp); raw ids increase
 // Threads  single owner
@@ -72,7 +72,8 @@ class LedgerBuffer {
   std::int64_t lowest_without(const std::vector<std::int64_t>& written, std::int64_t otherwise) const;
 
  private:
-  void add_row(WaitingLedger& waiting, const LedgerOrder::Key& key, const LedgerSums& sums);
+  // `next`: the row that is probably meant; then the one after it.
+  void add_row(WaitingLedger& waiting, LedgerRows::iterator& next, const LedgerOrder::Key& key, const LedgerSums& sums);
 
   std::map<std::int64_t, WaitingLedger> waiting_;        // by node
   std::map<std::int64_t, std::int64_t> node_by_raw_id_;  // by first_raw: the oldest first

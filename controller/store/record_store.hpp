@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <unordered_map>
 
 #include "common/outbox.hpp"
 #include "common/sample.hpp"
@@ -36,7 +37,7 @@ struct StoreItem {
 };
 
 // Highest number stored, by node and incarnation.
-using StoreMarks = std::map<std::string, std::map<std::uint64_t, std::uint64_t>>;
+using StoreMarks = std::unordered_map<std::string, std::map<std::uint64_t, std::uint64_t>>;
 inline constexpr std::size_t kMarksPerNode = 16;  // latest incarnations; lower ones are considered finished
 
 class RecordStore {

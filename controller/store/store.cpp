@@ -177,6 +177,7 @@ std::optional<Store::Work> Store::wait() {
   if (stop_ && queue_.empty() && !rows_.waits()) return std::nullopt;
   Work work;
   work.batch.swap(queue_);
+  queue_.reserve(work.batch.size());  // the next batch is about as long
   work.reads.swap(reads_);
   work.rows = due;
   work.all_rows = stop_ || !work.reads.empty();

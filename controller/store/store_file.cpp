@@ -144,9 +144,15 @@ Status StoreFile::apply(std::span<const StoreItem> items, std::int64_t now_s) {
   std::vector<Counted> counted;
   std::map<std::int64_t, Added> added;  // in row order
   std::vector<std::int64_t> written;
+  std::vector<sqlite::HashedRecord> bodies;
+  bodies.reserve(items.size());
+  for (const StoreItem& item : items) bodies.push_back({item.mark, item.bytes});
+  const std::vector<std::int64_t> hashes = sqlite::record_hashes(bodies);
   const auto all = [&]() -> Status {
     WATTLE_TRY(auto transaction, sqlite::Transaction::begin(*database_));
+    auto next_hash = hashes.begin();
     for (const StoreItem& item : items) {
+      const std::int64_t hash = *next_hash++;
       auto& mine = changed[item.node];
       const auto begun = mine.find(item.mark.incarnation);
       std::uint64_t& mark = begun != mine.end() ? begun->second : mine[item.mark.incarnation];
@@ -160,7 +166,7 @@ Status StoreFile::apply(std::span<const StoreItem> items, std::int64_t now_s) {
       WATTLE_TRY(const auto node, node_id(item.node));
       if (!item.bytes.empty() && !item.refused) counted.push_back({node, next_raw_id_, &item});
       if (!item.bytes.empty()) added[node].add(item);
-      WATTLE_CHECK(add_item(node, item, now_s));
+      WATTLE_CHECK(add_item(node, item, hash, now_s));
     }
     WATTLE_CHECK(add_to_nodes(added, now_s));
     WATTLE_CHECK(set_marks(changed, after));
@@ -239,11 +245,11 @@ Status StoreFile::set_marks(const StoreMarks& changed, StoreMarks& after) {
   return {};
 }
 
-Status StoreFile::add_item(std::int64_t node, const StoreItem& item, std::int64_t now_s) {
+Status StoreFile::add_item(std::int64_t node, const StoreItem& item, std::int64_t hash, std::int64_t now_s) {
   if (item.gap) WATTLE_CHECK(add_gap(node, *item.gap, now_s));
   if (item.bytes.empty()) return {};
-  return add_raw_->run(next_raw_id_++, node, item.mark.incarnation, item.mark.seq, now_s, item.refused,
-                       sqlite::record_hash(item.mark, item.bytes), sqlite::Blob{item.bytes});
+  return add_raw_->run(next_raw_id_++, node, item.mark.incarnation, item.mark.seq, now_s, item.refused, hash,
+                       sqlite::Blob{item.bytes});
 }
 
 void StoreFile::Added::add(const StoreItem& item) {

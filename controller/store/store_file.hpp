@@ -41,7 +41,7 @@ struct StoreFileOptions {
   std::int64_t keep_s = 3600;
   std::int64_t max_ledger_rows = 100'000;
   std::int64_t max_gap_rows = 10'000;
-  std::int64_t ledger_every_s = 10;
+  std::int64_t ledger_every_s = 30;
   DecisionBounds decisions;
   UsageBounds usage;
   sqlite::DatabaseOptions database{.cache_kib = 16 << 10, .quick_check = true};
@@ -92,7 +92,7 @@ class StoreFile {
     std::int64_t records = 0, refused = 0, energy_uj = 0, estimated_uj = 0, idle_uj = 0, unattributed_uj = 0;
     void add(const StoreItem& item);
   };
-  Status add_item(std::int64_t node, const StoreItem& item, std::int64_t now_s);
+  Status add_item(std::int64_t node, const StoreItem& item, std::int64_t hash, std::int64_t now_s);
   Status add_to_nodes(const std::map<std::int64_t, Added>& added, std::int64_t now_s);
   Status write_ledger(const std::vector<std::int64_t>& nodes, std::int64_t next_raw_id);
   Status add_gap(std::int64_t node, const StoreGap& gap, std::int64_t now_s);

@@ -7,6 +7,7 @@
 #include <array>
 #include <fstream>
 
+#include "common/sqlite/record_table.hpp"
 #include "tests/unit/common/temp_dir.hpp"
 
 using namespace wattle;
@@ -79,4 +80,18 @@ TEST_CASE("a file that is not a database is malformed, and a missing folder is n
   REQUIRE(!nowhere);
   CHECK(nowhere.error().code == Errc::not_found);
   CHECK(nowhere.error().fix.find(dir.file("none")) != std::string::npos);
+}
+
+TEST_CASE("hashes of many records are those of each") {
+  std::vector<std::string> bodies;
+  for (const std::size_t bytes : {1500, 0, 1500, 7, 1499, 1501, 1500, 1500, 3, 2})
+    bodies.push_back(std::string(bytes, static_cast<char>('a' + bodies.size())));
+  for (std::size_t count = 0; count <= bodies.size(); ++count) {
+    std::vector<HashedRecord> records;
+    for (std::size_t i = 0; i < count; ++i) records.push_back({{1 + i, ~std::uint64_t{0} - i}, bodies[i]});
+    const auto hashes = record_hashes(records);
+    REQUIRE(hashes.size() == count);
+    for (std::size_t i = 0; i < count; ++i) CHECK(hashes[i] == record_hash(records[i].mark, records[i].body));
+  }
+  CHECK(record_hash({}, "") != record_hash({}, std::string_view("\0", 1)));
 }
