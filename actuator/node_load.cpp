@@ -1,7 +1,6 @@
 #include "actuator/node_load.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include "actuator/throttled_wait.hpp"
 #include "common/parse.hpp"
@@ -24,6 +23,19 @@ std::optional<CpuTimes> parse_proc_stat(std::string_view text) {
   return times;
 }
 
+std::optional<double> parse_online_cpus(std::string_view text) {
+  double cpus = 0;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const auto end = text.find('\n', begin);
+    if (end == std::string_view::npos) return std::nullopt;
+    const auto line = text.substr(begin, end - begin);
+    begin = end + 1;
+    if (!line.starts_with("cpu")) return cpus > 0 ? std::optional(cpus) : std::nullopt;
+    if (!line.starts_with("cpu ")) ++cpus;
+  }
+  return std::nullopt;
+}
+
 Result<NodeLoad> NodeLoad::open_(const std::string& proc, double cores) {
   WATTLE_TRY(Dir dir, Dir::open_(proc));
   NodeLoad load(std::move(dir), cores);
@@ -33,13 +45,13 @@ Result<NodeLoad> NodeLoad::open_(const std::string& proc, double cores) {
 }
 
 Status NodeLoad::read(MonoTime now, std::uint64_t throttled_us) {
-  std::array<char, 512> buffer{};
-  WATTLE_TRY(const auto text, dir_.read_once_into(stat_, "stat", buffer));
+  WATTLE_TRY(const auto text, dir_.read_once_into(stat_, "stat", buffer_));
   const auto times = parse_proc_stat(text);
   if (!times) return fail(Errc::malformed, dir_.path() + "/stat", "does not start with the times of all CPUs");
+  if (const auto online = parse_online_cpus(text)) cores_ = *online;
   std::optional<std::uint64_t> some_us;
   if (pressure_.valid())
-    if (const auto pressure = dir_.read_once_into(pressure_, "pressure/cpu", buffer))
+    if (const auto pressure = dir_.read_once_into(pressure_, "pressure/cpu", buffer_))
       some_us = parse_psi(*pressure).some_us;
   if (times_ && times->all > times_->all && times->idle >= times_->idle && now > at_) {
     const double idle = static_cast<double>(times->idle - times_->idle) / static_cast<double>(times->all - times_->all);

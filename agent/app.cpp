@@ -29,7 +29,7 @@ int complain(const Error& error, int code = 1) {
 
 Result<AgentConfig> config_of(const std::string& file, const std::string& root) {
   AgentConfig config;
-  config.node = host_name();
+  config.node = own_node_name();
   if (!file.empty()) {
     WATTLE_TRY(config, load_config(file));
   }
@@ -108,7 +108,13 @@ int run_app(int argc, char** argv) {
 
   auto config = config_of(config_file, root);
   if (!config) return complain(config.error(), cmdline::kMisused);
-  if (!node.empty()) config->node = node;
+  if (!node.empty()) {
+    if (const Status named = check_node_name(node); !named) {
+      complain({Errc::malformed, "--node", "'" + node + "' " + named.error().what, named.error().fix});
+      return cmdline::kMisused;
+    }
+    config->node = node;
+  }
   if (!interval.empty()) {
     const auto tick_s = parse::duration_s(interval);
     if (!tick_s || from_seconds(*tick_s) < kMinTick || from_seconds(*tick_s) > kMaxTick) {

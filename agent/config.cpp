@@ -1,7 +1,5 @@
 #include "agent/config.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <set>
@@ -9,10 +7,12 @@
 #include "agent/collect/names.hpp"
 #include "agent/collect/probe_http.hpp"
 #include "common/cgroup_path.hpp"
+#include "common/host_name.hpp"
 #include "common/http/url.hpp"
 #include "common/listeners.hpp"
 #include "common/program_config.hpp"
 #include "common/tcp_endpoint.hpp"
+#include "common/transport/keys.hpp"
 
 namespace wattle::agent {
 
@@ -224,7 +224,7 @@ Result<AgentConfig> read(config::Document document) {
   AgentConfig out;
   config::Section root = document.root();
   root.read("node", out.node);
-  if (!root.has("node")) out.node = host_name();
+  if (!root.has("node")) out.node = own_node_name();
   double tick_s = seconds(out.tick);
   root.read("tick", tick_s, {.min = seconds(kMinTick), .max = seconds(kMaxTick), .unit = config::Unit::seconds});
   out.tick = from_seconds(tick_s);
@@ -293,16 +293,23 @@ Result<AgentConfig> read(config::Document document) {
 
   config::read_log_level(root, out.log_level);
 
-  if (out.node.empty()) root.mistake("node", "empty", "set the name of the node");
+  if (out.node.empty())
+    root.mistake("node", "empty", "set the name of the node");
+  else if (const Status named = check_node_name(out.node); !named)
+    root.mistake("node", "'" + out.node + "' " + named.error().what, named.error().fix);
   WATTLE_CHECK(document.finish());
   return out;
 }
 }  // namespace
 
-std::string host_name() {
-  std::array<char, 256> name{};
-  if (::gethostname(name.data(), name.size() - 1) != 0) return "localhost";
-  return name.data();
+Status check_node_name(const std::string& name) {
+  if (transport::Identity::from_user_id("agent/" + name)) return {};
+  return fail(Errc::malformed, name, "is not the name of a node", "use at most 253 letters, digits, '.', '-' and '_'");
+}
+
+std::string own_node_name() {
+  const std::string name = host_name();
+  return name.empty() ? "localhost" : name;
 }
 
 Result<AgentConfig> load_config(const std::string& path) {

@@ -99,6 +99,9 @@ Result<AgentConfig> load_config(const std::string& path);
 Result<AgentConfig> parse_config(const std::string& text, const std::string& name);
 // Returns every key with its default, for docs/reference/configuration.md.
 std::vector<config::Key> config_keys();
-std::string host_name();
+// Refuses names that no allow list can contain.
+Status check_node_name(const std::string& name);
+// Returns the name of this machine as a kubelet writes it; "localhost" if it has none.
+std::string own_node_name();
 
 }  // namespace wattle::agent

@@ -66,6 +66,8 @@ class Link {
   // Time until pump() has work again.
   std::chrono::milliseconds patience() const;
   const transport::Socket& socket() const { return session_->socket(); }
+  // Returns whether an earlier start of this node used our incarnation, so that no record would count.
+  bool reused() const { return session_ && session_->status().reused; }
   // Returns whether there is a socket to wait for.
   bool listening() const { return session_ && session_->listening(); }
 

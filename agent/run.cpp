@@ -204,6 +204,10 @@ Status run(const AgentConfig& config, const Clock& clock, const Log& log) {
       if (link) metrics.observe(link->values());
     }
     if (link) link->pump(sampler);
+    if (link && link->reused())  // the next start uses the next number
+      return fail(Errc::conflict, "incarnation " + std::to_string(begun.number),
+                  "was used by an earlier start of this node, whose state was lost and whose clock was set back",
+                  "restart the agent, and keep state_dir over restarts");
     // CPU limits follow the samples, so a node with an actuator keeps its tick.
     const Duration tick = link && !provisioning ? std::max(config.tick, link->tick()) : config.tick;
     if (tick != ticker.period())

@@ -157,7 +157,8 @@ void Sampler::read_node() {
   node.cpu_used_cores.reset();
   if (prev.cpu && now.cpu) node.cpu_used_cores = mean_cores(*prev.cpu, *now.cpu, now.cpu_at - prev.cpu_at);
   node.cpu_cores.reset();
-  if (now.cpu) node.cpu_cores = now.cpu->cores;
+  // CPUs that went offline ran for a part of the interval.
+  if (now.cpu) node.cpu_cores = std::max(now.cpu->cores, prev.cpu ? prev.cpu->cores : 0);
   node.memory_used_bytes.reset();
   node.memory_total_bytes.reset();
   if (now.memory) {
@@ -190,6 +191,7 @@ void Sampler::read_energy(double cores) {
   NodeValues& node = sample_.record.node;
   std::optional<double> utilisation_ratio;
   if (node.cpu_used_cores) utilisation_ratio = *node.cpu_used_cores / cores;
+  if (node.cpu_cores) energy_.use_cores(*node.cpu_cores);
   const EnergyInterval& energy = energy_.read(*clock_, utilisation_ratio, scratch_, sample_.errors);
   node.energy_source = energy.source;
   node.energy_uj = energy.energy_uj;
@@ -209,7 +211,10 @@ void Sampler::read_kernel_signals() {
   if (!signals_) return;
   bool changed = false;
   if (cgroups_) changed = index_roots(*cgroups_, root_index_);
-  signals_->read(*clock_, root_index_, changed, sample_.record.node, sample_.record.workloads);
+  std::span<const std::uint64_t> stolen_us;
+  if (sample_.node.cpu) stolen_us = sample_.node.cpu->stolen_us;
+  signals_->read(*clock_, root_index_, changed, stolen_us, sample_.record.node, sample_.record.workloads);
+  if (signals_->cpu_problem()) sample_.errors.emplace_back("bpf-sched", *signals_->cpu_problem());
   if (signals_->overflows() > 0)
     sample_.errors.emplace_back("bpf",
                                 Error{Errc::exhausted, "BPF table", "is full: some cgroups count only for the node",

@@ -9,6 +9,7 @@
 #include "cli/view.hpp"
 #include "common/dir.hpp"
 #include "common/http/access.hpp"
+#include "common/parse.hpp"
 
 namespace wattle::cli {
 
@@ -198,9 +199,12 @@ Result<Cluster> Cluster::open_kubeconfig(const std::string& paths, const std::st
   WATTLE_TRY(kube::ApiServer server, kube::parse_server(access.server));
   if (!server.origin.tls && server.origin.host != "localhost" && !http::is_loopback(server.origin.host))
     return fail(Errc::denied, paths, "the token would be sent unencrypted", "use an https:// address for the server");
-  // Like client-go, a token file takes precedence over an inline token and is read again for each request.
-  WATTLE_TRY(server.token_file,
-             folder->keep(access.token_file, access.token_file.empty() ? access.token : "", "token"));
+  // Like client-go, a token file takes precedence over an inline token and is read again for each request. The inline
+  // token replaces one that cannot be read.
+  const auto in_file = read_file(access.token_file.empty() ? "/dev/null" : access.token_file);
+  if (!access.token_file.empty() && access.token.empty() && !in_file) return tl::unexpected<Error>(in_file.error());
+  const bool reads_file = access.token.empty() || (in_file && !parse::trim(*in_file).empty());
+  WATTLE_TRY(server.token_file, folder->keep(access.token_file, reads_file ? "" : access.token, "token"));
   if (server.origin.tls) {
     http::Trust& tls = *server.origin.tls;
     tls.server_name = access.server_name;

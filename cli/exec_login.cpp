@@ -9,6 +9,8 @@
 namespace wattle::cli {
 namespace {
 
+// A plugin without a terminal asks a server for a token. With one, it may wait for a person.
+constexpr std::chrono::seconds kLimit{60};
 constexpr const char* kVersions[] = {"client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"};
 
 // "2026-01-02T03:04:05Z", or with an offset.
@@ -60,9 +62,18 @@ Result<ExecLogin> read_exec(const View& from, const std::string& name) {
     return fail(Errc::unsupported, name, "the exec plugin of the user has apiVersion '" + login.api_version + "'",
                 std::string("update the plugin to one of ") + kVersions[0]);
   login.words.push_back(command);
-  for (const View& word : from["args"].items()) login.words.push_back(word.text_or(""));
-  for (const View& pair : from["env"].items())
-    login.environment.emplace_back(pair["name"].text_or(""), pair["value"].text_or(""));
+  const auto not_text = [&](const char* what) {
+    return fail(Errc::malformed, name, std::string("the exec plugin of the user has ") + what + " that is not text",
+                "write it in quotes");
+  };
+  for (const View& word : from["args"].items()) {
+    if (!word.text()) return not_text("an argument");
+    login.words.push_back(*word.text());
+  }
+  for (const View& pair : from["env"].items()) {
+    if (!pair["name"].text() || !pair["value"].text()) return not_text("a variable");
+    login.environment.emplace_back(*pair["name"].text(), *pair["value"].text());
+  }
   return login;
 }
 
@@ -100,7 +111,7 @@ Result<ExecCredential> log_in(const ExecLogin& login, bool terminal) {
   const bool interactive = terminal && login.interactive != ExecLogin::Interactive::never;
   auto environment = login.environment;
   environment.emplace_back("KUBERNETES_EXEC_INFO", info_for(login, interactive).dump());
-  const auto ran = output_of(login.words, environment, interactive);
+  const auto ran = output_of(login.words, environment, interactive, interactive ? std::chrono::seconds(0) : kLimit);
   if (!ran && ran.error().code == Errc::not_found)
     return fail(Errc::not_found, program, "the exec plugin of the kubeconfig is not installed",
                 login.install_hint.empty() ? "install it or add its folder to PATH" : login.install_hint);

@@ -12,6 +12,7 @@
 #include "cli/process.hpp"
 #include "cli/view.hpp"
 #include "common/dir.hpp"
+#include "common/host_name.hpp"
 #include "common/http/client.hpp"
 #include "common/http/enrol.hpp"
 #include "common/join_token.hpp"

@@ -13,6 +13,7 @@
 #include "cli/table.hpp"
 #include "common/dir.hpp"
 #include "common/enrol_tokens.hpp"
+#include "common/host_name.hpp"
 #include "common/http/certificate.hpp"
 #include "common/join_token.hpp"
 #include "common/net_address.hpp"

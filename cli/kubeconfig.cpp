@@ -23,6 +23,14 @@ std::optional<View> named(const View& list, const std::string& name, const char*
   return std::nullopt;
 }
 
+// YAML reads some unquoted words as numbers or booleans. kubectl refuses them too.
+Status check_texts(const View& object, std::initializer_list<const char*> keys, const std::string& name) {
+  for (const char* key : keys)
+    if (object[key].present() && !object[key].text())
+      return fail(Errc::malformed, name, std::string(key) + " is not text", "write its value in quotes");
+  return {};
+}
+
 Status read_inline(const View& from, const char* key, const std::string& name, std::string& out) {
   const auto text = from[key].text();
   if (!text) return {};
@@ -98,8 +106,9 @@ Json merged(const std::vector<Json>& documents) {
   for (const NamedList& each : kLists) out[each.list] = Json::array();
   for (const Json& document : documents) {
     const View one(document);
-    if (!out.contains("current-context") && !one["current-context"].text_or("").empty())
-      out["current-context"] = one["current-context"].text_or("");
+    const View current = one["current-context"];
+    if (!out.contains("current-context") && current.present() && current.text() != "")
+      out["current-context"] = current.json();
     for (const NamedList& each : kLists) {
       for (const View& item : one[each.list].items()) {
         const auto name = item["name"].text();
@@ -112,15 +121,22 @@ Json merged(const std::vector<Json>& documents) {
 
 Result<KubeAccess> read_kubeconfig(const Json& document, const std::string& name, const std::string& context) {
   const View config(document);
+  if (context.empty()) WATTLE_CHECK(check_texts(config, {"current-context"}, name));
   const std::string wanted = context.empty() ? config["current-context"].text_or("") : context;
   if (wanted.empty()) return fail(Errc::not_found, name, "sets no current context", "pass --context NAME");
   const auto chosen = named(config["contexts"], wanted, "context");
   if (!chosen) return fail(Errc::not_found, name, "has no context '" + wanted + "'", "kubectl config get-contexts");
+  WATTLE_CHECK(check_texts(*chosen, {"cluster", "user"}, name));
   const auto cluster = named(config["clusters"], (*chosen)["cluster"].text_or(""), "cluster");
   const auto user = named(config["users"], (*chosen)["user"].text_or(""), "user");
   if (!cluster || !user)
     return fail(Errc::malformed, name, "context '" + wanted + "' names an unknown cluster or user");
   WATTLE_CHECK(refuse_foreign(*cluster, *user, name));
+  WATTLE_CHECK(check_texts(*cluster,
+                           {"server", "tls-server-name", "certificate-authority", "certificate-authority-data"}, name));
+  WATTLE_CHECK(check_texts(
+      *user, {"token", "tokenFile", "client-certificate", "client-certificate-data", "client-key", "client-key-data"},
+      name));
   KubeAccess out;
   out.server = (*cluster)["server"].text_or("");
   if (out.server.empty()) return fail(Errc::malformed, name, "context '" + wanted + "' has no server");

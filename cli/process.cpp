@@ -1,6 +1,7 @@
 #include "cli/process.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -59,9 +60,44 @@ std::optional<std::pair<char, std::uint64_t>> process_state(pid_t pid) {
 
 namespace {
 
+constexpr int kLook_ms = 100, kLookAtEnd_ms = 5;
+
+// Reads what is there now. Returns false at the end of the output.
+bool read_some(int from, std::string& said) {
+  std::array<char, 4096> buffer{};
+  const ssize_t got = ::read(from, buffer.data(), buffer.size());
+  if (got > 0 && said.size() < kMostSaid) said.append(buffer.data(), static_cast<std::size_t>(got));
+  return got > 0 || (got < 0 && (errno == EINTR || errno == EAGAIN));
+}
+
+// Reads the output until the program has ended, even if a program that it started keeps the output open. Returns the
+// wait status; no value if the program did not end in time and was killed.
+std::optional<int> follow(pid_t pid, int from, std::chrono::seconds limit, std::string& said) {
+  const SystemClock clock;
+  const MonoTime began = clock.mono();
+  ::fcntl(from, F_SETFL, O_NONBLOCK);
+  int status = 0;
+  for (bool open = true;;) {
+    pollfd output{open ? from : -1, POLLIN, 0};
+    if (::poll(&output, 1, open ? kLook_ms : kLookAtEnd_ms) > 0) open = read_some(from, said);
+    const pid_t ended = ::waitpid(pid, &status, WNOHANG);
+    if (ended == pid || (ended < 0 && errno != EINTR)) break;
+    if (limit.count() == 0 || clock.mono() - began < limit) continue;
+    ::kill(pid, SIGKILL);
+    while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    return std::nullopt;
+  }
+  pollfd rest{from, POLLIN, 0};
+  while (said.size() < kMostSaid && ::poll(&rest, 1, 0) > 0 && read_some(from, said)) {
+  }
+  return status;
+}
+
 // Sets `environment` in the child. Its standard error is ours unless it is `merged` into its output.
 Result<Ran> run_to_end(const std::vector<std::string>& words, bool merged,
-                       const std::vector<std::pair<std::string, std::string>>& environment, bool interactive) {
+                       const std::vector<std::pair<std::string, std::string>>& environment, bool interactive,
+                       std::chrono::seconds limit) {
   std::array<int, 2> ends{}, why{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return fail_errno(errno, words[0]);
   const Fd reading(ends[0]);
@@ -79,15 +115,11 @@ Result<Ran> run_to_end(const std::vector<std::string>& words, bool merged,
   writing = Fd();
   writing_why = Fd();
   Ran ran;
-  std::array<char, 4096> buffer{};
-  for (ssize_t got = 0; (got = ::read(reading.get(), buffer.data(), buffer.size())) != 0;) {
-    if (got < 0 && errno != EINTR) break;
-    if (got > 0 && ran.said.size() < kMostSaid) ran.said.append(buffer.data(), static_cast<std::size_t>(got));
-  }
-  int status = 0;
-  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-  }
-  ran.code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  const auto status = follow(pid, reading.get(), limit, ran.said);
+  if (!status)
+    return fail(Errc::timeout, words[0], "did not end within " + std::to_string(limit.count()) + " s",
+                "run it by hand to see what it waits for");
+  ran.code = WIFSIGNALED(*status) ? 128 + WTERMSIG(*status) : WEXITSTATUS(*status);
   int error = 0;
   if (::read(reading_why.get(), &error, sizeof error) != static_cast<ssize_t>(sizeof error)) return ran;
   if (error == ENOENT || error == ENOTDIR)
@@ -97,11 +129,12 @@ Result<Ran> run_to_end(const std::vector<std::string>& words, bool merged,
 
 }  // namespace
 
-Result<Ran> run_program(const std::vector<std::string>& words) { return run_to_end(words, true, {}, false); }
+Result<Ran> run_program(const std::vector<std::string>& words) { return run_to_end(words, true, {}, false, {}); }
 
 Result<Ran> output_of(const std::vector<std::string>& words,
-                      const std::vector<std::pair<std::string, std::string>>& environment, bool interactive) {
-  return run_to_end(words, false, environment, interactive);
+                      const std::vector<std::pair<std::string, std::string>>& environment, bool interactive,
+                      std::chrono::seconds limit) {
+  return run_to_end(words, false, environment, interactive, limit);
 }
 
 Result<Started> start_program(const std::vector<std::string>& words, const std::string& log_file) {
@@ -150,11 +183,6 @@ void end_process(const Started& process, int patience_s) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   if (runs(process)) ::kill(process.pid, SIGKILL);
   ::waitpid(process.pid, nullptr, WNOHANG);
-}
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
 std::int64_t unix_now_s() { return to_ns(SystemClock().wall()) / 1'000'000'000; }

@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -23,9 +24,11 @@ struct Ran {
 Result<Ran> run_program(const std::vector<std::string>& words);
 
 // Like run_program, but captures only standard output. The program shares standard error, and standard input if
-// `interactive`, with this process. Adds or replaces these variables of the environment.
+// `interactive`, with this process. Adds or replaces these variables of the environment. Ends a program that has not
+// ended after `limit`, with Errc::timeout; 0: no limit.
 Result<Ran> output_of(const std::vector<std::string>& words,
-                      const std::vector<std::pair<std::string, std::string>>& environment, bool interactive = false);
+                      const std::vector<std::pair<std::string, std::string>>& environment, bool interactive = false,
+                      std::chrono::seconds limit = std::chrono::seconds(0));
 
 // A process, identified so that a later one with the same number does not match.
 struct Started {
@@ -45,8 +48,6 @@ bool runs(const Started& process);
 // Sends TERM, and KILL after `patience_s`.
 void end_process(const Started& process, int patience_s);
 
-// Returns the name of this machine; empty if it has none.
-std::string host_name();
 std::int64_t unix_now_s();
 
 // Returns the path of a Wattle program: beside this one, otherwise found in PATH.

@@ -45,7 +45,12 @@ class Advisor {
   static Result<Advisor> open_(const Invocation& invocation, const RequestsOptions& options) {
     Advisor advisor;
     if (!options.from.empty()) {
-      WATTLE_TRY(http::Url url, http::parse_url(options.from, "for example http://wattle-controller.wattle.svc:8050"));
+      const std::string example = "for example http://wattle-controller.wattle.svc:8050";
+      WATTLE_TRY(http::Url url, http::parse_url(options.from, example));
+      if (url.target.find('?') != std::string::npos)
+        return fail(Errc::malformed, options.from, "contains a query", example);
+      while (url.target.ends_with('/')) url.target.pop_back();
+      advisor.prefix_ = std::move(url.target);
       advisor.token_file_ = options.token_file;
       advisor.http_ = std::make_unique<http::Client>(std::move(url.origin));
       return advisor;
@@ -86,7 +91,7 @@ class Advisor {
       WATTLE_TRY(const std::string token, read_file(token_file_));
       http_->bearer(std::string(parse::trim(token)));
     }
-    WATTLE_TRY(const http::Answer answer, http_->request(method, target, body, kPatience));
+    WATTLE_TRY(const http::Answer answer, http_->request(method, prefix_ + target, body, kPatience));
     Json document = Json::read(answer.body, {.text_bytes = 64 << 20, .built_bytes = 512 << 20});
     if (answer.status != 200)
       return fail(answer.status == 401 ? Errc::denied : Errc::unavailable, target,
@@ -105,7 +110,7 @@ class Advisor {
   Advisor() = default;
   std::unique_ptr<Controller> controller_;
   std::unique_ptr<http::Client> http_;
-  std::string token_file_;
+  std::string prefix_, token_file_;  // path before the API's, as behind an ingress
 };
 
 Json done_json(const std::string& name_space, const PodDone& one) {

@@ -19,6 +19,7 @@
 #include "cli/own_path.hpp"
 #include "cli/process.hpp"
 #include "common/dir.hpp"
+#include "common/host_name.hpp"
 #include "common/http/client.hpp"
 #include "common/parse.hpp"
 #include "common/transport/allow_edit.hpp"

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "common/dir.hpp"
+#include "common/host_name.hpp"
 #include "common/json/value.hpp"
 #include "common/open_metrics.hpp"
 #include "common/program_metrics.hpp"
@@ -24,8 +25,7 @@ namespace wattle::controller {
 namespace {
 
 using std::chrono::milliseconds;
-constexpr milliseconds kHttpPatience{2000};
-constexpr milliseconds kChangePatience{10'000};       // the audit is on disk then
+constexpr milliseconds kHttpPatience{2000}, kChangePatience{10'000};  // a change is on disk then
 constexpr Duration kHangs = std::chrono::seconds(5);  // a loop without a turn for this long counts as hung
 constexpr std::size_t kTasks = 64;
 constexpr std::size_t kMaxClusterModelBytes = std::size_t{256} << 20;
@@ -69,10 +69,10 @@ Status Controller::start_parts(const Clock& clock, const Log& log, ServiceNotify
   placement::ClusterModel cluster_model = start_cluster_model(log);
   WATTLE_CHECK(start_watch(clock, log));
   std::shared_ptr<power::NodeMarks> marks;
-  if (api_) marks = std::make_shared<power::KubeMarks>(*api_, power::host_name(), clock, log);
+  if (api_) marks = std::make_shared<power::KubeMarks>(*api_, host_name(), clock, log);
   sleep_ = std::make_unique<power::SleepControl>(power::SleepControl::Around{
-      config_.sleep, *store_, *rollout_, clock, log, power::host_name(), api_, config_.decide.mask.stale_after_s,
-      nullptr, std::move(marks), [this] { return !watch_.on() || watch_.health().pods.synced; }});
+      config_.sleep, *store_, *rollout_, clock, log, host_name(), api_, config_.decide.mask.stale_after_s, nullptr,
+      std::move(marks), [this] { return !watch_.on() || watch_.health().pods.synced; }});
   provisioning_ = std::make_unique<Provisioning>(config_, *store_, *traffic_, watch_, margin_learner_.get(), clock, log,
                                                  [this](const auto&... entry) { rollout_->audit(entry...); });
   WATTLE_TRY(loop_,

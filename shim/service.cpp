@@ -1,12 +1,10 @@
 #include "shim/service.hpp"
 
-#include <unistd.h>
-
-#include <array>
 #include <atomic>
 #include <thread>
 #include <utility>
 
+#include "common/host_name.hpp"
 #include "common/http/certificate.hpp"
 #include "common/http/server.hpp"
 #include "common/open_metrics.hpp"
@@ -179,10 +177,8 @@ Status Service::Impl::report(Facts facts) {
 }
 
 Facts Service::Impl::facts() {
-  std::array<char, 256> host{};
-  ::gethostname(host.data(), host.size() - 1);
   Facts out = requests.facts(clock.mono());
-  out["host"] = host.data();
+  out["host"] = host_name();
   out["version"] = std::string(kVersion);
   out["breaker_opened"] = std::to_string(breaker.times_opened());
   out["wrong_paths"] = std::to_string(refusals->get(http::Refused::path));

@@ -25,7 +25,9 @@ struct KernelSignals::Programs {
   std::vector<std::uint64_t> use_numbers;     // storage for both
   std::vector<std::size_t> place_of_package;  // physical_package_id by place; empty if an id is too large for an index
   SignalSums::CyclesNow cycles_now;
+  std::optional<CpuWatch> watch;
 
+  bool counts_cycles() const { return sched && !sched->cycles.empty() && watch->has_cycles(); }
   // Returns the number of values of one usage.
   std::size_t use_width() const {
     return first || !sched || place_of_package.empty() ? 0 : place_of_package.back() + 1;
@@ -65,6 +67,7 @@ std::optional<std::uint64_t> read_counter(const std::vector<Fd>& counters, std::
 KernelSignalsOptions signal_options(const AgentConfig& config, const Dir* cgroup_top) {
   KernelSignalsOptions options;
   options.topology = CpuTopology::read_(config.roots);
+  options.read_topology = [roots = config.roots] { return CpuTopology::read_(roots); };
   options.near = config.cluster_networks;
   if (cgroup_top == nullptr) return options;
   options.cgroup_fd = cgroup_top->fd();
@@ -108,6 +111,7 @@ KernelSignals KernelSignals::load_(const KernelSignalsOptions& options, std::vec
         return read_counter(*counters, cpu);
       };
   }
+  programs->watch.emplace(options.topology, options.read_topology);
   const auto& ids = options.topology.package_ids;
   if (!ids.empty() && ids.back() < kMax_package_id) programs->place_of_package.assign(ids.begin(), ids.end());
   SignalTable view;
@@ -134,7 +138,7 @@ PackageUse KernelSignals::Programs::fill(KernelValues& out, std::span<std::uint6
   out = KernelValues{};
   PackageUse packages;
   if (!first && sched) {
-    const bool count_cycles = !sched->cycles.empty();
+    const bool count_cycles = counts_cycles();
     std::uint64_t on_cpu_us = 0, cycles = 0;
     const std::size_t width = use_width();
     packages.on_cpu_us = numbers.first(width);
@@ -164,11 +168,15 @@ PackageUse KernelSignals::Programs::fill(KernelValues& out, std::span<std::uint6
   return packages;
 }
 
-void KernelSignals::read(const Clock& clock, const RootIndex& roots, bool roots_changed, NodeValues& node,
+void KernelSignals::read(const Clock& clock, const RootIndex& roots, bool roots_changed,
+                         std::span<const std::uint64_t> stolen_us, NodeValues& node,
                          std::span<WorkloadValues> workloads) {
   if (!any()) return;
   Programs& p = *programs_;
-  p.sums->read(static_cast<std::uint64_t>(to_ns(clock.mono())), roots, roots_changed || p.first, p.cycles_now);
+  if (p.sched) p.watch->look(p.sched->cpus.span(), !p.sched->cycles.empty());
+  if (!p.watch->knows_packages()) p.place_of_package.clear();
+  p.sums->read(static_cast<std::uint64_t>(to_ns(clock.mono())), roots, roots_changed || p.first, p.cycles_now,
+               stolen_us);
   const std::size_t step = 2 * p.use_width();
   p.use_numbers.assign(step * (workloads.size() + 1), 0);
   const std::span<std::uint64_t> numbers(p.use_numbers);
@@ -198,6 +206,11 @@ void KernelSignals::read(const Clock& clock, const RootIndex& roots, bool roots_
 std::optional<std::uint64_t> KernelSignals::unread_on_cpu_ns(std::uint64_t cgroup_id) const {
   if (!programs_->sums || programs_->first) return std::nullopt;
   return programs_->sums->unread_on_cpu_ns(cgroup_id);
+}
+
+const std::optional<Error>& KernelSignals::cpu_problem() const {
+  static const std::optional<Error> kNone;
+  return programs_->watch ? programs_->watch->problem() : kNone;
 }
 
 std::span<const PackageUse> KernelSignals::package_use() const { return programs_->use; }

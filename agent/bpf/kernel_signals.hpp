@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/bpf/cpu_watch.hpp"
 #include "agent/bpf/networks.hpp"
 #include "agent/bpf/signal_sums.hpp"
 #include "agent/collect/cpu_topology.hpp"
@@ -26,10 +27,11 @@
 namespace wattle::agent {
 
 struct KernelSignalsOptions {
-  std::size_t cgroups = 0;      // current number; the table has room for at least three times as many
-  CpuTopology topology;         // packages of CPUs
-  int cgroup_fd = -1;           // the top of cgroup v2; -1: no round trips
-  std::vector<IpNetwork> near;  // peers in these networks are not measured, and neither is loopback
+  std::size_t cgroups = 0;                    // current number; the table has room for at least three times as many
+  CpuTopology topology;                       // packages of CPUs
+  CpuWatch::ReadTopology read_topology = {};  // for CPUs that come online later
+  int cgroup_fd = -1;                         // the top of cgroup v2; -1: no round trips
+  std::vector<IpNetwork> near;                // peers in these networks are not measured, and neither is loopback
 };
 
 // Weights for the attribution of energy over the interval, by physical_package_id; empty if not counted.
@@ -53,9 +55,11 @@ class KernelSignals {
 
   bool any() const;
   // Fills in values over the interval since the previous call; the first call leaves them unset. `roots_changed`: since
-  // the previous call.
-  void read(const Clock& clock, const RootIndex& roots, bool roots_changed, NodeValues& node,
-            std::span<WorkloadValues> workloads);
+  // the previous call. `stolen_us`: time that a hypervisor took from each CPU since the boot; empty: none.
+  void read(const Clock& clock, const RootIndex& roots, bool roots_changed, std::span<const std::uint64_t> stolen_us,
+            NodeValues& node, std::span<WorkloadValues> workloads);
+  // Returns the reason why energy is no longer attributed by package or by cycles; CPUs went offline or came online.
+  const std::optional<Error>& cpu_problem() const;
   // Time of a cgroup that was removed since the last read; no value if not counted.
   std::optional<std::uint64_t> unread_on_cpu_ns(std::uint64_t cgroup_id) const;
   // Returns the usage in the order of the last read's workloads, and of the node; valid until the next read.

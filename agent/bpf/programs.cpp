@@ -169,9 +169,9 @@ Result<SchedProgram> SchedProgram::load_(const SharedTable& table, const KernelS
   if (const int error = sched__load(skeleton.get()); error != 0) return fail_bpf(error, what, kTracing);
 
   WATTLE_TRY(program.cpus, Mapped<wattle_cpu>::open_(bpf_map__fd(skeleton->maps.cpus), cpus, true));
-  const auto& packages = options.topology.package_of_cpu;
-  for (std::size_t cpu = 0; cpu < cpus && cpu < packages.size(); ++cpu)
-    program.cpus.span()[cpu].package = packages[cpu] < table.packages ? packages[cpu] : 0;
+  for (std::size_t cpu = 0; cpu < cpus; ++cpu)
+    if (const auto package = options.topology.package(cpu); package < table.packages)
+      program.cpus.span()[cpu].package = package;
   if (!program.cycles.empty()) {
     program.cycles_map = Fd(::fcntl(bpf_map__fd(skeleton->maps.cycle_counters), F_DUPFD_CLOEXEC, 3));
     for (std::uint32_t cpu = 0; cpu < cpus; ++cpu) {

@@ -55,7 +55,12 @@ std::optional<std::uint64_t> RootIndex::root_of(std::uint64_t cgroup_id) const {
 std::optional<std::uint64_t> RootIndex::root_before(std::uint64_t cgroup_id) const { return find(before_, cgroup_id); }
 
 SignalSums::SignalSums(SignalTable table)
-    : table_(table), last_(table.counters.size()), slots_(table.slots()), switches_(table.cpus.size()) {
+    : table_(table),
+      last_(table.counters.size()),
+      slots_(table.slots()),
+      switches_(table.cpus.size()),
+      runs_(table.cpus.size()),
+      runs_before_(table.cpus.size()) {
   node_.on_cpu_ns.resize(table.packages);
   node_.cycles.resize(table.packages);
 }
@@ -63,6 +68,32 @@ SignalSums::SignalSums(SignalTable table)
 const SignalTotals* SignalSums::root(std::uint64_t root_id) const {
   const auto found = roots_.find(root_id);
   return found == roots_.end() ? nullptr : &found->second;
+}
+
+// The kernel reports stolen time in ticks, after it was taken.
+void SignalSums::note_stolen(std::uint64_t now_ns, std::span<const std::uint64_t> stolen_us) {
+  interval_ns_ = read_at_ns_ == 0 ? 0 : gain(read_at_ns_, now_ns);
+  read_at_ns_ = now_ns;
+  stolen_ns_.assign(stolen_us.size(), 0);
+  for (std::size_t cpu = 0; cpu < std::min(stolen_us.size(), stolen_us_.size()); ++cpu)
+    stolen_ns_[cpu] = 1000 * gain(stolen_us_[cpu], stolen_us[cpu]);
+  stolen_us_.assign(stolen_us.begin(), stolen_us.end());
+  std::swap(runs_, runs_before_);
+}
+
+// Returns the time on CPU of an unfinished run. The time stolen in this interval belongs to the run in proportion to
+// its part of the interval.
+std::uint64_t SignalSums::without_stolen(std::size_t cpu, std::uint64_t in_at_ns, std::uint64_t now_ns) {
+  const std::uint64_t run_ns = gain(in_at_ns, now_ns);
+  if (cpu >= stolen_ns_.size()) return run_ns;
+  Run run{in_at_ns, stolen_ns_[cpu]};
+  if (runs_before_[cpu].in_at_ns == in_at_ns)
+    run.stolen_ns += runs_before_[cpu].stolen_ns;
+  else if (run_ns < interval_ns_)
+    run.stolen_ns = static_cast<std::uint64_t>(static_cast<double>(run.stolen_ns) * static_cast<double>(run_ns) /
+                                               static_cast<double>(interval_ns_));
+  runs_[cpu] = run;
+  return gain(run.stolen_ns, run_ns);
 }
 
 // Adds running tasks, which are not in the counters yet. The counters and the start time of a running cgroup are
@@ -73,6 +104,7 @@ void SignalSums::look_at_cpus(std::uint64_t now_ns, const CyclesNow& cycles_now)
   int waits = 0;
   for (int look = 0; look < kLooks; ++look) {
     running_.clear();
+    std::ranges::fill(runs_, Run{});
     for (std::size_t cpu = 0; cpu < table_.cpus.size(); ++cpu) {
       const wattle_cpu& state = table_.cpus[cpu];
       while (in_switch(switches_[cpu] = load(state.switches)) && waits < kMostWaits) ++waits;
@@ -84,7 +116,7 @@ void SignalSums::look_at_cpus(std::uint64_t now_ns, const CyclesNow& cycles_now)
       std::uint64_t cycles = 0;
       if (cycles_now)
         if (const auto now = cycles_now(cpu)) cycles = gain(state.cycles_at_in, *now);
-      running_.push_back({index, gain(in_at, now_ns), cycles, slot});
+      running_.push_back({index, without_stolen(cpu, in_at, now_ns), cycles, slot});
     }
     std::sort(running_.begin(), running_.end(), [](const auto& a, const auto& b) { return a.index < b.index; });
     std::size_t kept = 0;
@@ -150,9 +182,11 @@ void SignalSums::find_root(std::size_t slot, const RootIndex& roots) {
   if (root) state.root = root;
 }
 
-void SignalSums::read(std::uint64_t now_ns, const RootIndex& roots, bool roots_changed, const CyclesNow& cycles_now) {
+void SignalSums::read(std::uint64_t now_ns, const RootIndex& roots, bool roots_changed, const CyclesNow& cycles_now,
+                      std::span<const std::uint64_t> stolen_us) {
   const std::size_t row = table_.slots() + WATTLE_EXTRA_SLOTS;
   running_.clear();
+  note_stolen(now_ns, stolen_us);
   look_at_cpus(now_ns, cycles_now);
 
   for (std::size_t slot = 0; slot < slots_.size(); ++slot) {

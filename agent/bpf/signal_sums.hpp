@@ -63,8 +63,10 @@ class SignalSums {
 
   explicit SignalSums(SignalTable table);
 
-  // `roots_changed`: the index differs from that of the previous call.
-  void read(std::uint64_t now_ns, const RootIndex& roots, bool roots_changed, const CyclesNow& cycles_now = {});
+  // `roots_changed`: the index differs from that of the previous call. `stolen_us`: time that a hypervisor took from
+  // each CPU since the boot, which is not part of a task's time on CPU; empty: none.
+  void read(std::uint64_t now_ns, const RootIndex& roots, bool roots_changed, const CyclesNow& cycles_now = {},
+            std::span<const std::uint64_t> stolen_us = {});
   const SignalTotals& node() const { return node_; }
   // Null if nothing of that root has been counted yet.
   const SignalTotals* root(std::uint64_t root_id) const;
@@ -92,7 +94,13 @@ class SignalSums {
     std::uint64_t on_cpu_ns, cycles;
     std::uint32_t slot;
   };
+  // The run of a CPU that has not ended: its start, and the time stolen from it so far.
+  struct Run {
+    std::uint64_t in_at_ns = 0, stolen_ns = 0;
+  };
   void look_at_cpus(std::uint64_t now_ns, const CyclesNow& cycles_now);
+  void note_stolen(std::uint64_t now_ns, std::span<const std::uint64_t> stolen_us);
+  std::uint64_t without_stolen(std::size_t cpu, std::uint64_t in_at_ns, std::uint64_t now_ns);
   void find_root(std::size_t slot, const RootIndex& roots);
   wattle_counters value_at(std::size_t index) const;
   void sum(SignalTotals& to, std::size_t package, const wattle_counters& from, const wattle_counters& to_now) const;
@@ -104,6 +112,9 @@ class SignalSums {
   std::vector<Slot> slots_;
   std::vector<Running> running_;
   std::vector<std::uint64_t> switches_;
+  std::vector<Run> runs_, runs_before_;               // by CPU, at this reading and the one before
+  std::vector<std::uint64_t> stolen_us_, stolen_ns_;  // by CPU: since the boot, and since the reading before
+  std::uint64_t read_at_ns_ = 0, interval_ns_ = 0;
   std::unordered_map<std::uint64_t, SignalTotals> roots_;
   std::unordered_map<std::size_t, SignalTotals> unclaimed_;  // by slot, of cgroups whose root is not known yet
   SignalTotals node_;

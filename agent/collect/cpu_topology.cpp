@@ -25,6 +25,7 @@ CpuTopology CpuTopology::read_(const Roots& roots) {
     if (const auto id = text ? parse::u64(parse::trim(*text)) : std::nullopt) ids[*cpu] = *id;
   }
   if (ids.empty()) return out;
+  std::ranges::fill(out.package_of_cpu, kUnknownPackage);
   out.package_ids.clear();
   for (const auto& [cpu, id] : ids) out.package_ids.push_back(id);
   std::sort(out.package_ids.begin(), out.package_ids.end());

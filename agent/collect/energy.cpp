@@ -29,13 +29,13 @@ bool may_count_energy(const AgentConfig& config) {
   return (has("GenuineIntel") || has("AuthenticAMD") || has("HygonGenuine")) && !has(" hypervisor");
 }
 
-PowerModel model_of(const AgentConfig& config) {
+PowerModel model_of(const AgentConfig& config, double cores) {
   if (config.estimate.idle_w && config.estimate.max_w)
     return {*config.estimate.idle_w, *config.estimate.max_w, config.estimate.curve, "configuration"};
   const auto proc = Dir::open_(config.roots.proc);
   if (!proc) return table_model(std::nullopt, 1);
   const auto cpuinfo = proc->read_file("cpuinfo", 16 << 20);
-  return table_model(cpuinfo ? parse_cpuinfo(*cpuinfo) : std::nullopt, cores_of(config));
+  return table_model(cpuinfo ? parse_cpuinfo(*cpuinfo) : std::nullopt, cores);
 }
 
 std::uint64_t uj(double power_w, Duration interval) {
@@ -70,10 +70,11 @@ bool meets(std::optional<EnergySource> before, std::optional<EnergySource> now) 
 
 EnergyMeter EnergyMeter::open_(const AgentConfig& config, const std::optional<PerfPort>& perf) {
   EnergyMeter meter;
-  meter.model_ = model_of(config);
   meter.cores_ = cores_of(config);
+  meter.model_ = model_of(config, meter.cores_);
   meter.check_ = EnergyCheck(meter.cores_);
   meter.configured_idle_w_ = config.estimate.idle_w;
+  meter.model_scales_ = !config.estimate.idle_w || !config.estimate.max_w;
   meter.roots_ = config.roots;
   meter.open_sources(config, perf);
 
@@ -152,6 +153,16 @@ const EnergyInterval& EnergyMeter::read(const Clock& clock, std::optional<double
     note_findings();
   }
   return interval_;
+}
+
+void EnergyMeter::use_cores(double cores) {
+  if (cores == cores_ || !(cores > 0)) return;
+  if (model_scales_) {  // the table's watts are per CPU
+    model_.idle_w *= cores / cores_;
+    model_.max_w *= cores / cores_;
+  }
+  cores_ = cores;
+  check_.use_cores(cores);
 }
 
 // The module may be loaded after the agent's start.

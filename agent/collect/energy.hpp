@@ -81,6 +81,8 @@ class EnergyMeter {
   // interval.
   const EnergyInterval& read(const Clock& clock, std::optional<double> utilisation_ratio, std::span<char> scratch,
                              CollectErrors& errors);
+  // Call when the number of CPUs that are online may have changed.
+  void use_cores(double cores);
   // Includes the counters that are in doubt now.
   const std::vector<Finding>& findings() const { return findings_; }
   const PowerModel& power_model() const { return model_; }
@@ -125,6 +127,7 @@ class EnergyMeter {
   std::vector<EnergyDoubt> noted_;  // doubts that findings_ contains
   PowerModel model_;
   double cores_ = 1;
+  bool model_scales_ = true;  // with the number of CPUs
   std::optional<double> configured_idle_w_;
   std::vector<Finding> findings_, found_at_start_;
 

@@ -46,6 +46,7 @@ struct EnergyDoubt {
 class EnergyCheck {
  public:
   explicit EnergyCheck(double cores = 1) : cores_(cores) {}
+  void use_cores(double cores) { cores_ = cores; }
   using Source = std::pair<EnergySource, EnergyReadings*>;
   // `busy_core_s`: of all CPUs over the interval; no value if unknown, and then no counter is judged still.
   // `meter_lag`: the longest averaging time of a meter of the whole system.

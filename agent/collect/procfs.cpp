@@ -28,31 +28,45 @@ IoCounters& slot(std::vector<IoCounters>& out, std::size_t used) {
   return out[used];
 }
 
+constexpr std::uint64_t kMostMegabits = 10'000'000;  // of a link; drivers show an unknown speed as -1 or as 2^32 - 1
+constexpr Duration kJudgeAgain = std::chrono::seconds(60);
+constexpr std::uint64_t kMostTicks = std::uint64_t{1} << 43;
+constexpr std::size_t kMostCpus = 1 << 16;
 constexpr std::uint64_t kSectorBytes = 512;  // unit of /proc/diskstats, independent of the disk's sectors
 }  // namespace
 
 std::optional<CpuCounters> parse_stat(std::string_view text, std::uint64_t user_hz) {
   if (user_hz == 0) return std::nullopt;
   CpuCounters counters;
-  bool found = false, malformed = false;
+  bool found = false, malformed = false, stolen = false;
+  const std::uint64_t us_per_tick = 1'000'000 / user_hz;
+  // Stolen time is the eighth value.
+  const auto stolen_ticks = [](std::string_view rest, int before) {
+    for (int i = 0; i < before; ++i) next_field(rest);
+    return parse::u64(next_field(rest)).value_or(0);
+  };
   parse::for_each_line(text, [&](std::string_view line) {
     if (!line.starts_with("cpu")) return;
     line.remove_prefix(3);
     if (!line.starts_with(' ')) {
-      const auto number = next_field(line);
-      if (parse::u64(number)) ++counters.cores;
+      const auto number = parse::u64(next_field(line));
+      if (!number) return;
+      ++counters.cores;
+      if (!stolen || *number >= kMostCpus) return;
+      if (counters.stolen_us.size() <= *number) counters.stolen_us.resize(*number + 1);
+      counters.stolen_us[*number] = std::min(stolen_ticks(line, 7), kMostTicks) * us_per_tick;
       return;
     }
     std::array<std::uint64_t, 7> ticks{};  // user nice system idle iowait irq softirq
     for (auto& value : ticks) {
       const auto field = parse::u64(next_field(line));
-      if (!field || *field > (std::uint64_t{1} << 43)) {
+      if (!field || *field > kMostTicks) {
         malformed = true;
         return;
       }
       value = *field;
     }
-    const std::uint64_t us_per_tick = 1'000'000 / user_hz;
+    stolen = stolen_ticks(line, 0) > 0;
     counters.busy_us = (ticks[0] + ticks[1] + ticks[2] + ticks[5] + ticks[6]) * us_per_tick;
     counters.idle_us = (ticks[3] + ticks[4]) * us_per_tick;
     found = true;
@@ -164,7 +178,7 @@ std::optional<std::uint64_t> parse_snmp(std::string_view text) {
 std::optional<double> mean_cores(const CpuCounters& prev, const CpuCounters& now, Duration interval) {
   if (interval <= Duration::zero() || now.busy_us < prev.busy_us) return std::nullopt;
   const double cores = static_cast<double>(now.busy_us - prev.busy_us) / (seconds(interval) * 1e6);
-  return std::min(cores, static_cast<double>(now.cores));
+  return std::min(cores, static_cast<double>(std::max(prev.cores, now.cores)));
 }
 
 std::optional<IoRate> mean_rate(const std::vector<IoCounters>& prev, const std::vector<IoCounters>& now,
@@ -235,6 +249,16 @@ Procfs::Procfs(Dir proc, std::optional<Dir> sys, std::string disk_path, bool own
       snmp_(net_of_first(proc_, own_proc) ? "1/net/snmp" : "net/snmp"),
       snmp_path_(net_folder(proc_, own_proc) + "/snmp") {}
 
+namespace {
+// Traffic of a virtual function's representor on a NIC's switch ("pf0vf3", "pf0sf8") is in the counters of the NIC's
+// own port ("p0"), too.
+bool is_representor(const Dir& net, const std::string& name) {
+  const auto port = net.read_file(name + "/phys_port_name", 64);
+  if (!port || port->find("pf") == std::string::npos) return false;
+  return port->find("vf") != std::string::npos || port->find("sf") != std::string::npos;
+}
+}  // namespace
+
 bool Procfs::real_interface(std::string_view name) {
   if (const auto known = interfaces_.find(name); known != interfaces_.end()) return known->second;
   // An interface with a device is real. A machine without any devices (a container's network) is judged by names.
@@ -242,9 +266,11 @@ bool Procfs::real_interface(std::string_view name) {
   if (auto net = sys_ ? sys_->open_dir("class/net") : Result<Dir>(fail(Errc::not_found, "class/net", "no /sys")); net) {
     if (auto entries = net->list(); entries) {
       for (const auto& entry : *entries) {
+        if (any_device && entry.name != name) continue;
         // Traffic of a port whose master is a device, too (netvsc, net_failover), is in the master's counters. A bond
         // or a bridge is not a device, so its ports count.
-        const bool device = net->exists(entry.name + "/device") && !net->exists(entry.name + "/master/device");
+        const bool device = net->exists(entry.name + "/device") && !net->exists(entry.name + "/master/device") &&
+                            !is_representor(*net, entry.name);
         any_device = any_device || device;
         this_device = this_device || (device && entry.name == name);
       }
@@ -283,7 +309,7 @@ double Procfs::link_bytes_per_s(const std::vector<IoCounters>& interfaces) const
   for (const IoCounters& each : interfaces) {
     const auto text = sys_ ? sys_->read_file("class/net/" + each.name + "/speed") : Result<std::string>("");
     const auto megabits = text ? parse::u64(parse::trim(*text)) : std::nullopt;  // -1 while it is down
-    if (megabits) sum += static_cast<double>(*megabits) * 1e6 / 8;
+    if (megabits && *megabits <= kMostMegabits) sum += static_cast<double>(*megabits) * 1e6 / 8;
   }
   return sum;
 }
@@ -311,6 +337,10 @@ void Procfs::read(NodeCounters& now, const Clock& clock, std::span<char> scratch
 
   text = net_dev_.read_from(proc_, scratch);
   now.net_at = clock.mono();
+  if (now.net_at - judged_at_ >= kJudgeAgain) {  // an interface gets its master after it appears
+    judged_at_ = now.net_at;
+    std::erase_if(interfaces_, [](const auto& each) { return each.second; });
+  }
   if (text) {
     if (!now.interfaces) now.interfaces.emplace();
     parse_net_dev(*text, interface, *now.interfaces);

@@ -29,6 +29,7 @@ struct CpuCounters {
   std::uint64_t busy_us = 0;  // user + nice + system + irq + softirq; stolen time is excluded, guests are in user
   std::uint64_t idle_us = 0;  // idle + iowait
   unsigned cores = 0;         // online
+  std::vector<std::uint64_t> stolen_us = {};  // by CPU number, taken by a hypervisor; empty if it takes none
 };
 
 struct MemoryReading {
@@ -74,7 +75,7 @@ std::string multipath_head(std::string_view name);
 // CurrEstab of the Tcp lines; IPv4 and IPv6 together.
 std::optional<std::uint64_t> parse_snmp(std::string_view text);
 
-// Cores in use; no value if the counters decreased (a core was removed). At most the cores online.
+// Cores in use; no value if the counters decreased (a core was removed). At most the cores that were online.
 std::optional<double> mean_cores(const CpuCounters& prev, const CpuCounters& now, Duration interval);
 // Sums the names in both; a counter that was reset counts 0.
 std::optional<IoRate> mean_rate(const std::vector<IoCounters>& prev, const std::vector<IoCounters>& now,
@@ -111,6 +112,7 @@ class Procfs {
   std::string snmp_path_;
   NetNamespaces others_;
   bool any_device_ = false;
+  MonoTime judged_at_{};
   std::map<std::string, bool, std::less<>> interfaces_, disks_;  // cached decision for each name
 };
 

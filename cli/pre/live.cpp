@@ -55,9 +55,9 @@ Result<std::vector<Json>> list_all(Cluster& cluster, const std::string& target) 
     WATTLE_TRY(Json list, cluster.get(target + "?limit=500" + more));
     for (Json& one : items_of(list)) found.push_back(std::move(one));
     next = View(list)["metadata"]["continue"].text_or("");
-    if (next.empty()) break;
+    if (next.empty()) return found;
   }
-  return found;
+  return fail(Errc::out_of_range, target, "the list has more than " + std::to_string(kMaxPages) + " pages");
 }
 
 Result<std::vector<Finding>> examine_neighbours(Cluster& cluster) {

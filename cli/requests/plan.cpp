@@ -8,6 +8,7 @@
 #include "cli/parts.hpp"
 #include "cli/view.hpp"
 #include "common/kube/timestamp.hpp"
+#include "common/owner_name.hpp"
 #include "common/parse.hpp"
 
 namespace wattle::cli {
@@ -275,13 +276,24 @@ Restoration plan_restore(const Json& object, const PodRecord& before) {
 }
 
 std::string autoscaler_of(const Json& list, std::string_view owner) {
+  // Kinds that pods, or the owners of their owners, name.
+  constexpr std::array<std::string_view, 7> kNamed{
+      "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "ReplicationController", "Job", "CronJob"};
+  const std::string_view lasting = lasting_owner(owner);
+  std::string of_namespace;
   for (const View& one : View(list)["items"].items()) {
-    const View target = one["spec"]["targetRef"];
-    if (target["kind"].text_or("") + "/" + target["name"].text_or("") != owner) continue;
     if (one["spec"]["updatePolicy"]["updateMode"].text() == "Off") continue;
-    return one["metadata"]["name"].text_or("without a name");
+    const View target = one["spec"]["targetRef"];
+    const std::string kind = target["kind"].text_or(""), name = target["name"].text_or("");
+    if (name.empty()) continue;
+    const std::string found = one["metadata"]["name"].text_or("without a name");
+    const bool above =
+        (kind == "CronJob" && lasting == "Job/" + name) || (kind == "Deployment" && lasting == "ReplicaSet/" + name);
+    if (kind + "/" + name == owner || above) return found;
+    if (of_namespace.empty() && std::find(kNamed.begin(), kNamed.end(), kind) == kNamed.end())
+      of_namespace = found + ", which sets requests of " + kind + " " + name + " and therefore of unknown pods,";
   }
-  return {};
+  return of_namespace;
 }
 
 Json resize_patch(const Json& pod, const std::string& container, const Sizes& set) {

@@ -69,11 +69,14 @@ Status keep(Cluster& cluster, const std::string& name_space, Kept& kept) {
 
 Result<std::map<std::string, Json>> pods_by_uid(Cluster& cluster, const std::string& name_space) {
   std::map<std::string, Json> pods;
-  for (std::string more;;) {
-    WATTLE_TRY(const Json page, cluster.get(core_path(name_space, "pods?limit=500" + more)));
+  for (std::string more, before;;) {
+    const std::string path = core_path(name_space, "pods?limit=500" + more);
+    WATTLE_TRY(const Json page, cluster.get(path));
     for (const Json& pod : page.value("items", Json::array())) pods[View(pod)["metadata"]["uid"].text_or("")] = pod;
     const auto next = View(page)["metadata"]["continue"].text();
     if (!next || next->empty()) return pods;
+    if (*next == before) return fail(Errc::malformed, path, "the list has no end: a page leads to itself");
+    before = *next;
     more = "&continue=" + http::percent_encode(*next);
   }
 }

@@ -34,6 +34,12 @@ using tcp = net::ip::tcp;
 using boost::system::error_code;
 using Moved = std::function<void(error_code, std::size_t)>;
 
+// Returns the address without the zone, which has a meaning on this machine only; neither a Host header nor a
+// certificate has one.
+std::string without_zone(const std::string& host) {
+  return host.find(':') == std::string::npos ? host : host.substr(0, host.find('%'));
+}
+
 tl::unexpected<Error> no_pem(const std::string& path, const char* fix) {
   ERR_clear_error();
   if (::access(path.c_str(), R_OK) != 0) return fail_errno(errno, path, fix);
@@ -67,8 +73,9 @@ Status fill(SSL_CTX* context, const Trust& trust) {
 }  // namespace
 
 std::string authority(const Origin& origin) {
-  const bool bare_ipv6 = origin.host.find(':') != std::string::npos;
-  return (bare_ipv6 ? "[" + origin.host + "]" : origin.host) + ":" + std::to_string(origin.port);
+  const std::string host = without_zone(origin.host);
+  const bool bare_ipv6 = host.find(':') != std::string::npos;
+  return (bare_ipv6 ? "[" + host + "]" : host) + ":" + std::to_string(origin.port);
 }
 
 std::string Origin::url() const { return (tls ? "https://" : "http://") + authority(*this); }
@@ -205,7 +212,8 @@ Status Connection::Impl::shake_hands(const std::string& target, std::chrono::mil
     return fail(Errc::io, "TLS", error.what());
   }
   SSL* session = tls->native_handle();
-  const std::string& expected_name = origin.tls->server_name.empty() ? origin.host : origin.tls->server_name;
+  const std::string expected_name =
+      origin.tls->server_name.empty() ? without_zone(origin.host) : origin.tls->server_name;
   error_code numeric;
   net::ip::make_address(expected_name, numeric);
   // A server with several names presents the certificate of the name in SNI, which must not be an address.

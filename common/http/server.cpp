@@ -1,13 +1,10 @@
 #include "common/http/server.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
 #include <boost/asio/ip/v6_only.hpp>
-#include <climits>
 #include <thread>
 
+#include "common/host_name.hpp"
 #include "common/http/session.hpp"
 
 namespace wattle::http {
@@ -28,11 +25,6 @@ Source source_of(const tcp::socket& socket) {
   auto bytes = address.to_v6().to_bytes();
   std::fill(bytes.begin() + 8, bytes.end(), 0);
   return {net::ip::address_v6(bytes).to_string(), false};
-}
-
-std::string machine_name() {
-  std::array<char, HOST_NAME_MAX + 1> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
 // "/" matches only itself, it is not a folder.
@@ -230,8 +222,7 @@ bool Shared::hold(std::atomic<std::size_t>& held, std::size_t bytes, std::uint64
 struct Server::Impl {
   Impl(const ServerOptions& options, Routes routes, std::optional<TlsSource> tls, std::optional<Token> token,
        const Log& log)
-      : shared(options, std::move(routes), Hosts(options.hosts, machine_name()), std::move(tls), std::move(token),
-               log) {}
+      : shared(options, std::move(routes), Hosts(options.hosts, host_name()), std::move(tls), std::move(token), log) {}
 
   ~Impl() {
     shared.stopping = true;

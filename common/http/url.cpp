@@ -39,6 +39,9 @@ Result<Url> parse_url(const std::string& url, const std::string& example) {
   if (rest.empty() || rest.find_first_of("@[]") != std::string_view::npos)
     return fail(Errc::malformed, url, "has no valid host name", example);
   out.origin.host = rest;
+  // The zone of a link-local address (RFC 6874).
+  if (const auto zone = out.origin.host.find("%25"); bracketed && zone != std::string::npos)
+    out.origin.host.erase(zone + 1, 2);
   return out;
 }
 

@@ -15,6 +15,10 @@ using json = SortedJson;
 constexpr const char* kSafe = "cluster-autoscaler.kubernetes.io/safe-to-evict";
 constexpr const char* kSafeVolumes = "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes";
 constexpr const char* kKeep = "karpenter.sh/do-not-disrupt";
+// Volumes of one node, claims, and disks of a cloud, which attach in one zone and to one node at a time.
+constexpr const char* kVolumesOfPlace[] = {"hostPath",  "persistentVolumeClaim", "ephemeral",
+                                           "azureDisk", "awsElasticBlockStore",  "gcePersistentDisk",
+                                           "cinder",    "vsphereVolume"};
 
 bool has_controller(const json& metadata) {
   const json& owners = member(metadata, "ownerReferences");
@@ -36,9 +40,41 @@ bool has_local_volume(const json& spec, const std::string& exempt) {
     if (lists(exempt, text_of(volume, "name"))) continue;
     const json& scratch = member(volume, "emptyDir");
     if (scratch.is_object() && text_of(scratch, "medium") != "Memory") return true;
-    for (const char* kind : {"hostPath", "persistentVolumeClaim", "ephemeral"})
+    for (const char* kind : kVolumesOfPlace)
       if (!member(volume, kind).is_null()) return true;
   }
+  return false;
+}
+
+bool has_entries(const json& list) { return list.is_array() && !list.empty(); }
+
+// Every node has these, and Wattle counts CPU and memory.
+bool is_plain(const std::string& resource) {
+  return resource == "cpu" || resource == "memory" || resource == "ephemeral-storage";
+}
+
+bool wants_place(const json& container) {
+  for (const json& port : member(container, "ports"))
+    if (member(port, "hostPort").is_number() && member(port, "hostPort") != 0) return true;
+  for (const char* kind : {"requests", "limits"}) {
+    const json& resources = member(member(container, "resources"), kind);
+    if (!resources.is_object()) continue;
+    for (const auto& [resource, amount] : resources.items())
+      if (!is_plain(resource) && amount != "0" && amount != 0) return true;
+  }
+  return false;
+}
+
+bool is_constrained(const json& spec) {
+  if (has_entries(member(spec, "resourceClaims"))) return true;
+  for (const char* kind : {"podAffinity", "podAntiAffinity"})
+    if (has_entries(member(member(member(spec, "affinity"), kind), "requiredDuringSchedulingIgnoredDuringExecution")))
+      return true;
+  for (const json& spread : member(spec, "topologySpreadConstraints"))
+    if (text_of(spread, "whenUnsatisfiable") != "ScheduleAnyway") return true;
+  for (const char* kind : {"containers", "initContainers"})
+    for (const json& container : member(spec, kind))
+      if (wants_place(container)) return true;
   return false;
 }
 
@@ -51,8 +87,9 @@ PodHold read_pod_hold(const json& pod) {
   if (safe == "true") return PodHold::none;
   if (safe == "false" || text_of(annotations, kKeep) == "true") return PodHold::undisruptable;
   if (!has_controller(metadata)) return PodHold::bare;
-  return has_local_volume(member(pod, "spec"), text_of(annotations, kSafeVolumes)) ? PodHold::local_volume
-                                                                                   : PodHold::none;
+  const json& spec = member(pod, "spec");
+  if (has_local_volume(spec, text_of(annotations, kSafeVolumes))) return PodHold::local_volume;
+  return is_constrained(spec) ? PodHold::constrained : PodHold::none;
 }
 
 }  // namespace wattle::kube

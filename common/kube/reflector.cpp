@@ -82,7 +82,12 @@ Duration Reflector::list() {
     if (!begun) sink_.begin_list();
     begun = true;
     for (const json& item : items) sink_.put(item);
-    from = text_of(metadata, "continue");
+    std::string next = text_of(metadata, "continue");
+    if (!next.empty() && next == from) {
+      ++figures_.malformed;
+      return fail_("the list has no end: a page leads to itself");
+    }
+    from = std::move(next);
   } while (!from.empty());
   sink_.end_list();
   version_ = std::move(version);

@@ -203,6 +203,8 @@ void AgentSession::on_welcome(const wire::Welcome& welcome) {
   sleep_.reset();
   sent_ = gaps_reported_ = {};
   const RecordMark held{welcome.acked_incarnation, welcome.acked_seq};
+  status_.reused = held.incarnation == hello_.incarnation && held.seq > 0 && status_.sent_records == 0;
+  if (status_.reused) return lose("the controller has this incarnation's records of an earlier start");
   if (held.incarnation > hello_.incarnation) {
     // Our incarnation restarted from a lower number, so this mark is not about our records.
     log_.warn("session.superseded", "the controller knows a later incarnation of this node",

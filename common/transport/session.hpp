@@ -53,6 +53,7 @@ struct SessionStatus {
   bool welcomed = false;
   std::string problem;          // reason why not welcomed, for people
   bool key_refused = false;     // since the last welcome: our key is not on the list, or the server's key differs
+  bool reused = false;          // an earlier start used our incarnation: the controller takes new records for copies
   std::uint64_t acked_seq = 0;  // current incarnation only
   std::map<std::string, std::string> pod_levels;    // sent with the last Ack
   std::map<std::string, wire::MarginStep> margins;  // sent with the last Ack

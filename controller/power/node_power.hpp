@@ -48,6 +48,7 @@ struct Node {
 struct Operation {
   std::uint64_t number = 0;
   std::chrono::milliseconds limit{30'000};
+  std::uint32_t attempt = 1;  // above 1: the node did not reach the state that an earlier order was for
 };
 
 struct Capabilities {

@@ -1,5 +1,6 @@
 #include "controller/power/power_actions.hpp"
 
+#include <algorithm>
 #include <array>
 
 namespace wattle::controller::power {
@@ -22,7 +23,7 @@ Status set_marks(NodeMarks& marks, PowerCall call, const Record& record) {
 
 PowerOutcome ask_driver(NodePower* power, PowerCall call, const Node& node, const Record& record) {
   PowerOutcome out{node.name, call, record.operation, {}, {}};
-  const Operation operation{record.operation, kOrderLimit};
+  const Operation operation{record.operation, kOrderLimit, std::max<std::uint32_t>(record.attempts, 1)};
   if (power == nullptr) {
     out.status = no_driver(node.name);
   } else if (call == PowerCall::sleep) {

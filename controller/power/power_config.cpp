@@ -154,8 +154,9 @@ WolConfig read_wol(config::Section section, const std::string& node) {
     if (const auto mac = parse_mac(out.mac); !mac) add(section, "mac", mac.error());
   if (node.find('*') != std::string::npos)
     section.mistake("mac", "belongs to one node, but the item is for " + node, "name the node");
-  if (const auto to = numeric_address(out.broadcast, 0); !to || to->ipv6())
-    section.mistake("broadcast", out.broadcast + " is not an IPv4 address", "for example 10.0.0.255");
+  if (!numeric_address(out.broadcast, 0))
+    section.mistake("broadcast", out.broadcast + " is not an address, or not of a network of this machine",
+                    "for example 10.0.0.255, or ff02::1%eth0 with IPv6");
   return out;
 }
 

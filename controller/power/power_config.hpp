@@ -44,7 +44,7 @@ struct IpmiConfig {
 // Wake-on-LAN.
 struct WolConfig {
   std::string mac;
-  std::string broadcast = "255.255.255.255";  // an IPv4 address
+  std::string broadcast = "255.255.255.255";  // with IPv6, a multicast address
   int port = 9;
 };
 

@@ -53,9 +53,10 @@ bool is_there(const RedfishSystem& system, PowerState wanted) {
 
 template <std::size_t N>
 Status turn(RedfishClient& client, const RedfishConfig& config, const Node& node, PowerState wanted,
-            const std::array<std::string_view, N>& types) {
+            const std::array<std::string_view, N>& types, const Operation& operation) {
   WATTLE_TRY(const System system, read_system(client, config, node));
-  if (is_there(system.is, wanted)) return {};
+  // A BMC may report a transition for ever, so only the first attempt waits for its end.
+  if (system.is.state == wanted || (operation.attempt <= 1 && is_there(system.is, wanted))) return {};
   const std::string_view type = choose(types, system.is);
   const std::string subject = client.url(system.path);
   if (type.empty() || (type == "PushPowerButton" && system.is.state == PowerState::unknown))
@@ -105,13 +106,13 @@ Status RedfishPower::sleep(const Node& node, Depth depth, const Operation& opera
     return fail(Errc::unsupported, node.name, "Redfish turns a node off and knows no other depth", "sleep it by off");
   const TimeLeft time(clock_, operation.limit);
   WATTLE_TRY(const auto client, RedfishClient::open_(config_, node, time));
-  return turn(*client, config_, node, PowerState::off, kSleepTypes);
+  return turn(*client, config_, node, PowerState::off, kSleepTypes, operation);
 }
 
 Status RedfishPower::wake(const Node& node, const Operation& operation) {
   const TimeLeft time(clock_, operation.limit);
   WATTLE_TRY(const auto client, RedfishClient::open_(config_, node, time));
-  return turn(*client, config_, node, PowerState::on, kWakeTypes);
+  return turn(*client, config_, node, PowerState::on, kWakeTypes, operation);
 }
 
 Result<Observation> RedfishPower::observe(const Node& node, std::chrono::milliseconds limit) {

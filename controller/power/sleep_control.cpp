@@ -1,10 +1,6 @@
 #include "controller/power/sleep_control.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
-#include <climits>
 #include <cmath>
 #include <utility>
 
@@ -35,11 +31,6 @@ bool allows_test(core::ExcludedFor cause) {
 }
 
 }  // namespace
-
-std::string host_name() {
-  std::array<char, HOST_NAME_MAX + 1> host{};
-  return ::gethostname(host.data(), host.size() - 1) == 0 ? host.data() : "";
-}
 
 SleepControl::SleepControl(Around around)
     : around_(std::move(around)), pods_(around_.own_host), shallow_(around_.clock, around_.log) {

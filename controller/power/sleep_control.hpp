@@ -59,9 +59,6 @@ inline constexpr Duration kPlanEvery = std::chrono::minutes(1), kPlanSoon = std:
                           kLookEvery = std::chrono::seconds(1);
 inline constexpr std::size_t kFirstPlans = 10;
 
-// Returns the host name of this machine or pod. Empty: unknown.
-std::string host_name();
-
 // The last plan, the answers of the drivers that it used, and when it was made.
 struct MadePlan {
   placement::sleep::SleepPlan plan;

@@ -65,6 +65,7 @@ void SleepPods::judge(const std::string& node, const std::vector<DisruptionBudge
     std::string* holder = pod->hold == kube::PodHold::bare            ? &facts.bare_pod
                           : pod->hold == kube::PodHold::local_volume  ? &facts.local_volume_pod
                           : pod->hold == kube::PodHold::undisruptable ? &facts.undisruptable_pod
+                          : pod->hold == kube::PodHold::constrained   ? &facts.constrained_pod
                                                                       : nullptr;
     if (holder != nullptr && holder->empty()) *holder = full_name(pod->name_space, pod->name);
     if (!facts.unsatisfied_budget.empty()) continue;

@@ -31,12 +31,14 @@ class WolPower final : public NodePower {
   Status wake(const Node& node, const Operation&) override {
     WATTLE_TRY(const Mac mac, parse_mac(config_.mac));
     const auto to = numeric_address(config_.broadcast, static_cast<std::uint16_t>(config_.port));
-    if (!to || to->ipv6()) return fail(Errc::malformed, node.name, config_.broadcast + " is not an IPv4 address");
+    if (!to)
+      return fail(Errc::malformed, node.name, config_.broadcast + " is not an address of this machine's networks");
     const std::string subject = node.name + " by Wake-on-LAN to " + config_.broadcast;
-    const Fd sender(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    const Fd sender(::socket(to->ipv6() ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
     if (!sender.valid()) return fail_errno(errno, subject);
     const int yes = 1;
-    if (::setsockopt(sender.get(), SOL_SOCKET, SO_BROADCAST, &yes, sizeof yes) != 0) return fail_errno(errno, subject);
+    if (!to->ipv6() && ::setsockopt(sender.get(), SOL_SOCKET, SO_BROADCAST, &yes, sizeof yes) != 0)
+      return fail_errno(errno, subject);
     const MagicPacket packet = magic_packet(mac);
     for (int time = 0; time < kTimes; ++time)
       if (::sendto(sender.get(), packet.data(), packet.size(), MSG_NOSIGNAL, to->get(), to->length) < 0)

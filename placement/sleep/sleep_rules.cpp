@@ -17,7 +17,7 @@ constexpr std::array<std::string_view, kExclusions> kCauseNames{"none",         
                                                                 "cycles",         "has_pods",   "last_of_zone",
                                                                 "last_of_class",  "spare",      "gap",
                                                                 "saving",         "no_target",  "rate",
-                                                                "moved_recently", "one_drain"};
+                                                                "moved_recently", "one_drain",  "constrained_pod"};
 
 std::string minutes(Duration time) {
   return std::to_string(std::chrono::duration_cast<std::chrono::minutes>(time).count()) + " min";
@@ -38,6 +38,9 @@ Exclusion excluded_by_pods(const SleepFacts& facts) {
     return {ExcludedFor::bare_pod, "pod " + facts.bare_pod + " has no owner that would replace it"};
   if (!facts.undisruptable_pod.empty())
     return {ExcludedFor::undisruptable_pod, "pod " + facts.undisruptable_pod + " must not be disrupted"};
+  if (!facts.constrained_pod.empty())
+    return {ExcludedFor::constrained_pod,
+            "pod " + facts.constrained_pod + " has a hard constraint that other nodes may not satisfy"};
   if (!facts.unsatisfied_budget.empty())
     return {ExcludedFor::budget, "disruption budget " + facts.unsatisfied_budget + " allows no eviction now"};
   if (!facts.inhibitor.empty())

@@ -56,6 +56,7 @@ struct SleepFacts {
   std::string local_volume_pod;
   std::string bare_pod;
   std::string undisruptable_pod;   // safe-to-evict: false, do-not-disrupt
+  std::string constrained_pod;     // a hard constraint that the plan cannot check
   std::string unsatisfied_budget;  // PodDisruptionBudget that allows no eviction now
   std::string inhibitor;           // holder of a lock against sleep
   std::string excluded_by;         // the operator's words; empty: not excluded
@@ -91,9 +92,10 @@ enum class ExcludedFor : std::uint8_t {
   no_target,
   rate,
   moved_recently,
-  one_drain
+  one_drain,
+  constrained_pod
 };
-inline constexpr std::size_t kExclusions = static_cast<std::size_t>(ExcludedFor::one_drain) + 1;
+inline constexpr std::size_t kExclusions = static_cast<std::size_t>(ExcludedFor::constrained_pod) + 1;
 // For metrics and JSON: "last_of_zone".
 std::string_view to_string(ExcludedFor cause);
 

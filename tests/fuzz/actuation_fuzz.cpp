@@ -35,6 +35,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       if (const auto period = actuator::parse_period_us(text); period && *period <= 0) std::abort();
       actuator::parse_cpu_stat(text);
       actuator::parse_proc_stat(text);
+      actuator::parse_online_cpus(text);
       if (const auto use = actuator::parse_memory("4096", text, text))
         if (use->working_set_bytes > use->current_bytes) std::abort();
   }

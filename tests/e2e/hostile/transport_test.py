@@ -1,16 +1,23 @@
 #!/usr/bin/env python3
 """transport_test: peers with an allowed key violate the protocol: endless messages, announced routing IDs, unlimited
-subscriptions, unlimited connections, a revoked key. Each loses its connection and is counted by role; the controller's
-memory stays bounded, and an honest agent loses no data."""
+subscriptions, unlimited connections, replayed bytes, the name of another node, a revoked key. Each loses its connection
+and is counted by role; the controller's memory stays bounded, and an honest agent loses no data. A node with a wrong
+clock loses none either."""
+import json
 import pathlib
 import re
+import select
 import socket
 import struct
 import sys
+import threading
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from house import House, binaries_from, fetch, wait_until  # noqa: E402
 from patience import let_a_moment_pass, SOON_S  # noqa: E402
+import msgpack  # noqa: E402
+import peers  # noqa: E402
 import zmtp  # noqa: E402
 
 MIB = 1 << 20
@@ -169,6 +176,91 @@ def subscriptions(siege):
             check("endless subscriptions close the connection", ends(peer, lambda p: [p.subscribe(topic) for topic in topics]))
 
 
+class Tap:
+    """Relays one connection to a port, and keeps the bytes that the client sends."""
+
+    def __init__(self, port):
+        self.port, self.sent = port, bytearray()
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.thread = threading.Thread(target=self.relay, daemon=True)
+        self.thread.start()
+
+    def relay(self):
+        client, _ = self.listener.accept()
+        with client, socket.create_connection(("127.0.0.1", self.port)) as server:
+            while True:
+                for one in select.select([client, server], [], [])[0]:
+                    data = one.recv(1 << 16)
+                    if not data:
+                        return
+                    (server if one is client else client).sendall(data)
+                    if one is client:
+                        self.sent += data
+
+
+def replays(siege):
+    """Sends captured bytes again: a whole conversation on another connection, and a message on its own."""
+    house = siege.house
+    keys = zmtp.Keys.of(house.dir / "hostile-agent.key")
+    tap = Tap(house.telemetry)
+    with zmtp.Peer(tap.listener.getsockname()[1], keys, siege.server) as peer:
+        peer.send(peers.hello("hostile-agent", 1))
+        check("a captured conversation is accepted", peer.receive() is not None)
+        peer.send(peers.message(peers.SAMPLES, [peers.record(1, 1, [])], []))
+        check("the record is acknowledged", peer.receive() is not None)
+    tap.thread.join(SOON_S)
+    with socket.create_connection(("127.0.0.1", house.telemetry), timeout=SOON_S) as again:
+        try:
+            again.sendall(tap.sent)
+            while again.recv(1 << 16):
+                pass
+            closed = True
+        except TimeoutError:
+            closed = False
+        except OSError:
+            closed = True
+    check("telemetry: a replayed conversation is closed", closed)
+    peer = siege.peer("telemetry", "agent", b"DEALER")
+    once = peer.sealed(peers.hello("hostile-agent", 2))
+    peer.raw(once)
+    check("telemetry: a message is accepted once", peer.receive() is not None)
+    check("telemetry: the same message again ends its connection", ends(peer, lambda one: one.raw(once)))
+
+
+def other_names(siege):
+    """An allowed key speaks for another node."""
+    with siege.peer("telemetry", "agent", b"DEALER") as peer:
+        peer.send(peers.hello("this-machine", 1 << 40))
+        answer = msgpack.unpackb(peer.receive()[0])
+        check("an agent cannot speak for another node, and learns the fix", answer[1] == peers.REFUSAL and "node: hostile-agent" in answer[4], answer)
+    check("the refusal is counted", siege.counted("telemetry", "node", "agent"))
+
+
+def skewed_clocks(siege):
+    """Records of a node whose wall clock is days off and steps, and whose incarnation falls after it lost its state."""
+    house = siege.house
+    day_ns, now_ns = 86400 * peers.SECOND_NS, time.time_ns()
+    taken = []
+    for incarnation, offsets in ((1 << 40, (0, 10 * day_ns, -10 * day_ns)), (3, (-now_ns, 1 << 61, 0))):
+        with siege.peer("telemetry", "agent", b"DEALER") as peer:
+            wait_until("the earlier session has ended", lambda: greeted(peer, incarnation))
+            for seq, offset in enumerate(offsets, 1):
+                one = peers.record(incarnation, seq, [])
+                one[3] = now_ns + offset if offset != 1 << 61 else offset
+                peer.send(peers.message(peers.SAMPLES, [one], []))
+                answer = msgpack.unpackb(peer.receive()[0])
+                taken.append(answer[1] == peers.ACK and answer[2:4] == [incarnation, seq])
+    check("records count whatever the node's clock shows", len(taken) == 6 and all(taken), taken)
+    shown = json.loads(fetch(f"{house.api()}/api/v1/nodes")[1])
+    check("no figure of the nodes is infinite", "Infinity" not in json.dumps(shown) and "NaN" not in json.dumps(shown))
+
+
+def greeted(peer, incarnation):
+    peer.send(peers.hello("hostile-agent", incarnation))
+    answer = peer.receive()
+    return answer is not None and msgpack.unpackb(answer[0])[1] == 2
+
+
 def revoked_keys(siege):
     house = siege.house
     hostile = {endpoint: siege.peer(endpoint, role, kind) for endpoint, role, kind in siege.FRONTS}
@@ -197,7 +289,7 @@ def main():
         house.start_controller()
         house.start_agent()
         wait_until("the agent is connected", house.connected)
-        for attack in (unfinished_messages, broken_frames, strangers, routing_ids, many_connections, subscriptions, revoked_keys):
+        for attack in (unfinished_messages, broken_frames, strangers, routing_ids, many_connections, subscriptions, replays, other_names, skewed_clocks, revoked_keys):
             attack(siege)
             check(f"the controller runs ({attack.__name__})", house.processes["controller"].poll() is None, house.log("controller")[-1000:])
         page = fetch(f"{house.api()}/metrics")[1]

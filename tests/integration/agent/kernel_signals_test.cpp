@@ -74,7 +74,7 @@ class Workload {
     values_[0].cgroup_id = id_;
     values_[0].ended = ended;
     const bool changed = std::exchange(changed_, false);
-    signals.read(clock_, roots_, changed, node_, values_);
+    signals.read(clock_, roots_, changed, {}, node_, values_);
     return values_[0].kernel;
   }
   const NodeValues& node() const { return node_; }

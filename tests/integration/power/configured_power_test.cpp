@@ -81,6 +81,26 @@ TEST_CASE_FIXTURE(ExecFixture, "a node without an observing driver is unknown, a
   CHECK(power->observe({"node"}, wattle::tests::soon())->state == PowerState::unknown);
 }
 
+TEST_CASE_FIXTURE(ExecFixture, "a magic packet reaches a node in a network that has only IPv6") {
+  const wattle::Fd card(::socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  sockaddr_in6 address{};
+  address.sin6_family = AF_INET6;
+  address.sin6_addr = in6addr_loopback;
+  socklen_t length = sizeof address;
+  if (::bind(card.get(), reinterpret_cast<const sockaddr*>(&address), length) != 0) return;  // no IPv6 here
+  REQUIRE(::getsockname(card.get(), reinterpret_cast<sockaddr*>(&address), &length) == 0);
+  const auto power =
+      with("echo off > " + dir.file("machine"),
+           ", wol: {mac: '52:54:00:12:34:56', broadcast: '::1', port: " + std::to_string(ntohs(address.sin6_port)) +
+               "}, sleep: exec, wake: wol, observe: none");
+  REQUIRE(power->wake({"node"}, {2, wattle::tests::soon()}));
+  pollfd readable{card.get(), POLLIN, 0};
+  REQUIRE(::poll(&readable, 1, static_cast<int>(wattle::tests::soon().count())) == 1);
+  MagicPacket packet{};
+  CHECK(::recv(card.get(), packet.data(), packet.size(), MSG_TRUNC) == static_cast<ssize_t>(packet.size()));
+  CHECK(packet == magic_packet(*parse_mac("52:54:00:12:34:56")));
+}
+
 TEST_CASE_FIXTURE(ExecFixture, "a node can sleep by a program and wake by a magic packet") {
   const wattle::Fd card(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{};

@@ -71,6 +71,17 @@ TEST_CASE_FIXTURE(RedfishFixture, "a node in transition gets no second order") {
   CHECK(bmc.resets().empty());
 }
 
+TEST_CASE_FIXTURE(RedfishFixture, "a node whose transition does not end gets the order at the second attempt") {
+  bmc.put_state("PoweringOn");
+  REQUIRE(power().wake(kNode, {3, in_time(), 1}));
+  CHECK(bmc.resets().empty());
+  REQUIRE(power().wake(kNode, {4, in_time(), 2}));
+  CHECK(bmc.resets() == std::vector<std::string>{R"({"ResetType":"On"})"});
+  bmc.put_state("On");
+  REQUIRE(power().wake(kNode, {5, in_time(), 3}));
+  CHECK(bmc.resets().size() == 1);
+}
+
 TEST_CASE_FIXTURE(RedfishFixture, "a BMC that only supports forced power-off does not put a node to sleep") {
   bmc.reset_types(R"(["On", "ForceOff", "ForceRestart"])");
   const auto able = power().probe(kNode, in_time());

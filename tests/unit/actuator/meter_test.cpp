@@ -93,6 +93,24 @@ TEST_CASE("headroom is the idle cores, less under pressure") {
   CHECK_FALSE(load->read(now += std::chrono::seconds(1), 0));
 }
 
+TEST_CASE("headroom follows CPUs that go offline and come online") {
+  const KernelTree tree;
+  const std::string one = "cpu0 0 0 0 0 0 0 0 0 0 0\n", two = one + "cpu7 0 0 0 0 0 0 0 0 0 0\n";
+  put_load(tree, ("cpu 0 0 0 0 0 0 0 0 0 0\n" + two + "intr 5\n").c_str(), "0");
+  auto load = NodeLoad::open_(tree.path() + "/proc", 4);
+  REQUIRE(load);
+  MonoTime now{std::chrono::seconds(5)};
+  REQUIRE(load->read(now, 0));
+  CHECK(load->cores() == 2);
+  put_load(tree, ("cpu 50 0 0 50 0 0 0 0 0 0\n" + one + "intr 5\n").c_str(), "0");
+  REQUIRE(load->read(now += std::chrono::seconds(1), 0));
+  CHECK(load->cores() == 1);
+  CHECK(*load->headroom_cores() == doctest::Approx(0.5));
+  CHECK_FALSE(parse_online_cpus("cpu 1 2 3 4 5\ncpu0 1 2 3\ncpu1 1"));  // the text was cut
+  CHECK_FALSE(parse_online_cpus("cpu 1 2 3 4 5\n"));
+  CHECK_FALSE(parse_online_cpus(""));
+}
+
 TEST_CASE("headroom is not reduced when workloads wait for their own quota") {
   const KernelTree tree;
   put_load(tree, "cpu 0 0 0 0 0 0 0 0 0 0\n", "0");

@@ -63,7 +63,7 @@ log: {level: debug}
 TEST_CASE("an empty configuration means this host at one tick a second") {
   const auto config = parse_config("{}", "agent.yaml");
   REQUIRE(config.has_value());
-  CHECK(config->node == host_name());
+  CHECK(config->node == own_node_name());
   CHECK(config->tick == std::chrono::seconds(1));
   CHECK_FALSE(config->http_port.has_value());
   CHECK(config->http_access.token_file.empty());
@@ -100,6 +100,17 @@ pod_parents: [jobs]
   for (const char* part : {"tick", "nodes", "'tcp://c:70000' is not an endpoint", "controller.server_key",
                            "controller.key", "probes[0].url", "echo.port", "'a' is a duplicate", "max_w", "'jobs'"})
     CHECK_MESSAGE(message.find(part) != std::string::npos, part);
+}
+
+TEST_CASE("a node's name is one that an allow list can contain") {
+  for (const std::string name : {"worker-1", "Worker_1.example.com", "10", "\"1e3\""})
+    CHECK_MESSAGE(parse_config("node: " + name, "agent.yaml"), name);
+  for (const std::string& name : {std::string("'a b'"), std::string("shop/web"), std::string("'*'"),
+                                  std::string("w\xc3\xb6rker"), std::string(254, 'a')}) {
+    const auto config = parse_config("node: " + name, "agent.yaml");
+    REQUIRE_FALSE_MESSAGE(config, name);
+    CHECK(config.error().message().find("is not the name of a node") != std::string::npos);
+  }
 }
 
 TEST_CASE("an invalid probe is refused with the fix") {

@@ -93,6 +93,32 @@ TEST_CASE("a package that stands still while CPUs work is withheld for every sou
   }
 }
 
+TEST_CASE("an estimate by the table follows CPUs that come online and go offline; configured watts do not") {
+  const Tree tree;
+  AgentConfig config = Node::config(tree);
+  for (const bool configured : {false, true}) {
+    if (!configured)
+      config.estimate = {};
+    else
+      config = Node::config(tree);
+    EnergyMeter meter = EnergyMeter::open_(config);
+    ManualClock clock;
+    std::vector<char> scratch(4096);
+    CollectErrors errors;
+    const auto power_uw = [&](double cores) {
+      meter.use_cores(cores);
+      clock.advance(1s);
+      return meter.read(clock, 1.0, scratch, errors).energy_uj.value_or(0);
+    };
+    power_uw(2);
+    const std::uint64_t two_uw = power_uw(2);
+    CHECK(two_uw > 0);
+    CHECK(power_uw(8) == (configured ? two_uw : 4 * two_uw));
+    CHECK(power_uw(1) == (configured ? two_uw : two_uw / 2));
+    CHECK(power_uw(2) == two_uw);
+  }
+}
+
 TEST_CASE("counters of an idle machine, of one-second steps and of a GPU that is off may stand still") {
   Judged idle;
   for (int i = 0; i < 100; ++i) idle.judge({{EnergySource::rapl, {domain(EnergyKind::package, 0)}}}, 1s, 0.0);

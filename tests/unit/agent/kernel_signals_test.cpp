@@ -1,8 +1,10 @@
 #include <doctest/doctest.h>
 #include <rapidcheck.h>
 
+#include <map>
 #include <numeric>
 
+#include "agent/bpf/cpu_watch.hpp"
 #include "agent/bpf/networks.hpp"
 #include "agent/bpf/signal_sums.hpp"
 #include "agent/collect/cpu_topology.hpp"
@@ -145,6 +147,33 @@ TEST_CASE("signal sums: a run that was shorter than the clock showed subtracts n
   kernel.at(0).on_cpu_ns = 1'300;
   sums.read(2'500, kRoots, false);
   CHECK(sums.root(kPod)->on_cpu_ns[0] == 1'300);
+}
+
+TEST_CASE("signal sums: time that a hypervisor took is not part of an unfinished run") {
+  Kernel kernel(1, 2);
+  kernel.place(0, kPod);
+  kernel.place(1, kOther);
+  SignalSums sums(kernel.table());
+  kernel.cpus[0].in_at_ns = 1'000'000;
+  kernel.cpus[1].slot = 1;
+  const auto read = [&](std::uint64_t now_us, std::vector<std::uint64_t> stolen_us) {
+    sums.read(1000 * now_us, kRoots, false, {}, stolen_us);
+    return sums.root(kPod)->on_cpu_ns[0] / 1000;
+  };
+  CHECK(read(11'000, {500'000, 0}) == 10'000);  // the first reading does not know the time before
+  CHECK(read(21'000, {504'000, 0}) == 16'000);
+  CHECK(read(31'000, {510'000, 0}) == 20'000);
+  // The run ends: its task's own runtime counts.
+  kernel.at(0).on_cpu_ns = 20'500'000;
+  kernel.cpus[0].in_at_ns = 0;
+  kernel.cpus[1].in_at_ns = 36'000'000;  // the second half of the interval
+  CHECK(read(41'000, {520'000, 4'000}) == 20'500);
+  CHECK(sums.root(kOther)->on_cpu_ns[0] == 3'000'000);
+  // A CPU without the value counts as before, and a value that falls takes nothing.
+  CHECK(read(51'000, {520'000}) == 20'500);
+  CHECK(sums.root(kOther)->on_cpu_ns[0] == 15'000'000);
+  kernel.cpus[0].in_at_ns = 51'000'000;
+  CHECK(read(61'000, {1'000}) == 30'500);
 }
 
 TEST_CASE("signal sums: cycles of a current run come from the CPU's own counter") {
@@ -330,7 +359,7 @@ TEST_CASE("networks: an invalid one is refused with its text") {
   }
 }
 
-TEST_CASE("cpu topology: packages are numbered in the order of their ids; an offline CPU is in the first") {
+TEST_CASE("cpu topology: packages are numbered in the order of their ids; the package of an offline CPU is unknown") {
   const test::Tree tree;
   tree.put("sys/devices/system/cpu/cpu0/topology/physical_package_id", "7\n");
   tree.put("sys/devices/system/cpu/cpu1/topology/physical_package_id", "3\n");
@@ -338,7 +367,83 @@ TEST_CASE("cpu topology: packages are numbered in the order of their ids; an off
   tree.put("sys/devices/system/cpu/cpufreq/boost", "1\n");
   const auto topology = CpuTopology::read_(Roots::below(tree.path()));
   CHECK(topology.package_ids == std::vector<std::uint64_t>{3, 7});
-  CHECK(topology.package_of_cpu == std::vector<std::uint32_t>{1, 0, 0});
+  CHECK(topology.package_of_cpu == std::vector<std::uint32_t>{1, 0, kUnknownPackage});
+  CHECK(topology.package(1) == 0);
+  CHECK(topology.package(2) == kUnknownPackage);
+  CHECK(topology.package(500) == kUnknownPackage);  // not present
+}
+
+namespace {
+// A machine with packages 0 and 2, whose CPUs come online.
+struct Hotplug {
+  std::map<std::size_t, std::uint64_t> ids{{0, 0}, {1, 2}};
+  std::vector<wattle_cpu> cpus = std::vector<wattle_cpu>(8);
+  int reads = 0;
+  test::Tree tree;
+  CpuTopology read() const {
+    for (const auto& [cpu, id] : ids)
+      tree.put("sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/topology/physical_package_id",
+               std::to_string(id) + "\n");
+    return CpuTopology::read_(Roots::below(tree.path()));
+  }
+  CpuWatch watch{read(), [this] { return ++reads, read(); }};
+  void run(std::size_t cpu, std::uint64_t switches, std::uint64_t cycles = 0) {
+    cpus[cpu].switches += 2 * switches;
+    cpus[cpu].cycles_at_in += cycles;
+  }
+};
+}  // namespace
+
+TEST_CASE("cpu watch: a CPU that comes online counts for its package from its first reading") {
+  Hotplug machine;
+  machine.cpus[1].package = 1;
+  machine.run(0, 10);
+  machine.run(1, 10);
+  machine.watch.look(machine.cpus, false);
+  CHECK(machine.reads == 0);
+  machine.ids[5] = 2;
+  machine.run(5, 1);
+  machine.watch.look(machine.cpus, false);
+  machine.watch.look(machine.cpus, false);
+  CHECK(machine.reads == 1);
+  CHECK(machine.cpus[5].package == 1);
+  CHECK(machine.cpus[0].package == 0);
+  CHECK(machine.watch.knows_packages());
+  CHECK_FALSE(machine.watch.problem());
+  machine.run(6, 1);  // it has no id
+  machine.watch.look(machine.cpus, false);
+  CHECK(machine.cpus[6].package == 0);
+  CHECK(machine.watch.knows_packages());
+}
+
+TEST_CASE("cpu watch: a package without a CPU at the start ends the attribution by package, and is named") {
+  Hotplug machine;
+  machine.ids[4] = 1;
+  machine.run(4, 1);
+  machine.watch.look(machine.cpus, false);
+  CHECK_FALSE(machine.watch.knows_packages());
+  REQUIRE(machine.watch.problem());
+  CHECK(machine.watch.problem()->subject == "CPU 4");
+  CHECK(machine.watch.problem()->what.find("package 1") != std::string::npos);
+}
+
+TEST_CASE("cpu watch: a cycle counter that does not advance on a busy CPU ends the attribution by cycles") {
+  Hotplug machine;
+  machine.run(0, 1'000, 5'000);
+  machine.watch.look(machine.cpus, true);
+  machine.run(0, 1'000, 1);
+  machine.watch.look(machine.cpus, true);
+  machine.run(0, 10);  // too few to judge
+  machine.watch.look(machine.cpus, true);
+  CHECK(machine.watch.has_cycles());
+  machine.run(0, 1'000);
+  machine.watch.look(machine.cpus, false);
+  CHECK(machine.watch.has_cycles());
+  machine.run(0, 1'000);
+  machine.watch.look(machine.cpus, true);
+  CHECK_FALSE(machine.watch.has_cycles());
+  CHECK(machine.watch.problem()->what.find("cycle counter") != std::string::npos);
+  CHECK(machine.watch.knows_packages());
 }
 
 TEST_CASE("cpu topology: a machine that reports nothing is one package") {

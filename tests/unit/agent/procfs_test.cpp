@@ -23,11 +23,24 @@ TEST_CASE("busy time includes interrupts, but neither waiting nor stolen time, a
   CHECK(cpu->cores == 2);
 }
 
+TEST_CASE("time that a hypervisor took is read by CPU number, and takes no space on a machine of its own") {
+  const auto taken = parse_stat(
+      "cpu  100 20 30 1000 400 5 6 77 50 0\ncpu0 1 2 3 4 5 6 7 40 1 0\n"
+      "cpu3 1 2 3 4 5 6 7 37 1 0\ncpu99999999999 1 2 3 4 5 6 7 8\nintr 5\n",
+      100);
+  REQUIRE(taken);
+  CHECK(taken->stolen_us == std::vector<std::uint64_t>{400'000, 0, 0, 370'000});
+  CHECK(parse_stat("cpu  1 2 3 4 5 6 7 0 0 0\ncpu0 1 2 3 4 5 6 7 0 0 0\n", 100)->stolen_us.empty());
+  CHECK(parse_stat("cpu  1 2 3 4 5 6 7\ncpu0 1 2 3 4 5 6 7\n", 100)->stolen_us.empty());
+}
+
 TEST_CASE("cores in use are busy time over real time, at most those online, and absent when counters fall") {
   const CpuCounters a{1'000'000, 0, 2}, b{2'500'000, 0, 2};
   CHECK(*mean_cores(a, b, 1s) == doctest::Approx(1.5));
   CHECK(*mean_cores(a, b, 500ms) == doctest::Approx(2));
   CHECK_FALSE(mean_cores(b, a, 1s).has_value());
+  const CpuCounters fewer{9'000'000, 0, 1};
+  CHECK(*mean_cores(CpuCounters{1'000'000, 0, 8}, fewer, 1s) == doctest::Approx(8));  // seven went offline
   CHECK_FALSE(mean_cores(a, b, 0s).has_value());
 }
 
@@ -87,7 +100,8 @@ TEST_CASE(
     "each byte is counted once on bonds, bridges, VLANs, accelerated networks, arrays and disks with several paths") {
   const std::string zeros = ": 10 0 0 0 0 0 0 0 20 0 0 0 0 0 0 0\n";
   std::string net = "Inter-|   Receive  |  Transmit\n face |bytes packets|bytes packets\n";
-  for (const char* name : {"lo", "eth0", "eth1", "bond0", "bond0.100", "br0", "veth1", "eth2", "enP1s1"})
+  for (const char* name :
+       {"lo", "eth0", "eth1", "bond0", "bond0.100", "br0", "veth1", "eth2", "enP1s1", "eth0_3", "en3f0pf0sf8"})
     net += name + zeros;
   std::string disks;
   for (const char* name : {"sda", "sda1", "sdb", "md0", "dm-0", "nvme0n1", "nvme0c0n1", "odd0", "cciss/c0d0"})
@@ -104,6 +118,11 @@ TEST_CASE(
                                {"sys/class/net/eth2/device/x", ""},  // netvsc: counts the traffic of its port enP1s1
                                {"sys/class/net/enP1s1/device/x", ""},
                                {"sys/class/net/enP1s1/master/device/x", ""},
+                               {"sys/class/net/eth0/phys_port_name", "p0\n"},
+                               {"sys/class/net/eth0_3/device/x", ""},  // stands for a virtual function of eth0
+                               {"sys/class/net/eth0_3/phys_port_name", "pf0vf3\n"},
+                               {"sys/class/net/en3f0pf0sf8/device/x", ""},
+                               {"sys/class/net/en3f0pf0sf8/phys_port_name", "c1pf0sf8\n"},
                                {"sys/block/sda/hidden", "0\n"},
                                {"sys/block/sdb/slaves/.keep/x", ""},
                                {"sys/block/md0/slaves/sda/x", ""},
@@ -128,12 +147,35 @@ TEST_CASE(
   CHECK(names(now.disks) == "sda sdb nvme0n1 cciss/c0d0 ");
 }
 
+TEST_CASE("a port that joins an accelerated network after it appeared is no longer counted after a minute") {
+  const agent::test::Tree tree{{"proc/net/dev", "h\nh\neth0: 1 0 0 0 0 0 0 0 2\nenP1s1: 1 0 0 0 0 0 0 0 2\n"},
+                               {"sys/class/net/eth0/device/x", ""},
+                               {"sys/class/net/enP1s1/device/x", ""}};
+  auto procfs = Procfs::open_(Roots::below(tree.path()), 100);
+  REQUIRE(procfs);
+  NodeCounters now;
+  std::vector<char> scratch(1 << 16);
+  std::vector<std::pair<std::string, Error>> errors;
+  ManualClock clock{mono_from_ns(1)};
+  const auto counted = [&] {
+    procfs->read(now, clock, scratch, errors);
+    return now.interfaces->size();
+  };
+  CHECK(counted() == 2);
+  tree.put("sys/class/net/enP1s1/master/device/x", "");
+  CHECK(counted() == 2);
+  clock.advance(std::chrono::seconds(61));
+  CHECK(counted() == 1);
+  CHECK(now.interfaces->front().name == "eth0");
+}
+
 TEST_CASE("link capacity is that of counted interfaces, one way; down or virtual ones have none") {
   const agent::test::Tree tree{{"proc/net/dev", "h\nh\nlo: 1 0 0 0 0 0 0 0 2\n"},
                                {"sys/class/net/eth0/speed", "10000\n"},
                                {"sys/class/net/eth1/speed", "1000\n"},
                                {"sys/class/net/eth2/speed", "-1\n"},
-                               {"sys/class/net/eth3/speed", "fast\n"}};
+                               {"sys/class/net/eth3/speed", "fast\n"},
+                               {"sys/class/net/eth4/speed", "4294967295\n"}};
   auto procfs = Procfs::open_(Roots::below(tree.path()), 100);
   REQUIRE(procfs);
   const auto carried = [&](std::initializer_list<const char*> names) {

@@ -2,9 +2,12 @@
 #include "cli/cluster_route.hpp"
 
 #include <doctest/doctest.h>
+#include <signal.h>
 
+#include "cli/process.hpp"
 #include "common/dir.hpp"
 #include "common/json/value.hpp"
+#include "common/parse.hpp"
 #include "common/yaml_tree.hpp"
 #include "tests/unit/cli/surroundings.hpp"
 
@@ -101,6 +104,31 @@ contexts: [{name: one, context: {cluster: c1, user: u1}}]
   CHECK(outside.run(command) != kOk);
   CHECK_MESSAGE(outside.complains_of("HTTPS_PROXY is set, but wattle connects to API servers directly"),
                 outside.err.str());
+}
+
+TEST_CASE("a value that YAML does not read as text is refused by its key, as by kubectl") {
+  const auto refused = [](const char* key, auto change) {
+    Json config = kubeconfig();
+    change(config);
+    const auto read = read_kubeconfig(config, "it", "");
+    CAPTURE(key);
+    REQUIRE_FALSE(read);
+    CHECK(read.error().code == Errc::malformed);
+    CHECK(read.error().what == std::string(key) + " is not text");
+    CHECK(read.error().fix.find("quotes") != std::string::npos);
+  };
+  refused("current-context", [](Json& config) { config["current-context"] = 1e3; });
+  refused("cluster", [](Json& config) { config["contexts"][0]["context"]["cluster"] = 12; });
+  refused("server", [](Json& config) { config["clusters"][0]["cluster"]["server"] = true; });
+  refused("token", [](Json& config) { config["users"][0]["user"]["token"] = 123456; });
+  refused("tokenFile", [](Json& config) { config["users"][0]["user"]["tokenFile"] = Json::array(); });
+  CHECK(merged({Json{{"current-context", ""}}, Json{{"current-context", 12}}})["current-context"] == 12);
+  Json exec = {{"apiVersion", "client.authentication.k8s.io/v1"}, {"command", "login"}};
+  exec["args"] = {"--port", 8080};
+  CHECK(read_exec(View(exec), "it").error().what.find("an argument that is not text") != std::string::npos);
+  exec["args"] = {"--port", "8080"};
+  exec["env"] = {{{"name", "DEBUG"}, {"value", true}}};
+  CHECK(read_exec(View(exec), "it").error().what.find("a variable that is not text") != std::string::npos);
 }
 
 TEST_CASE("a token takes precedence over a login program, and a server without a scheme is reached by https") {
@@ -239,6 +267,73 @@ echo "{\"kind\": \"ExecCredential\", \"apiVersion\": \"client.authentication.k8s
   CHECK(log_in(login, false).error().code == Errc::denied);
   login.words = {"/bin/sh", "-c", "exit 127"};  // the shell exists, and its command does not
   CHECK(log_in(login, false).error().what == "failed with exit code 127");
+}
+
+TEST_CASE("a program that does not end is ended with an error, and one whose helper stays is not waited for") {
+  const auto late = output_of({"/bin/sh", "-c", "exec sleep 3600"}, {}, false, std::chrono::seconds(1));
+  CHECK(late.error().code == Errc::timeout);
+  CHECK(late.error().subject == "/bin/sh");
+  const auto flood = output_of({"/bin/sh", "-c", "exec yes"}, {}, false, std::chrono::seconds(1));
+  CHECK(flood.error().code == Errc::timeout);
+  const auto helped = output_of({"/bin/sh", "-c", "sleep 3600 & echo $!"}, {});
+  REQUIRE(helped);
+  CHECK(helped->code == 0);
+  const auto helper = parse::integer<pid_t>(parse::trim(helped->said));
+  REQUIRE(helper);
+  CHECK(::kill(*helper, SIGKILL) == 0);
+  const auto closed = output_of({"/bin/sh", "-c", "echo said; exec >&-; exit 4"}, {}, false, std::chrono::seconds(60));
+  REQUIRE(closed);
+  CHECK(closed->said == "said\n");
+  CHECK(closed->code == 4);
+  const auto much = output_of({"/bin/sh", "-c", "yes | head -c 300000"}, {});
+  REQUIRE(much);
+  CHECK(much->said.size() == 300'000);
+}
+
+TEST_CASE("suggestions come from below the path of the controller's address") {
+  const cli::test::Folder folder;
+  const std::string file = folder.path + "/config";
+  REQUIRE(write_file_atomically(file, R"(
+current-context: one
+clusters: [{name: c1, cluster: {server: "http://127.0.0.1:1"}}]
+users: [{name: u1, user: {token: word}}]
+contexts: [{name: one, context: {cluster: c1, user: u1}}]
+)",
+                                0600));
+  const auto complaint = [&](const std::string& from) {
+    cli::test::Outside outside;
+    CHECK(outside.run({"provision", "set", "--kubeconfig", file, "--namespace", "shop", "--from", from}) != kOk);
+    return outside.err.str();
+  };
+  for (const char* from : {"http://127.0.0.1:1/tools/wattle", "http://127.0.0.1:1/tools/wattle/"})
+    CHECK_MESSAGE(complaint(from).find("127.0.0.1:1/tools/wattle/api/v1/provision?") != std::string::npos,
+                  complaint(from));
+  CHECK(complaint("http://127.0.0.1:1/").find("127.0.0.1:1/api/v1/provision?") != std::string::npos);
+  CHECK(complaint("http://127.0.0.1:1/?a=b").find("contains a query") != std::string::npos);
+}
+
+TEST_CASE("an inline token replaces a token file that cannot be read, and otherwise the file takes precedence") {
+  const cli::test::Folder folder;
+  const std::string file = folder.path + "/config";
+  const auto complaint = [&](const std::string& user) {
+    REQUIRE(write_file_atomically(file, R"(
+current-context: one
+clusters: [{name: c1, cluster: {server: "http://127.0.0.1:1"}}]
+users: [{name: u1, user: )" + user + R"(}]
+contexts: [{name: one, context: {cluster: c1, user: u1}}]
+)",
+                                  0600));
+    cli::test::Outside outside;
+    CHECK(outside.run({"status", "--kubeconfig", file, "--context", "one"}) != kOk);
+    return outside.err.str();
+  };
+  REQUIRE(write_file_atomically(folder.path + "/empty", "\n", 0600));
+  REQUIRE(write_file_atomically(folder.path + "/two", "two words\n", 0600));
+  const std::string absent = complaint("{tokenFile: absent}");
+  CHECK_MESSAGE(absent.find("absent") != std::string::npos, absent);
+  CHECK(complaint("{token: word, tokenFile: absent}").find("127.0.0.1:1") != std::string::npos);
+  CHECK(complaint("{token: word, tokenFile: empty}").find("127.0.0.1:1") != std::string::npos);
+  CHECK(complaint("{token: word, tokenFile: two}").find("contains no token") != std::string::npos);
 }
 
 TEST_CASE("without a cluster, keys bootstrap says how to reach one") {

@@ -231,6 +231,20 @@ TEST_CASE("autoscalers count if they target the workload and are active") {
   CHECK(autoscaler_of(list, "Deployment/web").empty());
   CHECK(autoscaler_of(list, "StatefulSet/db") == "db");
   CHECK(autoscaler_of(Json::object(), "StatefulSet/db").empty());
+  const auto of = [](const char* target, std::string_view owner) {
+    return autoscaler_of(
+        Json::parse(std::string(R"({"items":[{"metadata":{"name":"v"},"spec":{"targetRef":)") + target + "}}]}"),
+        owner);
+  };
+  CHECK(of(R"({"kind":"CronJob","name":"copy"})", "Job/copy-28912345") == "v");
+  CHECK(of(R"({"kind":"CronJob","name":"copy"})", "Job/other-28912345").empty());
+  CHECK(of(R"({"kind":"Deployment","name":"web"})", "ReplicaSet/web-5d9bcf") == "v");
+  CHECK(of(R"({"kind":"DaemonSet","name":"web"})", "Deployment/web").empty());
+  // The pods of an owner of another kind do not name it.
+  CHECK(of(R"({"kind":"Rollout","name":"web"})", "ReplicaSet/web-5d9bcf")
+            .starts_with("v, which sets requests of Rollout"));
+  CHECK(of(R"({"name":""})", "Deployment/web").empty());
+  CHECK(of("null", "Deployment/web").empty());
 }
 
 TEST_CASE("a patch applies to one version of one pod") {

@@ -94,17 +94,19 @@ TEST_CASE_FIXTURE(SleepRig, "the node of the last scheduler stays awake") {
 
 TEST_CASE_FIXTURE(SleepRig, "a pod that must stay keeps its node awake; a DaemonSet's pod does not") {
   kube::Pod bare = pod_on("bare", "n1"), local = pod_on("local", "n2"), kept = pod_on("kept", "n3"),
-            daemon = pod_on("daemon", "n4");
+            daemon = pod_on("daemon", "n4"), apart = pod_on("apart", "n6");
   bare.hold = kube::PodHold::bare;
   local.hold = kube::PodHold::local_volume;
   kept.hold = kube::PodHold::undisruptable;
+  apart.hold = kube::PodHold::constrained;
   daemon.hold = kube::PodHold::local_volume;
   daemon.daemonset = true;
-  for (const kube::Pod& pod : {bare, local, kept, daemon}) control->described(pod);
+  for (const kube::Pod& pod : {bare, local, kept, daemon, apart}) control->described(pod);
   CHECK(cause("n1") == core::ExcludedFor::bare_pod);
   CHECK(cause("n2") == core::ExcludedFor::local_volume);
   CHECK(cause("n3") == core::ExcludedFor::undisruptable_pod);
   CHECK(cause("n4") != core::ExcludedFor::local_volume);
+  CHECK(cause("n6") == core::ExcludedFor::constrained_pod);
   bare.node_name = "n5";
   control->described(bare);
   CHECK(cause("n1") != core::ExcludedFor::bare_pod);

@@ -116,6 +116,11 @@ TEST_CASE("a missing, expired, malformed or mismatched certificate prevents a st
   fails(key, Errc::denied, "secret key");
   write_key(make_certificate("other", nullptr), key);
   fails(key, Errc::malformed, "mismatch");
+  for (const char* locked : {"-----BEGIN ENCRYPTED PRIVATE KEY-----\nMIIB\n-----END ENCRYPTED PRIVATE KEY-----\n",
+                             "-----BEGIN EC PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\nMIIB\n"}) {
+    REQUIRE(wattle::write_file_atomically(key, locked, 0600));
+    fails(key, Errc::malformed, "passphrase");
+  }
   write_key(f.own, key);
   REQUIRE(wattle::write_file_atomically(pem, "no PEM\n"));
   fails(pem, Errc::malformed, "");

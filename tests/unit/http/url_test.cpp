@@ -22,6 +22,10 @@ TEST_CASE("a URL is split into its server and its target") {
   CHECK(secure->origin.port == 443);
   CHECK(secure->origin.tls);
   CHECK(parse_url("http://[::1]:81", "")->origin.port == 81);
+  const auto zoned = parse_url("https://[fe80::1%25eth0]:6443", "");
+  REQUIRE(zoned);
+  CHECK(zoned->origin.host == "fe80::1%eth0");
+  CHECK(zoned->origin.url() == "https://[fe80::1]:6443");
 }
 
 TEST_CASE("an invalid URL is refused with an example") {

@@ -31,6 +31,7 @@ class Server final : public Api {
   std::deque<std::string> faults;
   std::size_t asked = 0;
   std::size_t most_per_page = 500;
+  bool repeats_pages = false;
   std::vector<std::size_t> limits;  // of the pages that were asked for
 
   void put(const std::string& name, int value) {
@@ -76,6 +77,7 @@ class Server final : public Api {
       page["items"].push_back(object(each->first, each->second, version));
     }
     if (page["items"].empty()) page["items"] = nullptr;
+    if (repeats_pages) page["metadata"]["continue"] = std::to_string(version) + "_";
     return Reply{200, page.dump()};
   }
 
@@ -283,6 +285,22 @@ TEST_CASE("a page that is too large to read is asked for with fewer objects") {
   Reflector stuck(server, copy, wide);
   for (int i = 0; i < 9; ++i) CHECK(stuck.step() > Duration::zero());
   CHECK(server.limits.back() == 1);
+}
+
+TEST_CASE("a server that returns the same page again and again is reported, and listed again later") {
+  Server server;
+  server.put("pod", 1);
+  server.repeats_pages = true;
+  Copy copy;
+  Reflector reflector(server, copy, options());
+  CHECK(reflector.step() > Duration::zero());
+  CHECK(server.asked == 2);
+  CHECK(reflector.problem().find("has no end") != std::string::npos);
+  CHECK_FALSE(reflector.synced());
+  server.repeats_pages = false;
+  reflector.step();
+  CHECK(reflector.synced());
+  CHECK(copy.objects == server.objects);
 }
 
 TEST_CASE("bookmarks advance the version without an event") {

@@ -56,6 +56,7 @@ TEST_CASE("a willing and proven node may sleep, and each rule alone excludes it 
       {ExcludedFor::local_volume, [](SleepFacts& facts, NodePowerRecord&) { facts.local_volume_pod = "db-0"; }},
       {ExcludedFor::bare_pod, [](SleepFacts& facts, NodePowerRecord&) { facts.bare_pod = "debug"; }},
       {ExcludedFor::undisruptable_pod, [](SleepFacts& facts, NodePowerRecord&) { facts.undisruptable_pod = "job"; }},
+      {ExcludedFor::constrained_pod, [](SleepFacts& facts, NodePowerRecord&) { facts.constrained_pod = "gpu-1"; }},
       {ExcludedFor::budget, [](SleepFacts& facts, NodePowerRecord&) { facts.unsatisfied_budget = "web"; }},
       {ExcludedFor::inhibitor, [](SleepFacts& facts, NodePowerRecord&) { facts.inhibitor = "apt"; }},
       {ExcludedFor::woken_recently, [](SleepFacts&, NodePowerRecord& record) { record.last_woken = at(-60); }},

@@ -118,6 +118,24 @@ TEST_CASE("a mark of a later incarnation removes nothing") {
   CHECK(rig.outbox.size() == 3);
 }
 
+TEST_CASE("an incarnation that an earlier start of the node has used is reported, and no record is dropped") {
+  Rig rig;
+  rig.fill(1, 3);
+  wire::Welcome with = welcome(10, 10);
+  with.acked_incarnation = 2;
+  with.acked_seq = 500;
+  REQUIRE(rig.next<wire::Hello>());
+  rig.say(with);
+  REQUIRE(eventually([&] {
+    rig.step();
+    return rig.session->status().reused;
+  }));
+  CHECK_FALSE(rig.session->status().welcomed);
+  CHECK(rig.session->status().problem.find("earlier start") != std::string::npos);
+  CHECK(rig.outbox.size() == 3);
+  CHECK(rig.take<wire::Samples>().empty());
+}
+
 TEST_CASE("a batch that is too large is split, and a record that is too large is dropped") {
   Rig rig;
   rig.fill(1, 8);

@@ -101,7 +101,10 @@ TEST_CASE_FIXTURE(ConfigFixture, "each error has file, line, key and fix") {
   check_mistake("{node: a, " + exec() + ", wake: wol, wol: {mac: 52-54}}", {".wol.mac: 52-54", "is not a MAC"});
   check_mistake("{node: a*, " + exec() + ", wake: wol, wol: {mac: '52:54:00:12:34:56'}}", {"belongs to one node"});
   check_mistake("{node: a, " + exec() + ", wake: wol, wol: {mac: '52:54:00:12:34:56', broadcast: lan}}",
-                {".wol.broadcast: lan is not an IPv4"});
+                {".wol.broadcast: lan is not an address"});
+  for (const char* address : {"10.0.0.255", "'::1'", "'ff02::1%lo'"})
+    CHECK(parse("{node: a, " + exec() + ", wake: wol, wol: {mac: '52:54:00:12:34:56', broadcast: " + address +
+                "}, sleep: exec, observe: none}"));
   check_mistake("{node: a, " + exec() + ", " + redfish() + ", sleep: exec, wake: exec, observe: none}",
                 {".redfish: is used by none of"});
   check_mistake("{node: a, " + exec() + ", " + redfish() + ", sleep: exec, wake: exec}",
