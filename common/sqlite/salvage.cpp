@@ -26,6 +26,7 @@ class Copier {
     if (failed_) return tl::unexpected<Error>(*failed_);
     return !incomplete_;
   }
+  bool copied_any() const { return copied_any_; }
 
  private:
   // Copies rows up to the first unreadable one. Returns false if there is one.
@@ -41,7 +42,9 @@ class Copier {
       }
       if (!*row) return true;
       put_->bind_row(*rows);
-      if (const Status done = put_->run(); !done && !is_refused(done.error())) {
+      const Status done = put_->run();
+      copied_any_ = copied_any_ || done;
+      if (!done && !is_refused(done.error())) {
         failed_ = done.error();
         return true;
       }
@@ -80,7 +83,7 @@ class Copier {
   const SalvageTable& table_;
   std::optional<Statement> put_;
   int attempts_ = 0;
-  bool incomplete_ = false;
+  bool incomplete_ = false, copied_any_ = false;
   std::optional<Error> failed_;
 };
 
@@ -92,8 +95,10 @@ Result<Salvaged> salvage(Database& into, const std::string& damaged, std::span<c
   Salvaged salvaged;
   WATTLE_TRY(auto transaction, Transaction::begin(into));
   for (const SalvageTable& table : tables) {
-    WATTLE_TRY(const bool whole, Copier(*from, into, table).copy());
+    Copier copier(*from, into, table);
+    WATTLE_TRY(const bool whole, copier.copy());
     if (!whole) salvaged.incomplete.emplace_back(table.name);
+    if (!copier.copied_any()) continue;  // the rows that a new file begins with are not copied
     WATTLE_TRY(const auto rows, into.integer("SELECT count(*) FROM " + std::string(table.name)));
     salvaged.rows += static_cast<std::uint64_t>(rows);
   }

@@ -11,6 +11,14 @@ constexpr const char* kBeforeContact = "before the first contact";  // content u
 constexpr RecordReader::Complaint kTooFast{"its records arrive faster than they can be stored",
                                            "it can reconnect in a moment"};
 
+// Returns the mark to drop.
+template <class Marks>
+auto lowest_but(Marks& marks, std::uint64_t incarnation) {
+  auto lowest = marks.begin();
+  if (lowest->first == incarnation) ++lowest;
+  return lowest;
+}
+
 // Records that are missing before this one.
 std::optional<StoreGap> gap_before(const std::string& node, const NodeHistory& history, const RecordMark& mark) {
   const auto mine = history.marks.find(mark.incarnation);
@@ -26,7 +34,7 @@ void RecordReader::set_taken(NodeHistory& history, const RecordMark& mark) const
   Seqs& seqs = history.marks[mark.incarnation];
   seqs.taken = mark.seq;
   if (store_ == nullptr) seqs.committed = mark.seq;
-  while (history.marks.size() > kMarksPerNode) history.marks.erase(history.marks.begin());
+  while (history.marks.size() > kMarksPerNode) history.marks.erase(lowest_but(history.marks, mark.incarnation));
 }
 
 std::optional<RecordReader::Complaint> RecordReader::take_gaps(const std::string& node, const Session& session,
@@ -62,11 +70,12 @@ RecordReader::Taken RecordReader::take_gap(const std::string& node, NodeHistory&
   return Taken::yes;
 }
 
-RecordReader::Taken RecordReader::take(const std::string& node, NodeHistory& history, Record& record) {
+RecordReader::Taken RecordReader::take(const std::string& node, NodeHistory& history, Record& record,
+                                       std::uint64_t current) {
   const RecordMark mark{record.incarnation, record.seq};
   const auto mine = history.marks.find(mark.incarnation);
-  const bool over = mine == history.marks.end() && history.marks.size() >= kMarksPerNode &&
-                    mark.incarnation < history.marks.begin()->first;
+  const bool over = mine == history.marks.end() && mark.incarnation != current &&
+                    history.marks.size() >= kMarksPerNode && mark.incarnation < history.marks.begin()->first;
   if (over || (mine != history.marks.end() && mark.seq <= mine->second.taken)) {
     ++figures_.duplicates;
     return Taken::no;
@@ -151,7 +160,7 @@ std::optional<RecordReader::Complaint> RecordReader::take_next(Session& session,
   }
   if (history.pending >= kMaxPending)
     return Complaint{"sends more records than its credit allows", "upgrade the agent"};
-  if (take(reading_->from.identity.name, history, record) == Taken::full) return kTooFast;
+  if (take(reading_->from.identity.name, history, record, session.incarnation) == Taken::full) return kTooFast;
   session.received = std::max(session.received, mark);
   return std::nullopt;
 }

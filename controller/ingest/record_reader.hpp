@@ -98,7 +98,8 @@ class RecordReader {
   enum class Taken { yes, no, full };
   Taken take_gap(const std::string& node, NodeHistory& history, const RecordGap& gap);
   void set_taken(NodeHistory& history, const RecordMark& mark) const;
-  Taken take(const std::string& node, NodeHistory& history, Record& record);
+  // `current`: the session's incarnation. Its records are new even if the clock was set back before the agent started.
+  Taken take(const std::string& node, NodeHistory& history, Record& record, std::uint64_t current);
   void keep_item(NodeHistory& history, Record& record, std::string_view bytes);
   // Takes the next record in order.
   std::optional<Complaint> take_next(Session& session, NodeHistory& history);

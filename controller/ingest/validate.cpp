@@ -16,7 +16,8 @@ constexpr double kCoresSlack = 1.5;  // a tick of /proc/stat is 10 ms, a large p
 constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 56;
 constexpr std::size_t kMaxName = 512;
 constexpr std::size_t kMaxContainerId = 64;
-constexpr double kMaxBytesPerS = 1e14;  // of a socket's buffers
+constexpr double kMaxBufferBytesPerS = 1e14;  // of a socket
+constexpr double kMaxConnections = 1e9;
 constexpr double kMaxHz = 1e11;
 constexpr std::size_t kMaxCStates = 32;
 constexpr double kMaxTasks = 1 << 22;  // pid_max: the highest number of waiting tasks
@@ -152,8 +153,8 @@ class Checks {
   bool socket(SocketValues& values) {
     const std::string index = std::to_string(values.socket);
     const Field field("record.node.sockets", index);
-    if (!at_most(field + ".dram_read_bytes_per_s", values.dram_read_bytes_per_s, kMaxBytesPerS)) return false;
-    if (!at_most(field + ".dram_write_bytes_per_s", values.dram_write_bytes_per_s, kMaxBytesPerS)) return false;
+    if (!at_most(field + ".dram_read_bytes_per_s", values.dram_read_bytes_per_s, kMaxBufferBytesPerS)) return false;
+    if (!at_most(field + ".dram_write_bytes_per_s", values.dram_write_bytes_per_s, kMaxBufferBytesPerS)) return false;
     if (!at_most(field + ".frequency_hz", values.frequency_hz, kMaxHz)) return false;
     if (values.package_c_state_ratios.size() > kMaxCStates)
       return refuse(field + ".package_c_state_ratios", "are too many");
@@ -184,10 +185,11 @@ class Checks {
     if (!bytes("record.node.memory_total_bytes", node.memory_total_bytes)) return false;
     if (node.memory_used_bytes && node.memory_total_bytes && *node.memory_used_bytes > *node.memory_total_bytes)
       return refuse("record.node.memory_used_bytes", "is more than memory_total_bytes");
-    if (!not_negative("record.node.net_rx_bytes_per_s", node.net_rx_bytes_per_s)) return false;
-    if (!not_negative("record.node.net_tx_bytes_per_s", node.net_tx_bytes_per_s)) return false;
-    if (!not_negative("record.node.disk_read_bytes_per_s", node.disk_read_bytes_per_s)) return false;
-    if (!not_negative("record.node.disk_write_bytes_per_s", node.disk_write_bytes_per_s)) return false;
+    if (!at_most("record.node.net_rx_bytes_per_s", node.net_rx_bytes_per_s, kMaxBytesPerS)) return false;
+    if (!at_most("record.node.net_tx_bytes_per_s", node.net_tx_bytes_per_s, kMaxBytesPerS)) return false;
+    if (!at_most("record.node.disk_read_bytes_per_s", node.disk_read_bytes_per_s, kMaxBytesPerS)) return false;
+    if (!at_most("record.node.disk_write_bytes_per_s", node.disk_write_bytes_per_s, kMaxBytesPerS)) return false;
+    if (!at_most("record.node.tcp_established", node.tcp_established, kMaxConnections)) return false;
     if (!ratio("record.node.disk_used_ratio", node.disk_used_ratio)) return false;
     if (!pressure("record.node.pressure", node.pressure)) return false;
     if (!energy("record.node.energy_uj", node.energy_uj, interval_ns)) return false;
@@ -278,9 +280,9 @@ class Checks {
     const Field field("record.probes", std::string_view(probe.target).substr(0, 64));
     if (probe.target.empty() || probe.target.size() > kMaxName)
       return refuse(field, "the target is missing or too long");
-    if (!not_negative(field + ".p50_ms", probe.p50_ms)) return false;
-    if (!not_negative(field + ".p95_ms", probe.p95_ms)) return false;
-    if (!not_negative(field + ".jitter_ms", probe.jitter_ms)) return false;
+    if (!at_most(field + ".p50_ms", probe.p50_ms, kMaxRoundTripUs * 1e-3)) return false;
+    if (!at_most(field + ".p95_ms", probe.p95_ms, kMaxRoundTripUs * 1e-3)) return false;
+    if (!at_most(field + ".jitter_ms", probe.jitter_ms, kMaxRoundTripUs * 1e-3)) return false;
     std::optional<double> loss = probe.loss_ratio;
     if (!ratio(field + ".loss_ratio", loss)) return false;
     probe.loss_ratio = *loss;

@@ -54,7 +54,7 @@ void Provisioning::gone(const std::string& uid) {
 void Provisioning::minute(const std::string& node, const Node* known, const LimitMinute& minute) {
   const bool here = known != nullptr && known->workloads.contains(minute.name);  // a node reports only its own pods
   const ReplicaPlace place = place_of(minute.name, here, requests_, replicas_, watch_.on());
-  margins_.minute(node, known != nullptr ? known->hello.cpu_cores : 0, minute,
+  margins_.minute(node, known != nullptr ? known->values.cpu_cores.value_or(known->hello.cpu_cores) : 0, minute,
                   traffic_of(traffic_, node, minute.name, place), place);
 }
 

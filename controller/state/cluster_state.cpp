@@ -5,6 +5,14 @@
 
 namespace wattle::controller {
 
+namespace {
+// An agent's Hello has the capacity at its start.
+void follow_hotplug(placement::NodeView& seen, const NodeValues& now) {
+  if (now.cpu_cores) seen.allocatable.cpu_cores = *now.cpu_cores;
+  if (now.memory_total_bytes) seen.allocatable.memory_bytes = static_cast<double>(*now.memory_total_bytes);
+}
+}  // namespace
+
 const Node* ClusterState::node(const std::string& name) const { return nodes_.find(name); }
 const placement::NodeView* ClusterState::node_view(const std::string& name) const {
   const Node* found = node(name);
@@ -27,6 +35,8 @@ void ClusterState::greet(const wire::Hello& hello) {
   if (hello.disk_bytes_per_s > 0) seen.disk_bytes_per_s = hello.disk_bytes_per_s;
   node.hello = hello;
   node.connected = true;
+  // Live values of a later incarnation never arrive in turn: the agent has lost its state, and its clock was set back.
+  if (hello.incarnation < node.incarnation) node.ahead.clear();
   node.incarnation = hello.incarnation;
   node.clock.reset();  // its monotonic clock may have stood still: a suspend, a virtual machine that was paused
   judge(node);
@@ -66,6 +76,7 @@ RecordNews ClusterState::apply(const std::string& name, const Record& record, Mo
   node.sampled_at = news.at;
   nodes_.rows.sampled(node.row, news.at);
   apply_values(node, nodes_.change(node), record, received, !ahead);
+  if (node.kube == nullptr) follow_hotplug(nodes_.change(node), record.node);
   pods_.settle(node, record);
   steps_ += record.workloads.size();
   if (node.parts_seen == record.parts) steps_ += node.workloads.size() + node.pods.size();

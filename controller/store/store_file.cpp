@@ -238,8 +238,11 @@ Status StoreFile::set_marks(const StoreMarks& changed, StoreMarks& after) {
       WATTLE_CHECK(set_mark_->run(node, incarnation, seq));
     }
     while (mine.size() > kMarksPerNode) {
-      WATTLE_CHECK(drop_mark_->run(node, mine.begin()->first));
-      mine.erase(mine.begin());
+      // The current incarnation may be the lowest, if the node's clock was set back.
+      auto lowest = std::ranges::find_if(mine, [&](const auto& mark) { return !marks.contains(mark.first); });
+      if (lowest == mine.end()) lowest = mine.begin();
+      WATTLE_CHECK(drop_mark_->run(node, lowest->first));
+      mine.erase(lowest);
     }
   }
   return {};

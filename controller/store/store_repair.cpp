@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -42,8 +43,11 @@ constexpr std::array kOfNodes{"mark", "ledger", "raw", "gap", "usage", "usage_no
 Status fill(const StoreFileOptions& options, const std::string& damaged, sqlite::Salvaged& salvaged) {
   WATTLE_TRY(auto database, sqlite::Database::open_(options.path, options.database, store_steps()));
   WATTLE_TRY(salvaged, sqlite::salvage(*database, damaged, kTables));
-  for (const char* table : kOfNodes)
+  for (const char* table : kOfNodes) {
     WATTLE_CHECK(database->run("DELETE FROM " + std::string(table) + " WHERE node NOT IN (SELECT id FROM node)"));
+    WATTLE_TRY(const auto dropped, database->integer("SELECT changes()"));
+    salvaged.rows -= std::min(salvaged.rows, static_cast<std::uint64_t>(dropped));
+  }
   return {};
 }
 

@@ -255,3 +255,38 @@ TEST_CASE("records of an earlier incarnation that arrive after a live one are su
   CHECK(*rig.state.node("n1")->energy_j == doctest::Approx(100));
   CHECK(rig.state.node("n1")->record_incarnation == 2);
 }
+
+TEST_CASE("an agent that restarts with a lower incarnation is shown, although live values of a higher one never came") {
+  StateRig rig;
+  rig.state.greet(hello_of("n1", 900));
+  rig.state.apply("n1", record_at(50, 900), at_s(1000), true);
+  rig.state.greet(hello_of("n1", 7));
+  CHECK(rig.state.apply("n1", record_at(1, 7), at_s(1100)).turn == Turn::its_own);
+  CHECK(rig.state.node("n1")->sampled_at == at_s(1100));
+  CHECK(rig.state.node("n1")->ahead.empty());
+}
+
+TEST_CASE("CPUs and memory that come and go change a node's capacity, unless the API server states it") {
+  StateRig rig;
+  Record record = record_at(1);
+  record.node.cpu_cores = 12;
+  record.node.memory_total_bytes = std::uint64_t{16} << 30;
+  rig.state.apply("n1", record, at_s(1000));
+  CHECK(rig.state.node_view("n1")->allocatable.cpu_cores == 12);
+  CHECK(rig.state.node_view("n1")->allocatable.memory_bytes == 16.0 * (1 << 30));
+  record = record_at(2);
+  record.node.cpu_cores.reset();
+  record.node.memory_total_bytes.reset();
+  record.node.memory_used_bytes.reset();
+  rig.state.apply("n1", record, at_s(1001));
+  CHECK(rig.state.node_view("n1")->allocatable.cpu_cores == 12);
+  auto facts = std::make_shared<kube::Node>();
+  facts->name = "n1";
+  facts->ready = true;
+  facts->cpu_cores = 3.5;
+  facts->memory_bytes = 1e9;
+  rig.state.adopt("n1", facts);
+  rig.state.apply("n1", record_at(3), at_s(1002));
+  CHECK(rig.state.node_view("n1")->allocatable.cpu_cores == 3.5);
+  CHECK(rig.state.node_view("n1")->allocatable.memory_bytes == 1e9);
+}

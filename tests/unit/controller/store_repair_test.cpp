@@ -93,6 +93,16 @@ TEST_CASE("the readable rows of a torn file are copied into a new one, and the f
   REQUIRE(opened->file.apply(std::vector<StoreItem>{item("a", kRecords + 1)}, 1001));
 }
 
+TEST_CASE("the row that a new file begins with does not count as a copied row") {
+  const wattle::test::TempDir dir;
+  const StoreFileOptions options = filled(dir);
+  overwrite(options.path, 0, std::filesystem::file_size(options.path), 'x');
+  const auto opened = open_or_repair(options, 1000, Log::silent());
+  REQUIRE(opened);
+  REQUIRE(opened->damage);
+  CHECK_MESSAGE(opened->damage->fix.find("; 0 readable rows were copied") != std::string::npos, opened->damage->fix);
+}
+
 TEST_CASE("a file that is damaged anywhere opens, and no row that can be read is lost") {
   const wattle::test::TempDir dir;
   const StoreFileOptions options = filled(dir);

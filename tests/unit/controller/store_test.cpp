@@ -195,6 +195,23 @@ TEST_CASE("incarnations are kept apart, and the lowest are forgotten") {
   CHECK(marks.at(20) == 20);
 }
 
+TEST_CASE("the mark of an incarnation that is lower than all others is kept while its records arrive") {
+  wattle::test::TempDir dir;
+  StoreFileOptions options;
+  options.path = dir.file("store.db");
+  {
+    StoreFile file = open(options);
+    for (std::uint64_t incarnation = 100; incarnation < 100 + kMarksPerNode; ++incarnation)
+      REQUIRE(file.apply(std::vector<StoreItem>{item("a", 1, {}, incarnation)}, 1));
+    REQUIRE(file.apply(std::vector<StoreItem>{item("a", 5, {}, 7)}, 1));
+  }
+  const StoreFile file = open(options);
+  const auto& marks = file.marks().at("a");
+  CHECK(marks.size() == kMarksPerNode);
+  CHECK(marks.at(7) == 5);
+  CHECK_FALSE(marks.contains(100));
+}
+
 // Every later version must read the file of a released schema.
 TEST_CASE("a store of schema 1 is readable") {
   wattle::test::TempDir dir;

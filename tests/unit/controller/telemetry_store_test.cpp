@@ -156,6 +156,31 @@ TEST_CASE("credit is a share of the queue, and less for an agent that sends much
   CHECK(rig.hello("a").credit == 20);
 }
 
+TEST_CASE("records of an agent whose clock was set back and whose state was lost count, also after many restarts") {
+  TelemetryStoreRig rig;
+  for (std::uint64_t incarnation = 1000; incarnation < 1000 + kMarksPerNode + 2; ++incarnation) {
+    const std::string route = "r" + std::to_string(incarnation);
+    rig.hello(route, incarnation);
+    rig.send(route, 1, 1, incarnation);
+    CHECK(acked(rig.commit(1)) == 1);
+  }
+  const std::size_t before = rig.sink.records;
+  rig.clock.advance(6s);
+  CHECK(rig.hello("back", 7).acked_seq == 0);
+  rig.send("back", 1, 3, 7);
+  CHECK(rig.sink.records == before + 3);
+  CHECK(acked(rig.commit(3)) == 3);
+  rig.send("back", 4, 4, 7);
+  CHECK(rig.sink.records == before + 4);
+  CHECK(acked(rig.commit(1)) == 4);
+  rig.send("back", 2, 4, 7);  // sent again
+  CHECK(rig.sink.records == before + 4);
+  rig.clock.advance(6s);
+  rig.hello("again", 8);
+  rig.send("again", 1, 1, 8);
+  CHECK(rig.sink.records == before + 5);
+}
+
 TEST_CASE("a lower incarnation that keeps reconnecting is a second agent, which is reported and has no effect") {
   TelemetryStoreRig rig;
   rig.hello("new", 2);

@@ -200,6 +200,32 @@ TEST_CASE("an impossible minute of a service is refused with its record") {
   refused([](Record& r) { r.limit_minutes.resize(kMaxLimitMinutes + 1, r.limit_minutes[0]); });
 }
 
+TEST_CASE("rates, connections and round trips that no machine reaches are refused with their field") {
+  Record good = record_at(1);
+  good.probes.push_back({"default", 4.5, 9.0, 1.0, 0.0, 10});
+  REQUIRE(validate(good));
+  const auto refused = [&](const std::string& field, auto change) {
+    Record record = good;
+    change(record);
+    const Status done = validate(record);
+    CAPTURE(field);
+    REQUIRE_FALSE(done);
+    CHECK(done.error().subject.ends_with(field));
+  };
+  for (const double wrong : {1e300, 2 * kMaxBytesPerS, -1.0}) {
+    refused("net_rx_bytes_per_s", [&](Record& r) { r.node.net_rx_bytes_per_s = wrong; });
+    refused("net_tx_bytes_per_s", [&](Record& r) { r.node.net_tx_bytes_per_s = wrong; });
+    refused("disk_read_bytes_per_s", [&](Record& r) { r.node.disk_read_bytes_per_s = wrong; });
+    refused("disk_write_bytes_per_s", [&](Record& r) { r.node.disk_write_bytes_per_s = wrong; });
+  }
+  refused("tcp_established", [](Record& r) { r.node.tcp_established = ~std::uint64_t{0}; });
+  for (const double wrong : {1e300, 1e8, -1.0}) {
+    refused("p50_ms", [&](Record& r) { r.probes[0].p50_ms = wrong; });
+    refused("p95_ms", [&](Record& r) { r.probes[0].p95_ms = wrong; });
+    refused("jitter_ms", [&](Record& r) { r.probes[0].jitter_ms = wrong; });
+  }
+}
+
 TEST_CASE("skipped numbers are counted exactly") {
   TelemetryRig rig;
   rig.say("a", hello_of("n1"));
