@@ -93,7 +93,7 @@ def self_test():
         "docs/how-to/c.md": "# C\n" + "line\n" * 250,
         "docs/concepts/d.md": "# D\n\n[gone](gone.md)\n",
         "docs/research/e.md": "# E\n\nfigures\n",
-        "docs/research/h.md": "# H\n\nDate and commit: 2026-01-01. Idle nodes sleep: -10%.\n",
+        "docs/research/h.md": "# H\n\nMeasured on 2026-01-01 at `0123abc`. Idle nodes sleep: -10%.\n",
         "agent/f.cpp": "// docs/" + "gone.md has it\n",
         "docs/concepts/g.md": "# G\n",
     }
