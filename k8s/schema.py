@@ -49,7 +49,7 @@ URL = text(rf"(https?://{HOST}(:{PORT})?({PATH})?)?")
 # programs.
 FORMS = {
     "agent": {
-        "node": {"type": "string", "minLength": 1},
+        "node": text("[a-zA-Z0-9._-]{1,253}"),
         "pod_parents": {"type": "array", "items": text(r"/(.*/)?([^/.][^/]*|\.[^/.][^/]*|\.\.[^/]+)(/.*)?") | {"not": {"pattern": r"(^|/)\.\.(/|$)"}}},
         "cluster_networks": {"type": "array", "maxItems": 30, "items": NETWORK},
         "controller.endpoint": TARGET,
