@@ -239,7 +239,8 @@ Status StoreFile::set_marks(const StoreMarks& changed, StoreMarks& after) {
     }
     while (mine.size() > kMarksPerNode) {
       // The current incarnation may be the lowest, if the node's clock was set back.
-      auto lowest = std::ranges::find_if(mine, [&](const auto& mark) { return !marks.contains(mark.first); });
+      auto lowest =
+          std::ranges::find_if(mine, [&, &news = marks](const auto& mark) { return !news.contains(mark.first); });
       if (lowest == mine.end()) lowest = mine.begin();
       WATTLE_CHECK(drop_mark_->run(node, lowest->first));
       mine.erase(lowest);
