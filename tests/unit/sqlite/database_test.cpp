@@ -84,7 +84,7 @@ TEST_CASE("a file that is not a database is malformed, and a missing folder is n
 
 TEST_CASE("hashes of many records are those of each") {
   std::vector<std::string> bodies;
-  for (const std::size_t bytes : {1500, 0, 1500, 7, 1499, 1501, 1500, 1500, 3, 2})
+  for (const std::size_t bytes : std::vector<std::size_t>{1500, 0, 1500, 7, 1499, 1501, 1500, 1500, 3, 2})
     bodies.push_back(std::string(bytes, static_cast<char>('a' + bodies.size())));
   for (std::size_t count = 0; count <= bodies.size(); ++count) {
     std::vector<HashedRecord> records;
