@@ -1,7 +1,7 @@
 // standby: a second process that shares the shim's listening socket, and answers kube-scheduler neutrally while the
 // shim hangs. Otherwise each pod would wait for the extender's httpTimeout.
 // Rules    it accepts new connections if beat() has not been called for kHangsAfter, until the next beat. Each gets one
-//          answer (neutral_answer.hpp) and is closed; a request other than kube-scheduler's gets 503. It ends with the
+//          answer (standby_process.hpp) and is closed; a request other than kube-scheduler's gets 503. It ends with the
 //          shim. Connections that the shim has accepted wait for the shim
 // Bounds   one connection at a time, each for at most kExchangeWithin
 // Errors   at start: those of socketpair(2) and fork(2)

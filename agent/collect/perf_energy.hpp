@@ -38,7 +38,7 @@ EnergyKind perf_event_kind(std::string_view name);
 struct PerfPort {
   std::function<Result<Fd>(std::uint32_t type, std::uint64_t config, unsigned cpu)> open;
   std::function<Result<std::uint64_t>(int fd)> read;
-  std::function<bool(int fd)> is_stuck;  // whether a newly opened counter does not change while the machine runs
+  std::function<bool(int fd)> is_stuck;  // true: a new counter does not change while the machine runs
 };
 PerfPort kernel_perf_port();
 

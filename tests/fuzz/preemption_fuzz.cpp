@@ -7,15 +7,19 @@
 #include <string_view>
 
 #include "common/json/value.hpp"
-#include "shim/neutral_answer.hpp"
 #include "shim/preemption.hpp"
+#include "shim/standby_process.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace wattle;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const auto read = [](const std::string& reply) { return SortedJson::read(reply, {64 << 20, 1 << 30}); };
-  for (const char* path : {"/prioritize", "/filter", "/preempt", "/other"})
-    if (const auto reply = shim::neutral_answer(path, text); reply && read(*reply).is_discarded()) std::abort();
+  for (const std::string path : {"/prioritize", "/filter", "/preempt", "/other"}) {
+    const std::string reply = shim::standby_reply("POST " + path + " HTTP/1.1\r\n\r\n" + std::string(text));
+    const auto body = reply.find("\r\n\r\n");
+    if (body == std::string::npos) std::abort();
+    if (reply.starts_with("HTTP/1.1 200 ") && read(reply.substr(body + 4)).is_discarded()) std::abort();
+  }
   const auto preemption = shim::parse_preemption_args(text);
   if (!preemption) {
     if (preemption.error().subject.empty()) std::abort();

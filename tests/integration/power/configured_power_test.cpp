@@ -29,6 +29,14 @@ struct ExecFixture {
   }
 };
 
+void check_magic_packet(const wattle::Fd& card) {
+  pollfd readable{card.get(), POLLIN, 0};
+  REQUIRE(::poll(&readable, 1, static_cast<int>(wattle::tests::soon().count())) == 1);
+  MagicPacket packet{};
+  CHECK(::recv(card.get(), packet.data(), packet.size(), MSG_TRUNC) == static_cast<ssize_t>(packet.size()));
+  CHECK(packet == magic_packet(*parse_mac("52:54:00:12:34:56")));
+}
+
 }  // namespace
 
 TEST_CASE_FIXTURE(ExecFixture, "an exec program reads one request as JSON") {
@@ -94,11 +102,7 @@ TEST_CASE_FIXTURE(ExecFixture, "a magic packet reaches a node in a network that 
            ", wol: {mac: '52:54:00:12:34:56', broadcast: '::1', port: " + std::to_string(ntohs(address.sin6_port)) +
                "}, sleep: exec, wake: wol, observe: none");
   REQUIRE(power->wake({"node"}, {2, wattle::tests::soon()}));
-  pollfd readable{card.get(), POLLIN, 0};
-  REQUIRE(::poll(&readable, 1, static_cast<int>(wattle::tests::soon().count())) == 1);
-  MagicPacket packet{};
-  CHECK(::recv(card.get(), packet.data(), packet.size(), MSG_TRUNC) == static_cast<ssize_t>(packet.size()));
-  CHECK(packet == magic_packet(*parse_mac("52:54:00:12:34:56")));
+  check_magic_packet(card);
 }
 
 TEST_CASE_FIXTURE(ExecFixture, "a node can sleep by a program and wake by a magic packet") {
@@ -121,11 +125,7 @@ TEST_CASE_FIXTURE(ExecFixture, "a node can sleep by a program and wake by a magi
   CHECK_FALSE(able->wake_s);  // the program's figure does not apply to a magic packet
   CHECK(power->sleep({"node"}, Depth::suspend, {1, wattle::tests::soon()}));
   REQUIRE(power->wake({"node"}, {2, wattle::tests::soon()}));
-  pollfd readable{card.get(), POLLIN, 0};
-  REQUIRE(::poll(&readable, 1, static_cast<int>(wattle::tests::soon().count())) == 1);
-  MagicPacket packet{};
-  CHECK(::recv(card.get(), packet.data(), packet.size(), MSG_TRUNC) == static_cast<ssize_t>(packet.size()));
-  CHECK(packet == magic_packet(*parse_mac("52:54:00:12:34:56")));
+  check_magic_packet(card);
 }
 
 TEST_CASE_FIXTURE(ExecFixture, "the first item that matches a node decides") {

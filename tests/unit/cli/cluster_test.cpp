@@ -40,6 +40,19 @@ contexts:
       .at(0);
 }
 
+// Writes a kubeconfig for this user of a server that nothing listens at, and returns its path.
+std::string unreachable(const cli::test::Folder& folder, const std::string& user) {
+  const std::string file = folder.path + "/config";
+  REQUIRE(write_file_atomically(file, R"(
+current-context: one
+clusters: [{name: c1, cluster: {server: "http://127.0.0.1:1"}}]
+users: [{name: u1, user: )" + user + R"(}]
+contexts: [{name: one, context: {cluster: c1, user: u1}}]
+)",
+                                0600));
+  return file;
+}
+
 }  // namespace
 
 TEST_CASE("a kubeconfig gives the server, authority and login of a context") {
@@ -87,14 +100,7 @@ TEST_CASE("the name of the cluster's certificate is respected, and a proxy befor
 
 TEST_CASE("an unreachable API server's error names a configured proxy, because wattle ignores it") {
   const cli::test::Folder folder;
-  const std::string file = folder.path + "/config";
-  REQUIRE(write_file_atomically(file, R"(
-current-context: one
-clusters: [{name: c1, cluster: {server: "http://127.0.0.1:1"}}]
-users: [{name: u1, user: {token: word}}]
-contexts: [{name: one, context: {cluster: c1, user: u1}}]
-)",
-                                0600));
+  const std::string file = unreachable(folder, "{token: word}");
   cli::test::Outside outside;
   const std::vector<std::string> command{"status", "--kubeconfig", file, "--context", "one"};
   CHECK(outside.run(command) != kOk);
@@ -292,14 +298,7 @@ TEST_CASE("a program that does not end is ended with an error, and one whose hel
 
 TEST_CASE("suggestions come from below the path of the controller's address") {
   const cli::test::Folder folder;
-  const std::string file = folder.path + "/config";
-  REQUIRE(write_file_atomically(file, R"(
-current-context: one
-clusters: [{name: c1, cluster: {server: "http://127.0.0.1:1"}}]
-users: [{name: u1, user: {token: word}}]
-contexts: [{name: one, context: {cluster: c1, user: u1}}]
-)",
-                                0600));
+  const std::string file = unreachable(folder, "{token: word}");
   const auto complaint = [&](const std::string& from) {
     cli::test::Outside outside;
     CHECK(outside.run({"provision", "set", "--kubeconfig", file, "--namespace", "shop", "--from", from}) != kOk);
@@ -314,15 +313,8 @@ contexts: [{name: one, context: {cluster: c1, user: u1}}]
 
 TEST_CASE("an inline token replaces a token file that cannot be read, and otherwise the file takes precedence") {
   const cli::test::Folder folder;
-  const std::string file = folder.path + "/config";
   const auto complaint = [&](const std::string& user) {
-    REQUIRE(write_file_atomically(file, R"(
-current-context: one
-clusters: [{name: c1, cluster: {server: "http://127.0.0.1:1"}}]
-users: [{name: u1, user: )" + user + R"(}]
-contexts: [{name: one, context: {cluster: c1, user: u1}}]
-)",
-                                  0600));
+    const std::string file = unreachable(folder, user);
     cli::test::Outside outside;
     CHECK(outside.run({"status", "--kubeconfig", file, "--context", "one"}) != kOk);
     return outside.err.str();
