@@ -28,8 +28,7 @@ IoCounters& slot(std::vector<IoCounters>& out, std::size_t used) {
   return out[used];
 }
 
-constexpr std::uint64_t kMostMegabits =
-    10'000'000;  // no link is faster; drivers report an unknown speed as -1 or 2^32 - 1
+constexpr std::uint64_t kMostMegabits = 10'000'000;  // unknown speeds are reported as -1 or 2^32 - 1
 constexpr Duration kJudgeAgain = std::chrono::seconds(60);
 constexpr std::uint64_t kMostTicks = std::uint64_t{1} << 43;
 constexpr std::size_t kMostCpus = 1 << 16;
