@@ -24,7 +24,6 @@ constexpr double kSuspectFactor = 1.01;  // factor on the prior above which the 
 constexpr std::size_t kMostSets = 24, kMostSuspects = 64;
 constexpr int kSweeps = 8;
 constexpr double kDamped = 0.5;
-constexpr double kBelieved = 0.9;  // blame of suspects in the format without probabilities
 
 double prior_of(bool itself) { return itself ? kBaseShare : kFewest; }
 double log_odds(double p) { return std::log(p / (1 - p)); }
