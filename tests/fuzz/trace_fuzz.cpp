@@ -24,8 +24,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         if (!(percent >= 0 && percent <= 100)) std::abort();
   }
   if (const auto sizes = consolidation::parse_pod_sizes(text, "fuzz", 1)) {
-    for (const auto& size : *sizes)
-      if (!(size.share_of_node > 0 && size.bytes_per_core > 0 && size.life_s > 0)) std::abort();
+    for (const auto& pod : *sizes)
+      if (!(pod.share_of_node > 0 && pod.bytes_per_core > 0 && pod.life_s > 0)) std::abort();
   }
   if (const auto trace = wattle::parse_rates(text, "fuzz")) {
     if (trace->rates_rps.empty()) std::abort();
