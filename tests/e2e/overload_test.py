@@ -4,7 +4,8 @@
 Usage    overload_test.py BIN_DIR [--agents N] [--seconds S] [--recovery]
 Does     connects N simulated agents at 1 Hz; measures the CPU time that the controller uses for them, and limits it to half
          of that by a cgroup; waits until agents are asked for fewer records; lets S seconds pass, in which it sends asks
-         and reads the controller's state; lifts the limit; with --recovery, waits until agents return to their own tick
+         and reads the controller's state; lifts the limit; with --recovery, waits until agents return to their own tick.
+         With 200 agents, half of the time is enough: a slower loop reads more records in each turn
 Needs    root and a CPU controller of cgroups, v2 or v1
 Exit     0 success, 1 a claim is wrong, 77 no cgroup can be created
 """
@@ -138,7 +139,7 @@ def run(options, cgroup):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("bin_dir")
-    parser.add_argument("--agents", type=int, default=200)
+    parser.add_argument("--agents", type=int, default=600)
     parser.add_argument("--seconds", type=float, default=2)
     parser.add_argument("--recovery", action="store_true")
     options = parser.parse_args()
