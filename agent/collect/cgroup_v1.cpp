@@ -19,7 +19,8 @@ std::optional<IoTotals> parse_blkio_bytes(std::string_view text, std::span<const
   IoTotals totals;
   bool any = false;
   parse::for_each_line(text, [&](std::string_view line) {
-    const auto fields = parse::fields(line);  // "8:0 Read 4096"; the last line is "Total 4096"
+    const auto fields = parse::fields(line);                    // "8:0 Read 4096"; the last line is "Total 4096"
+    any = any || (fields.size() == 2 && fields[0] == "Total");  // a cgroup without I/O has no line of a device
     if (fields.size() != 3) return;
     any = true;
     const auto major = parse::integer<unsigned>(fields[0].substr(0, fields[0].find(':')));

@@ -49,6 +49,9 @@ class Plane(NodePlane):
     def __init__(self, programs, families):
         super().__init__(programs)
         self.families, self.host = families, families[0].host
+        # A file system of its own, which a test can fill; it ends with the namespace
+        (self.dir / "etcd").mkdir()
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=700", "tmpfs", self.dir / "etcd"], check=True)
         self.addresses = [address for family in families for address in (family.host, family.first_service)]
 
     def as_clusters_are(self, command):
@@ -81,7 +84,8 @@ class Cluster:
         self.plane = None
         self.controller = self.token = None
         self.sleeps = os.environ.get("DEMO_SLEEP", "0" if os.environ.get("DEMO_BARE") else "1") != "0" and len(self.names) > 2
-        self.asleep = []  # nodes that slept when the workloads started
+        self.bare = bool(os.environ.get("DEMO_BARE"))
+        self.tested = []  # nodes that may sleep: each has been ordered to sleep once
 
     def say(self, text):
         print(f"cluster: {time.monotonic() - self.begun:5.1f} s: {text}", flush=True)
@@ -152,16 +156,19 @@ class Cluster:
         except OSError as error:
             return str(error)
 
-    def check(self):
-        """Turns nodes off and on. Fails if a program of the control plane or a node has ended."""
+    def check_nodes(self):
         self.switch_nodes()
         for name, process in self.nodes.items():
             if process.poll() is not None:
                 raise SystemExit("\n".join([f"cluster: {name} has ended", *(self.tail(self.run / name / f"{log}.log") for log in ("node", "containerd", "kubelet"))]))
+        return True
+
+    def check(self):
+        """Turns nodes off and on. Fails if a program of the control plane or a node has ended."""
         for name, process in self.plane.processes.items():
             if process.poll() is not None:
                 raise SystemExit(f"cluster: {name} has ended\n{self.plane.tail(name)}")
-        return True
+        return self.check_nodes()
 
     def wait(self, what, condition):
         try:
@@ -252,22 +259,28 @@ class Cluster:
         nodes = json.loads(answer.stdout)["nodes"] if answer.returncode == 0 else []
         return len([node for node in nodes if node["connected"] and node["power_w"] is not None]) == len(self.names)
 
-    def work(self):
-        for thing in workloads.objects():
-            self.apply(thing)
-
     def placed(self):
         found = [pod for pod in self.get("/api/v1/namespaces/default/pods")["items"] if pod["spec"].get("schedulerName") == "wattle" and pod["status"].get("phase") == "Running"]
         return sorted({pod["spec"]["nodeName"] for pod in found}) if len(found) >= 3 else None
 
     def sleep_text(self):
-        if not self.asleep:
+        if self.bare or not self.tested:
             return ""
         return f"""
-Asleep:    {', '.join(self.asleep)}, which no pod needs. To wake a node, and to see why each node sleeps or not:
+To sleep:  {', '.join(self.tested)}, tested once now; the batch jobs start after that. To wake a node, and to see why each node sleeps or not:
   kubectl scale deployment report --replicas={len(self.names)}
   wattle sleep status; wattle sleep plan; wattle savings
 """
+
+    def settle(self):
+        """Waits until idle nodes sleep, and then starts the jobs, whose pods would keep a woken node busy."""
+        asleep = sleepers.rest(self, self.tested) if self.tested else []
+        if asleep:
+            self.say(f"asleep: {', '.join(asleep)}")
+        if not self.bare:
+            for thing in workloads.jobs():
+                self.apply(thing)
+            self.say("the jobs are started")
 
     def start(self):
         network.make(self.names, self.families)
@@ -304,21 +317,28 @@ Asleep:    {', '.join(self.asleep)}, which no pod needs. To wake a node, and to 
         self.wait("every agent reports watts", self.agents_report)
         nodes = self.names
         if self.sleeps:
-            self.asleep = sleepers.rest(self)
-        if not os.environ.get("DEMO_BARE"):
-            self.work()
+            self.tested = sleepers.begin(self)
+        if self.bare:
+            self.settle()  # lab/real measures from a start at which nodes sleep
+        else:
+            for thing in workloads.services():
+                self.apply(thing)
             nodes = self.wait("pods of the scheduler `wattle` run", self.placed)
         (self.run / "ready.json").write_text(json.dumps({"page": f"http://127.0.0.1:{self.port('page')}/", "kubeconfig": str(self.run / "kubeconfig"),
                                                          "cli": str(self.run / "cli.yaml"), "seconds": time.monotonic() - self.begun, "nodes": nodes}), encoding="utf-8")
 
+    def tend(self):
+        """Restarts programs of the control plane that exit, like the kubelet of a control-plane node. Turns nodes off and
+        on, and fails if a node has ended."""
+        for name, process in list(self.plane.processes.items()):
+            if process.poll() is not None:
+                self.say(f"{name} has exited ({process.returncode}); restarting it")
+                self.plane.start_again(name)
+        return self.check_nodes()
+
     def hold(self):
-        """Restarts programs of the control plane that exit, like the kubelet of a control-plane node."""
         while True:
-            for name, process in list(self.plane.processes.items()):
-                if process.poll() is not None:
-                    self.say(f"{name} has exited ({process.returncode}); restarting it")
-                    self.plane.start_again(name)
-            self.check()
+            self.tend()
             time.sleep(1)
 
 
@@ -340,10 +360,12 @@ In another terminal:
   kubectl get pods --all-namespaces --output wide
   wattle status; wattle savings; wattle top; wattle decisions
 {cluster.sleep_text()}
-Differences from hardware: watts are estimates per node, from the node's own CPU time and the power curve in
-scripts/cluster/values.yaml. All nodes share one kernel, and each shows all processors of this machine.
+Differences from hardware: watts are estimates per node, from the node's own CPU time and the published power curve of a
+Dell PowerEdge R620 (scripts/cluster/values.yaml). All nodes share one kernel, and each shows all processors of this machine.
 Ctrl-C ends the cluster and removes everything.
 """, flush=True)
+    if not cluster.bare:
+        cluster.settle()
     cluster.hold()
 
 

@@ -132,3 +132,5 @@ if __name__ == "__main__":
         sys.exit(main())
     except (packages.Missing, assets.Missing, ImageError, OSError, subprocess.CalledProcessError) as error:
         sys.exit(f"cluster: {error}")
+    except KeyboardInterrupt:  # before the cluster exists
+        sys.exit(130)

@@ -194,7 +194,7 @@ def listen(port):
 
 
 def listen_for_page(asked):
-    """Like listening(), on the requested port, otherwise on 8050 or any other free port. `asked`: a number as text."""
+    """Like listen(), on the requested port, otherwise on 8050 or any other free port. `asked`: a number as text."""
     if not asked:
         try:
             return listen(PAGE_PORT)

@@ -68,8 +68,9 @@ def choose(cluster):
     return [name for name in cluster.names if name not in busy][-(len(cluster.names) - 2):]
 
 
-def rest(cluster):
-    """Returns the nodes that sleep now."""
+def begin(cluster):
+    """Orders the test of each node that may sleep. Returns these nodes once they are cordoned, so that no pod starts on
+    them."""
     names = choose(cluster)
     for name in names:
         cluster.plane.call("PATCH", f"/api/v1/nodes/{name}", {"metadata": {"labels": {LABEL: "auto"}}})
@@ -78,13 +79,22 @@ def rest(cluster):
     def tested(name):
         refused[name] = ask(cluster, "test", name)[1]
         return not refused[name]
-    asleep = set()
     try:
         for name in names:
             wait_until(f"{name} takes the order to sleep", lambda name=name: cluster.check() and tested(name))
-        wait_until("idle nodes sleep", lambda: cluster.check() and asleep_for_good(cluster, names, asleep), LATE_S)
+            wait_until(f"{name} is cordoned", lambda name=name: cluster.check() and cluster.get(f"/api/v1/nodes/{name}")["spec"].get("unschedulable"))
     except HouseError as error:
         cluster.say(f"{error} {refused}; `wattle sleep plan` has the reasons")
+    return names
+
+
+def rest(cluster, names):
+    """Returns those of the nodes that sleep now."""
+    asleep = set()
+    try:
+        wait_until("idle nodes sleep", lambda: cluster.tend() and asleep_for_good(cluster, names, asleep), LATE_S)
+    except HouseError as error:
+        cluster.say(f"{error}; `wattle sleep plan` has the reasons")
     return sorted(asleep)
 
 

@@ -9,7 +9,7 @@ from images import TOOLS
 
 # Computes for 20 to 40 seconds
 ENCODE = ["sh", "-c", "stress-ng --quiet --temp-path /tmp --cpu 1 --cpu-method matrixprod --timeout $(expr 20 + $(date +%s) % 20)"]
-WEB_USERS = ["sh", "-c", "while true; do wattle-load http --rate 15 --for 60s --header 'Accept-Encoding: gzip' "
+WEB_USERS = ["sh", "-c", "while true; do wattle-load http --rate 15 --for 20s --header 'Accept-Encoding: gzip' "
                          "http://web.default.svc.cluster.local:8080/; sleep 1; done"]
 STORE_USERS = ["sh", "-c", "while true; do redis-benchmark -h store.default.svc.cluster.local -c 4 -n 2000 -q -t get,set; sleep 1; done"]
 
@@ -40,7 +40,7 @@ def batch(name, parallel, main, scheduler=None):
         "completions": 10000, "parallelism": parallel, "backoffLimit": 1000, "template": template(name, main, scheduler, restartPolicy="Never")}}
 
 
-def objects():
+def services():
     # Larger than half a node, so that each pod needs its own node; it has no pods until a user scales it
     large = f"{600 * os.cpu_count()}m"
     alive = {"readinessProbe": {"httpGet": {"path": "/livez", "port": 8080}, "periodSeconds": 5, "timeoutSeconds": 5}}
@@ -50,5 +50,9 @@ def objects():
         service("store", 6379),
         deployment("store", 1, container(["redis-server", "--save", "", "--protected-mode", "no", "--dir", "/tmp"], "50m"), "wattle"),
         deployment("store-users", 1, container(STORE_USERS, "50m", "100m")),
-        deployment("report", 0, container(["sleep", "infinity"], large), "wattle"),
+        deployment("report", 0, container(["sleep", "infinity"], large), "wattle")]
+
+
+def jobs():
+    return [
         batch("encode", 2, container(ENCODE, "100m", "150m"), "wattle"), batch("encode-default", 2, container(ENCODE, "100m", "150m"))]

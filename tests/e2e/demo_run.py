@@ -47,7 +47,8 @@ def pods_of(pids):
 
 
 class Demo:
-    """scripts/demo with these built programs, or with those that its arguments name if `binaries` is None."""
+    """scripts/demo with these built programs, or with those that its arguments name if `binaries` is None. It has its own
+    process group, like a command that a user starts in a terminal."""
 
     def __init__(self, binaries, seconds, *arguments, **environment):
         self.logs = pathlib.Path(tempfile.mkdtemp(prefix="wattle-demo-test-"))
@@ -55,7 +56,7 @@ class Demo:
         self.temporary.mkdir()
         self.lines = []
         self.process = subprocess.Popen(
-            [str(ROOT / "scripts" / "demo"), *arguments], cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            [str(ROOT / "scripts" / "demo"), *arguments], cwd="/", process_group=0, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
             env={**os.environ, "DEMO_BIN": str(binaries or ""), "DEMO_SECONDS": str(seconds), "DEMO_LOGS": str(self.logs / "kept"),
                  "TMPDIR": str(self.temporary), **environment})
         self.reader = threading.Thread(target=self.read, daemon=True)

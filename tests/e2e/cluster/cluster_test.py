@@ -8,6 +8,7 @@ Usage    cluster_test.py BINARY-FOLDER
 Skips    if the machine cannot run a cluster, with the reason (real_cluster.missing)
 """
 import pathlib
+import signal
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -29,7 +30,7 @@ def main():
         sleeping.check(claims, cluster)
         running.check(claims, cluster)
         faults.check_short(claims, cluster)
-        claims.check("the demo exits with 0", cluster.end() == 0, cluster.demo.output()[-1000:])
+        claims.check("after Ctrl-C the demo exits with 0", cluster.end(signal.SIGINT) == 0, cluster.demo.output()[-1000:])
         claims.check("the demo reports that it removed everything", "nothing is left behind" in cluster.demo.output())
         left = real_cluster.left(cluster.run_folder)
         claims.check("no resource of the cluster is left", not left, left)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """improve_job_test: the chart's improve Jobs on three real nodes. Eight shards compute the labels in pods, one is
-killed by SIGKILL and one is deleted, both continue, and network and verdict have the same bytes as from one process.
+killed by SIGKILL and one is deleted, both continue, and network and verdict have the same bytes as from one process and
+from a Job of one shard.
 
 Usage    improve_job_test.py BINARY-FOLDER
 Skips    if the machine cannot run a cluster, with the reason (real_cluster.missing)
@@ -109,19 +110,23 @@ def disturb(claims, cluster, labels):
     claims.check("the killed shard keeps its days and finishes", holds(finished, AGES_S, POLL_S) and least == done, least)
 
 
-def in_pods(claims, binaries, folder, work):
+def in_pods(claims, binaries, folder, work, shards):
+    """Runs the chart's Jobs on a cluster; disturbs them if there are several shards."""
     values = folder / "values.yaml"
-    values.write_text(json.dumps({"improve": {"claim": "days", "shards": SHARDS, "options": OPTIONS, "resources": {
+    values.write_text(json.dumps({"improve": {"claim": "days", "shards": shards, "options": OPTIONS, "resources": {
         "requests": {"cpu": "50m", "memory": "64Mi"}, "limits": {"memory": "1Gi"}}}}), encoding="utf-8")
     with arena.Arena(binaries, 3, folder / "cluster.log", values) as cluster:
         volume(cluster, work)
-        disturb(claims, cluster, work / "labels")
+        if shards > 1:
+            disturb(claims, cluster, work / "labels")
 
         def ended():
             jobs = cluster.api.call("GET", JOBS)["items"]
             found = {job["metadata"]["name"].rpartition("-")[2]: job["status"].get("succeeded", 0) for job in jobs if "improve" in job["metadata"]["name"]}
-            return found if found == {"labels": SHARDS, "learn": 1} else None
+            return found if found == {"labels": shards, "learn": 1} else None
         cluster.wait("both Jobs are complete", ended, AGES_S)
+        if shards == 1:
+            return
         pods = [pod for pod in cluster.api.call("GET", f"{PODS}?labelSelector=batch.kubernetes.io%2Fjob-completion-index")["items"]]
         claims.check("shards ran on more than one node", len({pod["spec"].get("nodeName") for pod in pods}) > 1)
         restarts = sum(status["restartCount"] for pod in pods for status in pod["status"].get("containerStatuses", []))
@@ -143,18 +148,21 @@ def main():
     with tempfile.TemporaryDirectory(prefix="wattle-improve-job-") as name:
         folder = pathlib.Path(name)
         folder.chmod(0o755)
-        one, pods = folder / "one", folder / "pods"
-        for work in (one, pods):
+        one, pod, pods = folder / "one", folder / "pod", folder / "pods"
+        for work in (one, pod, pods):
             work.mkdir()
             (work / "record.jsonl").write_text(recorded_days(), encoding="utf-8")
-        shutil.chown(pods, USER, USER)
+            if work != one:
+                shutil.chown(work, USER, USER)
         code, said = here(binaries, one)
         claims.check("one process finishes", code == 0, said[-800:])
-        in_pods(claims, binaries, folder, pods)
+        in_pods(claims, binaries, folder, pods, SHARDS)
+        in_pods(claims, binaries, folder, pod, 1)
         for file in ("verdict.json", "candidate.safetensors"):
-            claims.check(f"{file} has the same bytes from {SHARDS} shards in pods and from one process",
-                         (one / file).exists() and (pods / file).exists() and (one / file).read_bytes() == (pods / file).read_bytes(),
-                         [(path / file).exists() for path in (one, pods)])
+            for what, work in ((f"{SHARDS} shards in pods", pods), ("one shard in a pod", pod)):
+                claims.check(f"{file} has the same bytes from {what} and from one process",
+                             (one / file).exists() and (work / file).exists() and (one / file).read_bytes() == (work / file).read_bytes(),
+                             [(path / file).exists() for path in (one, work)])
     print("improve_job: every claim holds" if claims.failed == 0 else f"improve_job: {claims.failed} claims failed")
     return 1 if claims.failed else 0
 

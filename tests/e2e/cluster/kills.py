@@ -1,7 +1,10 @@
-"""kills: kill -9 ends `scripts/demo cluster` at random moments, before its images exist, during its start, or while it
-runs.
+"""kills: kill -9 or Ctrl-C ends `scripts/demo cluster` at random moments, before its images exist, during its start, or
+while it runs.
 
-Kills    the script; its guard; or both at once, after which the next start or `--clean` removes the rest
+Kills    the script; its guard; or both at once, after which the next start or `--clean` removes the rest. Ctrl-C sends
+         SIGINT to the process group, as a terminal does
+Moments  over the start and half as long again, as long as the first cluster took until it was ready; that one is killed
+         while it runs
 Claims   no process, namespace, cgroup, mount or folder of the cluster is left, and the machine's bridges and nftables
          rules are unchanged. A process of a namespace is found by the namespace's number in /proc
 Beside   other clusters of the same cache may run: resources that a guard of another start holds do not count
@@ -18,10 +21,11 @@ import real_cluster
 import guard
 from demo_run import Demo
 from house import HouseError, wait_until
-from patience import LATE_S, pace
+from patience import AGES_S, LATE_S, SOON_S, pace
 
-RISE_S = 40  # about the duration of a start
-VICTIMS = ("the demo", "the demo", "its guard", "both")
+RUN_RATIO = 0.5  # observed time after `ready`, in durations of a start
+CTRL_C = "Ctrl-C"
+VICTIMS = ("the demo", "the demo", "its guard", "both", CTRL_C)
 SPACES = ("net", "mnt", "pid", "uts", "ipc", "cgroup")
 
 
@@ -78,6 +82,10 @@ class Killed:
         for pid in self.pids:
             self.traces |= spaces(pid)
         demo = self.demo.process.pid
+        if victim == CTRL_C:
+            os.killpg(demo, signal.SIGINT)
+            self.demo.end()
+            return True
         victims = {"the demo": [demo], "its guard": guards, "both": [demo, *guards]}[victim]
         for pid in victims:
             os.kill(pid, signal.SIGKILL)
@@ -110,10 +118,14 @@ class Killed:
                 *(set(network()) - set(self.before))]
 
 
-def check_one(claims, binaries, what, moment, victim):
+def check_one(claims, binaries, what, moment, victim, ready=False):
+    """Kills after `moment` seconds; with `ready`, that long after the cluster is ready. Returns the seconds until then."""
     with Demo(binaries, 0, "cluster", str(real_cluster.NODES)) as demo:
         begun = time.monotonic()
         killed = Killed(demo)
+        if ready:
+            demo.wait_for(r"s: ready\b", AGES_S)
+        rise_s = time.monotonic() - begun
         pace(moment)
         if not killed.kill(victim):
             victim = "the demo (no guard yet)"
@@ -131,11 +143,14 @@ def check_one(claims, binaries, what, moment, victim):
             claims.check(f"{what}: nothing is left", False, killed.left())
         if victim == "its guard":
             claims.check(f"{what}: the demo exits with an error", demo.end() != 0)
+    return rise_s
 
 
 def check(claims, binaries, count, seed):
-    moments = random.Random(seed)
+    moments, whole_s = random.Random(seed), 0.0
     for number in range(count):
-        # Each phase of a start gets its share of the kills, in random order over several runs of the test.
-        moment = (number + moments.random()) * RISE_S / count
-        check_one(claims, binaries, f"kill -9 {number + 1} of {count} (seed {seed})", moment, moments.choice(VICTIMS))
+        what, victim = f"kill {number + 1} of {count} (seed {seed})", moments.choice(VICTIMS)
+        if number == 0:
+            whole_s = (1 + RUN_RATIO) * check_one(claims, binaries, what, moments.random() * SOON_S / 3, victim, ready=True)
+        else:  # each phase of a start gets its share of the kills
+            check_one(claims, binaries, what, (number - 1 + moments.random()) * whole_s / (count - 1), victim)

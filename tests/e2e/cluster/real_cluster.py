@@ -105,6 +105,7 @@ class RealCluster:
             try:
                 self.run_folder = pathlib.Path(self.demo.wait_for(r"cluster: state in (\S+)", AGES_S)[0])
                 self.demo.wait_for(r"s: ready\b", AGES_S)
+                self.demo.wait_for("s: the jobs are started")  # after idle nodes sleep
             except BaseException:
                 self.demo.__exit__(*sys.exc_info())
                 raise
@@ -122,8 +123,9 @@ class RealCluster:
             self.demo.__exit__(*reason)
 
     def end(self, number=signal.SIGTERM):
-        """Ends the demo with a signal. Returns its exit code."""
-        self.demo.process.send_signal(number)
+        """Ends the demo with a signal, which its whole process group receives, as from a terminal. Returns its exit
+        code."""
+        os.killpg(self.demo.process.pid, number)
         return self.demo.end()
 
     # ---- kubectl, helm and wattle

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import subprocess
 import tempfile
 import urllib.request
@@ -22,6 +23,7 @@ def check(claims, cluster):
     check_enrolment(claims, cluster)
     check_decisions(claims, cluster)
     check_values(claims, cluster)
+    check_users(claims, cluster)
     status, _ = fetch(cluster.page + "api/v1/nodes")
     claims.check("the page's address answers", status == 200, status)
     check_kubectl(claims, cluster)
@@ -63,6 +65,18 @@ def check_values(claims, cluster):
     pods = wait_until("every pod has memory", with_memory)
     total = sum(node["memory_used_bytes"] for node in nodes)
     print(f"     nodes: {cores:.2f} cores, {total / 2**20:.0f} MiB; {len(pods)} pods", flush=True)
+
+
+def check_users(claims, cluster):
+    """Reads the reports that the users print: wattle-load every 20 s, redis-benchmark after 2,000 requests of a kind."""
+    def answered(app, pattern):
+        name = cluster.pods(app)[0]["metadata"]["name"]
+        return re.findall(pattern, cluster.kubectl("logs", name))
+    found = wait_until("the users of the store have got answers", lambda: answered("store-users", r"GET: ([\d.]+) requests per second"))
+    print(f"     users of the store: {found[-1]} requests a second", flush=True)
+    claims.check("the store answers its users", float(found[-1]) > 0, found)
+    found = wait_until("the users of the web service have got answers", lambda: answered("web-users", r"(?m)^answered (\d+):"))
+    claims.check("the web service answers the users of wattle-load", int(found[-1]) > 0, found)
 
 
 def check_kubectl(claims, cluster):

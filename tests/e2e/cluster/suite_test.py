@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""suite_test: all claims about a real cluster, in parts, on one cluster. Then clusters that kill -9 ends at random
-moments.
+"""suite_test: all claims about a real cluster, in parts, on one cluster. Then a cluster with a sleeping node, and clusters
+that are killed at random moments.
 
 Usage    suite_test.py BINARY-FOLDER [--only PART...] [--kills N] [--seed N] [--cluster RUN-FOLDER]
-           --only       parts, of those in PARTS, or kills; default: all
+           --only       parts, of those in PARTS, sleep or kills; default: all
            --kills      clusters that are killed; default 2
            --cluster    uses a cluster that runs, and leaves it running
 Skips    if the machine cannot run a cluster, with the reason (real_cluster.missing)
@@ -27,6 +27,7 @@ import releases  # noqa: E402
 import resizes  # noqa: E402
 import right_sizes  # noqa: E402
 import running  # noqa: E402
+import sleeping  # noqa: E402
 import sums  # noqa: E402
 import waiting  # noqa: E402
 from demo_run import Claims  # noqa: E402
@@ -42,7 +43,11 @@ def check_parts(claims, cluster, names):
         begun = time.monotonic()
         print(f"== {name}", flush=True)
         try:
-            PARTS[name].check(claims, cluster)
+            if name == "sleep":
+                sleeping.check(claims, cluster)
+                howtos.check_sleep(claims, cluster)
+            else:
+                PARTS[name].check(claims, cluster)
         except HouseError as error:
             claims.check(f"{name}: the part ran to its end", False, error)
         print(f"== {name} took {time.monotonic() - begun:.0f} s", flush=True)
@@ -51,7 +56,7 @@ def check_parts(claims, cluster, names):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("binaries", type=pathlib.Path)
-    parser.add_argument("--only", nargs="+", choices=[*PARTS, "kills"], default=[*PARTS, "kills"])
+    parser.add_argument("--only", nargs="+", choices=[*PARTS, "sleep", "kills"], default=[*PARTS, "sleep", "kills"])
     parser.add_argument("--kills", type=int, default=2)
     parser.add_argument("--seed", type=int, default=random.randrange(10000))
     parser.add_argument("--cluster", type=pathlib.Path)
@@ -66,6 +71,9 @@ def main():
             if options.cluster is None:
                 claims.check("the demo exits with 0", cluster.end() == 0, cluster.demo.output()[-1000:])
                 claims.check("no resource of the cluster is left", not real_cluster.left(cluster.run_folder), real_cluster.left(cluster.run_folder))
+    if "sleep" in options.only:
+        with real_cluster.RealCluster(binaries, DEMO_SLEEP="1") as cluster:
+            check_parts(claims, cluster, ["sleep"])
     if "kills" in options.only:
         kills.check(claims, binaries, options.kills, options.seed)
     print("cluster: every claim holds" if claims.failed == 0 else f"cluster: {claims.failed} claims failed")

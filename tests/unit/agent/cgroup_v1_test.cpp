@@ -66,7 +66,8 @@ TEST_CASE("I/O of cgroup v1 sums devices and excludes stacked ones") {
   CHECK(parse_blkio_bytes(text, stacked)->read_bytes == 5096);
   CHECK(parse_blkio_bytes(text, stacked)->write_bytes == 512);
   CHECK(parse_blkio_bytes(text)->read_bytes == 9192);
-  CHECK_FALSE(parse_blkio_bytes("Total 0\n").has_value());
+  CHECK(parse_blkio_bytes("Total 0\n")->read_bytes == 0);
+  CHECK_FALSE(parse_blkio_bytes("").has_value());
   CHECK_FALSE(parse_memory_stat_v1("cache 1\nrss 2\n").anon_bytes.has_value());
 }
 
@@ -97,20 +98,23 @@ TEST_CASE("pods of a hybrid machine have memory, pids and I/O, from cgroup v1") 
                                            {"672b867c-ff6c-4f09-b771-9f747cb698e2", " 8327168 2842624 69632 7 -"},
                                            {"857c7e6e-4dce-41b8-8d3d-ec0c02d0176f", " 262144 0 0 1 -"},
                                            {agent, " 53182464 51232768 454656 17 -"}});
+  const auto read_by_agent = [&] {
+    std::uint64_t read_bytes = 0;
+    for (int i = 0; i < 6; ++i) {  // I/O is read from a fifth of the pods each second
+      clock.advance(1s);
+      for (const auto& pod : sampler->tick().record.workloads)
+        if (pod.name == agent) read_bytes += pod.io_read_bytes.value_or(0);
+    }
+    return read_bytes;
+  };
+  tree.put(blkio, "Total 0\n");
+  CHECK(read_by_agent() == 0);
   tree.put(blkio, "8:0 Read 4096\n8:0 Write 512\nTotal 4608\n");
-  for (int i = 0; i < 6; ++i) {  // I/O is read from a fifth of the pods each second
-    clock.advance(1s);
-    look();
-  }
+  CHECK(read_by_agent() == 4096);
+  look();
   CHECK(shown[agent] == " 53182464 51232768 454656 17 4096");
   tree.put(blkio, "8:0 Read 10096\n8:0 Write 512\nTotal 10608\n");
-  std::uint64_t read_bytes = 0;
-  for (int i = 0; i < 6; ++i) {
-    clock.advance(1s);
-    for (const auto& pod : sampler->tick().record.workloads)
-      if (pod.name == agent) read_bytes += pod.io_read_bytes.value_or(0);
-  }
-  CHECK(read_bytes == 6000);
+  CHECK(read_by_agent() == 6000);
 }
 
 TEST_CASE("a cgroup that cgroup v1 lacks is looked for after 1, 2, 4 s and so on, at most 32 s apart") {
