@@ -170,10 +170,11 @@ std::string idle_text(const View& idle) {
 }
 
 std::string status_line(const View& status) {
+  const std::string cost = cost_text(status, "_per_day");
   return status["mode"].text_or() + " " + status["policy"].text_or() + " | nodes " + count(status["nodes_connected"]) +
-         "/" + count(status["nodes"]) + asleep_text(status) + " | " + power_text(status) + " | workloads " +
-         count(status["workloads"]) + " | decisions " + count(status["decisions"]) + ", " +
-         number(status["decisions_per_s"], 1) + "/s";
+         "/" + count(status["nodes"]) + asleep_text(status) + " | " + power_text(status) +
+         (cost.empty() ? "" : ", " + cost + " per day") + " | workloads " + count(status["workloads"]) +
+         " | decisions " + count(status["decisions"]) + ", " + number(status["decisions_per_s"], 1) + "/s";
 }
 
 namespace {

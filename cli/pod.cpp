@@ -38,6 +38,8 @@ Result<std::string> render_pod(const Json& document, const Style& style) {
   std::string out = pairs_text(facts_of(pod, source), style.colour);
   Table table{{"CONTAINER", ">CPU", "POWER", ">ENERGY", ">SHARE"}, {}};
   if (style.wide) table.columns.push_back({"ID"});
+  const bool priced = !cost_text(pod).empty();
+  if (priced) table.columns.insert(table.columns.begin() + 4, {">COST, CO2"});
   const auto all_j = pod["energy_j"].number();
   const auto add = [&](const std::string& label, const View& part, Tone tone) {
     const auto energy_j = part["energy_j"].number();
@@ -47,6 +49,7 @@ Result<std::string> render_pod(const Json& document, const Style& style) {
                           watts(part["power_w"], source),
                           joules(energy_j),
                           percent(shared ? std::optional(*energy_j / *all_j) : std::nullopt)};
+    if (priced) row.insert(row.begin() + 4, cost_cell(part));
     if (style.wide) row.emplace_back(part["id"].text_or());
     table.rows.push_back(std::move(row));
   };

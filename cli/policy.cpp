@@ -22,8 +22,11 @@ std::string saving_text(const View& saving) {
   const std::string blocks =
       count(saving["blocks_treated"]) + " treated and " + count(saving["blocks_control"]) + " control blocks";
   if (!saving["saving_ratio"].present()) return "unknown: " + blocks + " measured";
+  const std::string with = cost_text(saving, "_treated_per_core_hour"),
+                    without = cost_text(saving, "_control_per_core_hour");
   return percent(saving["saving_ratio"]) + " energy per requested core-hour; 95% interval " +
-         percent(saving["saving_low"]) + " to " + percent(saving["saving_high"]) + "; " + blocks;
+         percent(saving["saving_low"]) + " to " + percent(saving["saving_high"]) + "; " + blocks +
+         (with.empty() ? "" : "; " + with + " per core-hour with advice, " + without + " without");
 }
 
 std::string regression_text(const View& regression) {

@@ -25,7 +25,9 @@ std::string failures_text(const View& totals) {
 std::string totals_text(const View& totals) {
   const auto pods = totals["waited_pods"].number().value_or(0), waited_s = totals["waited_s"].number().value_or(0);
   const double tests = totals["tests"].number().value_or(0), tests_j = totals["tests_j"].number().value_or(0);
+  const std::string cost = cost_text(totals);
   std::string text = "Complete round trips saved " + joules(totals["saved_j"].number().value_or(0) + tests_j) +
+                     (cost.empty() ? "" : ", " + cost) +
                      " (modelled), net of transitions. Round trips: " + count(totals["cycles"]);
   if (tests > 0) text += ", of them tests of nodes: " + count(totals["tests"]) + ", which cost " + joules(tests_j);
   text += ". Used by all of them: " + joules(totals["transitions_j"]) + " in transitions, " +

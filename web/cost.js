@@ -1,5 +1,6 @@
 // cost: shows the cost of namespaces, owners, nodes, label values or containers, like `wattle report`.
 import { get } from '/page/api.js';
+import { place, placed } from '/page/place.js';
 import { ABSENT, choice, cost as costOf, count, fill, h, joules, link, moment, number, panel, percent, problem, span, tiles, wide } from '/page/dom.js';
 
 const SPANS = [['24h', '1 d'], ['7d', '7 d'], ['30d', '30 d']];
@@ -11,8 +12,8 @@ const sum = (energy) => energy.measured_j + energy.estimated_j;
 export function cost() {
   const note = problem(), summary = h('p', { class: 'sentence' }), body = h('tbody'), head = h('tr');
   const facts = tiles([['drawn', 'Energy of nodes'], ['estimated', 'Estimated part', 'estimated'], ['idle', 'Idle part'], ['unattributed', 'Unattributed'], ['cores', 'Core-hours', 'cores'], ['placements', 'Placements']]);
-  const label = h('input', { type: 'search', placeholder: 'key of the label, for example team', 'aria-label': 'Key of the label', hidden: true, onchange: () => load() });
-  let since = '7d', by = 'namespace', asked = 0;
+  const label = h('input', { type: 'search', placeholder: 'key of the label, for example team', 'aria-label': 'Key of the label', value: placed('label'), hidden: placed('by') !== 'label', onchange: () => settle({ label: label.value.trim() }) });
+  let since = placed('since', '7d'), by = placed('by', 'namespace'), asked = 0;
   const cells = (row, all, priced) => [joules(row.measured_j), joules(row.estimated_j), priced && (costOf(row) || ABSENT), percent(all > 0 ? sum(row) / all : null, 1), coreHours(row.core_h), row.waited_s === null ? ABSENT : span(row.waited_s), percent(row.waiting_ratio, 2), count(row.placements), count(row.workloads)]
     .filter((text) => text !== false).map((text) => h('td', { class: 'number' }, text));
   const load = async () => {
@@ -42,10 +43,11 @@ export function cost() {
       [['(idle)', report.idle], ['(unattributed)', report.unattributed], ['(all nodes)', report.nodes]].map(([key, part]) => h('tr', null, h('td', null, key), cells({ waited_s: null, ...part }, all, priced))));
     return null;
   };
+  const settle = (values) => { place(values); load(); };
   const timer = setInterval(() => { if (!document.hidden) load(); }, 30_000);
   return {
     element: h('div', null, h('h1', null, 'Cost'), note.element, panel('Summary', null, summary), facts.element,
-      panel('Used by', [choice('Since', SPANS, since, (value) => { since = value; load(); }), choice('By', BY, by, (value) => { by = value; label.hidden = value !== 'label'; load(); }), label],
+      panel('Used by', [choice('Since', SPANS, since, (value) => { since = value; settle({ since: value === '7d' ? '' : value }); }), choice('By', BY, by, (value) => { by = value; label.hidden = value !== 'label'; settle({ by: value === 'namespace' ? '' : value }); }), label],
         wide(h('table', null, h('thead', null, head), body)))),
     begin: load, end() { clearInterval(timer); },
   };

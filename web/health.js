@@ -9,7 +9,7 @@ const MOST = 300;
 const resting = (node) => rests(node) && (!node.connected || node.power.state === 'asleep');
 const worstFirst = (list) => [...list].sort((a, b) => RANK[a.state] - RANK[b.state]);
 
-const row = (finding, where) => h('tr', null, where && h('td', null, where), h('td', null, tag(finding.state, KINDS[finding.state] || '')), h('td', null, finding.name), h('td', null, finding.detail), h('td', null, finding.fix));
+const row = (finding, where) => h('tr', null, where && h('td', null, where), h('td', null, tag(finding.state, KINDS[finding.state] || '')), h('td', null, finding.name), h('td', { class: 'prose' }, finding.detail), h('td', { class: 'prose' }, finding.fix));
 const head = (where) => h('thead', null, h('tr', null, [where, 'State', 'Check', 'Finding', 'Fix'].filter(Boolean).map((text) => h('th', { scope: 'col' }, text))));
 
 export function findings(list) {

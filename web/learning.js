@@ -37,7 +37,7 @@ export function learning() {
     fill(left, off.length ? h('table', null, h('tbody', null, off.map((each) => h('tr', null, h('td', null, tag(each.what, 'warn')), h('td', { class: 'prose' }, each.why))))) : h('p', { class: 'dim' }, 'No feature is disabled.'));
     try {
       const answer = await get('models');
-      fill(models, wide(h('table', null, h('thead', null, h('tr', null, ['Checkpoint', 'Step', 'Saved', 'Weights', ''].map((text, i) => h('th', { scope: 'col', class: i === 1 ? 'number' : null }, text)))),
+      fill(models, wide(h('table', null, h('thead', null, h('tr', null, ['Checkpoint', 'Step', 'Saved', 'Weights', 'State'].map((text, i) => h('th', { scope: 'col', class: i === 1 ? 'number' : null }, text)))),
         h('tbody', null, answer.models.slice(0, 20).map((m) => h('tr', null, h('td', null, m.name), h('td', { class: 'number' }, count(m.step)), h('td', null, moment(m.saved_wall_ns)), h('td', null, h('code', null, (m.network_sha256 || '').slice(0, 12))), h('td', null, m.active ? tag('in use', 'good') : null, m.fault ? tag(m.fault, 'bad') : null)))))));
     } catch (error) { fill(models, h('p', { class: 'dim' }, error.message)); }
   });
@@ -58,6 +58,7 @@ export function saving() {
     const policy = await get('policy');
     const { saving: s, block, modelled } = policy;
     const core = (value) => (value === null ? ABSENT : joules(value));
+    const money = (arm) => [cost(s, `_${arm}_per_core_hour`), 'per core-hour'].filter(Boolean).join(' ');
     const known = modelled && modelled.saved_w !== null;
     now.element.hidden = !modelled;
     if (modelled) {
@@ -67,8 +68,8 @@ export function saving() {
     }
     facts.element.hidden = !block && s.saving_ratio === null;
     facts.set('saving', percent(s.saving_ratio, 1), s.saving_ratio !== null && `between ${percent(s.saving_low, 1)} and ${percent(s.saving_high, 1)}`);
-    facts.set('treated', core(s.treated_j_per_core_hour), 'per core-hour');
-    facts.set('control', core(s.control_j_per_core_hour), 'per core-hour');
+    facts.set('treated', core(s.treated_j_per_core_hour), money('treated'));
+    facts.set('control', core(s.control_j_per_core_hour), money('control'));
     facts.set('blocks', `${count(s.blocks_treated)} + ${count(s.blocks_control)}`, `with and without advice; ${count(s.blocks_unused)} unused`);
     facts.set('now', block ? (block.treated ? 'with advice' : 'without') : ABSENT, block && `block ${count(block.number)}, ${span(block.left_s)} left`);
     const daily = modelled && [joules(modelled.energy_j_per_day), cost(modelled, '_per_day')].filter(Boolean).join(', ');

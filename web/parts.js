@@ -110,7 +110,7 @@ export function pods() {
 // Table of each container's power and the rest of the pod that belongs to no container's power.
 function containerTable(found) {
   if (!found.containers.length) return h('p', { class: 'dim' }, 'No containers known yet.');
-  const row = (label, part) => h('tr', null, h('td', null, label), [watts(part.power_w), joules(part.energy_j), percent(found.energy_j > 0 ? part.energy_j / found.energy_j : null, 1), number(part.cpu_cores, 3)]
+  const row = (label, part) => h('tr', null, h('td', null, label), [watts(part.power_w), energyOf(part), percent(found.energy_j > 0 ? part.energy_j / found.energy_j : null, 1), number(part.cpu_cores, 3)]
     .map((text) => h('td', { class: 'number' }, text)));
   return h('table', null, h('thead', null, h('tr', null, [['Container'], ['Power', 1], ['Energy', 1], ['Share', 1], ['Cores', 1]].map(([text, right]) => h('th', { scope: 'col', class: right ? 'number' : null }, text)))),
     h('tbody', null, found.containers.map((each) => row(each.name || each.id, each)), row('(rest)', found.rest)));

@@ -45,6 +45,8 @@ NetworkChoice::NetworkStates NetworkChoice::states() const {
 
 std::vector<Contender> NetworkChoice::measured_contenders() const {
   const placement::CandidateTrials& trials = engine_.trials();
+  const ServingModel::Serving serving = networks_.serving();
+  const bool shipped = fits(serving.trusted, serving.trusted_version);
   std::vector<Contender> all;
   for (const placement::Candidate each : placement::kCandidates) {
     const bool in_use = each == trials.in_use();
@@ -66,6 +68,8 @@ std::vector<Contender> NetworkChoice::measured_contenders() const {
       measured.wait_ratio = trials.waited(each).mean();
       one.measured = std::move(measured);
     }
+    if (each == placement::Candidate::baseline && shipped && !one.measured)
+      one.certificate = serving.trusted_version.certificate;  // until blocks have measured it here
     all.insert(in_use ? all.begin() : all.end(), std::move(one));
   }
   return all;

@@ -193,6 +193,7 @@ json pod_details_json(const Parts& from, const std::string& node, const std::str
                                   : text_or_null(std::string(kube::container_name(pod->container_ids, container->id)));
     const double energy_j = static_cast<double>(container->energy_uj) * 1e-6;
     each["energy_j"] = workload.energy_j ? json(energy_j) : json(nullptr);
+    from.config.tariff.add_to(each, workload.energy_j ? std::optional(energy_j) : std::nullopt);
     containers.push_back(std::move(each));
     cpu_us += used_us;
     energy_uj += drew_uj;
@@ -202,7 +203,9 @@ json pod_details_json(const Parts& from, const std::string& node, const std::str
                       drew_uj = workload.values.energy_uj.value_or(0);
   json rest = use_json(used_us - std::min(used_us, cpu_us),
                        draws ? std::optional(drew_uj - std::min(drew_uj, energy_uj)) : std::nullopt, interval_ns);
-  rest["energy_j"] = workload.energy_j ? json(std::max(0.0, *workload.energy_j - sum_j)) : json(nullptr);
+  const auto rest_j = workload.energy_j ? std::optional(std::max(0.0, *workload.energy_j - sum_j)) : std::nullopt;
+  rest["energy_j"] = or_null(rest_j);
+  from.config.tariff.add_to(rest, rest_j);
   object["containers"] = std::move(containers);
   object["rest"] = std::move(rest);
   return object;

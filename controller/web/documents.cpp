@@ -247,6 +247,12 @@ std::string ranked_by(const Decider& decider) {
 std::string policy_text(const Parts& from) {
   json policy = from.rollout.document();
   policy["modelled"] = modelled_json(saving_now(from), from.config.tariff);
+  for (const std::string arm : {"treated", "control"}) {
+    json& saving = policy["saving"];
+    const json& energy_j = saving[arm + "_j_per_core_hour"];
+    from.config.tariff.add_to(saving, energy_j.is_null() ? std::nullopt : std::optional(energy_j.get<double>()),
+                              "_" + arm + "_per_core_hour");
+  }
   policy["ranked_by"] = ranked_by(from.decider);
   policy["candidates"] = contenders_json(from.decider.networks().contenders());
   policy.update(budgets_json(from.decider.engine().cluster_model().pod_time()));

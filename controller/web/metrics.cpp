@@ -198,6 +198,16 @@ void add_budgets(Families& families, const placement::PodTime& pod_time) {
     if (const auto ratio = budget->measured()) Families::add(measured, {{"budget", name}}, *ratio);
 }
 
+void add_tariff(Families& families, const Tariff& tariff) {
+  if (tariff.price_per_kwh)
+    Families::add(
+        families.family("wattle_controller_tariff_price_per_kwh",
+                        "Price of a kWh by the configuration, in the currency of the label.", MetricType::Gauge),
+        {{"currency", tariff.currency}}, *tariff.price_per_kwh);
+  families.gauge("wattle_controller_tariff_co2_grams_per_kwh", "CO2 of a kWh by the configuration.",
+                 tariff.co2_g_per_kwh);
+}
+
 void add_modes(Families& families, const Parts& from) {
   families.gauge("wattle_controller_acting", "1 if the controller returns scores, 0 if its answers are neutral.",
                  acts(from.decider.arm().arm) ? 1.0 : 0.0);
@@ -212,6 +222,7 @@ void add_modes(Families& families, const Parts& from) {
   families.gauge("wattle_controller_regression_limit", "Limit of the regression statistic.",
                  from.rollout.regression().options().limit);
   add_saving(families, from.rollout.effect(), saving_now(from));
+  add_tariff(families, from.config.tariff);
 }
 
 // Adds the mode, policy and reward in force.

@@ -111,7 +111,7 @@ Document sleep_text(const Parts& from, const Arguments& arguments) {
     document["sleep"] = std::move(work->sleeps);
     document["awake"] = std::move(work->awake);
     document["nodes"] = std::move(work->nodes);
-    document["totals"] = sleep_totals_json(from.sleep);
+    document["totals"] = sleep_totals_json(from);
     document["transitions"] = transitions_json(from.sleep, node, most);
     return ready(Result<std::string>(document.dump()));
   });

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "controller/config.hpp"
 #include "controller/power/sleep_control.hpp"
 #include "controller/state/cluster_state.hpp"
 #include "placement/sleep/transition_cost.hpp"
@@ -91,15 +92,17 @@ json power_record_json(const Parts& from, const core::NodePowerRecord& record) {
   return node;
 }
 
-json sleep_totals_json(const power::SleepControl& sleep) {
-  const power::SleepTotals totals = sleep.totals();
+json sleep_totals_json(const Parts& from) {
+  const power::SleepTotals totals = from.sleep.totals();
   json failures = json::array();
   for (const auto& [cause, count] : totals.failures) failures.push_back({{"cause", cause}, {"count", count}});
-  return {{"saved_j", totals.saved_j},       {"transitions_j", totals.transitions_j},
-          {"asleep_j", totals.asleep_j},     {"cycles", totals.cycles},
-          {"tests", totals.tests},           {"tests_j", totals.tests_j},
-          {"failures", std::move(failures)}, {"waited_pods", totals.waited_pods},
-          {"waited_s", totals.waited_s}};
+  json object = {{"saved_j", totals.saved_j},       {"transitions_j", totals.transitions_j},
+                 {"asleep_j", totals.asleep_j},     {"cycles", totals.cycles},
+                 {"tests", totals.tests},           {"tests_j", totals.tests_j},
+                 {"failures", std::move(failures)}, {"waited_pods", totals.waited_pods},
+                 {"waited_s", totals.waited_s}};
+  from.config.tariff.add_to(object, totals.saved_j + totals.tests_j);
+  return object;
 }
 
 json transitions_json(const power::SleepControl& sleep, const std::string& node, std::size_t limit) {

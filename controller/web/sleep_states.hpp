@@ -30,7 +30,8 @@ bool may_be_silent(const power::SleepControl& sleep, const std::string& node);
 SortedJson power_json(const power::SleepControl& sleep, const std::string& node);
 // Includes all fields of a record.
 SortedJson power_record_json(const Parts& from, const placement::sleep::NodePowerRecord& record);
-SortedJson sleep_totals_json(const power::SleepControl& sleep);
+// The cost is that of what complete round trips saved, tests apart.
+SortedJson sleep_totals_json(const Parts& from);
 // Transitions of one node, or of all if `node` is empty; the newest first, at most `limit`.
 SortedJson transitions_json(const power::SleepControl& sleep, const std::string& node, std::size_t limit);
 

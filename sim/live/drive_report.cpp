@@ -134,13 +134,16 @@ std::string learning_text(const Driver& driver) {
     without_j += phase.twin_energy_j;
   }
   if (!(acted_s > 0)) return {};
+  const double served_s = driver.phases()[Driver::kLearned].seconds;
   return hanging("", formatted("Learning. It changed the energy by %+.1f%% (%+.0f J in the %.0f s before nodes slept) "
                                "against a Wattle without "
                                "learning that placed the same pods on equal simulated nodes beside the demo; negative "
-                               "saves. A learned network "
-                               "served for %.0f s.",
-                               change_percent(energy_j, without_j), energy_j - without_j, acted_s,
-                               driver.phases()[Driver::kLearned].seconds));
+                               "saves. ",
+                               change_percent(energy_j, without_j), energy_j - without_j, acted_s) +
+                         (served_s > 0 ? formatted("A learned network served for %.0f s.", served_s)
+                                       : "No learned network served, so there was no phase \"" +
+                                             std::string(Driver::kPhases[Driver::kLearned]) +
+                                             "\": blocks of 30 minutes must first show that it saves energy."));
 }
 
 // Time that a node of mean idle power must sleep to save its round trip.

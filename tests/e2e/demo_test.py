@@ -4,12 +4,15 @@ learning, sleep.
 
 Usage    demo_test.py FOLDER-OF-BINARIES     without root, the test omits pods on this machine and checks the rest
 """
+import json
 import os
 import signal
 import sys
+import urllib.request
 
 from demo_run import Claims, Demo, pods_of, state_of
 from house import binaries_from, extender_args, fetch, wait_until
+from patience import SOON_S
 
 
 def sleeps(claims, demo):
@@ -33,6 +36,19 @@ def sleeps(claims, demo):
         fetch(demo.url("shim") + "/prioritize", extender_args(f"large-{number}", nodes, cpu="8"))
     wait_until("a node wakes for pods that fit on no awake node",
                lambda: any(node["boots"] > boots[node["name"]] for node in demo.get("swarm", "/nodes")["nodes"]))
+
+
+def changes(claims, demo, page):
+    """A viewer of the page changes policy and mode with the token that the demo prints, and back."""
+    token = demo.wait_for(r"view Saving, token (\S+)")[0]
+    for policy, mode in (("node-order", "shadow"), ("dqn", "live")):
+        body = json.dumps({"policy": policy, "mode": mode, "why": "to compare", "force": True}).encode()
+        headers = {"X-Wattle": "page", "Content-Type": "application/json", "Authorization": f"Bearer {token}"}
+        with urllib.request.urlopen(urllib.request.Request(page + "page/change", body, headers), timeout=SOON_S) as answer:
+            claims.check(f"the page may change policy and mode to {policy}, {mode}", answer.status == 200, answer.read())
+        status = demo.get("controller", "/api/v1/status")
+        claims.check("the change is in force", (status["policy"], status["mode"]) == (policy, mode), status["mode"])
+    claims.check("the demo has a tariff", demo.get("controller", "/api/v1/status")["cost_per_day"] > 0)
 
 
 def main():
@@ -71,6 +87,7 @@ def main():
         if "are left out" not in demo.output():
             claims.check("this machine has pods of the driver", pods_of(demo.pids()))
         sleeps(claims, demo)
+        changes(claims, demo, page)
         demo.process.send_signal(signal.SIGTERM)
         code = demo.end()
         claims.check("the demo ends with 0", code == 0, code)

@@ -89,6 +89,7 @@ def walk(house):
     check("doctor's JSON reports the unsaved order", "would be lost at a restart" in doctor, doctor[:500])
     check("the log reports the unsaved order", "policy.unwritten" in house.log("controller"), house.log("controller")[-500:])
 
+    wait_until("the store that is full is the first alarm", lambda: [each["what"] for each in house.query("status")["alarms"]][:1] == ["store"])
     revoked = house.wattle("keys", "revoke", "--allow-list", str(disk / "allow"), "cli", check=False)
     check("a key is revoked", revoked.returncode == 0, revoked.stderr)
     wait_until("the revoked key is refused", lambda: house.cli("status", key="reader", check=False).returncode != 0)

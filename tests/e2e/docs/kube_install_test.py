@@ -24,6 +24,7 @@ sys.dont_write_bytecode = True
 import assets  # noqa: E402
 from demo_run import Claims  # noqa: E402
 from documented import Failed, Undocumented, Walk  # noqa: E402
+from helm_repository import served  # noqa: E402
 from hand_kubelet import ADDRESS, HandKubelet  # noqa: E402
 from house import SKIPPED, HouseError, wait_until  # noqa: E402
 from patience import LATE_S  # noqa: E402
@@ -34,20 +35,20 @@ PATIENCE = LATE_S
 PAGE, HOME = "docs/how-to/install-kubernetes.md", "/home/reader"
 MOVE, UPGRADE = "docs/how-to/adopt.md", "docs/how-to/upgrade.md"
 PROGRAMS = ("etcd", "kube-apiserver", "kube-scheduler", "kube-controller-manager", "kubectl")
-ALIKE = {"skopeo copy": "tests/e2e/images builds, copies and runs the images"}
+BASE = {"WATTLE_URL=https://packages.example.org/wattle": (":", "helm_repository.py serves this tree's chart below WATTLE_URL")}
 FORWARD = {"port-forward svc/wattle-controller": (":", "without a kubelet there is no port-forward, and the controller is on this network")}
 LOOKS = {"doctor --kubeconfig": PATIENCE}
 WAYS = {
-    "helm": ALIKE | {way: "the other way of installation" for way in ("kubectl apply -k", "kubectl delete -k", "wattle install")},
-    "kustomize": ALIKE | {way: "the other way of installation" for way in ("helm install", "helm upgrade", "helm rollback", "helm uninstall", "wattle install")},
+    "helm": {way: "the other way of installation" for way in ("kubectl apply -k", "kubectl delete -k", "wattle install")},
+    "kustomize": {way: "the other way of installation" for way in ("helm repo add", "helm install", "helm upgrade", "helm rollback", "helm uninstall", "wattle install")},
 }
 
 
 class Desk:
     """The reader's environment: the checkout, a kubeconfig, and programs."""
 
-    def __init__(self, folder, plane, binds):
-        self.plane = plane
+    def __init__(self, folder, plane, binds, url):
+        self.plane, self.url = plane, url
         self.root = Root(folder / "desk", binds | {str(ROOT): ROOT, str(plane.dir): plane.dir})
         self.write("~/.kube/config", plane.kubeconfig().read_text())
         shutil.copytree(ROOT / "k8s", self.root.inside("/desk/k8s"))
@@ -55,7 +56,7 @@ class Desk:
     def run(self, text):
         if "kubectl run" in text:
             self.second_candidate()
-        env = {"HOME": HOME, "PATH": "/programs/wattle/bin:/programs/kube:/programs/helm:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8"}
+        env = {"HOME": HOME, "WATTLE_URL": self.url, "PATH": "/programs/wattle/bin:/programs/kube:/programs/helm:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8"}
         return self.root.shell(text, "/desk", env, PATIENCE)
 
     def second_candidate(self):
@@ -166,7 +167,7 @@ def go_on(claims, desk, plane, walk, way):
 
 
 def follow(claims, desk, plane, kubelet, way, version):
-    walk = Walk(PAGE, desk.run, desk.write, files={"images: {registry: registry.example/team}": "mine.yaml"}, without=WAYS[way], instead=FORWARD, again=LOOKS)
+    walk = Walk(PAGE, desk.run, desk.write, without=WAYS[way], instead=FORWARD | (BASE if way == "helm" else {}), again=LOOKS)
     explained = walk("Install on Kubernetes")[-1].rpartition("condition met")[2].strip()
     print(explained[:600])
     claims.check("`wattle explain` shows the first decision, of a pod with Wattle's scheduler, and its node",
@@ -186,10 +187,10 @@ def follow(claims, desk, plane, kubelet, way, version):
 def run(folder, binaries, programs, way, version):
     claims = Claims()
     binds = {"/programs/wattle/bin": binaries, "/programs/wattle/share/wattle/models": ROOT / "models/pretrained", "/programs/kube": programs, "/programs/helm": assets.helm().parent}
-    with NodePlane(programs) as plane:
+    with NodePlane(programs) as plane, served(folder / "release") as url:
         plane.start_controller_manager()
         plane.start_scheduler()
-        desk = Desk(folder, plane, binds)
+        desk = Desk(folder, plane, binds, url)
         with HandKubelet(plane, folder / "pods", {path: here for path, here in binds.items() if path != "/programs/helm"}) as kubelet:
             try:
                 plane.nodes_ready(1)

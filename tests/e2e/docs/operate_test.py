@@ -75,7 +75,7 @@ ELSEWHERE = {
         ("docs/start/ten-minutes.md", "Try Wattle on one machine")),
     "../kube/resize_test.py": (("docs/how-to/set-requests.md", "Set the requests of running pods"),),
     "../../integration/actuator/kernel_test.py": (("docs/how-to/provision.md", "Set limits of services"),),
-    "../packages/repositories_test.py": (("docs/how-to/install-debian.md", "From an apt repository"),),
+    "../packages/repositories_test.py": (("docs/how-to/install-debian.md", "The apt repository"),),
     "systemd_install_test.py": (("docs/how-to/install-debian.md", "Install without packages"),),
     "kube_install_test.py": (
         ("docs/how-to/install-kubernetes.md", "Install on Kubernetes"), ("docs/how-to/adopt.md", "Move Deployments to it"), ("docs/how-to/upgrade.md", "Upgrade on Kubernetes"),
@@ -100,6 +100,10 @@ def check_pages(claims):
         typed = [block.line for block in blocks_below(page, title(page)) if block.kind not in SHOWN | {"text"}]
         missing = [line for line in typed if (page, line) not in run]
         claims.check(f"{page}: a test runs its {len(typed)} blocks", not missing, f"not those in lines {missing}")
+    for page, way in (("docs/how-to/install-debian.md", "apt"), ("docs/how-to/install-kubernetes.md", "helm")):
+        first, *more = [block.text for block in blocks_below(page, title(page)) if block.kind == "sh"]
+        claims.check(f"{page} begins with the base URL and the {way} repository below it, and has no other URL of a release",
+                     first.startswith("WATTLE_URL=") and f"$WATTLE_URL/{way}" in first and not any("example.org" in text for text in more))
     for test, sections in ELSEWHERE.items():
         for page, _ in sections:
             claims.check(f"{page} is named by {test}", page in (HERE / test).read_text(encoding="utf-8"))

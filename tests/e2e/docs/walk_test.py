@@ -81,8 +81,8 @@ def main():
         claims.check("an unused rule is an error", refused(late, None, Undocumented, "gone"))
     documented.ROOT = HERE.parents[2]
     for way, without in kube_install_test.WAYS.items():
-        walk = Walk(kube_install_test.PAGE, lambda text: (0, text), lambda *_: None, files={"images: {registry: registry.example/team}": "mine.yaml"},
-                    without=without, instead=kube_install_test.FORWARD, again=kube_install_test.LOOKS)
+        walk = Walk(kube_install_test.PAGE, lambda text: (0, text), lambda *_: None,
+                    without=without, instead=kube_install_test.FORWARD | (kube_install_test.BASE if way == "helm" else {}), again=kube_install_test.LOOKS)
         for heading, page in (("Install on Kubernetes", kube_install_test.PAGE), ("Move Deployments to it", kube_install_test.MOVE), ("Upgrade on Kubernetes", kube_install_test.UPGRADE),
                               ("Roll back", kube_install_test.UPGRADE), ("Remove from Kubernetes", kube_install_test.UPGRADE)):
             walk(heading, page)

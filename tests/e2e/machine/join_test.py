@@ -136,7 +136,7 @@ def main():
                 debs.newer(packages[name], NEXT, payload / "next")
                 shutil.copy(packages[name], payload)
             shutil.copy(HERE / "join_guest.py", payload / "guest.py")
-            commands = [command_of("install-debian", "Each worker"), command_of("join-nodes", "On the new node").replace("TOKEN", token)]
+            commands = [debs.from_files(command_of("install-debian", "Each worker")), command_of("join-nodes", "On the new node").replace("TOKEN", token)]
             (payload / "settings.json").write_text(json.dumps({"commands": commands, "later": later_commands(commands), "stays_s": STAYS_S, "network": machine.NETWORK}), encoding="utf-8")
             looking = Looking(house)
             looking.start()

@@ -46,7 +46,7 @@ def typed(page, heading):
     (block,) = blocks_below(f"docs/how-to/{page}.md", heading)
     others = " ".join(f"./{name}_*.deb" for name in PARTS[2:])
     together = page == "upgrade"
-    return [line.replace("./wattle-controller_*.deb", f"./wattle-controller_*.deb {others}") if together else line for line in block.text.strip().splitlines()]
+    return [line.replace("./wattle-controller_*.deb", f"./wattle-controller_*.deb {others}") if together else line for line in debs.from_files(block.text.strip()).splitlines()]
 
 
 def stages():

@@ -5,6 +5,7 @@ Errors   RuntimeError with the end of the tool's output
 """
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 
@@ -31,6 +32,20 @@ def here(folder):
     if not found:
         raise RuntimeError(f"{folder}: no packages; scripts/package builds them")
     return found
+
+
+def from_files(command):
+    """Returns an `apt-get install` that names packages of a repository as one that names their files."""
+    def of(line):
+        return re.sub(r" (wattle(?:-\w+)?)(?:=\S+)?(?= |$)", r" ./\1_*.deb", line) if "apt-get install" in line else line
+    return "\n".join(of(line) for line in command.split("\n"))
+
+
+def repository(folder):
+    """Makes the folder with packages a flat apt repository without a signature. Returns its line for apt's list of
+    sources, as seen from a root in which the folder is /packages."""
+    (folder / "Packages").write_text(output("apt-ftparchive", "packages", ".", cwd=folder))
+    return "deb [trusted=yes] file:/packages ./\n"
 
 
 def field(package, name):

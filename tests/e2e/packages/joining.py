@@ -13,7 +13,7 @@ import socket
 
 import documented
 import keeping
-from debs import PROGRAMS, ROOT
+from debs import PROGRAMS, ROOT, repository
 from house import wait_until
 from patience import LATE_S
 from private_root import Root
@@ -39,6 +39,7 @@ class Host:
             self.root.inside(path).mkdir(parents=True, exist_ok=True)
         for name in PROGRAMS:
             shutil.copy(packages[name], self.root.inside("/packages"))
+        self.root.inside("/etc/apt/sources.list.d/wattle.list").write_text(repository(self.root.inside("/packages")))
         shutil.copy2(ROOT / "tests/e2e/docs/hand_systemctl.py", self.root.inside("/usr/local/bin/systemctl"))
         self.root.inside("/usr/local/bin/systemctl").chmod(0o755)
 
@@ -130,6 +131,8 @@ def follow(claims, packages, folder):
     host = Host(folder, packages)
     install = documented.Walk("docs/how-to/install-debian.md", host.run, None)
     try:
+        code, said = host.run("apt-get update -o Dir::Etc::sourcelist=sources.list.d/wattle.list -o Dir::Etc::sourceparts=- -o APT::Get::List-Cleanup=0")
+        claims.check("apt reads the repository", code == 0, said)
         install("The controller's machine")
         code, said = host.run("systemctl restart wattle-controller")  # as the package does with systemd
         claims.check("the controller's package is sufficient for a controller", code == 0, said + host.log())

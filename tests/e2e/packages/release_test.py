@@ -26,7 +26,7 @@ from house import SKIPPED  # noqa: E402
 
 EPOCH = "1700000000"
 # Files other than CMakeLists.txt that contain the version
-NAMED = r"wattle-(?:agent|controller|shim|sim|load)[:-](\d+\.\d+\.\d+)|wattle-(\d+\.\d+\.\d+)\.tgz|newTag: (\d\S+?)\}|^(?:appV|v)ersion: (\S+)$|^version = \"(.+)\"$"
+NAMED = r"wattle-(?:agent|controller|shim|sim|load)[:-](\d+\.\d+\.\d+)|wattle-(\d+\.\d+\.\d+)\.tgz|wattle(?:-\w+)?=(\d+\.\d+\.\d+)|newTag: (\d\S+?)\}|^(?:appV|v)ersion: (\S+)$|^version = \"(.+)\"$"
 NAMING = ("k8s/**/*.yaml", "k8s/images/Dockerfile", "docs/how-to/*.md", "lab/real/workloads/*.yaml", "python/pyproject.toml", "CITATION.cff")
 
 

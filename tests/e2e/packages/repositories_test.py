@@ -70,7 +70,7 @@ class Apt:
             "Dir::State": folder / "state", "Dir::State::status": folder / "status", "Dir::Cache": folder / "cache", "Dir::Etc": folder / "etc",
             "APT::Sandbox::User": "root", "APT::Architecture": "amd64",
         }.items() for word in ("-o", f"{key}={value}")]
-        block, = blocks_below("docs/how-to/install-debian.md", "From an apt repository")
+        block, = blocks_below("docs/how-to/install-debian.md", "The apt repository")
         commands = block.text
         for word, here in (("https://packages.example.org/wattle", f"file://{made}"), ("/usr/share/keyrings", str(folder)), ("/etc/apt", str(folder / "etc")),
                            ("apt-get update", f"apt-get {shlex.join(str(word) for word in self.options)} update")):

@@ -26,7 +26,7 @@ def missing(web):
 class PageWorld(House):
     """A House with `nodes` simulated nodes and this machine, a token for the page, a store."""
 
-    def __init__(self, binaries, nodes, mode="live"):
+    def __init__(self, binaries, nodes, mode="live", more=""):
         super().__init__(binaries, mode=mode)
         self.count = nodes
         self.swarm_port, = free_ports(1)
@@ -36,7 +36,7 @@ class PageWorld(House):
         operators.chmod(0o400)
         config = self.dir / "controller.yaml"
         config.write_text(config.read_text().replace(f"http: {{port: {self.http}}}", f"http: {{port: {self.http}, token_file: {token}, operator_token_file: {operators}}}\n"
-                                                     f"decide: {{settle_window: 2s}}\nstore: {{path: {self.dir}/store.db}}"))
+                                                     f"decide: {{settle_window: 2s}}\nstore: {{path: {self.dir}/store.db}}\n{more}"))
         keys = self.dir / "nodes"
         keys.mkdir(mode=0o700)
         self.write("swarm.yaml", f"""
@@ -77,6 +77,6 @@ class PageWorld(House):
 
 
 @contextlib.contextmanager
-def page_world(binaries, nodes, mode="live"):
-    with PageWorld(binaries, nodes, mode) as house:
+def page_world(binaries, nodes, mode="live", more=""):
+    with PageWorld(binaries, nodes, mode, more) as house:
         yield house, house.begin()

@@ -32,8 +32,8 @@ def joules_of_default(house):
 
 @contextlib.contextmanager
 def questioned_world(binaries):
-    """Creates a fleet with an answer to each question. Yields (house, name of the node with the highest power)."""
-    with page_world(binaries, NODES, mode="shadow") as (house, nodes):
+    """Creates a fleet with an answer to each question, and with one silent node. Yields (house, name of the node with the highest power)."""
+    with page_world(binaries, NODES, mode="shadow", more="shadow: {block: 1s}") as (house, nodes):
         simulated = [name for name in nodes if name != house.node]
         busy = max((n for n in house.query("nodes")["nodes"] if n["name"] in simulated), key=lambda n: n["power_w"] or 0)["name"]
         for number in range(BUSY):
@@ -41,6 +41,9 @@ def questioned_world(binaries):
         house.settled()
         most = wait_until("one node clearly has the highest power", lambda: max(house.query("nodes")["nodes"], key=lambda n: n["power_w"] or 0)["name"])
         wait_until("the namespace's usage is in the store", lambda: joules_of_default(house))
+        wait_until("the saving has a figure", lambda: house.query("status")["modelled"]["saved_w"] is not None)
+        house.kill("agent")
+        wait_until("the node of the ended agent is silent", lambda: any(each["what"] == "nodes" for each in house.query("status")["alarms"]))
         yield house, most
 
 
@@ -50,7 +53,7 @@ def main():
         print(f"skipped: {lacking}")
         return SKIPPED
     with questioned_world(binaries) as (house, most):
-        facts = {"node": most, "pod": "q-0", "name": "shop-0", "clicks": MOST_CLICKS}
+        facts = {"node": most, "pod": "q-0", "name": "shop-0", "silent": house.node, "clicks": MOST_CLICKS}
         done = subprocess.run(["node", str(pathlib.Path(__file__).with_name("questions.mjs")), house.api(), TOKEN, shutil.which("chromium"), str(web), json.dumps(facts)],
                               timeout=AGES_S, check=False)
         return done.returncode

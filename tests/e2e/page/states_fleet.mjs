@@ -62,7 +62,21 @@ await reads('a span without changes says so', page, 'No changes of mode, policy 
 await page.click('button:text-is("Up to now")');
 await press('Span', '1 h');
 check('the default span is not in the address', !/span=/.test(page.url()), page.url());
-for (const group of ['zone', 'ungrouped']) await press('Group', group);
+// The canvas has no text in the document, so record what it draws.
+const drawn = async (act) => {
+  await page.evaluate(() => {
+    window.drawn = [];
+    const fillText = CanvasRenderingContext2D.prototype.fillText;
+    CanvasRenderingContext2D.prototype.fillText = function record(text, ...rest) { if (this.canvas.className === 'heat') window.drawn.push(text); return fillText.call(this, text, ...rest); };
+  });
+  await act();
+};
+const drew = (claim, pattern) => page.waitForFunction((source) => window.drawn.some((text) => new RegExp(source).test(text)), pattern.source).then(() => check(claim, true), async () => check(claim, false, await page.evaluate(() => window.drawn)));
+await drawn(() => press('Group', 'zone'));
+await drew('the map has the heads of its groups', /^no value: 10$/);
+await drew('the map of a small fleet has the names of its nodes', /^sim-03 [\d.]+ W$/);
+note('no value');
+await press('Group', 'ungrouped');
 await page.fill('input[aria-label="Group by the label"]', 'team');
 await page.keyboard.press('Enter');
 check('the address has the group', await page.waitForFunction(() => location.hash.includes('group=team')).then(() => true, () => false), page.url());
@@ -203,6 +217,12 @@ for (const by of ['owner', 'node', 'label', 'namespace']) {
   }
 }
 await press('Since', '1 d');
+await press('By', 'label');
+check('the address has span, division and label', /since=24h/.test(page.url()) && /by=label/.test(page.url()) && /label=a%3Db/.test(page.url()), page.url());
+await page.reload();
+await reads('a reload restores them', page, /argument label: is not the key of a label/, '.error');
+check('and shows them', (await page.inputValue('input[aria-label="Key of the label"]')) === 'a=b' && (await page.getAttribute('[role=group][aria-label=Since] button:text-is("1 d")', 'aria-pressed')) === 'true', page.url());
+await press('By', 'namespace');
 await press('Since', '30 d');
 await reads('cost again', page, /Used by .*namespace Measured Estimated Cost, CO2 Share .*default [\d.]+ k?J [\d.]+ k?J <?[\d.]+ EUR, <?[\d.]+ g CO2 [\d.]+% /);
 
@@ -328,6 +348,7 @@ await reads('canary: no figure yet, and its requirements', page, /No measured re
 await reads('canary: the current block', page, /Now (with advice|without) block \d+, .* left/);
 await reads('the changes with author and reason', page, /Changes .*page\/127\.0\.0\.1.*to see it/);
 await reads('canary: the measured saving', page, /Blocks with advice used .* (more|less) energy per core-hour than blocks without \(95% interval/);
+await reads('canary: the cost of a core-hour', page, /With advice [\d.]+ [kM]?J <?[\d.]+ EUR, <?[\d.]+ k?g CO2 per core-hour Without [\d.]+ [kM]?J <?[\d.]+ EUR, <?[\d.]+ k?g CO2 per core-hour/);
 await open(page, 'learning');
 await reads('canary: the regression monitor', page, /Regression monitor: rewards of control blocks .* (no verdict before that|alarm at)/);
 await open(page, 'saving');
@@ -336,6 +357,7 @@ await reads('canary: a block without advice', page, /Now without block \d+/);
 await world('policy', 'set', '--mode', 'live', '--force', '--why', 'to see that too');
 await open(page, 'fleet');
 await reads('live', page, /Mode live /);
+await reads('live: a second line, the power with the default scheduler', page, /all, with the default scheduler \(modelled\) [\d.,]+ W/, 'section[aria-label="Power over time"] .legend');
 await open(page, 'saving');
 await reads('live: the saving', page, /In mode live, (the saving is not known yet: needs .* more with pods that Wattle decided on|Wattle (saves|uses) [\d.]+ W .*modelled.*; pods wait )/);
 await reads('live: the change', page, /to see that too/);
@@ -379,25 +401,25 @@ await altered(page, 'node', ({ node }) => { node.workloads = []; });
 await open(page, 'node/sim-00');
 await reads('a node without workloads', page, 'no workloads');
 await altered(page, 'pod', ({ pod }) => {
-  pod.containers = [{ id: 'aaaaaaaaaaaa', name: 'web', power_w: 3, energy_j: 30, cpu_cores: 0.3 }, { id: 'bbbbbbbbbbbb', name: null, power_w: 1, energy_j: 10, cpu_cores: 0.1 }];
+  pod.containers = [{ id: 'aaaaaaaaaaaa', name: 'web', power_w: 3, energy_j: 30, cpu_cores: 0.3, cost: 0.5, currency: 'EUR', co2_g: 2 }, { id: 'bbbbbbbbbbbb', name: null, power_w: 1, energy_j: 10, cpu_cores: 0.1 }];
   Object.assign(pod, { energy_j: 50, rest: { power_w: 1, energy_j: 10, cpu_cores: 0.1 } });
 });
 await open(page, 'pod/went');
-await reads('the containers of a pod, and the rest', page, /Container Power Energy Share Cores web 3\.0 W .*60.*% 0\.300 bbbbbbbbbbbb 1\.0 W .*20.*% 0\.100 \(rest\) 1\.0 W/i);
+await reads('the containers of a pod, and the rest', page, /Container Power Energy Share Cores web 3\.0 W 30 J, 0\.5000 EUR, 2\.00 g CO2 60.*% 0\.300 bbbbbbbbbbbb 1\.0 W .*20.*% 0\.100 \(rest\) 1\.0 W/i);
 await unaltered(page);
 // Sleeping nodes, which simulated nodes do not provide
 const power = (name, state, more) => ({ name, state, presumed: false, since_wall_s: 1e9, last_slept_wall_s: 1e9, last_woken_wall_s: null, round_trips: 1, round_trips_needed: 3, cycles_today: 1, cycles_per_day: 6, reason: `reason of ${state}`, ...more });
 const sleeping = (more) => altered(page, 'sleep', (body) => Object.assign(body, {
   mode: 'auto', age_s: 1, saved_j_per_day: 2e6, sleep: [{ name: 'sim-00', moves: [{}, {}] }], awake: [{ name: 'sim-01' }],
   nodes: [power('sim-00', 'asleep', { presumed: true }), power('sim-01', 'suspending'), power('sim-02', 'waking'), power('sim-03', 'probation'), power('sim-04', 'failed'), power('sim-05', 'blocked')],
-  totals: { saved_j: 3e6, cycles: 5, tests: 1, tests_j: 5e4, failures: [{ cause: 'no_wake', count: 2 }], waited_pods: 2, waited_s: 6 },
+  totals: { cost: 0.25, currency: 'EUR', co2_g: 317, saved_j: 3e6, cycles: 5, tests: 1, tests_j: 5e4, failures: [{ cause: 'no_wake', count: 2 }], waited_pods: 2, waited_s: 6 },
   transitions: [{ at_wall_s: 1e9, node: 'sim-00', from: 'idle', to: 'asleep', reason: 'observed off' }], ...more }));
 await sleeping({});
 await altered(page, 'savings', (body) => { body.sum.in_force_w = 188; return body; });
 await open(page, 'fleet');
 await reads('savings: levers in force', page, /In force: 188\.0 W \(\d+% of the power without it\), modelled\./);
 await reads('sleep: the plan', page, /By the plan, 1 node could sleep: sim-00 \(2 pods move\)\. It saves [\d.]+ MJ/);
-await reads('sleep: the saving', page, /Complete round trips saved [\d.]+ MJ \(modelled\), net of transitions\. Round trips: 5, of them tests of nodes: 1, which cost [\d.]+ kJ\. Failures: 2 no_wake\. 2 pods waited for a wake, 3.{0,3}s on average\./);
+await reads('sleep: the saving', page, /Complete round trips saved [\d.]+ MJ, 0\.2500 EUR, 317 g CO2 \(modelled\), net of transitions\. Round trips: 5, of them tests of nodes: 1, which cost [\d.]+ kJ\. Failures: 2 no_wake\. 2 pods waited for a wake, 3.{0,3}s on average\./);
 await reads('sleep: states', page, /asleep presumed .*1 of 3 1 of 6 reason of asleep.*suspending.*waking.*probation.*failed.*blocked/);
 await reads('sleep: transitions', page, /From To Reason .*sim-00 idle asleep observed off/);
 await unaltered(page);
@@ -464,16 +486,15 @@ for (const text of await page.evaluate(async () => {
 
 // Every glossary term in the page's text must link to the glossary.
 const bare = () => {
-  const terms = [...new Set([...document.querySelectorAll('a.term')].map((each) => each.textContent.toLowerCase()))];
-  return [...document.querySelectorAll('main dt, main th, main h2, main small, main .sentence, main .prose')].filter((each) => {
+  return [...document.querySelectorAll('main dt, main th, main h2, main small, main .sentence, main .prose, main .dim')].filter((each) => {
     const copy = each.cloneNode(true);
     copy.querySelectorAll('a, code, .tag').forEach((part) => part.remove());
     return /\b(prior|planner|network|gate|shadow|canary|live|budget|board|attribution|estimated|cluster model|ask|node-order|amortised rank)s?\b/i.test(copy.textContent);
-  }).map((each) => each.textContent).concat(terms.length ? [] : 'no term on this view');
+  }).map((each) => each.textContent);
 };
-for (const view of ['fleet', 'learning', 'saving', 'cost']) {
+for (const [view, there] of [['pods', '.grid .row a'], ['health', 'tbody td'], ['node/sim-00', 'tbody td'], ['pod/went', 'tbody td'], ['decisions', 'tbody td a'], [`decision/${advised.id}`, 'a.term'], ['fleet', 'a.term'], ['learning', 'a.term'], ['saving', 'a.term'], ['cost', 'a.term']]) {
   await open(page, view);
-  await page.waitForSelector('main a.term');
+  await page.waitForSelector(`main ${there}`);
   const left = await page.evaluate(bare);
   check(`${view}: each term links to the glossary`, left.length === 0, left);
 }
@@ -483,7 +504,7 @@ await reads('a term links to its meaning', page, /^Glossary Terms amortised rank
 const other = await visitor({ bypassCSP: true });
 await other.page.goto(`${url}/`);
 await enter(other.page, 'a-word-for-this-test-alone');
-for (const view of ['glossary/prior', 'node/sim-00', `decision/${nowhere.id}`, 'pod/short', 'node/this-machine']) {
+for (const view of ['glossary/prior', 'node/sim-00', `decision/${nowhere.id}`, 'pod/short', 'pod/went', 'node/this-machine']) {
   await open(other.page, view);
   await other.page.waitForTimeout(600);
   await clean(view, other.page);

@@ -28,14 +28,12 @@ NO_TEXT = {"page", "application/json", "refused", "lost", "heat", "decisions", "
            "asc", "desc", "ascending", "descending", "2-digit", "rgb(${})", "${}px", "#/node/${}", "#/pod/${}", "measured_w", "estimated_w", "1h", "7d", "io", "dark", "light", "TiB",
            "GiB", "MiB", "default", "Bearer ${}", "_per_day", "#/fleet", "#/glossary/${}", "${}s", "12px system-ui", "DT", "H2", "SMALL", "TH", "term", "center", "en-GB", "x", "short",
            "modelled", "waiting", "reward", "loss", "dim", "default_w", "topology.kubernetes.io/zone", "by", "span", "until", "sort", "order", "state", "group", "filter", "sentence", "i", "prose", "dot", "dot dashed", "borderColor", "background",
-           # shown once a canary has calibrated the model, which may not happen with the fleet of this test
-           "all, with the default scheduler (modelled)"}
+           "treated", "control", "_${}_per_core_hour"}
 # text -> why no state of this test shows it
 NOT_SEEN = {
     "${} asleep, ": "sleeping nodes, which this test does not have: cluster/sleeping.py has one",
     " or sleep": "sleeping nodes",
     ", ${} asleep": "sleeping nodes",
-    "no value": "the map shows it as the heading of a group",
     "Measured: ${}.": "requests that a controller lowered, or a canary that measured enough",
     "; workloads have used no energy.": "nodes with records but without processes",
 }

@@ -18,13 +18,13 @@ MOST_WORDS = 3
 def asked(most, pod, name):
     """Returns (question, command, patterns that its output must match)."""
     return [
-        ("what does it save", ("status",), [r"(?m)^saving .*(would save|would use|not known yet: needs)"]),
+        ("what does it save", ("status",), [r"(?m)^saving +would (save|use) [0-9.]+ W (more )?\([0-9.]+%\) \[-?[0-9.]+, -?[0-9.]+\], modelled"]),
         ("what does it cost", ("status",), [r"(?m)^power .* W", r"(?m)^waiting .*%"]),
-        ("is anything wrong", ("doctor",), [r"(?m)^controller (ok|failed), \d+ of \d+ nodes connected: "]),
+        ("is anything wrong", ("status",), [r"(?m)^alarm +1 of \d+ nodes is silent .*\(wattle\s+doctor\)"]),
         ("which node draws most and why", ("top",), [rf"(?m)^NODE.*\n{re.escape(most)} .* W", rf"(?m)^default/{re.escape(name)} .*{re.escape(most)}"]),
         ("what did namespace X cost", ("report",), [r"(?m)^default .* J"]),
         ("why is this pod there", ("explain", pod), [rf"default/{re.escape(name)}: \S+ was advised", r"By the model, the pod adds [0-9.]+ W there"]),
-        ("does learning help", ("status",), [r"(?m)^in use .*(in use|the plan)", r"less\s+energy\s+per\s+unit\s+of\s+work"]),
+        ("does learning help", ("status",), [r"(?m)^in use .*(in use|the plan)", r"cost\s+[0-9.]+%\s+\[[0-9.]+,\s+[0-9.]+\]\s+of[^;]*\sless\s+than\s+the\s+plan's"]),
     ]
 
 

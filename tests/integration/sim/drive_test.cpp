@@ -30,6 +30,7 @@ struct World {
   std::atomic<std::uint64_t> epoch{1};
   std::string favourite = "sim-02";
   std::string prioritize_body;  // replaces the valid answer
+  std::string status = R"({"mode":"live"})";
   std::vector<json> asked;
   std::optional<http::Server> swarm, shim, controller;
 
@@ -95,8 +96,8 @@ struct World {
       }
       return http::Response{200, "application/json", json{{"nodes", nodes}}.dump()};
     };
-    routes["GET /api/v1/status"] = [](const http::Request&) {
-      return http::Response{200, "application/json", R"({"mode":"live"})"};
+    routes["GET /api/v1/status"] = [this](const http::Request&) {
+      return http::Response{200, "application/json", status};
     };
     controller.emplace(std::move(*http::Server::start({.port = 0}, routes, log)));
   }
@@ -187,6 +188,26 @@ TEST_CASE("a twin places the same pods by its own extender, and the summary has 
   const json phase = json::parse(summary_json(driver))["phases"][0];
   CHECK(phase["without_learning_energy_j"].get<double>() == doctest::Approx(driver.twin()->ledger().costs().energy_j));
   CHECK(phase["without_learning_energy_j"] != phase["energy_j"]);
+}
+
+TEST_CASE("line and table show the saving and each alarm, worst first, and the summary why nothing learned served") {
+  World world, other;
+  world.status = R"({"mode":"live","modelled":{"text":"saves 20 W"},"alarms":[
+    {"text":"the store accepts no records: full"},{"text":"1 of 4 nodes is silent"}]})";
+  world.start_controller();
+  DriveOptions options = world.options(5);
+  options.controller = {"127.0.0.1", world.controller->port()};
+  options.twin = {{"127.0.0.1", other.shim->port()}, {"127.0.0.1", other.swarm->port()}, {"127.0.0.1", 1}};
+  Driver driver(options, std::nullopt, world.clock, world.log);
+  REQUIRE(driver.begin());
+  world.run(driver, 10);
+  CHECK(live_line(driver).find("; saving: saves 20 W; alarm: the store accepts no records: full; alarm: 1 of 4 nodes "
+                               "is silent") != std::string::npos);
+  CHECK(live_table(driver).find("\nalarm:      1 of 4 nodes is silent\n") != std::string::npos);
+  driver.finish();
+  std::string summary = summary_text(driver);
+  std::replace(summary.begin(), summary.end(), '\n', ' ');
+  CHECK(summary.find("No learned network served") != std::string::npos);
 }
 
 TEST_CASE("a sleeping node gets no pods, and its phase compares watts with all nodes on") {

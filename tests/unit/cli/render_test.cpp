@@ -1,11 +1,13 @@
 // Renders the documents of docs/reference/examples, and copies with values that are null, missing or of another type.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <functional>
 #include <sstream>
 
 #include "cli/commands.hpp"
+#include "cli/parts.hpp"
 #include "cli/power_states.hpp"
 #include "cli/table.hpp"
 #include "common/json/value.hpp"
@@ -355,6 +357,10 @@ TEST_CASE("energy has its cost and CO2 beside it if the controller has a tariff,
   for (const char* key : {"cost_per_day", "co2_g_per_day"}) status[key] = nullptr;
   CHECK_FALSE(has(render_status(status, style).value(), "EUR, 7.4 kg CO2 per day"));
   CHECK(has(render_pod(example("pod"), style).value(), " since first seen: <0.0001 EUR, 0.03 g CO2"));
+  CHECK(has(render_pod(example("pod"), style).value(), " J  <0.0001 EUR, <0.01 g CO2"));
+  CHECK(has(render_policy(example("policy"), style).value(),
+            "0.0034 EUR, 4.35 g CO2 per core-hour with advice, 0.0038 EUR, 4.76 g CO2 without"));
+  CHECK(has(status_line(View(example("status"))), " EUR, 7.4 kg CO2 per day | workloads "));
   CHECK(has(render_provision(example("provision"), style).value(), "0.2246 EUR, 285 g CO2 per day"));
   Style wide;
   wide.wide = true;
@@ -508,13 +514,15 @@ TEST_CASE("savings has the watts, the interval or what it lacks, the command, an
 
 TEST_CASE("power states have their time, proof and saving; a sleeping node is not offline") {
   const Style style;
-  const std::string text = render_sleep_status(example("sleep"), {.wide = true}).value();
+  std::string text = render_sleep_status(example("sleep"), {.wide = true}).value();
+  std::replace(text.begin(), text.end(), '\n', ' ');  // of wrapped lines
   CHECK(has(text, "worker-2  asleep"));
   CHECK(has(text, "failed (presumed)"));
   CHECK(has(text, "4 of 3"));
   CHECK(has(text, "9.4 kJ measured"));
   CHECK(has(text, " kJ published"));
-  CHECK(has(text, "Complete round trips saved 18.5 MJ (modelled), net of transitions. Round trips: 9"));
+  CHECK(has(text,
+            "Complete round trips saved 18.5 MJ, 1.54 EUR, 1.9 kg CO2 (modelled), net of transitions. Round trips: 9"));
   CHECK(has(text, "102.0 kJ in transitions, 1.9 MJ asleep."));
   CHECK(has(text, "2m40s on average."));
   CHECK(has(render_sleep_history(example("sleep"), {.wide = true}).value(), "  suspending  "));

@@ -44,6 +44,12 @@ TEST_CASE("a pod's report has the power of each container and the rest, which ad
   double sum_j = one["rest"]["energy_j"].get<double>();
   for (const json& container : one["containers"]) sum_j += container["energy_j"].get<double>();
   CHECK(sum_j == doctest::Approx(one["energy_j"].get<double>()));
+  CHECK(one["rest"]["cost"].is_null());
+  rig.config.tariff = {0.36, 720, "EUR"};
+  const json priced = rig.get("pod", {{"pod", "p1"}}).value()["pod"];
+  CHECK(priced["containers"][0]["cost"].get<double>() == doctest::Approx(5e-7));
+  CHECK(priced["rest"]["co2_g"].get<double>() == doctest::Approx(2e-4 * priced["rest"]["energy_j"].get<double>()));
+  CHECK(rig.get("policy").value()["saving"]["cost_treated_per_core_hour"].is_null());
   // Also by name. A container that ended stays in the list.
   record.seq = ++rig.seq;
   record.workloads[0].containers = {{"ba9876543210", 800'000, 8'000'000}};

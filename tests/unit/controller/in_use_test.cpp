@@ -79,6 +79,10 @@ TEST_CASE("the floor serves until measured blocks show that another candidate co
     REQUIRE(all.size() == placement::kCandidates.size());
     CHECK(all[0].who == "the policy " + std::string(rig.decider->engine().trials().name(Candidate::floor)));
     CHECK(all[0].serves);
+    const auto shipped =
+        std::find_if(all.begin(), all.end(), [](const Contender& one) { return !one.certificate.empty(); });
+    REQUIRE(shipped != all.end());
+    CHECK(contender_text(*shipped).ends_with(": it was better elsewhere"));
     CHECK(rig.decider->engine().gated());
     CHECK(rig.decider->networks().epsilon() == 0);
     CHECK(rig.decider->networks().states().baseline ==

@@ -118,6 +118,9 @@ TEST_CASE_FIXTURE(StatesRig, "the document has each record, and transitions of o
   CHECK(found["nodes"][1]["transitions_j"] == 9600);
   CHECK(found["totals"]["cycles"] == 0);
   CHECK(found["totals"]["transitions_j"] == 0);
+  CHECK(found["totals"]["cost"].is_null());
+  config.tariff = {0.3, 380, "EUR"};
+  CHECK(document_of("sleep")["totals"]["cost"] == 0);
   REQUIRE(found["transitions"].size() == 3);
   CHECK(found["transitions"][0]["operation"] == 3);
   CHECK(document_of("sleep", {{"limit", "1"}})["transitions"].size() == 1);
