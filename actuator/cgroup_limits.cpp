@@ -54,6 +54,11 @@ Error no_controller(const std::string& path, const std::string& name) {
           "enable it for the parent: echo +" + name + " >> cgroup.subtree_control"};
 }
 
+Error only_v2(const std::string& path) {
+  return {Errc::unsupported, path, "is in cgroup v1: memory.high and memory.low need cgroup v2",
+          "boot with systemd.unified_cgroup_hierarchy=1"};
+}
+
 std::string below_mount(const std::string& path) {
   return path.substr(std::min(path.find_first_not_of('/'), path.size()));
 }
@@ -133,9 +138,7 @@ Result<Dir> CgroupLimits::open_dir(const Target& target) const {
 Status CgroupLimits::require(const Target& target, Knob knob) const {
   WATTLE_TRY(const Dir dir, open_dir(target));
   const char* name = file_of(target.seam, knob);
-  if (name == nullptr)
-    return fail(Errc::unsupported, dir.path(), "is in cgroup v1, which has no memory protection",
-                "boot with cgroup v2");
+  if (name == nullptr) return tl::unexpected<Error>(only_v2(dir.path()));
   if (dir.exists(name)) return {};
   return tl::unexpected<Error>(no_controller(dir.path(), std::string_view(name).starts_with("cpu") ? "cpu" : "memory"));
 }
@@ -155,6 +158,7 @@ Result<AncestorProtection> CgroupLimits::protection_above(const Target& target) 
 
 Result<const Fd*> CgroupLimits::file(const Target& target, Knob knob) {
   const char* name = file_of(target.seam, knob);
+  if (target.seam == Seam::cgroup1 && name == nullptr) return tl::unexpected<Error>(only_v2(target.name));
   if (target.seam == Seam::unit || name == nullptr)
     return fail(Errc::unsupported, target.name, "does not support this limit on this machine");
   if (const auto kept = kept_.find(target); kept != kept_.end()) {

@@ -171,9 +171,9 @@ Result<bool> run_accept(AgentConfig config, const AcceptOptions& options, const 
       WATTLE_TRY(Load load, Load::start(i, threads));
       loads.push_back(std::move(load));
     }
-    const auto root = open_cgroup_root(config.roots);
+    const auto top = open_cgroup_top(config.roots);
     for (Load& load : loads)
-      if (const std::string why = root ? load.own_cgroup(root->path()) : "no cgroups"; !why.empty())
+      if (const std::string why = top ? load.own_cgroup(top->dir.path()) : "no cgroups"; !why.empty())
         tally.without_workloads("cannot create a cgroup: " + why);
   }
   WATTLE_TRY(const Fd stop, stop_signals());

@@ -10,8 +10,11 @@ namespace {
 constexpr std::int64_t kReadingEvery_ns = 10'000'000'000, kReadingsOf_ns = 60'000'000'000;
 
 Result<AnswerTimes> load_answers(const AgentConfig& config) {
-  WATTLE_TRY(const Dir top, open_cgroup_root(config.roots));
-  return AnswerTimes::load_(config.provisioning.connections, top.fd());
+  WATTLE_TRY(const CgroupTop top, open_cgroup_top(config.roots));
+  if (top.v1)
+    return fail(Errc::unsupported, top.dir.path(), "is cgroup v1, and connections are known only by cgroups of v2",
+                kUse_v2);
+  return AnswerTimes::load_(config.provisioning.connections, top.dir.fd());
 }
 }  // namespace
 

@@ -8,7 +8,6 @@
 #include "agent/bpf/kernel_signals.hpp"
 #include "agent/collect/cgroup_mount.hpp"
 #include "agent/collect/energy.hpp"
-#include "agent/collect/identity.hpp"
 #include "agent/collect/net_namespaces.hpp"
 #include "agent/collect/probe_icmp.hpp"
 #include "agent/collect/procfs.hpp"
@@ -92,36 +91,15 @@ std::vector<Finding> examine_psi(const AgentConfig& config) {
   return {usable("psi", proc->path() + "/pressure")};
 }
 
-// Returns the path of a pod's cgroup in a hierarchy. Looks at most kMostLevels deep: a kubelet in a container has its
-// pods at docker/ID/kubelet/kubepods/burstable.
-std::optional<std::string> pod_in(const Dir& hierarchy, const std::string& path = {}, int level = 0) {
-  constexpr int kMostLevels = 6;
-  const auto entries = hierarchy.list();
-  if (!entries) return std::nullopt;
-  for (const auto& entry : *entries) {
-    if (!entry.is_dir) continue;
-    const std::string below = path + "/" + entry.name;
-    if (const auto owner = identify(below); owner && owner->kind == WorkloadKind::pod) return below;
-    const auto dir =
-        level + 1 < kMostLevels ? hierarchy.open_dir(entry.name) : Result<Dir>(fail(Errc::not_found, "", ""));
-    if (!dir) continue;
-    if (auto found = pod_in(*dir, below, level + 1)) return found;
-  }
-  return std::nullopt;
-}
-
-// Finds pods that a kubelet keeps on cgroup v1, because the agent reads only v2.
-std::optional<Finding> pods_of_v1(const Roots& roots, const Dir* v2) {
-  if (v2 != nullptr && pod_in(*v2)) return std::nullopt;
-  for (const Dir& hierarchy : open_v1_roots(roots))
-    if (const auto pod = pod_in(hierarchy))
-      return Finding{"cgroup-pods", false, true,
-                     "pods are only on cgroup v1 (" + hierarchy.path() + *pod +
-                         "): CPU time, energy, memory, pids, disk, pressure and connections of pods are not "
-                         "available; those of the node and of units are",
-                     "boot with systemd.unified_cgroup_hierarchy=1, and use the systemd cgroup driver in the kubelet "
-                     "and the runtime"};
-  return std::nullopt;
+// Names the values of workloads on cgroup v1, and those that are not available.
+Finding v1_finding(const CgroupTop& top) {
+  const std::string where = top.pod ? "pods are only on cgroup v1 (" + top.dir.path() + *top.pod + ")"
+                                    : "workloads are on cgroup v1 (" + top.dir.path() + ")";
+  return {"cgroup-pods", false, true,
+          where +
+              ": CPU time, energy, memory, pids and disk are read; pressure, memory events, run queue, response "
+              "times and workloads between two ticks are not available",
+          kUse_v2};
 }
 
 // A controller of cgroup v2, or of the hierarchy of cgroup v1 that has it.
@@ -131,34 +109,31 @@ Finding controller_finding(const AgentConfig& config, const Dir& root, const std
   if (controllers && (" " + *controllers).find(" " + name) != std::string::npos) return usable("cgroup-" + name, file);
   if (const auto v1 = open_v1_root(config.roots, name == "io" ? "blkio" : name))
     return usable("cgroup-" + name, "cgroup v1: " + v1->path());
-  return {"cgroup-" + name, false, true, file + ": no " + name,
+  return {"cgroup-" + name, false, true, controllers ? file + ": no " + name : "no hierarchy of cgroup v1 has " + name,
           "this kernel has it turned off: remove cgroup_disable=" + name +
               " from its command line (Raspberry Pi: add cgroup_enable=" + name + ")"};
 }
 
 std::vector<Finding> examine_cgroup(const AgentConfig& config) {
-  const auto root = open_cgroup_root(config.roots);
-  const auto pods_on_v1 = pods_of_v1(config.roots, root ? &*root : nullptr);
-  if (!root) {
-    std::vector<Finding> out{lost("cgroup", root.error())};
-    if (pods_on_v1) out.push_back(*pods_on_v1);
-    return out;
-  }
-  const auto entries = root->list();
+  const auto top = open_cgroup_top(config.roots);
+  if (!top) return {lost("cgroup", top.error())};
+  const Dir& dir = top->dir;
+  const auto entries = dir.list();
   if (!entries || entries->empty()) {
-    const Error empty{Errc::malformed, root->path(), "is empty", ""};
-    return {lost("cgroup", entries ? empty : entries.error(), true, "mount the host's cgroup2 file system there")};
+    const Error empty{Errc::malformed, dir.path(), "is empty", ""};
+    return {lost("cgroup", entries ? empty : entries.error(), true, "mount the host's cgroup file system there")};
   }
-  std::vector<Finding> out{usable("cgroup", root->path())};
-  if (pods_on_v1) out.push_back(*pods_on_v1);
-  for (const char* name : {"memory", "io", "pids"}) out.push_back(controller_finding(config, *root, name));
+  std::vector<Finding> out{usable("cgroup", dir.path())};
+  if (top->v1) out.push_back(v1_finding(*top));
+  for (const char* name : {"memory", "io", "pids"}) out.push_back(controller_finding(config, dir, name));
+  if (top->v1) out.push_back(controller_finding(config, dir, "cpuacct"));
   return out;
 }
 
 std::vector<Finding> examine_cgroup_sweep(const AgentConfig& config) {
-  const auto root = open_cgroup_root(config.roots);
-  if (!root || config.roots.captured) return {};  // reported as "cgroup"
-  std::vector<Finding> out{finding_of(CgroupSweep::open_(*root), *root)};
+  const auto top = open_cgroup_top(config.roots);
+  if (!top || top->v1 || config.roots.captured) return {};  // reported as "cgroup"
+  std::vector<Finding> out{finding_of(CgroupSweep::open_(top->dir), top->dir)};
   if (config.bpf.enabled) out.push_back(finding_of(CgroupLifecycle::open_()));
   return out;
 }

@@ -3,8 +3,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 
-#include "agent/collect/cgroup_mount.hpp"
 #include "common/wire/finite.hpp"
 
 namespace wattle::agent {
@@ -12,6 +12,8 @@ namespace wattle::agent {
 namespace {
 // Size of the buffer for all reads; only the pages that are written become resident.
 constexpr std::size_t kScratch_bytes = 1 << 20;
+// A kubelet that starts after the agent may keep its pods on cgroup v1.
+constexpr std::chrono::seconds kLook_for_v1_pods_every{30};
 
 void index_below(const CgroupNode& node, std::uint64_t root, RootIndex& out) {
   if (node.is_root) root = node.id;
@@ -38,25 +40,24 @@ Result<Sampler> Sampler::open_(const AgentConfig& config, const Clock& clock, st
   if (config.nested) {
     WATTLE_TRY(sampler.own_, NodeCgroup::open_(config.roots));
   }
-  auto root = open_cgroup_root(config.roots);
-  if (config.bpf.enabled && !config.roots.captured)
-    sampler.signals_.emplace(KernelSignals::load_(signal_options(config, root ? &*root : nullptr), sampler.findings_));
-  if (root) {
-    CgroupTreeOptions options;
-    options.pod_parents = config.pod_parents;
+  const bool bpf = config.bpf.enabled && !config.roots.captured;
+  if (bpf) {
+    const auto v2 = open_cgroup_root(config.roots);
+    sampler.signals_.emplace(KernelSignals::load_(signal_options(config, v2 ? &*v2 : nullptr), sampler.findings_));
+  }
+  sampler.roots_ = config.roots;
+  sampler.pod_parents_ = config.pod_parents;
+  if (auto top = open_cgroup_top(config.roots)) {
     std::optional<CgroupSweep> sweep;
-    if (config.bpf.enabled && !config.roots.captured) {
-      auto opened = CgroupSweep::open_(*root);
-      sampler.findings_.push_back(finding_of(opened, *root));
+    if (bpf && !top->v1) {
+      auto opened = CgroupSweep::open_(top->dir);
+      sampler.findings_.push_back(finding_of(opened, top->dir));
       if (opened) sweep.emplace(std::move(*opened));
       auto lifecycle = CgroupLifecycle::open_();
       sampler.findings_.push_back(finding_of(lifecycle));
       if (lifecycle) sampler.lifecycle_.emplace(std::move(*lifecycle));
     }
-    sampler.cgroups_.emplace(CgroupTree::open_(std::move(*root), std::move(options)), std::move(sweep));
-    if (const auto devices = sampler.proc_.read_file("devices"))
-      sampler.cgroups_->leave_out(parse_stacked_majors(*devices));
-    sampler.cgroups_->use_v1(CgroupV1::open_(config.roots));
+    sampler.use_cgroups(std::move(*top), std::move(sweep));
   }
   for (const auto& finding : sampler.energy_.findings()) sampler.findings_.push_back(finding);
   sampler.sample_.record.incarnation = incarnation;
@@ -71,7 +72,31 @@ Sampler::Sampler(const Clock& clock, Procfs procfs, Dir proc, EnergyMeter energy
       memory_(new char[kScratch_bytes]),  // a vector would touch each page
       scratch_(memory_.get(), kScratch_bytes) {}
 
+void Sampler::use_cgroups(CgroupTop top, std::optional<CgroupSweep> sweep) {
+  CgroupTreeOptions options;
+  options.pod_parents = pod_parents_;
+  options.v1 = top.v1;
+  cgroups_.emplace(CgroupTree::open_(std::move(top.dir), std::move(options)), std::move(sweep));
+  if (const auto devices = proc_.read_file("devices")) cgroups_->leave_out(parse_stacked_majors(*devices));
+  cgroups_->use_v1(CgroupV1::open_(roots_));
+  look_for_v1_pods_at_ = clock_->mono() + kLook_for_v1_pods_every;
+}
+
+// Changes from cgroup v2 to v1 if only v1 has pods. The BPF programs of the workloads have v2's ids, so they end.
+void Sampler::look_for_v1_pods() {
+  if (!cgroups_ || cgroups_->tree().v1() || !pods_.empty() || clock_->mono() < look_for_v1_pods_at_) return;
+  look_for_v1_pods_at_ = clock_->mono() + kLook_for_v1_pods_every;
+  auto top = open_v1_pods(roots_);
+  if (!top) return;
+  lifecycle_.reset();
+  use_cgroups(std::move(*top), std::nullopt);
+  if (!own_) return;
+  if (auto own = NodeCgroup::open_(roots_)) own_ = std::move(*own);
+  sample_.node = {};  // no rate spans both hierarchies
+}
+
 const Sample& Sampler::tick() {
+  look_for_v1_pods();
   Record& record = sample_.record;
   sample_.errors.clear();
   sample_.changes.clear();
@@ -213,7 +238,10 @@ void Sampler::read_kernel_signals() {
   if (cgroups_) changed = index_roots(*cgroups_, root_index_);
   std::span<const std::uint64_t> stolen_us;
   if (sample_.node.cpu) stolen_us = sample_.node.cpu->stolen_us;
-  signals_->read(*clock_, root_index_, changed, stolen_us, sample_.record.node, sample_.record.workloads);
+  // The programs know cgroups of v2 only. Energy of workloads on v1 is divided by CPU time instead of cycles.
+  const bool v1 = cgroups_ && cgroups_->tree().v1();
+  const auto known = v1 ? std::span<WorkloadValues>() : std::span<WorkloadValues>(sample_.record.workloads);
+  signals_->read(*clock_, root_index_, changed, stolen_us, sample_.record.node, known);
   if (signals_->cpu_problem()) sample_.errors.emplace_back("bpf-sched", *signals_->cpu_problem());
   if (signals_->overflows() > 0)
     sample_.errors.emplace_back("bpf",

@@ -18,6 +18,7 @@
 #include "agent/bpf/cgroup_lifecycle.hpp"
 #include "agent/bpf/kernel_signals.hpp"
 #include "agent/collect/cgroup.hpp"
+#include "agent/collect/cgroup_mount.hpp"
 #include "agent/collect/energy.hpp"
 #include "agent/collect/node_cgroup.hpp"
 #include "agent/collect/procfs.hpp"
@@ -72,6 +73,8 @@ class Sampler {
 
  private:
   Sampler(const Clock& clock, Procfs procfs, Dir proc, EnergyMeter energy);
+  void use_cgroups(CgroupTop top, std::optional<CgroupSweep> sweep);
+  void look_for_v1_pods();
   void read_node();
   void read_energy(double cores);
   void read_kernel_signals();
@@ -85,7 +88,10 @@ class Sampler {
   Dir proc_;
   PsiFiles psi_ = PsiFiles::of_node();
   std::optional<NodeCgroup> own_;  // of a nested node
+  Roots roots_;
+  std::vector<std::string> pod_parents_;
   std::optional<CgroupCollector> cgroups_;
+  MonoTime look_for_v1_pods_at_;
   std::optional<CgroupLifecycle> lifecycle_;
   std::uint64_t lifecycle_lost_ = 0;
   EnergyMeter energy_;

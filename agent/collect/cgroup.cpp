@@ -152,7 +152,7 @@ void CgroupCollector::follow_throttled(CgroupNode& node, std::optional<std::uint
 // Reads throttling of the cgroups below that are neither roots nor containers; nothing else is read of them. Cgroups
 // can be throttled only below one that may be throttled.
 void CgroupCollector::read_throttled_below(CgroupNode& node) {
-  if (!node.throttled_us) return;
+  if (!node.throttled_us || node.throttled_v1) return;
   for (auto& child : node.children) {
     if (!child->dir || child->is_root) continue;
     if (!child->is_container && !node.open) {
@@ -174,7 +174,7 @@ bool CgroupCollector::read_usage(CgroupNode& node) {
     node.usage_delta_us.reset();
     return false;
   }
-  const CpuTotals totals = parse_cpu_stat(*text);
+  const CpuTotals totals = parse_cpu(*text, tree_.v1());
   take_throttled(node, totals.throttled_us);
   take_usage(node, totals.usage_us);
   return true;

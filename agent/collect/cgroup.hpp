@@ -2,7 +2,8 @@
 // Source   one BPF sweep per tick (CPU time, throttling, memory and its events, pids, pressure), or the same values
 //          from files that stay open (cpu.stat, memory.current, memory.events, pids.current, *.pressure). io.stat and
 //          memory.stat always come from files: a fifth of the roots is read each second, an idle root each minute.
-//          On hybrid machines memory, I/O and pids come from cgroup v1 (cgroup_v1)
+//          On hybrid machines memory, I/O, pids and throttling come from cgroup v1 (cgroup_v1). If the tree is one of
+//          cgroup v1, CPU time is that of cpuacct.usage, and nothing is read from v2: no pressure, no memory events
 // Gives    one WorkloadValues per living root, without the usage of roots within it (cgroup_nesting), and one, marked
 //          `ended`, per root that ended since the previous tick. Roots that started and ended since then are included
 //          if the lifecycle program reports them. The last usage of an ended root is the gain of its parent's counter
@@ -55,7 +56,7 @@ class CgroupCollector {
   // `cores` bounds the CPU time of a cgroup created within the interval.
   void read(CgroupReadings& out, const Clock& clock, double cores, std::span<char> scratch,
             const ShortLivedSources& short_sources = {});
-  // Reads values that cgroup v2 lacks from cgroup v1.
+  // Reads values that cgroup v2 lacks from cgroup v1; needed if the tree is one of v1.
   void use_v1(std::optional<CgroupV1> v1) { v1_ = std::move(v1); }
   const CgroupTree& tree() const { return tree_; }
   // Roots that were created and removed between the last two reads.

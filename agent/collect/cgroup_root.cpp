@@ -83,6 +83,10 @@ class DirOf {
 // A controller that cgroup v1 has is missing from cgroup v2. It moves only while it is unused.
 void CgroupCollector::find_controllers() {
   controllers_due_ = now_ + kControllers_every;
+  if (tree_.v1()) {
+    v2_memory_ = v2_io_ = false;
+    return;
+  }
   const auto text = tree_.top_dir().read_file("cgroup.controllers");
   const auto names = text ? parse::fields(parse::trim(*text)) : std::vector<std::string_view>{"memory", "io"};
   v2_memory_ = std::find(names.begin(), names.end(), "memory") != names.end();
@@ -119,7 +123,7 @@ void CgroupCollector::read_root(CgroupNode& node, const cgroup_record* record) {
   report_containers(*node.identity, values);
   if (record != nullptr)
     take_record(node, *record, newborn, values);
-  else
+  else if (!tree_.v1())
     read_files(node);
   if (v1_) read_v1(node);
   if (root.last_delta_us > 0 || root.memory_bytes != memory_before) root.active_at = now_;
@@ -173,8 +177,8 @@ void CgroupCollector::read_files(CgroupNode& node) {
 
 void CgroupCollector::read_v1(CgroupNode& node) {
   CgroupRoot& root = *node.root;
-  if (!root.memory_bytes) root.memory_bytes = v1_->memory_bytes(root.of_v1(), node.path, now_, scratch_);
-  if (!root.pids) root.pids = v1_->pids(root.of_v1(), node.path, now_, scratch_);
+  if (tree_.v1() || !root.memory_bytes) root.memory_bytes = v1_->memory_bytes(root.of_v1(), node.path, now_, scratch_);
+  if (tree_.v1() || !root.pids) root.pids = v1_->pids(root.of_v1(), node.path, now_, scratch_);
 }
 
 // Reads what cgroup v2 does not report: the limits of a pod and of its containers are in the hierarchy of cgroup v1.
@@ -210,7 +214,7 @@ void CgroupCollector::read_slow(CgroupNode& node, const cgroup_record* record, b
     const Dir* at = dir.get_for(file.is_open());
     return at != nullptr ? file.read_from(*at, scratch_, now_) : std::nullopt;
   };
-  if (record == nullptr) {
+  if (record == nullptr && !tree_.v1()) {
     const auto text = read(root.files().events);
     take_events(root, text ? parse_memory_events(*text) : MemoryEvents{}, newborn, values);
   }

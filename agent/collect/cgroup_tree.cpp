@@ -10,19 +10,24 @@ constexpr std::string_view kKataOverhead = "kata_overhead";
 
 CgroupTree CgroupTree::open_(Dir root, CgroupTreeOptions options) {
   const auto id = root.inode();
-  auto top = std::make_unique<CgroupNode>(id ? *id : 0, "");
+  auto top = std::make_unique<CgroupNode>((id ? *id : 0) | (options.v1 ? kV1_id : 0), "", options.v1);
   return {std::move(root), std::move(top), std::move(options)};
+}
+
+Result<std::uint64_t> CgroupTree::id_of(Result<std::uint64_t> inode) const {
+  if (inode && options_.v1) *inode |= kV1_id;
+  return inode;
 }
 
 Result<Dir> CgroupTree::open_dir_of(const CgroupNode& node) const {
   WATTLE_TRY(Dir dir, top_dir_.open_dir(node.path));
-  WATTLE_TRY(const std::uint64_t id, dir.inode());
+  WATTLE_TRY(const std::uint64_t id, id_of(dir.inode()));
   if (id != node.id) return fail(Errc::not_found, dir.path(), "is now another cgroup");
   return dir;
 }
 
 bool CgroupTree::lives(const CgroupNode& node) const {
-  const auto id = top_dir_.inode_of(node.path);
+  const auto id = id_of(top_dir_.inode_of(node.path));
   return id ? *id == node.id : id.error().code != Errc::not_found;
 }
 
@@ -127,7 +132,7 @@ bool CgroupTree::dropped(std::uint64_t id) const {
 }
 
 CgroupNode& CgroupTree::adopt(CgroupNode& parent, std::string name, std::uint64_t id) {
-  auto child = std::make_unique<CgroupNode>(id, parent.path + "/" + name);
+  auto child = std::make_unique<CgroupNode>(id, parent.path + "/" + name, options_.v1);
   child->in_kubepods = parent.in_kubepods || is_kubepods(name);
   child->born = refreshes_ > 0;
   child->identity = identity_of(parent.path, name, parent.in_kubepods);
@@ -153,7 +158,7 @@ void CgroupTree::reconcile(CgroupNode& node) {
     if (!entry.is_dir) continue;
     while (old != before.end() && (*old)->name() < entry.name) drop(**old++, node.dead);
     if (old != before.end() && (*old)->name() == entry.name) {
-      const auto id = node.dir->inode_of(entry.name);
+      const auto id = id_of(node.dir->inode_of(entry.name));
       if (id && *id == (*old)->id && !(*old)->gone) {
         (*old)->born = false;
         node.children.push_back(std::move(*old++));
@@ -170,7 +175,7 @@ void CgroupTree::reconcile(CgroupNode& node) {
       if (dir.error().code != Errc::not_found) truncated_ = node.relist = true;
       continue;  // otherwise it was removed since the listing
     }
-    const auto id = dir->inode();
+    const auto id = id_of(dir->inode());
     if (id) adopt(node, std::move(entry.name), *id).dir = std::make_unique<Dir>(std::move(*dir));
   }
   while (old != before.end()) drop(**old++, node.dead);

@@ -6,7 +6,8 @@
 //          and a cgroup belongs to the nearest workload at or above it. A workload that contains others (a node of
 //          kind, a pod with a cluster within) has the usage that is left after theirs. /kata_overhead/ID belongs to the
 //          pod that has a container of that id. The 64-bit id identifies a cgroup: one recreated under the same path is
-//          a different cgroup. Cgroups of v2 are never renamed
+//          a different cgroup. Ids of cgroup v1 are its inodes with kV1_id set, because each hierarchy has its own
+//          numbers. A cgroup of v1 that is renamed ends and starts again; those of v2 are never renamed
 // Errors   a directory that cannot be read has only the children that are known already
 // Threads  single owner
 #pragma once
@@ -28,6 +29,8 @@
 
 namespace wattle::agent {
 
+inline constexpr std::uint64_t kV1_id = std::uint64_t{1} << 52;  // a double is exact up to 2^53
+
 // A container below a root that ended, with its usage over the previous interval.
 struct LastContainer {
   std::string id;
@@ -47,7 +50,8 @@ struct DeadRoot {
 };
 
 struct CgroupNode {
-  CgroupNode(std::uint64_t cgroup_id, std::string cgroup_path) : id(cgroup_id), path(std::move(cgroup_path)) {}
+  CgroupNode(std::uint64_t cgroup_id, std::string cgroup_path, bool v1)
+      : id(cgroup_id), path(std::move(cgroup_path)), cpu(cpu_file(v1)) {}
   std::string_view name() const { return std::string_view(path).substr(path.rfind('/') + 1); }
   // Usage over the last interval without that of the workloads below.
   std::uint64_t own_delta_us() const {
@@ -71,7 +75,7 @@ struct CgroupNode {
   std::uint64_t refresh = 0;                          // the last that found it
   std::vector<std::unique_ptr<CgroupNode>> children;  // by name
   std::unique_ptr<Dir> dir;                           // unset while a sweep is used, or if it could not be opened
-  KeptFile cpu{"cpu.stat"};
+  KeptFile cpu;
   std::optional<std::uint64_t> usage_us;                          // as last read
   std::optional<std::uint64_t> usage_delta_us;                    // over the last interval
   std::uint64_t within_us = 0;                                    // usage of workloads below
@@ -86,6 +90,7 @@ struct CgroupTreeOptions {
   std::uint64_t full_every = 30;
   std::size_t max_depth = 32;
   std::size_t max_cgroups = 20'000;
+  bool v1 = false;  // a hierarchy of cgroup v1
 };
 
 class CgroupTree {
@@ -99,6 +104,7 @@ class CgroupTree {
   CgroupNode& top() { return *top_; }
   const CgroupNode& top() const { return *top_; }
   const Dir& top_dir() const { return top_dir_; }
+  bool v1() const { return options_.v1; }
   // Opens the directory of this cgroup; fails if its path belongs to another cgroup now.
   Result<Dir> open_dir_of(const CgroupNode& node) const;
   // Returns false if the cgroup has ended or its path belongs to another one. Needs no descriptor.
@@ -120,6 +126,7 @@ class CgroupTree {
  private:
   CgroupTree(Dir dir, std::unique_ptr<CgroupNode> top, CgroupTreeOptions options)
       : top_dir_(std::move(dir)), top_(std::move(top)), options_(std::move(options)) {}
+  Result<std::uint64_t> id_of(Result<std::uint64_t> inode) const;
   void visit(CgroupNode& node, std::size_t depth);
   void reconcile(CgroupNode& node);
   void take_swept(std::span<const cgroup_record> records);

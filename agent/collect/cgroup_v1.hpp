@@ -1,11 +1,13 @@
-// cgroup_v1: reads memory, I/O, pids and throttling of a cgroup from the hierarchies of cgroup v1, for hybrid machines,
-// where cgroup v2 has no controllers.
-// Source   memory.usage_in_bytes, memory.stat, pids.current, blkio.throttle.io_service_bytes_recursive, cpu.stat. A
-//          container runtime gives a cgroup the same path in each hierarchy
+// cgroup_v1: reads memory, I/O, pids and throttling of a cgroup from the hierarchies of cgroup v1. On hybrid machines
+// cgroup v2 has no controllers; on others the workloads are only on v1 (CgroupTop::v1).
+// Source   memory.usage_in_bytes, memory.stat, pids.current, cpu.stat, blkio.throttle.io_service_bytes_recursive; on
+//          kernels before 4.16 the sum of blkio.throttle.io_service_bytes over the cgroup and those below. A container
+//          runtime gives a cgroup the same path in each hierarchy. The file of CPU time is that of the tree
 // Units    bytes, counts, us; I/O and throttling are cumulative
 // Errors   a value whose hierarchy or file is missing is unset
 // Meaning  memory includes the page cache, as in cgroup v2. I/O lacks buffered writes: the kernel charges them to the
-//          root of cgroup v1
+//          root of cgroup v1. The sum falls when a container ends, and that interval has no I/O. Memory events are not
+//          read: v1 counts OOM kills only in the killed container, which is removed soon after
 // Cost     1 pread per value; the files stay open. A missing parent is looked for once for all cgroups below it
 // Threads  single owner
 #pragma once
@@ -31,6 +33,10 @@ MemoryUse parse_memory_stat_v1(std::string_view text);
 // cpu.stat of cgroup v1, in which throttled_time has nanoseconds. No value without that line.
 std::optional<std::uint64_t> parse_throttled_us_v1(std::string_view text);
 
+// The file of CPU time in a tree of cgroup v1 or v2, and its values; cpuacct.usage has nanoseconds.
+constexpr const char* cpu_file(bool v1) { return v1 ? "cpuacct.usage" : "cpu.stat"; }
+CpuTotals parse_cpu(std::string_view text, bool v1);
+
 // The open files of one cgroup.
 struct CgroupV1Files {
   MaybeFile memory{"memory.usage_in_bytes"}, memory_stat{"memory.stat"}, memory_limit{"memory.limit_in_bytes"};
@@ -42,7 +48,7 @@ class CgroupV1 {
   // No value if no mounted hierarchy has one of these controllers.
   static std::optional<CgroupV1> open_(const Roots& roots);
 
-  // `path` is that of the cgroup in cgroup v2, "" for the root.
+  // `path` is that of the cgroup in its tree, "" for the root.
   std::optional<std::uint64_t> memory_bytes(CgroupV1Files& files, const std::string& path, MonoTime now,
                                             std::span<char> scratch) const;
   std::optional<std::uint64_t> memory_limit_bytes(CgroupV1Files& files, const std::string& path, MonoTime now,
@@ -71,6 +77,7 @@ class CgroupV1 {
                                          std::span<char> scratch) const;
   };
   Hierarchy memory_, pids_, blkio_, cpu_;
+  bool recursive_io_ = true;  // false: before Linux 4.16
 };
 
 }  // namespace wattle::agent

@@ -9,14 +9,14 @@
 namespace wattle::agent {
 
 Result<NodeCgroup> NodeCgroup::open_(const Roots& roots) {
-  WATTLE_TRY(Dir top, open_cgroup_root(roots));
+  WATTLE_TRY(CgroupTop top, open_cgroup_top(roots));
   return NodeCgroup(std::move(top), CgroupV1::open_(roots));
 }
 
 void NodeCgroup::read(NodeCounters& now, const Clock& clock, std::span<char> scratch) {
-  const auto text = cpu_.read_from(top_, scratch);
+  const auto text = cpu_.read_from(top_.dir, scratch);
   now.cpu_at = clock.mono();
-  const CpuTotals totals = text ? parse_cpu_stat(*text) : CpuTotals{};
+  const CpuTotals totals = text ? parse_cpu(*text, top_.v1) : CpuTotals{};
   if (totals.usage_us && now.cpu)
     now.cpu->busy_us = totals.usage_us.value_or(0);
   else
@@ -30,11 +30,11 @@ void NodeCgroup::read(NodeCounters& now, const Clock& clock, std::span<char> scr
 
 std::optional<MemoryReading> NodeCgroup::memory_of(std::uint64_t machine_bytes, MonoTime now, std::span<char> scratch) {
   std::optional<std::uint64_t> used, inactive, limit;
-  if (const auto text = memory_.read_from(top_, scratch, now)) {
+  if (const auto text = memory_.read_from(top_.dir, scratch, now)) {
     used = parse::u64(parse::trim(*text));
-    if (const auto stat = memory_stat_.read_from(top_, scratch, now))
+    if (const auto stat = memory_stat_.read_from(top_.dir, scratch, now))
       inactive = parse::keyed_u64(*stat, "inactive_file");
-    if (const auto max = memory_max_.read_from(top_, scratch, now)) limit = parse::u64(parse::trim(*max));
+    if (const auto max = memory_max_.read_from(top_.dir, scratch, now)) limit = parse::u64(parse::trim(*max));
   } else if (v1_) {
     used = v1_->memory_bytes(v1_files_, "", now, scratch);
     if (const auto stat = v1_->memory_stat(v1_files_, "", now, scratch))
@@ -48,7 +48,7 @@ std::optional<MemoryReading> NodeCgroup::memory_of(std::uint64_t machine_bytes, 
 }
 
 std::optional<IoTotals> NodeCgroup::io_at(MonoTime now, std::span<char> scratch) {
-  if (const auto text = io_.read_from(top_, scratch, now)) return parse_io_stat(*text);
+  if (const auto text = io_.read_from(top_.dir, scratch, now)) return parse_io_stat(*text);
   return v1_ ? v1_->io(v1_files_, "", {}, now, scratch) : std::nullopt;
 }
 

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """agent_cost: measures the cost of wattle-agent on a node, and that of other agents in the same run.
 
-Usage    agent_cost.py BIN_DIR [--cgroups N] [--seconds S] [--windows W] [--peer cadvisor|kepler|NAME=COMMAND @ URL]...
+Usage    agent_cost.py BIN_DIR [--cgroups N] [--v1] [--seconds S] [--windows W] [--peer cadvisor|kepler|NAME=COMMAND @ URL]...
          [--json FILE]
-Does     creates N service cgroups under the v2 root, K of them with a task that wakes five times a second; runs the
-         agent at 1 Hz with all its collectors, its spool and, if wattle-controller is built, a CURVE session; runs
-         prometheus-node-exporter, if it is installed, and each --peer (lab/benchmarks/peers.py builds the peers that it knows;
+Does     creates N service cgroups under the v2 root (--v1: N pods in each hierarchy of v1), K of them with a task that
+         wakes five times a second; runs the agent at 1 Hz with all its collectors, its spool and, if wattle-controller
+         is built, a CURVE session; runs prometheus-node-exporter, if it is installed, and each --peer
+         (lab/benchmarks/peers.py builds the peers that it knows;
          all read the same cgroups, every second if they can be configured to); scrapes each every 15 s; measures W
          windows of S seconds after a warm-up
 Gives    medians over the windows: CPU per process (all threads, /proc/PID/task/*/schedstat) as percent of one core, RSS
@@ -40,29 +41,36 @@ BPF_S = 10
 SWITCHES_PER_S = 10_000
 
 
-def cgroup_root():
-    for line in pathlib.Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines():
-        if line.split()[2] == "cgroup2":
-            return pathlib.Path(line.split()[1])
-    raise SystemExit("agent_cost: no cgroup v2 is mounted")
+def cgroup_roots(v1):
+    mounts = [line.split() for line in pathlib.Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines()]
+    if v1:
+        found = [m[1] for m in mounts if m[2] == "cgroup" and {"cpuacct", "cpu", "memory", "pids", "blkio"} & set(m[3].split(","))]
+    else:
+        found = [m[1] for m in mounts if m[2] == "cgroup2"][:1]
+    if not found:
+        raise SystemExit(f"agent_cost: no cgroup {'v1' if v1 else 'v2'} is mounted")
+    return [pathlib.Path(one) for one in found]
 
 
 @contextlib.contextmanager
-def cgroups(count, active):
-    """Creates `count` service cgroups in one slice; the first `active` have a task that wakes periodically."""
-    top = cgroup_root() / SLICE
+def cgroups(count, active, v1):
+    """Creates `count` service cgroups in one slice of v2, or pods in each hierarchy of v1; the first `active` have a task that wakes."""
+    parent, name = ("kubepods", "pod5eed0000-1111-4222-8333-{:012}") if v1 else (SLICE, "bench-{:05}.service")
+    tops = [root / parent for root in cgroup_roots(v1)]
     made, tasks = [], []
     try:
-        top.mkdir()
-        for i in range(count):
-            path = top / f"bench-{i:05}.service"
+        for top in tops:
+            top.mkdir()
+            made.append(top)
+        for path in (top / name.format(i) for i in range(count) for top in tops):
             path.mkdir()
             made.append(path)
-        for path in made[:active]:
+        for i in range(min(active, count)):
             task = subprocess.Popen([sys.executable, "-Sc", "import time\nwhile True: time.sleep(0.2)"])
             tasks.append(task)
-            (path / "cgroup.procs").write_text(str(task.pid), encoding="utf-8")
-        yield len(made)
+            for top in tops:
+                (top / name.format(i) / "cgroup.procs").write_text(str(task.pid), encoding="utf-8")
+        yield count
     finally:
         for task in tasks:
             task.kill()
@@ -70,8 +78,6 @@ def cgroups(count, active):
         for path in reversed(made):
             with contextlib.suppress(OSError):
                 path.rmdir()
-        with contextlib.suppress(OSError):
-            top.rmdir()
 
 
 class Process:
@@ -259,7 +265,7 @@ def start_peers(options, port, stack):
     wanted = [("node-exporter", [exporter, f"--web.listen-address=127.0.0.1:{port}"], f"http://127.0.0.1:{port}/metrics")] if exporter else []
     for text in options.peer:
         try:
-            wanted.append(peer_command(text, cgroup_root()))
+            wanted.append(peer_command(text, cgroup_roots(False)[0]))
         except peers.Missing as why:
             print(f"no {text} beside: {why}", flush=True)
     for name, command, url in wanted:
@@ -275,6 +281,7 @@ def main():
     parser.add_argument("binaries", type=pathlib.Path)
     parser.add_argument("--cgroups", type=int, default=500)
     parser.add_argument("--active", type=int, default=20)
+    parser.add_argument("--v1", action="store_true", help="pods in the hierarchies of cgroup v1 instead of services in v2")
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--windows", type=int, default=3)
     parser.add_argument("--warm-up", type=float, default=10)
@@ -286,7 +293,7 @@ def main():
         sys.exit("agent_cost: needs root to create cgroups")
     controlled = (options.binaries / "wattle-controller").exists() and (options.binaries / "wattle").exists()
     with contextlib.ExitStack() as stack:
-        count = stack.enter_context(cgroups(options.cgroups, options.active))
+        count = stack.enter_context(cgroups(options.cgroups, options.active, options.v1))
         (port,) = houses.free_ports(1)
         if controlled:
             home = stack.enter_context(houses.House(options.binaries, agent_extra="", controller_extra=""))
@@ -320,7 +327,7 @@ def main():
                "controller": controlled, "load_average": os.getloadavg()[0], "cores": os.cpu_count(), "kernel": os.uname().release,
                "processes": [p.result() for p in processes], "threads": threads, "bpf": measure_bpf(agent_pid),
                "spool_mb_per_day": (spooled - written) / span * 86400 / 1e6 if None not in (spooled, written) else None}
-    print(f"{count} cgroups ({options.active} with a task), 1 Hz, scrape every {SCRAPE_S} s, {options.windows} windows of {options.seconds:g} s, "
+    print(f"{count} cgroups of {'v1' if options.v1 else 'v2'} ({options.active} with a task), 1 Hz, scrape every {SCRAPE_S} s, {options.windows} windows of {options.seconds:g} s, "
           f"{'CURVE session' if controlled else 'no controller built: no session'}, load average {out['load_average']:.1f} on {out['cores']} cores")
     table(out["processes"])
     if out["spool_mb_per_day"] is not None:

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "agent/collect/cgroup_files.hpp"
+#include "agent/collect/cgroup_v1.hpp"
 #include "agent/collect/estimate.hpp"
 #include "agent/collect/procfs.hpp"
 #include "agent/collect/psi.hpp"
@@ -24,7 +25,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
   const Accept all = [](std::string_view name) { return !name.empty(); };
   std::vector<IoCounters> counters;
-  switch (data[0] % 12) {
+  switch (data[0] % 16) {
     case 0:
       if (const auto cpu = parse_stat(text, 100)) require(cpu->cores > 0);
       break;
@@ -70,6 +71,22 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     case 11: {
       const MemoryEvents events = parse_memory_events(text);
       require(!events.oom_kills || text.find("oom_kill ") != std::string_view::npos);
+      break;
+    }
+    case 12:
+      if (parse_blkio_bytes(text, parse_stacked_majors(text))) require(parse_blkio_bytes(text).has_value());
+      break;
+    case 13: {
+      const MemoryUse use = parse_memory_stat_v1(text);
+      require(!use.anon_bytes || text.find("total_rss ") != std::string_view::npos);
+      break;
+    }
+    case 14:
+      require(!parse_throttled_us_v1(text) || text.find("throttled_time ") != std::string_view::npos);
+      break;
+    case 15: {
+      const CpuTotals totals = parse_cpu(text, true);
+      require(!totals.throttled_us && (!totals.usage_us || *totals.usage_us <= UINT64_MAX / 1000));
       break;
     }
   }

@@ -32,8 +32,17 @@ TEST_CASE("a cgroup is found only below the root, in the hierarchy that has the 
     CHECK(limits.find("/pods").error().code == Errc::unsupported);
     for (const char* path : {"", "/", "/../x", "/pods/../../x", "/a\nb"})
       CHECK(limits.find(path).error().code == Errc::malformed);
-    // memory.high exists only in v2
-    CHECK(limits.read(*target, Knob::high_bytes).has_value() == v2);
+    // memory.high and memory.low exist only in v2
+    for (const Knob knob : {Knob::high_bytes, Knob::low_bytes}) {
+      CHECK(limits.require(*target, knob).has_value() == v2);
+      CHECK(limits.read(*target, knob).has_value() == v2);
+      const auto wrote = limits.write(*target, knob, 8192);
+      CHECK(wrote.has_value() == v2);
+      if (v2) continue;
+      CHECK(wrote.error().code == Errc::unsupported);
+      for (const Error& why : {wrote.error(), limits.require(*target, knob).error()})
+        CHECK(why.message().find("need cgroup v2") != std::string::npos);
+    }
   }
 }
 

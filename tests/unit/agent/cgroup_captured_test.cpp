@@ -2,11 +2,8 @@
 // by the collector as those of a service: the reported values, and the unknown ones.
 #include <doctest/doctest.h>
 
-#include <fstream>
-
 #include "agent/collect/cgroup.hpp"
 #include "agent/collect/cgroup_files.hpp"
-#include "tests/places.hpp"
 #include "tree.hpp"
 
 using namespace wattle;
@@ -52,26 +49,6 @@ const std::vector<CgroupMachine> kCgroupMachines{
      "cpu 1 throttled - memory - anon - file - read 0 written 0 high - killed - pids - psi - - - - - -"},
 };
 
-void lay_out_cgroups(const Tree& tree, const std::string& name) {
-  std::ifstream file(tests::source_dir() + "/tests/fixtures/agent/cgroup-files/" + name + ".txt");
-  std::string line, path, text;
-  const auto put = [&] {
-    if (!path.empty()) tree.put("system.slice/" + name + ".service/" + path, text);
-    text.clear();
-  };
-  while (std::getline(file, line)) {
-    if (line.starts_with('#')) continue;
-    if (line.starts_with("== ")) {
-      put();
-      path = line.substr(3);
-    } else {
-      text += line + (file.eof() ? "" : "\n");
-    }
-  }
-  REQUIRE(!path.empty());
-  put();
-}
-
 std::string text_of(const WorkloadValues& values, const WorkloadCounters& raw) {
   const auto one = [](std::optional<std::uint64_t> value) { return value ? " " + std::to_string(*value) : " -"; };
   const auto io = [&](std::uint64_t IoTotals::*which) { return raw.io ? one((*raw.io).*which) : " -"; };
@@ -88,7 +65,8 @@ TEST_CASE("for captured cgroups the collector reports exactly what their files c
   for (const auto& machine : kCgroupMachines) {
     CAPTURE(machine.name);
     const Tree tree;
-    lay_out_cgroups(tree, machine.name);
+    const std::string name = machine.name;
+    tree.lay_out("cgroup-files/" + name + ".txt", "system.slice/" + name + ".service/");
     CgroupCollector collector(CgroupTree::open_(std::move(*Dir::open_(tree.path())), {}));
     collector.leave_out({7, 252, 253});
     CgroupReadings readings;

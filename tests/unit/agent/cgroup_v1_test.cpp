@@ -3,13 +3,11 @@
 
 #include <doctest/doctest.h>
 
-#include <fstream>
 #include <map>
 
 #include "agent/collect/cgroup.hpp"
 #include "agent/collect/node_cgroup.hpp"
 #include "agent/sampler.hpp"
-#include "tests/places.hpp"
 #include "tree.hpp"
 
 using namespace wattle;
@@ -28,23 +26,7 @@ const std::string kHybridMounts =
     "41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
 
 void lay_out_hybrid_node(const Tree& tree) {
-  std::ifstream file(tests::source_dir() + "/tests/fixtures/agent/hybrid-node.txt");
-  REQUIRE(file.is_open());
-  std::string line, path, text;
-  const auto put = [&] {
-    if (!path.empty()) tree.put(path, text);
-    text.clear();
-  };
-  while (std::getline(file, line)) {
-    if (line.starts_with('#')) continue;
-    if (!line.starts_with("== ")) {
-      text += line + "\n";
-      continue;
-    }
-    put();
-    path = line.substr(3);
-  }
-  put();
+  tree.lay_out("hybrid-node.txt");
   tree.put("proc/self/mountinfo", kHybridMounts);
   tree.put("proc/stat", "cpu  90000 0 0 0 0 0 0 0 0 0\ncpu0 0\ncpu1 0\n");
   tree.put("proc/meminfo", "MemTotal: 24654948 kB\nMemAvailable: 12000000 kB\n");

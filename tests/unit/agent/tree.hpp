@@ -10,6 +10,8 @@
 #include <string>
 #include <utility>
 
+#include "tests/places.hpp"
+
 namespace wattle::agent::test {
 
 class Tree {
@@ -31,6 +33,27 @@ class Tree {
     const std::filesystem::path file = std::filesystem::path(path_) / name;
     std::filesystem::create_directories(file.parent_path());
     std::ofstream(file, std::ios::trunc) << content;
+  }
+  // Writes the files of a text below tests/fixtures/agent: "== PATH" begins a file, and lines with # are comments.
+  void lay_out(const std::string& fixture, const std::string& below = "") const {
+    std::ifstream in(tests::source_dir() + "/tests/fixtures/agent/" + fixture);
+    REQUIRE(in.is_open());
+    std::string line, path, text;
+    const auto end = [&] {
+      if (!path.empty()) put(below + path, text);
+      text.clear();
+    };
+    while (std::getline(in, line)) {
+      if (line.starts_with('#')) continue;
+      if (!line.starts_with("== ")) {
+        text += line + (in.eof() ? "" : "\n");
+        continue;
+      }
+      end();
+      path = line.substr(3);
+    }
+    REQUIRE(!path.empty());
+    end();
   }
   void remove(const std::string& name) const { std::filesystem::remove_all(std::filesystem::path(path_) / name); }
   const std::string& path() const { return path_; }
