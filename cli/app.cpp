@@ -68,7 +68,7 @@ void declare_common(CLI::App& app, CommonOptions& common, std::string& output) {
   app.add_option("--controller-namespace", common.controller_namespace,
                  "Namespace of the controller, with --context and for `install` (default wattle)");
   app.add_flag("--as-operator", common.as_operator,
-               "With --context: use the operator's key, for commands that change settings (default: the reader's key)");
+               "With --context: use the operator's key, for commands that change settings (default: a reader's login)");
   app.add_option(
          "-o,--output", output,
          "Output format. `name` prints the names of a list, or the node of `place`. `jsonpath=` is followed by a "

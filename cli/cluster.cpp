@@ -100,6 +100,7 @@ class Cluster::Session final : public kube::Api {
   }
 
   const kube::ApiServer& server() const { return server_; }
+  Folder& folder() { return *folder_; }
   // Names the variable of a proxy, which a failed connection then mentions.
   void note_proxy(std::string variable) { proxy_ = std::move(variable); }
   Result<kube::Reply> get(const std::string& target) override {
@@ -157,6 +158,12 @@ Cluster::Cluster(std::shared_ptr<Session> session) : session_(std::move(session)
 }
 
 kube::Api& Cluster::api() { return *session_; }
+
+Result<std::string> Cluster::keep(const std::string& content, const char* as) {
+  Folder& folder = session_->folder();
+  if (folder.path.empty()) WATTLE_CHECK(folder.make());
+  return folder.keep("", content, as);
+}
 
 Result<Cluster> Cluster::open_(const Invocation& invocation) {
   auto cluster = open_known(invocation);

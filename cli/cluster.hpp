@@ -41,13 +41,15 @@ class Cluster {
   Result<OrderedJson> put(const std::string& target, const OrderedJson& object);
   // Applies a strategic merge patch. Fails with malformed if validation refuses the result.
   Result<OrderedJson> patch(const std::string& target, const OrderedJson& object);
+  // Writes the content to a file of this name that the destructor removes, and returns its path.
+  Result<std::string> keep(const std::string& content, const char* as);
   kube::Api& api();  // for code that reads lists; logs in as the other calls do
   const std::string& url() const { return url_; }
   // The client certificate; empty: none.
   const std::string& certificate_file() const { return certificate_file_; }
 
  private:
-  // Temporary files with the kubeconfig's inline data, which TLS needs as files. The destructor removes them.
+  // Temporary files with inline data, which TLS needs as files. The destructor removes them.
   struct Folder;
   // The connection to the API server, including its login.
   class Session;

@@ -106,6 +106,7 @@ Result<wire::Suggestion> Controller::place(const wire::Ask& ask) {
 Result<OrderedJson> Controller::ask(const std::string& what, const std::map<std::string, std::string>& arguments,
                                     std::chrono::milliseconds patience) {
   refused_argument_ = false;
+  WATTLE_CHECK(keep_valid());
   auto body = client_.query(what, arguments, std::max(settings_.timeout, patience));
   if (!body) {
     if (auto refused = own_error(body.error(), settings_.server + " " + what)) {

@@ -27,6 +27,8 @@ class Controller {
                           std::chrono::milliseconds patience = {});
   // Subscribes to the controller's feed with the same keys. Does not wait for the link.
   Result<transport::Subscriber> listen(std::span<const std::string> topics);
+  // Renews a login through a cluster. ask() calls it too; call it while only the feed is used.
+  Status keep_valid() { return settings_.route == nullptr ? Status() : settings_.route->keep_valid(); }
   const Settings& settings() const { return settings_; }
   // True if the last error was an argument that the controller refuses (a usage error).
   bool refused_argument() const { return refused_argument_; }

@@ -2,13 +2,12 @@
 //
 // Secret wattle-shim       shim.key, shim.key.pub
 // Secret wattle-operator   operator.key, operator.key.pub
-// Secret wattle-reader     reader.key, reader.key.pub
-// Secret wattle-controller controller.key, controller.key.pub, tls.crt, tls.key, allow (keys of the other three)
+// Secret wattle-controller controller.key, controller.key.pub, tls.crt, tls.key, allow (keys of the other two)
 // Secret wattle-metrics    token that readers of metrics must present; the same in both namespaces
 // ConfigMap wattle-public  controller.pub, ca.pem: in the controller's namespace and in the agents'
 //
 // Existing objects stay unchanged, so the command can run again at any time. The controller's Secret is created last of
-// the four.
+// the three.
 #include <algorithm>
 #include <ostream>
 #include <tuple>
@@ -130,11 +129,9 @@ Status publish(Cluster& cluster, const std::string& name_space, const Texts& tex
 Status make_all(Cluster& cluster, const std::string& control, const std::string& agents, std::ostream& out) {
   WATTLE_TRY(const std::string shim, public_key(cluster, control, "shim", out));
   WATTLE_TRY(const std::string operator_key, public_key(cluster, control, "operator", out));
-  WATTLE_TRY(const std::string reader_key, public_key(cluster, control, "reader", out));
   std::string allow;
   for (const auto& [key, role, name] : {std::tuple{shim, transport::Role::shim, "wattle-scheduler"},
-                                        std::tuple{operator_key, transport::Role::operator_, "operator"},
-                                        std::tuple{reader_key, transport::Role::reader, "reader"}})
+                                        std::tuple{operator_key, transport::Role::operator_, "operator"}})
     allow = transport::with_line(allow, {key, std::string(transport::to_string(role)), name});
   WATTLE_TRY(const Texts texts,
              secret(cluster, control, "wattle-controller", out, [&] { return controller_texts(control, allow); }));
@@ -142,7 +139,7 @@ Status make_all(Cluster& cluster, const std::string& control, const std::string&
     const auto found = texts.find(key);
     return found == texts.end() ? std::string() : found->second;
   };
-  for (const std::string& key : {shim, operator_key, reader_key})
+  for (const std::string& key : {shim, operator_key})
     if (text("allow").find(key) == std::string::npos)
       return fail(Errc::conflict, "Secret " + control + "/wattle-controller",
                   "its `allow` does not contain the key " + key,

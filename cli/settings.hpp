@@ -25,10 +25,10 @@ struct Settings {
   std::string key_file;         // our key pair
   std::string server_key_file;  // the controller's public key
   std::chrono::milliseconds timeout{5'000};
-  std::string allow_list_file;                // empty: none
-  bool found = false;                         // true with a file, or with --key; otherwise these are defaults
-  bool by_cluster = false;                    // the controller is reached through its cluster
-  std::shared_ptr<const ClusterRoute> route;  // replaces server, feed and both key files; null: none
+  std::string allow_list_file;          // empty: none
+  bool found = false;                   // true with a file, or with --key; otherwise these are defaults
+  bool by_cluster = false;              // the controller is reached through its cluster
+  std::shared_ptr<ClusterRoute> route;  // replaces server, feed and both key files; null: none
 };
 
 // Reads options and files; does not open a route.

@@ -102,6 +102,7 @@ class Watch {
   }
   // Fails if the feed never connected. A feed that was lost may be a restart of the controller, so it only warns.
   Status check_link() {
+    WATTLE_CHECK(controller_.keep_valid());
     const transport::Link link = feed_.link();
     if (link == transport::Link::refused)
       return fail(Errc::denied, "feed", feed_.link_problem(),

@@ -4,14 +4,23 @@
 
 namespace wattle {
 
-std::optional<std::string> base64_decode(std::string_view text) {
-  std::string out(text.size() / 4 * 3, '\0');
+namespace {
+
+std::optional<std::string> decode(std::string_view text, int variant) {
+  std::string out(text.size() / 4 * 3 + 2, '\0');
   std::size_t size = 0;
   if (sodium_base642bin(reinterpret_cast<unsigned char*>(out.data()), out.size(), text.data(), text.size(), nullptr,
-                        &size, nullptr, sodium_base64_VARIANT_ORIGINAL) != 0)
+                        &size, nullptr, variant) != 0)
     return std::nullopt;
   out.resize(size);
   return out;
+}
+
+}  // namespace
+
+std::optional<std::string> base64_decode(std::string_view text) { return decode(text, sodium_base64_VARIANT_ORIGINAL); }
+std::optional<std::string> base64url_decode(std::string_view text) {
+  return decode(text, sodium_base64_VARIANT_URLSAFE_NO_PADDING);
 }
 
 std::string base64_encode(std::string_view bytes) {

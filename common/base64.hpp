@@ -12,6 +12,8 @@ namespace wattle {
 
 // Padded, without line breaks.
 std::optional<std::string> base64_decode(std::string_view text);
+// The URL-safe alphabet without padding (RFC 4648, section 5), as in JSON Web Tokens.
+std::optional<std::string> base64url_decode(std::string_view text);
 std::string base64_encode(std::string_view bytes);
 
 }  // namespace wattle

@@ -17,6 +17,8 @@
 
 namespace wattle {
 
+// Audience of the service account tokens that the controller accepts.
+inline constexpr const char* kTokenAudience = "wattle";
 // Node name of a token that any node without a key may use; the node chooses its own name.
 inline constexpr std::string_view kAnyNode = "*";
 

@@ -144,10 +144,13 @@ void read_enrol(config::Section enrol, EnrolConfig& out) {
     config::Section review = enrol.section("kubernetes");
     out.kubernetes = true;
     review.read("accounts", out.review.accounts);
-    for (const std::string& account : out.review.accounts)
+    review.read("reader", out.reader);
+    const auto check = [&review](const char* key, const std::string& account) {
       if (std::count(account.begin(), account.end(), '/') != 1)
-        review.mistake("accounts", "'" + account + "' is not a service account",
-                       "for example wattle-agent/wattle-agent");
+        review.mistake(key, "'" + account + "' is not a service account", "for example wattle-agent/wattle-agent");
+    };
+    for (const std::string& account : out.review.accounts) check("accounts", account);
+    if (!out.reader.empty()) check("reader", out.reader);
   }
   config::Section tls = enrol.section("tls");
   tls.read("certificate", out.tls.certificate);

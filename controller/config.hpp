@@ -70,6 +70,7 @@ struct EnrolConfig {
   std::string tokens;       // file of hashed tokens; empty: no enrolment by token
   bool kubernetes = false;  // service accounts' tokens, which the API server reviews
   TokenReviewOptions review;
+  std::string reader;  // account of people who read by `wattle --context`: "namespace/name"; empty: none
   std::string address = "127.0.0.1";
   std::uint16_t port = 7463;
   http::TlsFiles tls;

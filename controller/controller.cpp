@@ -8,7 +8,7 @@
 #include "common/open_metrics.hpp"
 #include "common/program_metrics.hpp"
 #include "controller/descriptors.hpp"
-#include "controller/enrol/token_file.hpp"
+#include "controller/enrol/combined_reviewer.hpp"
 #include "controller/power/kube_marks.hpp"
 #include "controller/rollout/monitor_state.hpp"
 #include "controller/store/traces.hpp"
@@ -350,14 +350,12 @@ Status Controller::start_enrolment(const std::string& public_key, const Clock& c
   if (!config.enabled()) return {};
   WATTLE_CHECK(may_replace(config_.allow_file));
   if (!config.tokens.empty()) WATTLE_CHECK(may_replace(config.tokens));
-  if (config.kubernetes && !api_)
-    return fail(Errc::not_found, "enrol.kubernetes", "no API server is configured to review tokens",
-                "run the controller as a pod with a service account, or set kubernetes.server");
-  auto reviewer = std::make_unique<CombinedReviewer>(
-      config.tokens.empty() ? nullptr : std::make_unique<TokenFile>(config.tokens, clock),
-      config.kubernetes ? std::make_unique<TokenReview>(*api_, config.review) : nullptr);
-  enrolment_ = std::make_unique<Enrolment>(EnrolOptions{config_.allow_file, config_.key_file, public_key},
-                                           std::move(reviewer), enrol_counts_, clock, log);
+  WATTLE_TRY(auto reviewer, CombinedReviewer::of_config(config, api_, clock));
+  EnrolOptions own{config_.allow_file, config_.key_file, public_key};
+  own.admit_reader = [this, &clock](const std::string& key, Duration valid) {
+    return context_.admit_guest(key, clock.mono() + valid);
+  };
+  enrolment_ = std::make_unique<Enrolment>(std::move(own), std::move(reviewer), enrol_counts_, clock, log);
   http::ServerOptions options;
   options.address = config.address;
   options.port = config.port;

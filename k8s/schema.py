@@ -72,6 +72,7 @@ FORMS = {
         "learn.pretrained": {"type": "string", "minLength": 1},
         "enrol.address": ADDRESS,
         "enrol.kubernetes.accounts": {"type": "array", "items": text("[^/]+/[^/]+")},
+        "enrol.kubernetes.reader": text("([^/]+/[^/]+)?"),
         "kubernetes.server": URL,
         "tariff.currency": text("[A-Z]{3}"),
         "provisioning.prometheus.url": URL,

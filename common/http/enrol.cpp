@@ -36,6 +36,8 @@ Result<Enrolled> enrol(Client& client, const std::string& url, const std::string
       !std::all_of(out.server_keys.begin(), out.server_keys.end(), is_key))
     return fail(Errc::malformed, url, "the answer is not that of a Wattle controller", "check the address");
   out.node = body.contains("node") && body["node"].is_string() ? body["node"].get<std::string>() : "";
+  if (body.contains("valid_s") && body["valid_s"].is_number_integer())
+    out.valid_s = body["valid_s"].get<std::int64_t>();
   return out;
 }
 

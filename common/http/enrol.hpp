@@ -5,6 +5,7 @@
 // Threads  same as the client
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@ namespace wattle::http {
 struct Enrolled {
   std::string node;                      // node name that the controller assigned
   std::vector<std::string> server_keys;  // the controller's public key and, during a rotation, the next one
+  std::int64_t valid_s = 0;              // how long a reader's key is admitted; 0: it is on the allow list
 };
 
 // Sends the token that the client has set as bearer. `node` is the wanted name if the token leaves it open; empty: not

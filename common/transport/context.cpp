@@ -14,7 +14,10 @@ namespace wattle::transport {
 namespace {
 constexpr int kServerThreads = 2;  // of libzmq: one for thousands of agents, one for clients that wait for answers
 constexpr std::chrono::hours kZapPatience{1};
-constexpr int kMaxSockets = 20'000;  // the swarm has one client per node in one context; slots are cheap
+// More than the controller's rate of logins admits within a login's life.
+constexpr std::size_t kMostGuests = 2048;
+constexpr std::chrono::hours kRememberRevoked{1};  // servers look each second
+constexpr int kMaxSockets = 20'000;                // the swarm has one client per node in one context; slots are cheap
 
 std::string to_z85(std::string_view raw) {
   std::array<char, 41> text{};
@@ -120,23 +123,58 @@ std::vector<Revoked> Context::Impl::set_allow_list(AllowList list) {
     if (still == nullptr || *still != identity) revoked.push_back({key, identity});
   }
   const std::lock_guard lock(mutex_);
-  for (const Revoked& one : revoked) revoked_keys_.push_back(one.public_key);
+  for (const Revoked& one : revoked) note_revoked(one.public_key);
   return revoked;
 }
 
-std::vector<std::string> Context::Impl::revoked_since(std::size_t n) const {
+Status Context::Impl::admit_guest(const std::string& public_key, MonoTime until) {
   const std::lock_guard lock(mutex_);
-  return {revoked_keys_.begin() + static_cast<std::ptrdiff_t>(std::min(n, revoked_keys_.size())), revoked_keys_.end()};
+  if (allow_->find(public_key) != nullptr)
+    return fail(Errc::conflict, "key " + public_key, "is on the allow list", "use another key");
+  if (guests_.size() >= kMostGuests && !guests_.contains(public_key))
+    return fail(Errc::exhausted, "readers", "too many are logged in", "try again in some minutes");
+  guests_[public_key] = {std::make_shared<const Identity>(Identity{Role::reader, "guest"}), until};
+  return {};
+}
+
+void Context::Impl::end_guests(MonoTime now) {
+  const std::lock_guard lock(mutex_);
+  const auto ended = std::erase_if(guests_, [&](const auto& guest) {
+    if (now < guest.second.until) return false;
+    note_revoked(guest.first);
+    return true;
+  });
+  if (ended != 0) list_edition_.fetch_add(1, std::memory_order_release);
+}
+
+void Context::Impl::note_revoked(const std::string& key) {
+  const MonoTime now = clock_.mono();
+  while (!revoked_.empty() && now - revoked_.front().at > kRememberRevoked) {
+    revoked_.pop_front();
+    ++forgotten_;
+  }
+  revoked_.push_back({key, now});
+}
+
+std::vector<std::string> Context::Impl::revoked_since(std::size_t& seen) const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string> keys;
+  for (std::size_t i = std::max(seen, forgotten_) - forgotten_; i < revoked_.size(); ++i)
+    keys.push_back(revoked_[i].key);
+  seen = forgotten_ + revoked_.size();
+  return keys;
 }
 
 std::shared_ptr<const Identity> Context::Impl::allowed(std::string_view public_key) const {
   std::shared_ptr<const AllowList> list;
+  std::shared_ptr<const Identity> guest;
   {
     const std::lock_guard lock(mutex_);
     list = allow_;
+    if (const auto found = guests_.find(public_key); found != guests_.end()) guest = found->second.identity;
   }
   const Identity* identity = list->find(public_key);
-  return identity == nullptr ? nullptr : std::shared_ptr<const Identity>(list, identity);
+  return identity == nullptr ? guest : std::shared_ptr<const Identity>(list, identity);
 }
 
 void Context::Impl::answer_until_stopped(zmq::socket_t requests, zmq::socket_t stop) {
@@ -222,6 +260,10 @@ Context::Context(Context&&) noexcept = default;
 Context::~Context() = default;
 void Context::serve(AllowList allow, const Log& log) { impl_->serve(std::move(allow), log); }
 std::vector<Revoked> Context::set_allow_list(AllowList allow) { return impl_->set_allow_list(std::move(allow)); }
+Status Context::admit_guest(const std::string& public_key, MonoTime until) {
+  return impl_->admit_guest(public_key, until);
+}
+void Context::end_guests(MonoTime now) { impl_->end_guests(now); }
 RefusalCounts& Context::refusals() const { return impl_->refusals(); }
 
 std::uint64_t Context::refused_handshakes() const {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -35,9 +36,11 @@ struct Context::Impl {
 
   void serve(AllowList list, const Log& log_to);
   std::vector<Revoked> set_allow_list(AllowList list);
-  // Identity that the list gives the key now; null if it has none.
+  Status admit_guest(const std::string& public_key, MonoTime until);
+  void end_guests(MonoTime now);
+  // Identity that the list, or an admission as guest, gives the key now; null if it has none.
   std::shared_ptr<const Identity> allowed(std::string_view public_key) const;
-  // Changes after each change of the list.
+  // Changes after each change of the list, and when a guest's admission ends.
   std::uint64_t list_edition() const { return list_edition_.load(std::memory_order_acquire); }
   std::uint64_t next_id() { return next_id_.fetch_add(1); }
   zmq::context_t& zmq() { return zmq_; }
@@ -47,10 +50,21 @@ struct Context::Impl {
   void refuse_key(Channel channel, Refused why, const std::string& public_key, const Identity* identity,
                   std::string_view address);
   void refuse_handshake(Channel channel, Refused why, const std::string& detail);
-  // Keys removed from the list or given to another identity, from the n-th on.
-  std::vector<std::string> revoked_since(std::size_t n) const;
+  // Returns the keys that lost their identity since the `seen`-th, and advances `seen`. Each caller must call within
+  // an hour.
+  std::vector<std::string> revoked_since(std::size_t& seen) const;
 
  private:
+  struct Guest {
+    std::shared_ptr<const Identity> identity;
+    MonoTime until;
+  };
+  struct Ended {
+    std::string key;
+    MonoTime at;
+  };
+
+  void note_revoked(const std::string& key);  // under mutex_
   void answer_until_stopped(zmq::socket_t requests, zmq::socket_t stop);
   void answer(zmq::socket_t& requests);
   // Returns the number of events since the last log line if one is due now.
@@ -63,12 +77,14 @@ struct Context::Impl {
   mutable std::mutex mutex_;
   std::shared_ptr<const AllowList> allow_;
   std::atomic<std::uint64_t> list_edition_{0};
-  std::vector<std::string> revoked_keys_;
+  std::map<std::string, Guest, std::less<>> guests_;
+  std::deque<Ended> revoked_;
+  std::size_t forgotten_ = 0;  // entries that left the front of revoked_
   const Log* log_ = nullptr;
   zmq::socket_t stop_;
   std::thread zap_;
   std::mutex reported_mutex_;
-  SystemClock clock_;  // only for the log's interval
+  SystemClock clock_;  // for the log's interval and the age of revocations
   LogThrottle reported_{std::chrono::seconds(60)};
 };
 

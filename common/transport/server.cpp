@@ -36,8 +36,8 @@ int connections_max(Channel channel) {
 }
 
 std::string refusal_of_revoked(const std::string& key) {
-  return wire::encode(wire::Refusal{"key " + key, "is no longer on the controller's allow list",
-                                    "to allow it, run `wattle keys allow KEY ROLE NAME`"});
+  return wire::encode(wire::Refusal{"key " + key, "is no longer allowed by the controller",
+                                    "with --context, run the command again; otherwise run `wattle keys allow`"});
 }
 
 // Binds both families if the endpoint names neither: `*`, `[::]`, and an interface without an IPv4 address.

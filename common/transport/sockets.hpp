@@ -18,6 +18,7 @@
 #include <string_view>
 #include <vector>
 
+#include "common/clock.hpp"
 #include "common/log.hpp"
 #include "common/result.hpp"
 #include "common/transport/keys.hpp"
@@ -42,6 +43,10 @@ class Context {
   // (thread safe) and returns the keys that have lost their rights.
   void serve(AllowList allow, const Log& log);
   std::vector<Revoked> set_allow_list(AllowList allow);
+  // Admits a key that is not on the list as a reader, until end_guests() runs at or after `until`; renews an earlier
+  // admission. conflict: the list has the key; exhausted: too many guests. Thread safe, like end_guests().
+  Status admit_guest(const std::string& public_key, MonoTime until);
+  void end_guests(MonoTime now);
   // Refusals by all its servers. Code that refuses a message adds to them.
   RefusalCounts& refusals() const;
   std::uint64_t refused_handshakes() const;  // refused because of their key

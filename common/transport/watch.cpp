@@ -91,10 +91,8 @@ void Watch::end_revoked() {
   const MonoTime now = clock_.mono();
   if (now - looked_ < kLookEvery) return;
   looked_ = now;
-  for (std::string& key : context_->revoked_since(revoked_seen_)) {
-    ++revoked_seen_;
+  for (std::string& key : context_->revoked_since(revoked_seen_))
     endings_.push_back({std::move(key), now + kReportedWithin, now + kHandshakeWithin});
-  }
   std::erase_if(endings_, [&](const Ending& ending) {
     if (now < ending.from) return false;
     static_cast<void>(guarded("revoked key", [&] { socket_.set(option::end_user, ending.key); }));

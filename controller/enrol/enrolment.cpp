@@ -89,7 +89,6 @@ bool Enrolment::take_turn() {
 http::Response Enrolment::answer(const http::Request& request) {
   const auto done = enrol(request);
   if (!done) return refuse(done.error());
-  counts_.add_enrolled();
   return {200, "application/json", *done};
 }
 
@@ -136,7 +135,12 @@ Reviewed<std::string> Enrolment::enrol(const http::Request& request) {
   json keys = json::array({options_.public_key});
   const auto known = transport::load_server_keys(options_.key_file + ".pub");
   if (known && known->current == options_.public_key && !known->next.empty()) keys.push_back(known->next);
-  return dump({{"node", admission->node}, {"server_keys", keys}});
+  json answer{{"node", admission->node}, {"server_keys", keys}};
+  if (admission->reads_for)
+    answer["valid_s"] = std::chrono::duration_cast<std::chrono::seconds>(*admission->reads_for).count();
+  else
+    counts_.add_enrolled();
+  return answer.dump();
 }
 
 // Checks the list first, so that a refused request does not use up the token. Then binds the token to this key, then
@@ -145,6 +149,7 @@ Reviewed<Admission> Enrolment::admit(std::string_view token, const std::string& 
   const std::lock_guard lock(edit_mutex_);  // otherwise two requests could use one token
   auto admission = reviewer_->review(token, key);
   if (!admission) return admission;
+  if (admission->reads_for) return admit_reader(key, *admission);
   if (admission->node == kAnyNode) {
     if (!transport::Identity::from_user_id("agent/" + wanted))
       return because(EnrolRefused::malformed, {Errc::malformed, "node", "is not a valid node name",
@@ -155,6 +160,20 @@ Reviewed<Admission> Enrolment::admit(std::string_view token, const std::string& 
   if (const Status spent = reviewer_->admitted(token, key); !spent)
     return because(EnrolRefused::unavailable, spent.error());
   if (const auto written = allow(key, *admission, true); !written) return tl::unexpected<EnrolRefusal>(written.error());
+  return admission;
+}
+
+Reviewed<Admission> Enrolment::admit_reader(const std::string& key, const Admission& admission) {
+  const auto list = transport::read_list(options_.allow_file, true);
+  if (!list) return because(EnrolRefused::unavailable, list.error());
+  if (transport::is_revoked(*list, key))
+    return because(EnrolRefused::revoked_key, {Errc::denied, "key " + key, "was revoked", "use another key"});
+  const Status admitted = options_.admit_reader(key, *admission.reads_for);
+  if (!admitted)
+    return because(admitted.error().code == Errc::conflict ? EnrolRefused::other_node : EnrolRefused::rate,
+                   admitted.error());
+  log_.info("enrol.reader_admitted", "a reader has been admitted for some minutes",
+            {{"key", key}, {"valid_s", seconds(*admission.reads_for)}, {"by", admission.by}});
   return admission;
 }
 

@@ -1,7 +1,8 @@
 // enrolment: lets an agent with a valid token add its own public key to the allow list, over HTTPS.
 // Source   POST {"public_key": "...", "node": "..."} with "Authorization: Bearer TOKEN"; `node` is for tokens that are
 //          valid for any node
-// Gives    200 {"node", "server_keys": [current, next]}; 400 401 403 409 429 503 {"error"}
+// Gives    200 {"node", "server_keys": [current, next]}; 400 401 403 409 429 503 {"error"}. A reader's token admits the
+//          key for minutes, beside the list; the answer then has "valid_s" and an empty node
 // Rules    a revoked key stays revoked; a key belongs to one node; a node keeps its existing key unless the token
 //          permits a replacement; the other lines of the list do not change; a 200 means that the list is on disk
 // Errors   each refusal is counted, and logged once a minute per reason; tokens are never logged
@@ -10,6 +11,7 @@
 
 #include <array>
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -49,6 +51,8 @@ struct EnrolOptions {
   std::string public_key;  // of key_file
   double per_s = 50;       // requests processed
   double burst = 200;
+  // Lets a key that is not on the list read. Required if the reviewer admits readers.
+  std::function<Status(const std::string& key, Duration valid)> admit_reader = {};
 };
 
 // Checks that this process can write a new file beside the file, as each enrolment does.
@@ -64,6 +68,7 @@ class Enrolment {
  private:
   Reviewed<std::string> enrol(const http::Request& request);
   Reviewed<Admission> admit(std::string_view token, const std::string& key, const std::string& wanted);
+  Reviewed<Admission> admit_reader(const std::string& key, const Admission& admission);
   Reviewed<void> allow(const std::string& key, const Admission& admission, bool write);
   bool take_turn();
   http::Response refuse(const EnrolRefusal& refusal);

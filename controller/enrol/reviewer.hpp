@@ -1,15 +1,17 @@
-// reviewer: checks the bearer token that an enrolling agent shows, and returns its node.
-// Source   a file of hashed tokens (token_file.hpp), or a cluster's API server (token_review.hpp)
+// reviewer: checks the bearer token that an enrolling agent shows, and returns its node; or that of a person who reads.
+// Source   a file of hashed tokens (token_file.hpp), or a cluster's API server (token_review.hpp, reader_review.hpp)
 // Errors   an EnrolRefusal with the reason for the metric and the error for the client; it never contains the token
 // Threads  any; review() and admitted() may wait for a file or another server
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "common/clock.hpp"
 #include "common/result.hpp"
 
 namespace wattle::controller {
@@ -29,9 +31,10 @@ inline constexpr std::array<std::string_view, 9> kEnrolRefusedNames{
     "rate", "malformed", "token", "expired", "used", "revoked_key", "other_key", "other_node", "unavailable"};
 
 struct Admission {
-  std::string node;      // the only node that the key may be allowed for
-  std::string by;        // name of the token, for the log
-  bool replace = false;  // the node may replace its existing key
+  std::string node;                        // the only node that the key may be allowed for
+  std::string by;                          // name of the token, for the log
+  bool replace = false;                    // the node may replace its existing key
+  std::optional<Duration> reads_for = {};  // set: there is no node, and the key may read for this long
 };
 
 struct EnrolRefusal {

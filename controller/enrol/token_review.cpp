@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "common/json/value.hpp"
+#include "common/enrol_tokens.hpp"
 
 namespace wattle::controller {
 namespace {
@@ -46,27 +46,31 @@ struct TokenReview::Claims {
   std::string pod, pod_uid, node;
 };
 
-TokenReview::TokenReview(kube::ApiServer server, TokenReviewOptions options)
-    : options_(std::move(options)), api_(std::move(server), kPatience, kPatience) {}
-
-Reviewed<Admission> TokenReview::review(std::string_view token, const std::string&) {
-  const std::lock_guard lock(mutex_);
+Reviewed<json> review_user(kube::HttpApi& api, std::string_view token, const std::string& fix) {
   const json request = {{"apiVersion", "authentication.k8s.io/v1"},
                         {"kind", "TokenReview"},
-                        {"spec", {{"token", std::string(token)}, {"audiences", {kAudience}}}}};
-  const auto reply = api_.post("/apis/authentication.k8s.io/v1/tokenreviews", request.dump());
+                        {"spec", {{"token", std::string(token)}, {"audiences", {kTokenAudience}}}}};
+  const auto reply = api.post("/apis/authentication.k8s.io/v1/tokenreviews", request.dump());
   if (!reply) return unavailable(reply.error().message());
   if (reply->status != 200 && reply->status != 201)
     return unavailable("the API server returned HTTP " + std::to_string(reply->status));
   const json review = json::read(reply->body, {.text_bytes = 1 << 20, .built_bytes = 16 << 20});
   const json& status = review["status"];
-  if (status["authenticated"] != true)
-    return not_ours("the token", "is not valid for audience " + std::string(kAudience),
-                    "mount a service account token with that audience into the agent's pod");
-  const json audiences = status["audiences"];
-  if (!audiences.is_array() || std::find(audiences.begin(), audiences.end(), kAudience) == audiences.end())
-    return not_ours("the token", "is for another audience", "mount the token with audience " + std::string(kAudience));
-  const json user = status["user"];
+  const json& audiences = status["audiences"];
+  if (status["authenticated"] != true || !audiences.is_array() ||
+      std::find(audiences.begin(), audiences.end(), kTokenAudience) == audiences.end())
+    return not_ours("the token", "is not valid for audience " + std::string(kTokenAudience), fix);
+  return status["user"];
+}
+
+TokenReview::TokenReview(kube::ApiServer server, TokenReviewOptions options)
+    : options_(std::move(options)), api_(std::move(server), kPatience, kPatience) {}
+
+Reviewed<Admission> TokenReview::review(std::string_view token, const std::string&) {
+  const std::lock_guard lock(mutex_);
+  const auto found = review_user(api_, token, "mount a service account token with that audience into the agent's pod");
+  if (!found) return tl::unexpected<EnrolRefusal>(found.error());
+  const json& user = *found;
   const std::string name = text(user["username"]);
   Claims claims;
   if (const auto colon = name.rfind(':'); name.starts_with(kAccountPrefix) && colon >= kAccountPrefix.size()) {
@@ -103,20 +107,6 @@ Reviewed<std::string> TokenReview::node_of(const Claims& claims) {
   if (text(pod["metadata"]["uid"]) != claims.pod_uid || !plain_name(node))
     return not_ours("pod " + claims.pod, "is not the pod of the token, or is not bound to a node", "");
   return node;
-}
-
-Reviewer& CombinedReviewer::of(std::string_view token) const {
-  const bool document = std::count(token.begin(), token.end(), '.') == 2;
-  if (!file_) return *cluster_;
-  return cluster_ && document ? *cluster_ : *file_;
-}
-
-Reviewed<Admission> CombinedReviewer::review(std::string_view token, const std::string& key) {
-  return of(token).review(token, key);
-}
-
-Status CombinedReviewer::admitted(std::string_view token, const std::string& key) {
-  return of(token).admitted(token, key);
 }
 
 }  // namespace wattle::controller

@@ -15,12 +15,14 @@
 #include <string_view>
 #include <vector>
 
+#include "common/json/value.hpp"
 #include "common/kube/http_api.hpp"
 #include "controller/enrol/reviewer.hpp"
 
 namespace wattle::controller {
 
-inline constexpr const char* kAudience = "wattle";  // of the token that the chart projects into the agent's pod
+// Returns the API server's `user` for a token that it confirms for our audience. `fix`: for a token of another one.
+Reviewed<SortedJson> review_user(kube::HttpApi& api, std::string_view token, const std::string& fix);
 
 struct TokenReviewOptions {
   std::vector<std::string> accounts{"wattle-agent/wattle-agent"};  // "namespace/name"
@@ -40,20 +42,6 @@ class TokenReview final : public Reviewer {
   const TokenReviewOptions options_;
   std::mutex mutex_;  // guards the connection
   kube::HttpApi api_;
-};
-
-// Chooses by form: service account tokens are JWTs, which contain two dots; those of common/enrol_tokens.hpp contain
-// none.
-class CombinedReviewer final : public Reviewer {
- public:
-  CombinedReviewer(std::unique_ptr<Reviewer> file, std::unique_ptr<Reviewer> cluster)
-      : file_(std::move(file)), cluster_(std::move(cluster)) {}
-  Reviewed<Admission> review(std::string_view token, const std::string& key) override;
-  Status admitted(std::string_view token, const std::string& key) override;
-
- private:
-  Reviewer& of(std::string_view token) const;
-  const std::unique_ptr<Reviewer> file_, cluster_;
 };
 
 }  // namespace wattle::controller

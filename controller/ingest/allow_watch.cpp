@@ -14,6 +14,7 @@ constexpr Duration kLookEvery = std::chrono::seconds(1);
 std::vector<transport::Revoked> AllowWatch::look(MonoTime now) {
   if (now - looked_ < kLookEvery) return {};
   looked_ = now;
+  context_.end_guests(now);
   auto list = file_.look();
   if (!list) {
     const std::string why = list.error().message();

@@ -1,5 +1,5 @@
 // allow_watch: reloads the allow list while the controller runs. It checks the file each second, and changes apply at
-// once.
+// once. It also ends the admissions of readers that have expired.
 // Errors   an unreadable list is logged once and the previous one stays in force; retried each second
 // Threads  single owner
 #pragma once

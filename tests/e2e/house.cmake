@@ -32,6 +32,7 @@ wattle_e2e(shim_memory_test)
 wattle_e2e(json_limits_test)
 wattle_e2e(cli_states_test)
 wattle_e2e(dashboard_and_completion_test)
+wattle_e2e(cluster_login_test)
 # The rows of the feature list depend on the rate of decisions, so this fails beside other tests. `scripts/test-long walk`
 # runs it alone.
 add_test(NAME features_test CONFIGURATIONS walk COMMAND python3 "${CMAKE_CURRENT_SOURCE_DIR}/features_test.py" "${CMAKE_BINARY_DIR}/bin")

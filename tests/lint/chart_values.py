@@ -67,6 +67,7 @@ TEXTS = {
                               ["/a", "energy +", "joules", "energy latency", "1 + 2", "energy = 1", "foo(energy)", "'energy'", "e" * 5000]),
         "policy": (["dqn", "planner"], ["zzz", ""]),
         "enrol.kubernetes.accounts": ([["a/b"]], [["a"], ["a/b/c"]]),
+        "enrol.kubernetes.reader": (["", "a/b"], ["a", "a/b/c"]),
         "tariff.currency": (["EUR", "USD"], ["eur", "EURO", "E1R", ""]),
         "kubernetes.server": (["", "https://10.96.0.1:443"], ["10.96.0.1:443", "ftp://a"]),
         "provisioning.prometheus.url": (["http://prometheus:9090", "https://p/x"], ["prometheus:9090", "ftp://p"]),

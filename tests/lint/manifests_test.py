@@ -38,7 +38,7 @@ KINDS = {
 }
 # Not in the manifests: the Job of the keys creates these (cli/keys_cluster.cpp), or the cluster has them.
 EXPECTED = {("Secret", "wattle", "wattle-controller"), ("Secret", "wattle", "wattle-shim"), ("ConfigMap", "wattle", "wattle-public"),
-            ("Secret", "wattle", "wattle-operator"), ("Secret", "wattle", "wattle-reader"), ("Secret", "wattle", "wattle-metrics"), ("Secret", "wattle-agent", "wattle-metrics"),
+            ("Secret", "wattle", "wattle-operator"), ("Secret", "wattle", "wattle-metrics"), ("Secret", "wattle-agent", "wattle-metrics"),
             ("ConfigMap", "wattle-agent", "wattle-public"), ("ConfigMap", "wattle", "kube-root-ca.crt")}
 OBJECTS = {"secrets": "Secret", "configmaps": "ConfigMap"}  # objects that a role may name
 

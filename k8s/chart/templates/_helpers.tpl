@@ -238,7 +238,7 @@ enrol:
   address: "::"
   port: 7463
   tls: {certificate: /run/wattle/tls.crt, key: /run/wattle/tls.key}
-  kubernetes: {accounts: [{{ printf "%s/%s" .Values.namespaces.agents ((.Values.agent.serviceAccount | default dict).name | default "wattle-agent") | toYaml }}]}
+  kubernetes: {accounts: [{{ printf "%s/%s" .Values.namespaces.agents ((.Values.agent.serviceAccount | default dict).name | default "wattle-agent") | toYaml }}], reader: {{ printf "%s/wattle-reader" .Values.namespaces.control | toYaml }}}
 kubernetes: {watch: "on"{{ if .Values.scheduler.enabled }}, schedulers: [{{ .Values.scheduler.name | toYaml }}]{{ end }}}
 reward: {preset: weighted}
 {{- if ne .Values.sleep.mode "off" }}

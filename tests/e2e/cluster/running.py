@@ -107,10 +107,12 @@ def check_access(claims, cluster):
             done = subprocess.run([*as_reader, *words], capture_output=True, text=True, check=False, env=env, timeout=LATE_S)
             return done.returncode, done.stdout + done.stderr
         code, said = wattle("nodes")
-        claims.check("wattle --context without a Role is refused, and names the permission", code != 0 and "secrets \"wattle-reader\" is forbidden" in said, said)
+        claims.check("wattle --context without a Role is refused, and names the Role", code != 0 and "is forbidden" in said and "bind the Role wattle-reader" in said, said)
         cluster.kubectl("create", "rolebinding", "wattle-readers", "--namespace", "wattle", "--role=wattle-reader", "--serviceaccount=default:reader")
         code, said = wait_until("the Role is in force", lambda: (answer := wattle("nodes", "-o", "json"))[0] == 0 and answer)
         claims.check("with the Role wattle-reader `wattle --context` shows the nodes", sorted(node["name"] for node in json.loads(said)["nodes"]) == sorted(cluster.names), said)
+        keys = {key["metadata"]["name"] for key in cluster.objects("secrets", "--namespace", "wattle")}
+        claims.check("no Secret has a reader's key", "wattle-reader" not in keys and "wattle-operator" in keys, keys)
         page = subprocess.Popen([*as_reader, "dashboard"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env)
         url = page.stdout.readline().strip()
         with urllib.request.urlopen(url + "page/pass", timeout=LATE_S) as answer:

@@ -85,7 +85,7 @@ def image_of(plane, name, container):
 def check_installed(claims, plane, kubelet, version, way):
     claims.check("the second scheduler has the cluster's version", image_of(plane, "wattle-scheduler", "kube-scheduler").endswith(f":v{version}"),
                  image_of(plane, "wattle-scheduler", "kube-scheduler"))
-    claims.check("the Job created the keys", {"wattle-controller", "wattle-shim", "wattle-operator", "wattle-reader", "wattle-metrics"} <= set(secrets(plane)), set(secrets(plane)))
+    claims.check("the Job created the keys", {"wattle-controller", "wattle-shim", "wattle-operator", "wattle-metrics"} <= set(secrets(plane)), set(secrets(plane)))
     ends = [text for text in kubelet.problems if " ended: " in text]
     claims.check("no container exited", not ends, ends)
     decided = [p for p in kubelet.running("wattle", "wattle-scheduler") if "kube-scheduler" in p.processes and "shim" in p.processes]

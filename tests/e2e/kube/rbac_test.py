@@ -288,7 +288,7 @@ def check_sleep(admin):
         admin("DELETE", target)
 
 
-KEYS = [f"/api/v1/namespaces/wattle/secrets/wattle-{name}" for name in ("controller", "shim", "operator", "reader")] + [
+KEYS = [f"/api/v1/namespaces/wattle/secrets/wattle-{name}" for name in ("controller", "shim", "operator")] + [
     f"/api/v1/namespaces/{space}/{kind}" for space in ("wattle", "wattle-agent") for kind in ("configmaps/wattle-public", "secrets/wattle-metrics")]
 
 
@@ -325,6 +325,56 @@ def check_keys(admin, roles, wattle):
                                lambda: (lambda code, said: code == 1 and "forbidden" in said)(*twice()))
                     replace(admin, role)
                     eventually("with all permissions the keys are created", lambda: twice()[0] == 0)
+
+
+def check_reader(admin, role):
+    """Checks the Role of people who read: it gives tokens of one account, which only the controller accepts."""
+    home = "/api/v1/namespaces/wattle"
+    admin("POST", "/api/v1/namespaces/default/serviceaccounts", {"metadata": {"name": "ann"}})
+    code, said, _ = admin("POST", "/apis/rbac.authorization.k8s.io/v1/namespaces/wattle/rolebindings", {
+        "metadata": {"name": "readers"}, "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "wattle-reader"},
+        "subjects": [{"kind": "ServiceAccount", "name": "ann", "namespace": "default"}]})
+    check("the Role is bound", code == 201, f"{code} {said[:300]}")
+    ann = admin.account("default", "ann")
+
+    def token_of(name):
+        return ann("POST", f"{home}/serviceaccounts/{name}/token", {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
+                                                                    "spec": {"audiences": ["wattle"], "expirationSeconds": 600}})
+    # No such pod: 404 comes after the check of the right
+    asks = {("serviceaccounts/token", "create"): lambda: token_of("wattle-reader")[0],
+            ("secrets", "get"): lambda: ann("GET", f"{home}/secrets/wattle-metrics")[0],
+            ("configmaps", "get"): lambda: ann("GET", f"{home}/configmaps/wattle-public")[0],
+            ("services", "get"): lambda: ann("GET", f"{home}/services/wattle-controller")[0],
+            ("pods", "get"): lambda: ann("GET", f"{home}/pods/none")[0],
+            ("pods", "list"): lambda: ann("GET", f"{home}/pods")[0],
+            ("pods/portforward", "create"): lambda: ann("POST", f"{home}/pods/none/portforward")[0]}
+
+    def allowed():
+        return {name for name, ask in asks.items() if ask() != 403}
+    needs = [(index, resource, verb) for index, one in enumerate(role["rules"]) for resource in one["resources"] for verb in one["verbs"]]
+    check("each permission of the readers' Role is needed", {need[1:] for need in needs} == set(asks), str(needs))
+    eventually("with the Role a person may do all that `wattle --context` does", lambda: allowed() == set(asks))
+    for index, resource, verb in needs:
+        replace(admin, without(role, index, "verbs", verb))
+        eventually(f"without {verb} {resource} exactly that request is forbidden", lambda one=(resource, verb): allowed() == set(asks) - {one})
+    replace(admin, role)
+    eventually("and all is permitted again", lambda: allowed() == set(asks))
+    others = [token_of("wattle-controller")[0]] + [ann("GET", f"{home}/secrets/wattle-{name}")[0] for name in ("controller", "operator", "shim")]
+    check("the Role gives no token of another account, and no key", set(others) == {403}, str(others))
+    code, said, _ = token_of("wattle-reader")
+    token = json.loads(said)["status"]["token"]
+    controller = admin.account("wattle", "wattle-controller")
+
+    def reviewed(what):
+        return json.loads(controller("POST", "/apis/authentication.k8s.io/v1/tokenreviews", {
+            "apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": what, "audiences": ["wattle"]}})[1])["status"]
+    eventually("the controller learns whose token it is, for its audience", lambda: (status := reviewed(token))["user"]["username"] == "system:serviceaccount:wattle:wattle-reader"
+               and status["audiences"] == ["wattle"])
+    check("a token of another audience is not confirmed", not reviewed(ann.token).get("authenticated"))
+    check("the API server does not accept the token", Server(admin.plane, token)("GET", "/api/v1/nodes")[0] == 401)
+    account = admin.account("wattle", "wattle-reader")
+    check("the account has no permission", {account("GET", path)[0] for path in ("/api/v1/nodes", f"{home}/pods", f"{home}/secrets/wattle-metrics")} == {403})
+    admin("DELETE", "/apis/rbac.authorization.k8s.io/v1/namespaces/wattle/rolebindings/readers")
 
 
 def check_scheduler(admin, objects, programs):
@@ -429,6 +479,7 @@ def run(binaries, programs):
         check_autoscalers(admin)
         check_sleep(admin)
         check_keys(admin, roles, binaries / "wattle")
+        check_reader(admin, next(o for o in objects if o["kind"] == "Role" and o["metadata"]["name"] == "wattle-reader"))
         check_scheduler(admin, objects, programs)
         check_doctor(admin, binaries / "wattle")
     print("rbac: every claim holds" if failures == 0 else f"rbac: {failures} claims failed")

@@ -98,6 +98,10 @@ class FakeApi {
     const std::lock_guard lock(mutex_);
     return last_review_;
   }
+  std::uint64_t reviews() const {
+    const std::lock_guard lock(mutex_);
+    return asked_reviews_;
+  }
   std::uint64_t lists() const {
     const std::lock_guard lock(mutex_);
     return lists_;
@@ -174,6 +178,7 @@ class FakeApi {
   }
   http::Response review(const http::Request& request) {
     const std::lock_guard lock(mutex_);
+    ++asked_reviews_;
     if (!admitted(request)) return status(401, "Unauthorized");
     last_review_ = json::read(request.body, {64 << 20, 1 << 30});
     const auto found = reviews_.find(last_review_["spec"]["token"].get<std::string>());
@@ -185,7 +190,7 @@ class FakeApi {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool closing_ = false;
-  std::uint64_t version_ = 10, forgotten_ = 0, lists_ = 0;
+  std::uint64_t version_ = 10, forgotten_ = 0, lists_ = 0, asked_reviews_ = 0;
   std::map<std::string, std::map<std::string, json>> objects_;
   std::deque<Change> log_of_changes_;
   std::set<std::string> tokens_;

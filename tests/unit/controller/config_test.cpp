@@ -199,9 +199,11 @@ TEST_CASE("enrolment needs TLS, except on loopback") {
   REQUIRE(reviewed);
   CHECK(reviewed->enrol.kubernetes);
   CHECK(reviewed->enrol.review.accounts == std::vector<std::string>{"a/b", "c/d"});
+  CHECK(reviewed->enrol.reader.empty());
+  CHECK(parse_config(keys + "enrol: {kubernetes: {reader: a/b}}\n", "test")->enrol.reader == "a/b");
   for (const std::string& enrol : std::vector<std::string>{
-           "kubernetes: {audience: wattle}", "kubernetes: {accounts: [agent]}", "tokens: /t, address: 0.0.0.0",
-           "tokens: /t, tls: {certificate: /c}", "tokens: /t, tls: {key: /k}"}) {
+           "kubernetes: {audience: wattle}", "kubernetes: {reader: agent}", "kubernetes: {accounts: [agent]}",
+           "tokens: /t, address: 0.0.0.0", "tokens: /t, tls: {certificate: /c}", "tokens: /t, tls: {key: /k}"}) {
     CAPTURE(enrol);
     const auto refused = parse_config(keys + "enrol: {" + enrol + "}\n", "test");
     REQUIRE_FALSE(refused);

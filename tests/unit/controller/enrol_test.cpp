@@ -104,6 +104,36 @@ TEST_CASE_FIXTURE(EnrolFixture, "a token for any node enrols one node that has n
   CHECK(ask(any, KeyPair::generate().public_key, "node-3").status == 401);
 }
 
+TEST_CASE_FIXTURE(EnrolFixture, "a reader's key is admitted for its time, beside the list, and not if it was revoked") {
+  struct Reading final : Reviewer {
+    Reviewed<Admission> review(std::string_view, const std::string&) override {
+      return Admission{"", "somebody", false, std::chrono::seconds(90)};
+    }
+    Status admitted(std::string_view, const std::string&) override { return {}; }
+  };
+  std::string admitted;
+  Status answer;
+  EnrolOptions options{allow, dir.file("controller.key"), server.public_key};
+  options.admit_reader = [&](const std::string& asked, Duration valid) {
+    admitted = asked + " " + std::to_string(seconds(valid));
+    return answer;
+  };
+  enrolment = std::make_unique<Enrolment>(options, std::make_unique<Reading>(), counts, clock, log);
+  const auto done = ask("a.b.c", key);
+  REQUIRE(done.status == 200);
+  CHECK(json::parse(done.body) == json{{"node", ""}, {"server_keys", {server.public_key}}, {"valid_s", 90}});
+  CHECK(admitted == key + " 90.000000");
+  CHECK(text_of(allow) == "# by hand\n");
+  CHECK(counts.enrolled() == 0);
+  answer = fail(Errc::conflict, "key", "is on the allow list");
+  CHECK(ask("a.b.c", key).status == 409);
+  answer = fail(Errc::exhausted, "readers", "too many are logged in");
+  CHECK(ask("a.b.c", key).status == 429);
+  std::ofstream(allow) << "# revoked " << key << " reader somebody\n";
+  answer = Status();
+  CHECK(ask("a.b.c", key).status == 403);
+}
+
 TEST_CASE_FIXTURE(EnrolFixture, "a name in the request counts only with a token for any node") {
   CHECK(json::parse(ask(token("node-1"), key, "node-2").body)["node"] == "node-1");
 }

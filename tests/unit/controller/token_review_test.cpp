@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include "controller/enrol/combined_reviewer.hpp"
 #include "controller/enrol/enrolment.hpp"
 #include "tests/integration/controller/fake_api.hpp"
 #include "tests/unit/common/temp_dir.hpp"
