@@ -422,7 +422,9 @@ def check_scheduler(admin, objects, programs):
 
 # Permissions that 1.37 gives its scheduler and earlier versions do not: one manifest serves all versions.
 OF_1_37 = {("resource.k8s.io", "resourceclaims", verb) for verb in ("create", "delete")} | {
-    ("resource.k8s.io", "resourceclaims/binding", verb) for verb in ("patch", "update")}
+    (group, resource, verb) for verb in ("patch", "update") for group, resource in (
+        ("resource.k8s.io", "resourceclaims/binding"), ("scheduling.k8s.io", "podgroups/status"),
+        ("scheduling.k8s.io", "compositepodgroups/status"))}
 
 
 def rights_of(role):
