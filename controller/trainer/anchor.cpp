@@ -51,8 +51,7 @@ Status Anchor::trust(const models::Weights& weights) {
 }
 
 Status Anchor::stepped(std::span<const models::Transition> batch) {
-  if (!holds() || ++since_ < every_) return {};
-  since_ = 0;
+  if (!holds()) return {};
   const std::vector<models::PolicyExample> examples = examples_of(*network_, batch);
   if (examples.empty()) return {};
   std::vector<const models::PolicyExample*> pointers;

@@ -24,7 +24,7 @@ class TrustedModel {
  public:
   // `learner` and `slot` must outlive this object.
   TrustedModel(models::QTrainer& learner, ServingModel& slot, const Log& log)
-      : learner_(learner), slot_(slot), log_(log), anchor_(learner, 1) {}
+      : learner_(learner), slot_(slot), log_(log), anchor_(learner) {}
   // `chosen`: an operator or a promotion chose it, so checkpoints keep it. False: the preset starts with it.
   void trust(const models::Weights& weights, const NetworkOrigin& origin, placement::Preset preset, bool chosen);
   // Removes the trusted network.

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "lab/policies/makers.hpp"
+#include "placement/decide/policies/cost.hpp"
 #include "sim/world/random.hpp"
 
 namespace wattle::sim {
@@ -36,6 +37,25 @@ placement::MadePolicy by_score(const PolicyInfo& info, const NetworkOptions&) {
 // The argmax heuristics of the latency scheduler's thesis.
 std::int64_t fewest_pods(const placement::KubeNode& node, const placement::KubePod&) { return -node.pods; }
 std::int64_t most_pods(const placement::KubeNode& node, const placement::KubePod&) { return node.pods; }
+// Spreads, so that each application has its own node while there are enough.
+std::int64_t empty_node(const placement::KubeNode& node, const placement::KubePod& pod) {
+  constexpr std::int64_t kEmpty = 2 * placement::kMaxNodeScore;  // above the score of any node with pods
+  return placement::least_allocated(node, pod) + (node.pods == 0 ? kEmpty : 0);
+}
+
+class Greedy final : public placement::CostPolicy {
+  using CostPolicy::CostPolicy;
+  double cost(PolicyContext& context, std::size_t row) override {
+    return placement::added_cost_w(context.fleet(), context.node(row), context.ask());
+  }
+};
+
+class RoundRobin final : public placement::Policy {
+  using Policy::Policy;
+  void score(PolicyContext& context, std::span<double> values) override {
+    values[context.feasible()[context.turn % context.feasible().size()]] = 1;
+  }
+};
 
 // The telemetry's noise makes the draws those of the episode's seed.
 class AtRandom final : public placement::Policy {
@@ -52,15 +72,19 @@ class AtRandom final : public placement::Policy {
  private:
   std::uint64_t drawn_ = 0x72616e646f6dULL;
 };
-placement::MadePolicy at_random(const PolicyInfo& info, const NetworkOptions&) {
-  return std::make_unique<AtRandom>(info);
+template <class Made>
+placement::MadePolicy make_one(const PolicyInfo& info, const NetworkOptions&) {
+  return std::make_unique<Made>(info);
 }
 
-constexpr std::array<PolicyInfo, 9> kLabPolicies{{
+constexpr std::array<PolicyInfo, 12> kLabPolicies{{
     {"peaks", "least added watts on exponential curves", placement::make_peaks},
     {"least-allocated", "least of cpu and memory requested", by_score<placement::least_allocated>},
-    {"random", "at random", at_random},
-    {"empty-node", "a node without pods, or the least allocated", placement::make_empty_node},
+    {"most-allocated", "most of cpu and memory requested", by_score<placement::most_allocated>},
+    {"greedy", "least added watts", make_one<Greedy>},
+    {"round-robin", "next in turn", make_one<RoundRobin>},
+    {"random", "at random", make_one<AtRandom>},
+    {"empty-node", "a node without pods, or the least allocated", by_score<empty_node>},
     {"target-load-packing", "nearest below 40% of predicted use", placement::make_target_load_packing},
     {"lvrb", "least mean and deviation of use", placement::make_lvrb},
     {"koordinator", "least use, what was bound since the last report included", placement::make_koordinator},

@@ -13,7 +13,6 @@ namespace wattle::placement {
 using MadePolicy = std::unique_ptr<Policy>;
 
 MadePolicy make_peaks(const PolicyInfo& info, const NetworkOptions& options);
-MadePolicy make_empty_node(const PolicyInfo& info, const NetworkOptions& options);
 MadePolicy make_target_load_packing(const PolicyInfo& info, const NetworkOptions& options);
 MadePolicy make_lvrb(const PolicyInfo& info, const NetworkOptions& options);
 MadePolicy make_koordinator(const PolicyInfo& info, const NetworkOptions& options);

@@ -106,12 +106,10 @@ void ClusterModel::observe(const ClusterView& view, double passed_s) {
     requested_cores += node.requested.cpu_cores;
     usage_.add(node, known, passed_s);
     if (usable(node, options_.stale_after_s)) pod_time_.add(node, known);
-    doubt_.add(node.curve, known.curve);
     rows_.set_curve(i, node.curve);
   }
   usage_.end_round(passed_s);
   pod_time_.end_round(passed_s);
-  doubt_.end_round(rows_.size(), passed_s);
   forecast_.sample(requested_cores, seconds(view.now.time_since_epoch()));
   learn_pairs(pods_.take_waits(), view, pairs_);
   const double error_cores = forecast_.hour().score().error_cores;
@@ -172,12 +170,12 @@ Fleet& ClusterModel::fleet(const ClusterView& view, std::vector<std::size_t> onl
   return rows_.fleet();
 }
 
-// Where pods stay, it is the trust in the forecast, reduced by the differences between requests and by the share of
-// curves that were refitted recently. 0 before the forecast has data.
+// Where pods stay, it is the trust in the forecast, reduced by the differences between requests. 0 before the forecast
+// has data.
 double ClusterModel::trust() const {
   if (!forecast_.known()) return 0;
   if (!forecast_.pods_stay()) return plan_trust_;
-  return kStayTrust * requests_.similarity() * forecast_.hour().trust() * (1 - doubt_.share());
+  return kStayTrust * requests_.similarity() * forecast_.hour().trust();
 }
 
 void ClusterModel::set_plan_trust(double trust) {

@@ -4,7 +4,7 @@
 // Parts    each models one thing, and readers use it directly: demand and lifetimes per application (demand), cores
 //          that will be requested (forecast), requests of arriving pods (mean_request), running pods (running_pods),
 //          other usage (node_usage), time lost to waiting and lateness with budgets (pod_time),
-//          applications that make each other wait (pair_waits), doubt in power curves (curve_doubt), rows (fleet_rows)
+//          applications that make each other wait (pair_waits), rows (fleet_rows)
 // Requests the forecast treats a resize as a correction of the original request. Demand stays a share of the request
 //          that a pod started with, because the next pods of its template start with that request
 // Pairs    affect placement/plan/pair_cost only, no other value of a fleet
@@ -28,7 +28,6 @@
 
 #include "common/result.hpp"
 #include "placement/cluster/cluster_view.hpp"
-#include "placement/cluster/curve_doubt.hpp"
 #include "placement/cluster/demand.hpp"
 #include "placement/cluster/fleet.hpp"
 #include "placement/cluster/fleet_rows.hpp"
@@ -116,7 +115,6 @@ class ClusterModel {
   NodeUsage usage_;
   PodTime pod_time_;
   PairExcess pairs_;
-  CurveDoubt doubt_;
   FleetRows rows_;
   std::map<std::string, PowerCurve> kept_curves_;
   std::optional<MonoTime> refreshed_, revised_;

@@ -51,7 +51,7 @@ void FleetRows::set_curve(std::size_t row, const PowerCurve& curve) {
   FleetNode& node = fleet_.nodes[row];
   node.watts = curve.points();
   node.curve_error_w = curve.residual_sd_w();
-  double& kept_w = rows_[row].known->curve.half_load_w;
+  double& kept_w = rows_[row].known->half_load_w;
   const double half_load_w = curve.watts(0.5);
   if (std::abs(half_load_w - kept_w) > kOrderHysteresis * kept_w) kept_w = half_load_w;
   node.half_load_w = kept_w;

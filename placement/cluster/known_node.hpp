@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -45,11 +44,6 @@ struct NodeWaiting {
   double last_load = -1, last_wait = -1;  // from the last reading
 };
 
-struct NodeCurve {
-  std::optional<std::uint64_t> shifts;  // of the curve, at the last refresh
-  double half_load_w = 0;               // as in FleetNode
-};
-
 // Pods by (latency target, soft limit), so that counting late time takes one lookup per kind.
 using LimitedPods = std::map<std::pair<std::string, double>, std::uint64_t>;
 
@@ -60,7 +54,7 @@ struct KnownNode {
   AppsThere apps;
   OtherUse other;
   NodeWaiting waiting;
-  NodeCurve curve;
+  double half_load_w = 0;    // as in FleetNode
   std::size_t row = kNoRow;  // in the view of the last refresh
 };
 

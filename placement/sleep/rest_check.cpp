@@ -25,9 +25,7 @@ RestCheck check_rest(const PlanState& state, std::size_t row, double empty_in_s)
     return check;
   }
   const WallTime empty = in.now + from_seconds(empty_in_s);
-  WallTime until = in.outlook->first_above(room_cores, empty, config.longest_gap);
-  if (in.forecast_cores && *in.forecast_cores > room_cores)
-    until = std::min(until, in.now + from_seconds(in.forecast_ahead_s));
+  const WallTime until = in.outlook->first_above(room_cores, empty, config.longest_gap);
   // The node will be ready one slot earlier.
   const TransitionCost cost = state.cost(row);
   const double early_s = until < empty + config.longest_gap ? wake_lead_s(cost) - cost.wake_s : 0;

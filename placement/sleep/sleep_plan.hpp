@@ -3,8 +3,8 @@
 //          `choose` on the fleet as it would be after the moves before it. A node sleeps only if the other awake nodes
 //          cover the recent peak and the spare, and if the expected gap is at least `gap_times` its break-even; a drain
 //          also must save `least_j_per_move`
-// Gap      until the other awake nodes no longer cover the expected demand (placement/sleep/demand_outlook, and the
-//          forecast for one time ahead if the caller has one) and the spare
+// Gap      until the other awake nodes no longer cover the expected demand (placement/sleep/demand_outlook) and the
+//          spare
 // Wakes    1. for pods that fit on no awake node, or that their scheduler refuses there, and for pods of a failed node
 //          before they are moved: the sleepers that take them are found by simulation and all woken at once; nodes that
 //          are only marked come first. 2. for the recent demand and the demand expected once a node has woken. 3. nodes
@@ -72,9 +72,6 @@ struct SleepInputs {
   std::span<const PendingPod> pending;
   const DemandOutlook* outlook = nullptr;
   const SleepLedger* ledger = nullptr;
-  // Requested cores expected at that distance, at most; unset: no forecast.
-  std::optional<double> forecast_cores;
-  double forecast_ahead_s = 3600;
   // Returns whether a pod (uid) may run on a row at all; empty: every pod everywhere.
   std::function<bool(std::string_view pod, std::size_t row)> may_run;
   // Chooses among the open rows of the fleet; empty: the least `order`, nodes with pods first.

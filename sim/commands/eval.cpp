@@ -19,8 +19,7 @@ struct EvalArguments {
   bool warm = false;
   double waiting_times = 1;
   std::optional<double> late;
-  std::vector<std::string> policies{"node-order", "planner",        "kube-default", "model-greedy",
-                                    "amortised",  "most-allocated", "round-robin"};
+  std::vector<std::string> policies{"node-order", "planner", "kube-default", "model-greedy", "amortised"};
   std::string output = "table";
 };
 

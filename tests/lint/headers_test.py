@@ -19,7 +19,6 @@ ALTERNATIVES = {
 SLICES = {
     "controller/rollout/rollout_json.cpp",
     "controller/rollout/rollout_orders.cpp",
-    "placement/decide/policies/heuristics.cpp",
     "placement/learn/learner_checkpoint.cpp",
     "placement/worth/feature_specs.cpp",
 }

@@ -114,16 +114,6 @@ class Amortised final : public CostPolicy {
   using CostPolicy::CostPolicy;
 };
 
-class Greedy final : public CostPolicy {
- public:
-  using CostPolicy::CostPolicy;
-
- private:
-  double cost(PolicyContext& context, std::size_t row) override {
-    return added_cost_w(context.fleet(), context.node(row), context.ask());
-  }
-};
-
 }  // namespace
 
 MadePolicy make_planner_policy(const PolicyInfo& info, const NetworkOptions&) {
@@ -134,6 +124,5 @@ MadePolicy make_node_order_costs(const PolicyInfo& info, const NetworkOptions&) 
   return std::make_unique<NodeOrderWithCosts>(info);
 }
 MadePolicy make_amortised(const PolicyInfo& info, const NetworkOptions&) { return std::make_unique<Amortised>(info); }
-MadePolicy make_greedy(const PolicyInfo& info, const NetworkOptions&) { return std::make_unique<Greedy>(info); }
 
 }  // namespace wattle::placement

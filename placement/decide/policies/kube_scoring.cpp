@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "placement/decide/policies/makers.hpp"
+
 namespace wattle::placement {
 
 KubePod kube_pod(const Resources& request) {
@@ -90,6 +92,24 @@ std::int64_t balanced_allocation(const KubeNode& node, const KubePod& pod) {
   if (pod.milli_cpu == 0 && pod.memory_bytes == 0) return 0;
   constexpr std::int64_t kHalf = kMaxNodeScore / 2;
   return kHalf + (kHalf + balance_score(node, pod) - balance_score(node, {})) / 2;
+}
+
+namespace {
+
+class KubeDefault final : public Policy {
+ public:
+  using Policy::Policy;
+  void score(PolicyContext& context, std::span<double> values) override {
+    const KubePod pod = context.kube_pod();
+    for (const std::size_t row : context.feasible())
+      values[row] = static_cast<double>(default_score(context.kube_node(row), pod));
+  }
+};
+
+}  // namespace
+
+MadePolicy make_kube_default(const PolicyInfo& info, const NetworkOptions&) {
+  return std::make_unique<KubeDefault>(info);
 }
 
 }  // namespace wattle::placement

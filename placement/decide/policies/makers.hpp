@@ -3,10 +3,8 @@
 // Threads  any
 #pragma once
 
-#include <cstdint>
 #include <memory>
 
-#include "placement/decide/policies/kube_scoring.hpp"
 #include "placement/decide/policies/policy.hpp"
 
 namespace wattle::placement {
@@ -19,14 +17,6 @@ MadePolicy make_planner_policy(const PolicyInfo& info, const NetworkOptions& opt
 MadePolicy make_node_order(const PolicyInfo& info, const NetworkOptions& options);
 MadePolicy make_node_order_costs(const PolicyInfo& info, const NetworkOptions& options);
 MadePolicy make_amortised(const PolicyInfo& info, const NetworkOptions& options);
-MadePolicy make_greedy(const PolicyInfo& info, const NetworkOptions& options);
-MadePolicy make_round_robin(const PolicyInfo& info, const NetworkOptions& options);
-
-using KubeScore = std::int64_t (*)(const KubeNode&, const KubePod&);
-MadePolicy make_kube_scored_by(const PolicyInfo& info, KubeScore score);
-template <KubeScore kScore>
-MadePolicy make_kube_scored(const PolicyInfo& info, const NetworkOptions&) {
-  return make_kube_scored_by(info, kScore);
-}
+MadePolicy make_kube_default(const PolicyInfo& info, const NetworkOptions& options);
 
 }  // namespace wattle::placement

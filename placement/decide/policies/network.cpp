@@ -9,7 +9,7 @@ namespace wattle::placement {
 
 // Without a cluster model there is no plan.
 std::optional<PlanView> NetworkPolicy::plan_view(PolicyContext& context) {
-  if (!options_.plan || !context.has_cluster_model()) return std::nullopt;
+  if (!context.has_cluster_model()) return std::nullopt;
   return planner_.view(context.fleet(), context.ask(), context.row_nodes());
 }
 

@@ -33,7 +33,6 @@ struct NetworkOptions {
   // only. Where the network's residual is flat, the margin is at least kSilentMargin.
   double margin = kSilentMargin;
   std::size_t shortlist = 10;  // nodes that the network ranks where there is a plan (placement/worth/shortlist); 0: all
-  bool plan = true;            // false: features and prior without the planner, and no fallback
 };
 
 struct PolicyInfo {

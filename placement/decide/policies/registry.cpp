@@ -11,7 +11,7 @@ namespace wattle::placement {
 
 namespace {
 
-constexpr std::array<PolicyInfo, 11> kPolicies{{
+constexpr std::array<PolicyInfo, 8> kPolicies{{
     {"dqn", "highest Q: predicted reward and learned residual", make_network_policy, true, true},
     {"model-greedy", "highest predicted reward", make_highest_q, false, true},
     {"tabular-q", "highest Q of the table", make_highest_q, true, true},
@@ -19,10 +19,7 @@ constexpr std::array<PolicyInfo, 11> kPolicies{{
     {"node-order", "first in the order of watts at half load per place", make_node_order},
     {"node-order-costs", "least watts at half load per place, with lateness, waiting and pairs", make_node_order_costs},
     {"amortised", "least amortised watts", make_amortised},
-    {"greedy", "least added watts", make_greedy},
-    {"kube-default", "the default scheduler's own score", make_kube_scored<default_score>},
-    {"most-allocated", "most of cpu and memory requested", make_kube_scored<most_allocated>},
-    {"round-robin", "next in turn", make_round_robin},
+    {"kube-default", "the default scheduler's own score", make_kube_default},
 }};
 
 std::vector<std::string> names() {

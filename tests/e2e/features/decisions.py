@@ -120,7 +120,7 @@ def d7(world):
     claim("an expression is in force", world.house.query("policy", "get")["reward"]["expression"] == "energy + 2 * latency")
     claim("an expression without a known term is refused", "joy" in shell("wattle policy set --reward expression --expression 'joy + 1'", code=(1, 2)))
     shell("wattle policy set --reward weighted --why 'back again'")
-    for policy in ("planner", "most-allocated", "round-robin", "dqn"):
+    for policy in ("planner", "node-order", "amortised", "dqn"):
         shell(f"wattle policy set --policy {policy} --why 'to try it'")
         uid, _ = world.decided(world.simulated)
         claim(f"{policy} decides", world.decision(uid)["policy"] == policy, world.decision(uid)["policy"])

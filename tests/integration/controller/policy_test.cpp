@@ -105,7 +105,7 @@ TEST_CASE("a canary gives scores only in its treated blocks, and measures treate
   world.config.blocks.washout = 0s;
   world.config.repeat_within = 0s;
   world.config.decide.mask.stale_after_s = 600;
-  world.config.policy = "round-robin";  // other policies give no advice between two equal nodes
+  world.config.policy = "node-order";  // most policies give no advice between two equal nodes
   world.start();
   Agents agents = connect_agents(world, 2);
   auto shim = world.ask_client(world.shim), reader = world.ask_client(world.reader);

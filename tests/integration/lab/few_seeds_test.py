@@ -29,7 +29,7 @@ FEW = (1, 4)
 # Program and command, quick arguments, the option for the number of seeds, and the JSON option.
 SMALL_CHURN = ["consolidation_churn", "--nodes", "2", "--policies", "kube-default,planner"]
 COMPARES = [
-    ("wattle-sim eval", ["--scenario", "memory_only", "--placements", "20", "--policies", "round-robin"], "--seeds", "-o json"),
+    ("wattle-sim eval", ["--scenario", "memory_only", "--placements", "20", "--policies", "kube-default"], "--seeds", "-o json"),
     ("wattle-lab bench", ["--scenarios", "memory_only"], "--seeds", "--json"),
     ("wattle-lab bench", SMALL_CHURN + ["--moves", "0"], "--seeds", "--json"),
     ("wattle-lab provision", ["--minutes", "5", "--contestants", "wattle,k8s-cpu-fast"], "--seeds", "--json"),

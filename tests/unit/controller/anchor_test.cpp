@@ -56,9 +56,9 @@ models::Weights nonzero_weights() {
 
 }  // namespace
 
-TEST_CASE("every few steps the learner is trained on the trusted network's choices in the same states") {
+TEST_CASE("after each step the learner is trained on the trusted network's choices in the same states") {
   Architecture pupil;
-  Anchor anchor(pupil, 2);
+  Anchor anchor(pupil);
   std::vector<models::Transition> batch{at_node(0.5F), at_node(0.25F)};
   batch.push_back(at_node(0.1F));
   batch.back().state.valid = {0, 0, 0};  // no candidate to choose
@@ -66,7 +66,7 @@ TEST_CASE("every few steps the learner is trained on the trusted network's choic
   CHECK(pupil.asked == 0);  // no network is trusted
   const models::Weights weights = nonzero_weights();
   REQUIRE(anchor.trust(weights));
-  for (int i = 0; i < 4; ++i) REQUIRE(anchor.stepped(batch));
+  for (int i = 0; i < 2; ++i) REQUIRE(anchor.stepped(batch));
   CHECK(pupil.asked == 2);
   REQUIRE(pupil.shown.size() == 2);
   const auto network = models::FrozenNetwork::from_weights(weights, 0).value();
@@ -85,13 +85,10 @@ TEST_CASE("every few steps the learner is trained on the trusted network's choic
 
 TEST_CASE("malformed weights are refused, and the previously trusted network stays in use") {
   Architecture pupil;
-  Anchor anchor(pupil, 1);
+  Anchor anchor(pupil);
   REQUIRE(anchor.trust(nonzero_weights()));
   models::Weights damaged = nonzero_weights();
   damaged.erase(damaged.begin());
   CHECK_FALSE(anchor.trust(damaged));
   CHECK(anchor.holds());
-  Anchor never(pupil, 0);
-  REQUIRE(never.trust(nonzero_weights()));
-  CHECK_FALSE(never.holds());
 }

@@ -208,8 +208,7 @@ TEST_CASE("no order bypasses a gate: the refusal names the gate, its condition a
   CHECK(refusal(rig, {{"mode", "canary:50%"}}).find("0 of 100 decisions") != std::string::npos);
   CHECK(rig.rollout->spec().mode == ModeSetting(Mode::shadow));
   for (int i = 0; i < 100; ++i) rig.rollout->decided(rig.rollout->arm(), 0);
-  CHECK(refusal(rig, {{"mode", "canary:50%"}, {"policy", "round-robin"}}).find("change these first") !=
-        std::string::npos);
+  CHECK(refusal(rig, {{"mode", "canary:50%"}, {"policy", "planner"}}).find("change these first") != std::string::npos);
   REQUIRE(rig.handle("policy-set", {{"mode", "canary:50%"}}));  // the gate is open
   CHECK(refusal(rig, {{"mode", "live"}}).find("measured blocks: 0 treated") != std::string::npos);
   REQUIRE(rig.handle("policy-set", {{"mode", "canary:95%"}}));  // a larger share is the same mode
@@ -398,7 +397,7 @@ TEST_CASE("on a full disk a rollback and a monitor's withdrawal apply at once; a
     const auto closed = rig.handle("policy-set", {{"mode", "canary:10%"}});
     REQUIRE_FALSE(closed);
     CHECK(closed.error().code == Errc::denied);
-    CHECK(rig.handle("policy-set", {{"policy", "greedy"}}).has_value() == false);
+    CHECK(rig.handle("policy-set", {{"policy", "amortised"}}).has_value() == false);
     const auto back = rig.handle("policy-rollback", {});
     REQUIRE_MESSAGE(back, back.error().message());
     CHECK((*back)["policy"] == "dqn");

@@ -93,7 +93,7 @@ TEST_CASE("an advised pod that never ran frees its room, and so does a pod that 
 TEST_CASE("the advice follows the copy, and learning follows the cluster") {
   ShadowRig rig(2);
   RolloutSpec spec = rig.decider->spec();
-  spec.policy = "most-allocated";
+  spec.policy = "node-order";
   rig.decider->take(spec);
   rig.load_first_node();
   // All pods are advised to one of the two nodes, and run on the other.
@@ -245,7 +245,7 @@ TEST_CASE("a placement that costs energy is reported as using more") {
 TEST_CASE("in mode live the default scheduler's choices are modelled beside Wattle's") {
   ShadowRig rig(3, Mode::live);
   RolloutSpec spec = rig.decider->spec();
-  spec.policy = "most-allocated";
+  spec.policy = "node-order";
   rig.decider->take(spec);
   rig.load_first_node();
   CHECK(rig.decider->engine().shadow().default_power_ratio() == 1);  // no pod runs elsewhere yet
@@ -289,7 +289,7 @@ TEST_CASE("in mode live the default scheduler's choices are modelled beside Watt
 TEST_CASE("advice from before a restart keeps its node on the copy once its nodes are known") {
   ShadowRig before(2);
   RolloutSpec spec = before.decider->spec();
-  spec.policy = "most-allocated";
+  spec.policy = "node-order";
   before.decider->take(spec);
   before.load_first_node();
   const std::string to = before.ask("p0"), other = to == "n1" ? "n2" : "n1";

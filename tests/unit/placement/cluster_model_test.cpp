@@ -278,28 +278,6 @@ TEST_CASE(
   CHECK(trust(1.7, true) == doctest::Approx(some).epsilon(0.05));  // as of the last revision
 }
 
-TEST_CASE("pods that stay: a curve that readings have just contradicted reduces the trust by its share for a while") {
-  ClusterHistory fill;
-  auto hours = [&, next = 0](int buckets) mutable {
-    for (int bucket = 0; bucket < buckets; ++bucket) {
-      fill.place("f" + std::to_string(next++), kLight, 0);
-      fill.pass(300);
-    }
-  };
-  for (int i = 0; i < 40; ++i) fill.view.nodes[0].curve.observe(0.1 * (i % 10), 100 + 10 * (i % 10));
-  hours(40);
-  const double before = fill.cluster_model.fleet(fill.view).trust;
-  REQUIRE(before > 0.1);
-  const auto shifts = fill.view.nodes[0].curve.shifts();
-  for (int i = 0; i < 10 && fill.view.nodes[0].curve.shifts() == shifts; ++i)
-    fill.view.nodes[0].curve.observe(0.5, 700);
-  REQUIRE(fill.view.nodes[0].curve.shifts() == shifts + 1);
-  fill.refresh();
-  CHECK(fill.cluster_model.fleet(fill.view).trust == doctest::Approx(before / 2).epsilon(0.01));  // one of two nodes
-  hours(24);
-  CHECK(fill.cluster_model.fleet(fill.view).trust > 0.9 * before);
-}
-
 TEST_CASE("the revision rises when a curve changes or a node joins or falls silent, and only then") {
   ClusterHistory history;
   const auto revision = [&] { return history.cluster_model.fleet(history.view).revision; };

@@ -64,8 +64,7 @@ bool all_fit(ClusterView view, const std::vector<PodSpec>& pods, std::size_t fro
 }  // namespace
 
 TEST_CASE("a small pod does not take the last room of the only node for the next large one, under every policy") {
-  // most-allocated fills the fullest node, kube-default the emptiest, so in one of the two orders it takes the large
-  // pod's room.
+  // kube-default takes the emptiest node, which is the large pod's room.
   for (const auto& [first, second] : {std::pair{4.0, 2.0}, std::pair{2.0, 4.0}}) {
     const ClusterView view = two_rooms(first, second);
     const char* roomy = first > second ? "n0" : "n1";

@@ -85,7 +85,7 @@ TEST_CASE("an uncertain pod is expected to wait more, and draws the same watts")
 }
 
 TEST_CASE("with a price, planner and ranks avoid nodes whose pods wait; without one they do not change") {
-  for (const char* name : {"planner", "amortised", "greedy"}) {
+  for (const char* name : {"planner", "amortised"}) {
     Fleet fleet = fleet_of_loads({14.5, 4});
     fleet.nodes[0].watts.fill(100);  // adds no watts, and is nearly full
     const PodEstimate ask{{0.5, 1e9}, 1, 3600, 0.1};

@@ -51,7 +51,7 @@ TEST_CASE("docs/reference/policies.md has exactly the policies of the registry, 
 }
 
 TEST_CASE("an unknown policy is refused with the list of names") {
-  CHECK(parse_policy("guess").error().fix.find("round-robin") != std::string::npos);
+  CHECK(parse_policy("guess").error().fix.find("node-order") != std::string::npos);
 }
 
 TEST_CASE("the margin keeps the plan's node unless another's Q is higher by more") {

@@ -70,7 +70,6 @@ struct Cluster {
     in.outlook = &outlook;
     in.ledger = &ledger;
     in.recommending = recommending;
-    in.forecast_cores = forecast_cores;
     in.may_run = may_run;
     in.choose = choose;
     return plan_sleep(in, config);
@@ -88,7 +87,6 @@ struct Cluster {
   SleepLedger ledger;
   SleepConfig config;
   bool recommending = false;
-  std::optional<double> forecast_cores;
   std::function<bool(std::string_view, std::size_t)> may_run;
   std::function<std::optional<std::size_t>(const Fleet&, const PodEstimate&)> choose;
   std::size_t pods = 0;
@@ -130,20 +128,22 @@ TEST_CASE("empty nodes sleep, the last in the order first, while the rest covers
 }
 
 TEST_CASE("a node does not sleep if it is expected to be needed within twice its break-even") {
-  Cluster cluster(3);
-  cluster.pod(0, 5);
-  for (int minute = 0; minute < 1440; ++minute) {  // yesterday: twelve cores for an hour from now + 6 min
-    const bool burst = minute >= 6 && minute < 66;
-    cluster.outlook.observe(burst ? 12 : 5, kNow - std::chrono::hours(24) + std::chrono::minutes(minute));
-  }
-  const SleepPlan plan = cluster.plan();
+  // Yesterday twelve cores were requested for an hour, from `begin` minutes after this time of day.
+  const auto with_burst = [](int begin) {
+    Cluster cluster(3);
+    cluster.pod(0, 5);
+    for (int minute = 0; minute < 1440; ++minute) {
+      const bool burst = minute >= begin && minute < begin + 60;
+      cluster.outlook.observe(burst ? 12 : 5, kNow - std::chrono::hours(24) + std::chrono::minutes(minute));
+    }
+    return cluster;
+  };
+  Cluster soon = with_burst(6);
+  const SleepPlan plan = soon.plan();
   CHECK(slept(plan) == Names{"n2"});
-  CHECK(cluster.kept(plan, 1) == ExcludedFor::gap);
+  CHECK(soon.kept(plan, 1) == ExcludedFor::gap);
 
-  Cluster forecast(3);
-  forecast.pod(0, 5);
-  forecast.forecast_cores = 12;  // in an hour
-  const SleepPlan later = forecast.plan();
+  const SleepPlan later = with_burst(60).plan();
   REQUIRE(slept(later) == Names{"n2", "n1"});
   CHECK(later.sleeps[1].gap_s == doctest::Approx(3300));  // ready one slot earlier
   CHECK(later.sleeps[0].gap_s == doctest::Approx(86'400));

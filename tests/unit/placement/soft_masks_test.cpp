@@ -174,7 +174,7 @@ TEST_CASE("soft masks leave a feasible node, never admit an infeasible one, and 
 }
 
 TEST_CASE("with two nodes or zones no policy gives one of them all replicas, or more than half plus one") {
-  for (const char* name : {"dqn", "planner", "amortised", "greedy"}) {
+  for (const char* name : {"dqn", "planner", "amortised"}) {
     CAPTURE(name);
     for (const std::size_t nodes : {2U, 3U, 5U, 8U}) {
       for (std::size_t pods = 2; pods <= 12; ++pods) {
@@ -210,7 +210,7 @@ TEST_CASE("a pod with a score limit gives it to the advised node only, and the r
   for (std::size_t i = 0; i < 4; ++i) view.nodes[i].curve.observe(0.5, 100 + 50 * static_cast<double>(i));
   PodSpec pod = small_pod();
   pod.prefers = "topology spread";
-  const auto policy = make_policy("greedy").value();
+  const auto policy = make_policy("amortised").value();
   std::mt19937_64 random(1);
   const PlacementDecision unlimited = decide(view, pod, names_of(view), {*policy}, {}, 1, random);
   REQUIRE(unlimited.top);
@@ -231,7 +231,7 @@ TEST_CASE("a board gives no score to a node with a PreferNoSchedule taint") {
   ClusterView view = level_cluster(3, 0);
   view.nodes[0].soft_taints = {"spare="};
   for (std::size_t i = 0; i < 3; ++i) view.nodes[i].curve.observe(0.5, 100 + 50 * static_cast<double>(i));
-  const auto policy = make_policy("greedy").value();
+  const auto policy = make_policy("amortised").value();
   std::mt19937_64 random(1);
   for (const wire::BoardClass& one : board_classes(view, {*policy}, {}, 1, random)) {
     CHECK_FALSE(one.scores.contains("n0"));

@@ -239,23 +239,6 @@ TEST_CASE("a network is better than the planner only with statistical certainty 
   CHECK_FALSE(over_planner(1, first).below_zero());    // the planner's own choice
 }
 
-TEST_CASE("without a plan an untrained network ranks by amortised watts, and still places pods where they fit") {
-  BenchOptions options;
-  options.nodes = {5};
-  options.seeds = 1;
-  options.first_seed = 5;
-  options.moves_per_pod = 0;
-  options.rules = {"amortised", "dqn"};
-  options.episode.measure_s = 3600;
-  options.episode.interval_s = 10;
-  options.learned.plan = false;
-  options.network = models::FrozenNetwork::from_weights(models::initial_weights(1), 0).value();
-  const BenchResult result = bench(data(), options).value();
-  CHECK(result.tables[0].rules[1].runs[0].refused == 0);
-  CHECK(result.tables[0].rules[1].runs[0].energy_j ==
-        doctest::Approx(result.tables[0].rules[0].runs[0].energy_j).epsilon(0.02));
-}
-
 TEST_CASE("the rule dqn is on the bench, and untrained it uses the planner's energy") {
   BenchOptions options;
   options.nodes = {5};

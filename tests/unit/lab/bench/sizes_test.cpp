@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "lab/bench/live_run.hpp"
+#include "lab/policies/lab_policies.hpp"
 #include "sim/scenarios/consolidation.hpp"
 #include "sim/scenarios/pod_sizes.hpp"
 
@@ -132,7 +133,7 @@ TEST_CASE("crowded pods wait for each other, those of one core and no bursts do 
   options.warm_s = 3600;
   options.measure_s = 4 * 3600;
   options.churn_fill = 0.9;
-  const Contestant contestant = contestant_named("most-allocated", nullptr).value();
+  const Contestant contestant = lab_contestant("most-allocated").value();
   double plain = 0, crowded = 0;
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
     options.crowded = false;
@@ -151,7 +152,7 @@ TEST_CASE("waiting is counted hour by hour, and judged from the second hour on")
   options.warm_s = 3600;
   options.measure_s = 2 * 3600;
   options.churn_fill = 0.9;
-  const Contestant contestant = contestant_named("most-allocated", nullptr).value();
+  const Contestant contestant = lab_contestant("most-allocated").value();
   const RunFigures run = run_live(make_episode(data(), options, 1), nullptr, contestant, {}).value();
   REQUIRE(run.hours.size() == 3);
   double waited_pod_s = 0, pod_s = 0;

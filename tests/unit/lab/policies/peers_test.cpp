@@ -162,7 +162,7 @@ TEST_CASE("most allocated is kube-scheduler's arithmetic, and counting pods coun
   cluster.add(0, 0, 5, 3);
   cluster.add(0, 0, 2, 7);
   const PodSpec pod = pod_of(1, 10);
-  const auto most = values_of(*make_policy("most-allocated").value(), cluster, pod);
+  const auto most = values_of(*made("most-allocated"), cluster, pod);
   CHECK(most[0] == (60 + 10) / 2);
   CHECK(most[1] == (30 + 10) / 2);
   CHECK(values_of(*made("fewest-pods"), cluster, pod) == std::vector<double>{-3, -7});
