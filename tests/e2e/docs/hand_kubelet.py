@@ -96,7 +96,7 @@ class Pod:
         self.folder.mkdir(parents=True)
         self.processes, self.ended = {}, threading.Event()
         self.security = self.spec.get("securityContext", {})
-        self.real = False  # has processes
+        self.real = False  # has processes, or will have
         self.thread = threading.Thread(target=self.run, daemon=True)
         self.thread.start()
 
@@ -121,6 +121,8 @@ class Pod:
         except Exception as error:  # pylint: disable=broad-except
             if not self.ended.is_set():
                 self.kubelet.problems.append(f"{self.thing['metadata']['name']}: {error!r}")
+        finally:
+            self.real = False  # a completed pod does not keep its successor from starting
         return None
 
     def patiently(self, step):
