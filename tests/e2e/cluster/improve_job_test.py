@@ -135,9 +135,11 @@ def in_pods(claims, binaries, folder, work, shards):
 
 
 def here(binaries, work):
+    """Runs one process outside the cluster, without variables that choose other kernels of OpenBLAS than in a pod."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("OPENBLAS_")}
     done = subprocess.run([binaries / "wattle-sim", "improve", "record.jsonl", "--model", ROOT / "models/pretrained/weighted.safetensors", "--work", "labels",
                            "--json", "verdict.json", "--out", "candidate.safetensors", *OPTIONS], cwd=work, capture_output=True, text=True, check=False,
-                          env=os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"})
+                          env=inherited | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"})
     return done.returncode, done.stdout + done.stderr
 
 
