@@ -238,7 +238,7 @@ void Sampler::read_kernel_signals() {
   if (cgroups_) changed = index_roots(*cgroups_, root_index_);
   std::span<const std::uint64_t> stolen_us;
   if (sample_.node.cpu) stolen_us = sample_.node.cpu->stolen_us;
-  // The programs know cgroups of v2 only. Energy of workloads on v1 is divided by CPU time instead of cycles.
+  // The programs know cgroups of v2 only. Energy is attributed to workloads on v1 by CPU time instead of cycles.
   const bool v1 = cgroups_ && cgroups_->tree().v1();
   const auto known = v1 ? std::span<WorkloadValues>() : std::span<WorkloadValues>(sample_.record.workloads);
   signals_->read(*clock_, root_index_, changed, stolen_us, sample_.record.node, known);
