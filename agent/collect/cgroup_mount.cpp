@@ -61,22 +61,45 @@ std::optional<Dir> open_v1_root(const Roots& roots, std::string_view controller)
 
 namespace {
 
-// Returns the path of a pod's cgroup in a hierarchy. Looks at most kMostLevels deep: a kubelet in a container has its
-// pods at docker/ID/kubelet/kubepods/burstable.
-std::optional<std::string> pod_in(const Dir& hierarchy, const std::string& path = {}, int level = 0) {
+// Returns the path of the cgroup of a pod that has processes. Looks at most kMostLevels deep: a kubelet in a container
+// has its pods at docker/ID/kubelet/kubepods/burstable.
+template <typename HasProcesses>
+std::optional<std::string> pod_in(const Dir& hierarchy, const HasProcesses& has_processes, const std::string& path = {},
+                                  int level = 0) {
   constexpr int kMostLevels = 6;
   const auto entries = hierarchy.list();
   if (!entries) return std::nullopt;
   for (const auto& entry : *entries) {
     if (!entry.is_dir) continue;
     const std::string below = path + "/" + entry.name;
-    if (const auto owner = identify(below); owner && owner->kind == WorkloadKind::pod) return below;
+    if (const auto owner = identify(below); owner && owner->kind == WorkloadKind::pod) {
+      if (has_processes(below)) return below;
+      continue;
+    }
     const auto dir =
         level + 1 < kMostLevels ? hierarchy.open_dir(entry.name) : Result<Dir>(fail(Errc::not_found, "", ""));
     if (!dir) continue;
-    if (auto found = pod_in(*dir, below, level + 1)) return found;
+    if (auto found = pod_in(*dir, has_processes, below, level + 1)) return found;
   }
   return std::nullopt;
+}
+
+// A pod without processes is one that has ended and whose cgroups were left behind. Reads counts that do not depend on
+// this process's PID namespace, as cgroup.procs does. A pod whose count cannot be read has processes.
+std::optional<std::string> v1_pod_in(const Dir& v1, const Roots& roots) {
+  const auto pids = open_v1_root(roots, "pids");
+  return pod_in(v1, [&](const std::string& path) {
+    const auto count = pids ? pids->read_file(path.substr(1) + "/pids.current") : fail(Errc::not_found, "", "");
+    return !count || parse::u64(parse::trim(*count)) != 0U;
+  });
+}
+
+bool v2_has_pods(const Dir& v2) {
+  const auto populated = [&](const std::string& path) {
+    const auto events = v2.read_file(path.substr(1) + "/cgroup.events");
+    return !events || !events->starts_with("populated 0");
+  };
+  return pod_in(v2, populated).has_value();
 }
 
 std::optional<Dir> open_v1_top(const Roots& roots) {
@@ -89,10 +112,10 @@ std::optional<Dir> open_v1_top(const Roots& roots) {
 
 std::optional<CgroupTop> open_v1_pods(const Roots& roots) {
   auto v1 = open_v1_top(roots);
-  auto pod = v1 ? pod_in(*v1) : std::nullopt;
+  auto pod = v1 ? v1_pod_in(*v1, roots) : std::nullopt;
   if (!pod) return std::nullopt;
   // Looks at v2 last: a runtime that uses both creates the cgroup of v1 first.
-  if (const auto v2 = open_cgroup_root(roots); v2 && pod_in(*v2)) return std::nullopt;
+  if (const auto v2 = open_cgroup_root(roots); v2 && v2_has_pods(*v2)) return std::nullopt;
   return CgroupTop{std::move(*v1), true, std::move(pod)};
 }
 

@@ -29,7 +29,7 @@ struct CgroupTop {
   std::optional<std::string> pod;  // path of a pod, if it was looked for and found
 };
 // Opens cgroup v2; if v2 is not mounted, or if pods are only on cgroup v1, the hierarchy of cpuacct, or else that of
-// memory, pids, blkio or cpu.
+// memory, pids, blkio or cpu. A pod without processes does not count: its cgroups were left behind.
 Result<CgroupTop> open_cgroup_top(const Roots& roots);
 // Opens the hierarchy of cgroup v1 as above, if it has pods and v2 has none.
 std::optional<CgroupTop> open_v1_pods(const Roots& roots);

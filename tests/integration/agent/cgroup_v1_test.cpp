@@ -30,7 +30,7 @@ namespace {
 const std::string kUid = "5eed0000-1111-4222-8333-" + std::to_string(200'000'000'000 + ::getpid());
 
 // A cgroup in each mounted hierarchy of v1 that has one of the agent's controllers, seen as the top of that hierarchy,
-// and a pod with a container below it.
+// and a pod with a container below it, too deep for other agents on this machine to take it for a pod.
 class V1Pod {
  public:
   V1Pod() {
@@ -41,8 +41,10 @@ class V1Pod {
       for (const std::string_view name : {"cpu", "cpuacct", "memory", "blkio", "pids"})
         for (const std::string_view option : parse::split(mount.options, ','))
           if (option == name) options += "," + std::string(name);
-      const std::string top = mount.point + "/wattle-v1-" + std::to_string(::getpid());
-      if (options == "rw" || ::mkdir(top.c_str(), 0755) != 0) continue;
+      const std::string outer = mount.point + "/wattle-v1-" + std::to_string(::getpid());
+      if (options == "rw" || ::mkdir(outer.c_str(), 0755) != 0) continue;
+      outers_.push_back(outer);
+      const std::string top = outer + kDeep;
       tops_.push_back(top);
       mountinfo_ += "3 1 0:3 / " + top + " rw - cgroup cgroup " + options + "\n";
       std::error_code failed;
@@ -64,8 +66,13 @@ class V1Pod {
     for (const std::string& top : tops_)
       for (std::string path = container(); path.size() > 1; path = path.substr(0, path.rfind('/')))
         tests::wait_until([&] { return ::rmdir((top + path).c_str()) == 0 || !std::filesystem::exists(top + path); });
-    for (const std::string& top : tops_) ::rmdir(top.c_str());
+    for (const std::string& outer : outers_) {
+      for (std::string path = kDeep; path.size() > 1; path = path.substr(0, path.rfind('/')))
+        ::rmdir((outer + path).c_str());
+      ::rmdir(outer.c_str());
+    }
     tops_.clear();
+    outers_.clear();
   }
   std::string text(const std::string& file) const {
     const auto content = read_file(cpuacct_ + pod() + "/" + file);
@@ -75,7 +82,8 @@ class V1Pod {
   const std::string& mountinfo() const { return mountinfo_; }
 
  private:
-  std::vector<std::string> tops_;
+  inline static const std::string kDeep = "/a/b/c/d/e/f";
+  std::vector<std::string> outers_, tops_;
   std::string mountinfo_, cpuacct_;
 };
 

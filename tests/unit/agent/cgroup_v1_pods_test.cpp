@@ -276,6 +276,36 @@ TEST_CASE("pods on cgroup v1 that a later kubelet starts are found, unless v2 ha
   }
 }
 
+TEST_CASE("cgroups that pods without processes left behind do not decide between cgroup v1 and v2") {
+  const std::string unified = "4 1 0:4 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
+  const std::string left = "/kubepods/podaaaaaaaa-2222-3333-4444-000000000001";
+  for (const bool v1_pids : {false, true}) {
+    for (const bool v1_ended : {false, true}) {
+      for (const std::string v2 : {"", "0", "1"}) {
+        CAPTURE(v1_pids);
+        CAPTURE(v1_ended);
+        CAPTURE(v2);
+        const Tree tree;
+        lay_out_v1(tree, kCgroupfs, v1_pids ? "" : "pids");
+        tree.put("proc/self/mountinfo", unified + v1_mounts(kCgroupfs, v1_pids ? "" : "pids"));
+        tree.put(kCgroup + "unified/cpu.stat", "usage_usec 5\n");
+        tree.put(kCgroup + "cpuacct" + left + "/cpuacct.usage", "7\n");
+        tree.put(kCgroup + "pids" + left + "/pids.current", "0\n");
+        if (v1_ended)
+          for (const std::string& pod : {kCgroupfs.busy, kCgroupfs.other})
+            tree.put(kCgroup + "pids/" + pod + "/pids.current", "0\n");
+        if (!v2.empty()) {
+          tree.put(kCgroup + "unified" + left + "/cpu.stat", "usage_usec 1\n");
+          tree.put(kCgroup + "unified" + left + "/cgroup.events", "populated " + v2 + "\nfrozen 0\n");
+        }
+        const auto top = open_cgroup_top(v1_config(tree).roots);
+        REQUIRE(top.has_value());
+        CHECK(top->v1 == ((!v1_pids || !v1_ended) && v2 != "1"));
+      }
+    }
+  }
+}
+
 TEST_CASE("a nested node on cgroup v1 reports its own cgroup, without pressure, and its connections are not measured") {
   const Tree tree;
   lay_out_v1(tree, kSystemd);
