@@ -14,7 +14,11 @@ using State = core::PowerState;
 namespace {
 
 constexpr std::size_t kNodes = 6;
+#ifdef WATTLE_SANITIZED
+constexpr std::uint64_t kSleeps = 1000;
+#else
 constexpr std::uint64_t kSleeps = 5000;
+#endif
 
 struct FaultyRun {
   CycleRig rig;

@@ -121,7 +121,8 @@ class TriedCluster {
   int step_ = 0;
 };
 
-TEST_CASE("ablation of measured blocks: a network that prefers costly nodes costs at most 0.5% of a day") {
+TEST_CASE("ablation of measured blocks: a network that prefers costly nodes costs at most 0.5% of a day" *
+          doctest::test_suite("statistical")) {
   double worst = 0, without_trials = 0;
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
     // The second network has learned a reward of the wrong sign, so that it prefers costly nodes even more.

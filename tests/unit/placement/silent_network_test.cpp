@@ -122,7 +122,7 @@ TEST_CASE("a network with zero output decides as the planner at any margin, what
         if (one.top) ++placed;
       });
     }));
-    CHECK(placed > 10'000);
+    CHECK(placed > 1'000);
   }
 }
 

@@ -11,7 +11,11 @@ namespace {
 using testing::SleepRig;
 
 constexpr std::size_t kNodes = 6, kFull = 6 * 8;
+#ifdef WATTLE_SANITIZED
+constexpr std::uint64_t kSleeps = 1000;
+#else
 constexpr std::uint64_t kSleeps = 5000;
+#endif
 constexpr int kTicksPerHour = 360;
 
 void run_cycles(SleepRig& rig, std::uint64_t seed) {

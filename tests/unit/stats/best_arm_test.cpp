@@ -100,7 +100,8 @@ BestArm offered(std::size_t arms, std::uint64_t seed = 1, std::size_t favoured =
   return made;
 }
 
-TEST_CASE("the interval misses the true mean in at most one run of twenty, however often it is checked") {
+TEST_CASE("the interval misses the true mean in at most one run of twenty, however often it is checked" *
+          doctest::test_suite("statistical")) {
   Random random(11);
   int missed = 0;
   for (int run = 0; run < 1000; ++run) {
@@ -140,7 +141,8 @@ TEST_CASE("exchanging the sides of all pairs mirrors the interval, and it contin
   CHECK_FALSE(restored.restore({2, 0, 0.1, 3, 0, 3}));
 }
 
-TEST_CASE("at most one in twenty of 1,000 clusters with equal arms ever uses another than the floor") {
+TEST_CASE("at most one in twenty of 1,000 clusters with equal arms ever uses another than the floor" *
+          doctest::test_suite("statistical")) {
   int wrong = 0;
   for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
     BestArm arms = offered(4, seed);
@@ -163,7 +165,8 @@ double mean_worst_day(const Cluster& cluster, std::size_t favoured, std::uint64_
   return mean;
 }
 
-TEST_CASE("the worst day of a cluster with bad arms, favoured or not, costs at most half a percent in the mean") {
+TEST_CASE("the worst day of a cluster with bad arms, favoured or not, costs at most half a percent in the mean" *
+          doctest::test_suite("statistical")) {
   for (const double deviation : {0.01, 0.02, 0.05})
     for (const double loss : {0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.7}) {
       const double cost = std::log1p(loss);
@@ -172,7 +175,8 @@ TEST_CASE("the worst day of a cluster with bad arms, favoured or not, costs at m
     }
 }
 
-TEST_CASE("the same holds if a quarter of the pods outlive a block of three hours") {
+TEST_CASE("the same holds if a quarter of the pods outlive a block of three hours" *
+          doctest::test_suite("statistical")) {
   for (const double deviation : {0.01, 0.02, 0.05})
     for (const double loss : {0.01, 0.05, 0.25, 0.7})
       CHECK(mean_worst_day({{0, std::log1p(loss)}, deviation, 0.25, 8}, 1, 40) <= 0.005);
@@ -214,7 +218,8 @@ TEST_CASE("an arm that is rejected or replaced no longer decides, and a new arm 
   }
 }
 
-TEST_CASE("the best of three arms is found within twenty days, by any label, and withdrawn when it becomes bad") {
+TEST_CASE("the best of three arms is found within twenty days, by any label, and withdrawn when it becomes bad" *
+          doctest::test_suite("statistical")) {
   for (std::uint64_t seed = 1; seed <= 10; ++seed)
     for (std::size_t best = 1; best <= 3; ++best) {
       std::vector<double> costs{0, 0.02, 0.1, -0.01};
@@ -230,8 +235,8 @@ TEST_CASE("the best of three arms is found within twenty days, by any label, and
     }
 }
 
-TEST_CASE(
-    "a favoured arm that costs less comes into use within days, or weeks with long blocks, but never unmeasured") {
+TEST_CASE("a favoured arm that costs less comes into use within days, or weeks with long blocks, but never unmeasured" *
+          doctest::test_suite("statistical")) {
   struct Case {
     double cost = 0, deviation = 0;
     std::size_t days = 0, day_blocks = kDay;
@@ -268,7 +273,8 @@ double found_difference(std::uint64_t seed, double difference, double stays, boo
   return *arms.difference(1);
 }
 
-TEST_CASE("if pods outlive their block, the difference is unbiased only if blocks report which arm placed the pods") {
+TEST_CASE("if pods outlive their block, the difference is unbiased only if blocks report which arm placed the pods" *
+          doctest::test_suite("statistical")) {
   for (const double stays : {0.2, 0.5, 0.75})
     for (const double difference : {-0.08, -0.02, 0.01}) {
       double corrected = 0, not_corrected = 0;

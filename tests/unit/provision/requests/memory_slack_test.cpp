@@ -159,7 +159,7 @@ TEST_CASE("law: a memory request is at least the largest need of the last day pl
       }
     }
   }));
-  CHECK(steps > 100);
+  CHECK(steps > 20);
 }
 
 }  // namespace wattle::placement
