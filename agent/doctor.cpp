@@ -91,7 +91,8 @@ std::vector<Finding> examine_psi(const AgentConfig& config) {
   return {usable("psi", proc->path() + "/pressure")};
 }
 
-// Names the values of workloads on cgroup v1, and those that are not available.
+}  // namespace
+
 Finding v1_finding(const CgroupTop& top) {
   const std::string where = top.pod ? "pods are only on cgroup v1 (" + top.dir.path() + *top.pod + ")"
                                     : "workloads are on cgroup v1 (" + top.dir.path() + ")";
@@ -101,6 +102,8 @@ Finding v1_finding(const CgroupTop& top) {
               "times and workloads between two ticks are not available",
           kUse_v2};
 }
+
+namespace {
 
 // A controller of cgroup v2, or of the hierarchy of cgroup v1 that has it.
 Finding controller_finding(const AgentConfig& config, const Dir& root, const std::string& name) {

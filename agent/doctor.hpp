@@ -13,6 +13,7 @@
 
 #include <vector>
 
+#include "agent/collect/cgroup_mount.hpp"
 #include "agent/config.hpp"
 #include "agent/finding.hpp"
 
@@ -26,6 +27,9 @@ std::vector<Finding> examine_at_start(const AgentConfig& config);
 // Clock and limits of the process; the files, folders and endpoint that a configuration names (doctor_setup.cpp).
 std::vector<Finding> examine_machine(const AgentConfig& config);
 std::vector<Finding> examine_setup(const AgentConfig& config);
+
+// Names the values of workloads on cgroup v1, and those that are not available.
+Finding v1_finding(const CgroupTop& top);
 
 // Returns true if no required source is lost.
 bool healthy(const std::vector<Finding>& findings);

@@ -148,8 +148,13 @@ Status run(const AgentConfig& config, const Clock& clock, const Log& log) {
   if (provisioning && config.provisioning.margins) student.emplace(actuation::kStudentFile, log);
   Metrics metrics(sampler.findings(), {});
   ErrorLog errors(log);
+  const auto warn_of = [&log](const Finding& finding) {
+    log.warn("source.lost", "a source is not available on this node",
+             {{"source", finding.source}, {"why", finding.why}, {"fix", finding.fix}});
+  };
   const auto use = [&](const Sample& sample, std::uint64_t late) {
     errors.report(sample);
+    if (sample.lost) warn_of(*sample.lost);
     metrics.observe(sample, late);
     if (provisioning) {
       provisioning->report(sample, link ? link->pod_levels() : PodLevels(), link ? link->margins() : Margins());
@@ -183,9 +188,7 @@ Status run(const AgentConfig& config, const Clock& clock, const Log& log) {
             {"http_port", server ? server->port() : 0},
             {"echo_port", echo_server ? echo_server->port() : 0}});
   for (const auto& finding : sampler.findings())
-    if (!finding.ok)
-      log.warn("source.lost", "a source is not available on this node",
-               {{"source", finding.source}, {"why", finding.why}, {"fix", finding.fix}});
+    if (!finding.ok) warn_of(finding);
 
   const std::array<int, 2> fds{ticker.fd(), stop.get()};
   std::vector<const transport::Socket*> sockets;

@@ -88,6 +88,7 @@ void Sampler::look_for_v1_pods() {
   look_for_v1_pods_at_ = clock_->mono() + kLook_for_v1_pods_every;
   auto top = open_v1_pods(roots_);
   if (!top) return;
+  sample_.lost = v1_finding(*top);
   lifecycle_.reset();
   use_cgroups(std::move(*top), std::nullopt);
   if (!own_) return;
@@ -96,6 +97,7 @@ void Sampler::look_for_v1_pods() {
 }
 
 const Sample& Sampler::tick() {
+  sample_.lost.reset();
   look_for_v1_pods();
   Record& record = sample_.record;
   sample_.errors.clear();

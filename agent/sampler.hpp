@@ -45,6 +45,7 @@ struct Sample {
   std::vector<WorkloadCounters> workloads;                     // cumulative, in the order of record.workloads
   std::vector<std::string> paths;                              // in the order of record.workloads
   std::vector<PodChange> changes;
+  std::optional<Finding> lost;  // in this tick, because the agent changed to cgroup v1
   std::vector<std::pair<std::string, Error>> errors;
   bool energy_gap = false;
 };

@@ -268,6 +268,7 @@ TEST_CASE("pods on cgroup v1 that a later kubelet starts are found, unless v2 ha
       clock.advance(1s);
       const Sample& sample = sampler->tick();
       if (second == 31) pods = pods_of(sample);
+      CHECK(sample.lost.has_value() == (second == 29 && !also_v2));
       if (second == 29 && !also_v2) CHECK_FALSE(sample.record.node.cpu_used_cores.has_value());
     }
     CHECK(pods.contains(kOtherUid) == !also_v2);
