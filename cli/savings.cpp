@@ -28,11 +28,10 @@ std::string per_day(const View& object) {
   return joules(object["energy_j_per_day"]) + (cost.empty() ? "" : ", " + cost);
 }
 
-// "[12.0, 34.5] W", or why there is no interval.
+// "[12.0, 34.5] W"; empty: there is none.
 std::string interval_of(const View& lever) {
   const auto low = lever["saved_low_w"].number(), high = lever["saved_high_w"].number();
-  if (low && high) return "[" + number(low, 1) + ", " + number(high, 1) + "] W";
-  return "none: " + safe_text(lever["no_interval"]);
+  return low && high ? "[" + number(low, 1) + ", " + number(high, 1) + "] W" : std::string();
 }
 
 std::string items_text(const View& lever, bool colour) {
@@ -50,7 +49,8 @@ std::string items_text(const View& lever, bool colour) {
 
 std::string details_text(const View& lever, bool colour) {
   std::string text = "\n" + wrapped(safe_text(lever["lever"]) + ": " + safe_text(lever["text"]), 0);
-  if (lever["saved_w"].present()) text += wrapped("95% interval: " + interval_of(lever), 2);
+  if (const std::string interval = interval_of(lever); lever["saved_w"].present())
+    text += wrapped("95% interval: " + (interval.empty() ? "none: " + safe_text(lever["no_interval"]) : interval), 2);
   if (lever["measured"].present()) text += wrapped("Measured: " + safe_text(lever["measured"]), 2);
   if (lever["command"].present())
     text += wrapped(
@@ -72,14 +72,16 @@ std::string details_text(const View& lever, bool colour) {
 }  // namespace
 
 std::string savings_table(const View& savings, bool colour) {
-  Table table{{"LEVER", ">SAVES", ">PER DAY", ">NODES", "STATE"}, {}};
+  Table table{{"LEVER", ">SAVES", ">95% INTERVAL", ">PER DAY", ">NODES", "STATE"}, {}};
   for (const View& lever : savings["levers"].items()) {
     const bool known = lever["saved_w"].present();
     const std::string state = lever["in_force"].flag() == true  ? "in force"
                               : !known                          ? "unknown"
                               : lever["saved_w"].number() > 0.0 ? "available"
                                                                 : "nothing to gain";
-    table.rows.push_back({lever["lever"].text_or(), watts(lever["saved_w"]), known ? per_day(lever) : kAbsent.data(),
+    const std::string interval = interval_of(lever);
+    table.rows.push_back({lever["lever"].text_or(), watts(lever["saved_w"]),
+                          interval.empty() ? std::string(kAbsent) : interval, known ? per_day(lever) : kAbsent.data(),
                           count(lever["nodes"]), Cell{state, known ? Tone::plain : Tone::faint}});
   }
   const View sum = savings["sum"];

@@ -57,7 +57,7 @@ FLEET = [
     graph("Saving, modelled", "watt", ("{{bound}}", "wattle_controller_modelled_saving_watts"), width=HALF, height=4,
           about="Power that Wattle saves, or would save in mode shadow, against the default scheduler, with its 95% interval: a model, calibrated by canaries if there are any."),
     graph("Saving, modelled, as a share", "percentunit", ("{{bound}}", "wattle_controller_modelled_saving_ratio"), width=HALF, height=4),
-    graph("Savings by lever", "watt", ("{{lever}}, in force: {{in_force}}", "wattle_controller_available_saving_watts"), width=WIDE, height=4,
+    graph("Savings by lever", "watt", ("{{lever}}, in force: {{in_force}}", "wattle_controller_available_saving_watts{bound=\"mean\"}"), width=WIDE, height=4,
           about="Modelled power that each lever saves alone, or would save if it were in force, as in `wattle savings`."),
     graph("Cost per day at this power", "none", ("{{currency}}", "0.024 * sum(wattle_controller_node_power_watts) * on () group_right () wattle_controller_tariff_price_per_kwh"), height=4,
           about="Empty unless the controller has `tariff.price_per_kwh`."),

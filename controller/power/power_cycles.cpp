@@ -92,7 +92,7 @@ void PowerCycles::look(NodeNow now) {
     const Record& record = *records_.find(node);
     const bool test = record.test || record.round_trips < around_.rules.proven_round_trips;
     if (record.state == State::asleep && test && at - lane.times.entered >= kTestSleeps)
-      event(node, event_of(Kind::wake_wanted, 0, "the end of its test"));
+      event(node, event_of(Kind::wake_wanted, 0, std::string(kEndOfTest)));
   }
   pump(node, lane);
 }

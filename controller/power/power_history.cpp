@@ -14,6 +14,18 @@ void SleepTotals::fields(V& v) {
 void SleepTotals::pack(placement::PackWriter& out) const { pack_fields(out, *this); }
 void SleepTotals::unpack(placement::PackReader& in) { unpack_fields(in, *this); }
 
+std::vector<double> times_asleep_s(const std::deque<SleepTransition>& history) {
+  std::map<std::string, WallTime> began;
+  std::vector<double> times_s;
+  for (const SleepTransition& each : history) {
+    if (each.to == core::PowerState::asleep) began[each.node] = each.at;
+    if (each.from != core::PowerState::asleep || !began.contains(each.node)) continue;
+    if (each.reason != kEndOfTest) times_s.push_back(seconds(each.at - began[each.node]));
+    began.erase(each.node);
+  }
+  return times_s;
+}
+
 std::string_view failure_of(const placement::sleep::NodePowerRecord& before,
                             const placement::sleep::NodePowerRecord& after) {
   const core::PowerState from = before.state, to = after.state;

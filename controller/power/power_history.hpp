@@ -8,15 +8,18 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "placement/sleep/power_state.hpp"
 
 namespace wattle::controller::power {
 
 inline constexpr std::size_t kMostTransitions = 4000;
+inline constexpr std::string_view kEndOfTest = "the end of its test";  // reason of the wake
 
 struct SleepTransition {
   WallTime at{};
@@ -26,6 +29,9 @@ struct SleepTransition {
   std::uint64_t operation = 0;
   bool operator==(const SleepTransition&) const = default;
 };
+
+// Length of each sleep that ended, without tests.
+std::vector<double> times_asleep_s(const std::deque<SleepTransition>& history);
 
 // Totals since the store was created.
 struct SleepTotals {

@@ -60,6 +60,7 @@ class FleetHistory {
            const std::vector<std::pair<std::string, std::size_t>>& pods);
   void mark(HistoryMark event);
   const std::deque<HistoryMark>& marks() const { return marks_; }
+  const Tier& hours() const { return tiers_.back(); }
   // Names of columns after kValues; empty: not in use.
   const std::array<std::string, kMostNodes>& nodes() const { return nodes_; }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <tuple>
 #include <utility>
 
 #include "controller/decisions/decider.hpp"
@@ -60,7 +61,10 @@ struct Picture {
   std::vector<PossibleChange> changes, fewer;
   std::map<std::string, std::size_t> change_of;  // by workload
   std::map<std::string, std::size_t> spare;      // by workload: replicas to count as spare, as pods are found
-  std::size_t young = 0;                         // workloads with too little telemetry for a lower request
+  placement::Growth growth;
+  placement::PackedNode fleet;  // all nodes as one
+  double sd_w = 0, used_w = 0;  // of the curves at idle; idle minus asleep, of nodes with movable pods
+  std::size_t young = 0;        // workloads with too little telemetry for a lower request
   bool some_sleep = false;
   FleetSums sums;
   std::unique_ptr<placement::FreedNodes> freed;
@@ -68,12 +72,15 @@ struct Picture {
 
 bool is_apart(double a, double b) { return std::abs(a - b) > kSameRequest * std::max({a, b, 1e-9}); }
 
+placement::Resources hourly_size_of(const RequestWorkload& of) {
+  return {of.rule.cpu_cores().value_or(of.request.cpu_cores), of.rule.memory_bytes().value_or(of.request.memory_bytes)};
+}
+
 // Requests that follow the rule up and down need no more than it suggests now; others last for days.
 placement::Resources right_size_of(const RequestWorkload& of) {
-  const bool follows = of.shrink_allowed && of.resizes.set > 0;
-  const auto cores = follows ? of.rule.cpu_cores() : of.rule.lasting_cores();
-  const auto bytes = follows ? of.rule.memory_bytes() : of.rule.lasting_bytes();
-  return {cores.value_or(of.request.cpu_cores), bytes.value_or(of.request.memory_bytes)};
+  if (of.shrink_allowed && of.resizes.set > 0) return hourly_size_of(of);
+  return {of.rule.lasting_cores().value_or(of.request.cpu_cores),
+          of.rule.lasting_bytes().value_or(of.request.memory_bytes)};
 }
 
 void find_changes(const Parts& from, Picture& picture) {
@@ -108,10 +115,15 @@ void add_node(const Parts& from, const std::string& name, const Node& node, Pict
   made.fixed_pods = node.pods.size() + view.in_flight;
   made.idle_w = node.idle_w.value_or(view.curve.idle_w());
   if (now.power_w && !now.asleep) made.idle_w = std::min(made.idle_w, *now.power_w);
-  std::size_t others = 0;
+  picture.fleet.allocatable.cpu_cores += made.allocatable.cpu_cores;
+  picture.fleet.allocatable.memory_bytes += made.allocatable.memory_bytes;
+  picture.fleet.idle_w += made.idle_w;
+  picture.sd_w += (now.estimated ? placement::PowerCurve::prior(made.allocatable.cpu_cores) : view.curve).watts_sd_w(0);
+  std::size_t others = 0, movable = 0;
   for (const std::string& uid : node.pods) {
     const Pod* pod = from.state.pod(uid);
     if (pod == nullptr || pod->spec.daemonset) continue;
+    ++movable;
     if (!pod->watched) {
       ++others;
       continue;
@@ -123,7 +135,9 @@ void add_node(const Parts& from, const std::string& name, const Node& node, Pict
     if (const std::string* key = from.requests.workload_with(uid); key != nullptr) {
       if (const auto change = picture.change_of.find(*key); change != picture.change_of.end()) {
         counted.change = change->second;
-        counted.right = picture.changes[change->second].right;
+        const PossibleChange& to = picture.changes[change->second];
+        counted.right = to.right;
+        counted.hourly = hourly_size_of(*to.of);
       }
       if (const auto spare = picture.spare.find(*key); spare != picture.spare.end() && spare->second > 0) {
         --spare->second;
@@ -134,20 +148,23 @@ void add_node(const Parts& from, const std::string& name, const Node& node, Pict
   }
   made.open =
       !now.silent && !now.asleep && !now.masked && others == 0 && view.in_flight == 0 && view.allocatable.cpu_cores > 0;
+  picture.growth.movable_pods += static_cast<double>(movable);
+  if (movable > 0) picture.used_w += std::max(0.0, made.idle_w - placement::kAsleepW);
   picture.nodes.push_back(made);
   if (!from.sleep.on()) picture.projected.push_back(project_sleep(from, name, node, now));
 }
 
-std::string given_up_words(const ResizeCounts& resizes) {
+std::string given_up_words(const ResizeCounts& resizes, const placement::PackedNode& fleet) {
   if (resizes.set == 0) return {};
+  const double worth_w = share_of_node(fleet, resizes.given_up) * fleet.idle_w;
   return std::to_string(resizes.set) + (resizes.set == 1 ? " pod has" : " pods have") +
-         " requests set by Wattle and gave up " + size_words(resizes.given_up);
+         " requests set by Wattle and gave up " + size_words(resizes.given_up) +
+         ", a share of the nodes that idles at " + words_of(worth_w, 1, " W by their curves");
 }
 
 SavingLever requests_lever(const Parts& from, const Picture& picture) {
   SavingLever lever;
   lever.kind = LeverKind::requests;
-  lever.no_interval = "one packing of the current pods; future pods are not modelled";
   if (!from.requests.on()) {
     lever.text = "unknown: provisioning.level is off";
     return lever;
@@ -156,9 +173,10 @@ SavingLever requests_lever(const Parts& from, const Picture& picture) {
     lever.text = "unknown: no workload is known (an API server names them: kubernetes.watch)";
     return lever;
   }
-  lever.measured = given_up_words(from.requests.totals().resizes);
+  lever.measured = given_up_words(from.requests.totals().resizes, picture.fleet);
   lever.nodes = picture.freed->requests().nodes;
   lever.saved_w = picture.freed->requests().saved_w;
+  lever.models_w = picture.freed->requests_by_share_w();
   std::size_t held = 0;
   const auto& ranked = picture.freed->ranked();
   for (std::size_t k = 0; k < ranked.size(); ++k) {
@@ -192,13 +210,14 @@ SavingLever requests_lever(const Parts& from, const Picture& picture) {
 SavingLever replicas_lever(const Parts& from, const Picture& picture) {
   SavingLever lever;
   lever.kind = LeverKind::replicas;
-  lever.no_interval = "one packing of the current pods; future pods are not modelled";
   if (!from.replicas.on()) {
     lever.text = "unknown: needs provisioning.replicas and provisioning.prometheus.rate_query";
     return lever;
   }
   lever.nodes = picture.freed->replicas().nodes;
   lever.saved_w = picture.freed->replicas().saved_w;
+  lever.models_w = picture.freed->replicas_by_share_w();
+  lever.measured = "nothing, because replicas before a change are not recorded";
   for (const PossibleChange& fewer : picture.fewer) {
     const std::size_t wanted = from.replicas.suggested(*fewer.key)->replicas;
     lever.items.push_back({*fewer.key,
@@ -239,10 +258,38 @@ SavingLever placement_lever(const Parts& from) {
   return lever;
 }
 
-void conclude(const Parts& from, const Picture& picture, SavingsNow& now) {
+// The placement lever has the interval of its own model.
+void add_intervals(const Parts& from, Picture& picture, std::vector<SavingLever>& levers) {
+  constexpr auto kPods = static_cast<std::size_t>(
+      std::find(FleetHistory::kValues.begin(), FleetHistory::kValues.end(), "pods") - FleetHistory::kValues.begin());
+  placement::Growth& growth = picture.growth;
+  for (const FleetHistory::Slot& hour : from.series.fleet().hours().slots)
+    growth.hourly_pods.push_back(static_cast<double>(hour.values[kPods]));
+  const auto nodes = static_cast<double>(picture.nodes.size());
+  const double most_w = std::max(0.0, picture.fleet.idle_w - placement::kAsleepW * nodes);
+  growth.curve_sd_ratio = picture.fleet.idle_w > 0 ? picture.sd_w / picture.fleet.idle_w : 0;
+  growth.node_w = nodes > 0 ? most_w / nodes : 0;
+  for (SavingLever& lever : levers) {
+    if (lever.kind == LeverKind::placement) continue;
+    const bool empties = lever.kind == LeverKind::sleep || lever.kind == LeverKind::drain;
+    const double saved_w = lever.saved_w.value_or(0);
+    const auto interval =
+        placement::interval_of(saved_w, empties ? growth.of_empty(lever.models_w, picture.used_w, most_w)
+                                                : growth.of_changes(saved_w, lever.models_w));
+    if (!lever.saved_w)
+      lever.no_interval = "no estimate yet";
+    else if (!interval)
+      lever.no_interval = placement::kTooFewHours;
+    else
+      std::tie(lever.low_w, lever.high_w) = std::pair(interval->low, interval->high);
+  }
+}
+
+void conclude(const Parts& from, Picture& picture, SavingsNow& now) {
   now.power_w = picture.sums.power_w();
   now.levers = {sleep_lever(from, picture.projected), drain_lever(from), requests_lever(from, picture),
                 replicas_lever(from, picture), placement_lever(from)};
+  add_intervals(from, picture, now.levers);
   std::vector<placement::LeverSaving> savings(now.levers.begin(), now.levers.end());
   now.sum = placement::sum_of(savings, {picture.freed->both().saved_w, picture.some_sleep}, now.power_w);
   placement::order_by_size(savings);

@@ -5,6 +5,9 @@
 //          fewer replicas free when the fleet is packed (provision/savings/freed_nodes). placement: saving_json's
 // Rule     requests are those that the rule suggests, even below the original: an owner may change the template.
 //          Workloads whose level is off or limits are left out
+// Interval provision/savings/doubt, from the pods of each past hour (fleet history), the errors of the curves (of an
+//          estimated node: the spread of servers with as many cores), and other models of the same saving: shares of
+//          nodes for requests and replicas, times asleep so far for sleep and drain
 // Units    watts, cores, bytes
 // Errors   none
 // Threads  the owner of the parts
@@ -19,6 +22,7 @@
 
 #include "controller/parts.hpp"
 #include "controller/steps.hpp"
+#include "provision/savings/doubt.hpp"
 #include "provision/savings/freed_nodes.hpp"
 #include "provision/savings/levers.hpp"
 
@@ -39,6 +43,7 @@ struct SavingLever : placement::LeverSaving {
   std::optional<std::size_t> nodes;                      // that could sleep
   std::string command;                                   // applies the lever; empty: no command does
   std::string measured;                                  // measured since it was applied; empty: it was not applied
+  std::vector<double> models_w;                          // the same saving by other models
   std::vector<SavingItem> items;                         // most important first
   std::map<std::string, std::vector<std::string>> kept;  // sleep: nodes that could not, by the reason
 };

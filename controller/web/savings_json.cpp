@@ -83,13 +83,17 @@ Document savings_text(const Parts& from, const Arguments& arguments) {
 void add_savings(Families& families, const SavingsNow& savings) {
   prometheus::MetricFamily& family =
       families.family("wattle_controller_available_saving_watts",
-                      "Modelled power that a lever saves, or would save. The savings of levers may overlap.",
+                      "Modelled power that a lever saves, or would save, with its 95% interval. The savings of levers "
+                      "may overlap.",
                       prometheus::MetricType::Gauge);
   for (const SavingLever& lever : savings.levers)
-    if (lever.saved_w)
-      Families::add(family,
-                    {{"lever", std::string(to_string(lever.kind))}, {"in_force", lever.in_force ? "yes" : "no"}},
-                    *lever.saved_w);
+    for (const auto& [bound, value] : {std::pair{"mean", lever.saved_w}, {"low", lever.low_w}, {"high", lever.high_w}})
+      if (value)
+        Families::add(family,
+                      {{"lever", std::string(to_string(lever.kind))},
+                       {"in_force", lever.in_force ? "yes" : "no"},
+                       {"bound", bound}},
+                      *value);
 }
 
 }  // namespace wattle::controller

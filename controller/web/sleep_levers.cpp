@@ -4,7 +4,9 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <cstdio>
 
+#include "common/stats/quantile.hpp"
 #include "controller/kube/watch.hpp"
 #include "controller/power/sleep_control.hpp"
 #include "controller/state/cluster_state.hpp"
@@ -72,13 +74,31 @@ std::string kept_words(const std::vector<core::KeptAwake>& kept) {
          first->why.reason;
 }
 
-std::string measured_words(const power::SleepTotals& totals) {
+// "3 MJ net of transitions (12.3 W since the first sleep), ...": times are measured, idle watts are the curves'.
+std::string saved_words(const Parts& from, double saved_j) {
+  const auto& history = from.sleep.history();
+  std::string text = core::joules_text(saved_j) + " net of transitions";
+  // The first sleep is known until transitions are dropped.
+  if (const double past_s = history.empty() ? 0 : seconds(from.clock.wall() - history.front().at);
+      past_s > 0 && history.size() < power::kMostTransitions) {
+    std::array<char, 48> watts{};
+    std::snprintf(watts.data(), watts.size(), " (%.1f W since the first sleep)", saved_j / past_s);
+    text += watts.data();
+  }
+  const auto& records = from.sleep.records();
+  const auto metered =
+      std::count_if(records.begin(), records.end(), [](const auto& each) { return joules_measured(each.second); });
+  return text + ", by their measured times and modelled watts; transitions are metered on " + std::to_string(metered) +
+         " of " + counted(records.size(), "node");
+}
+
+std::string measured_words(const Parts& from) {
+  const power::SleepTotals totals = from.sleep.totals();
   if (totals.cycles == 0) return {};
   std::string text = "no round trip is complete yet";
   if (totals.cycles > totals.tests)
     text = counted(totals.cycles - totals.tests, "round trip") + " saved " +
-           core::joules_text(totals.saved_j + totals.tests_j) +
-           " net of transitions, by their measured times and modelled watts";
+           saved_words(from, totals.saved_j + totals.tests_j);
   if (totals.tests > 0) text += "; " + counted(totals.tests, "test") + " cost " + core::joules_text(totals.tests_j);
   return text;
 }
@@ -101,18 +121,42 @@ std::vector<SavingItem> items_asleep(const Parts& from) {
   return items;
 }
 
+// The choices' saving if each node slept for a short or a long time of the past, instead of its forecast.
+std::vector<double> by_past_gaps_w(const Parts& from, const std::vector<const core::SleepChoice*>& choices) {
+  constexpr double kShort = 0.025, kLong = 0.975;
+  const std::vector<double> past_s = power::times_asleep_s(from.sleep.history());
+  std::vector<double> models_w;
+  for (const double share : {kShort, kLong}) {
+    const auto gap_s = stats::quantile(past_s, share);
+    if (!gap_s) return {};
+    double sum_w = 0;
+    for (const core::SleepChoice* each : choices) {
+      const Node* const node = from.state.node(each->node);
+      if (node == nullptr || each->gap_s <= 0) continue;
+      const double idle_w = from.state.view_of(*node).curve.idle_w();
+      const auto record = from.sleep.records().find(each->node);
+      const core::TransitionCost cost = record == from.sleep.records().end()
+                                            ? core::usual_cost(each->depth, idle_w)
+                                            : core::cost_of(record->second, each->depth, idle_w);
+      const double moves_j = core::saved_j(cost, idle_w, each->gap_s) - each->saved_j;
+      sum_w += (core::saved_j(cost, idle_w, *gap_s) - moves_j) / std::max(*gap_s, each->gap_s);
+    }
+    models_w.push_back(sum_w);
+  }
+  return models_w;
+}
+
 SavingLever of_plan(const Parts& from, placement::LeverKind kind) {
   SavingLever lever;
   lever.kind = kind;
   lever.in_force = from.sleep.settings().mode == core::SleepMode::automatic;
-  lever.no_interval = "the forecast of idle time is a single value";
   if (!from.sleep.plan()) lever.text = kNoPlan;
   return lever;
 }
 
 SavingLever planned_sleep(const Parts& from) {
   SavingLever lever = of_plan(from, placement::LeverKind::sleep);
-  lever.measured = measured_words(from.sleep.totals());
+  lever.measured = measured_words(from);
   const std::string label = from.watch.on() ? "kubectl label node NODE wattle.dev/sleep=auto"
                                             : "labels: {wattle.dev/sleep: auto} in the agent's configuration";
   lever.command =
@@ -121,10 +165,16 @@ SavingLever planned_sleep(const Parts& from) {
   lever.items = items_asleep(from);
   const std::size_t asleep = lever.items.size();
   const core::SleepPlan& plan = from.sleep.plan()->plan;
+  double asleep_w = 0;
+  for (const SavingItem& item : lever.items) asleep_w += item.saved_w.value_or(0);
+  std::vector<const core::SleepChoice*> choices;
   for (const core::SleepChoice& each : plan.sleeps)
-    if (each.moves.empty() && !sleeps_already(from, each))
+    if (each.moves.empty() && !sleeps_already(from, each)) {
       lever.items.push_back({each.node, each.reason, core::saved_w(each), {}, {}});
-  const std::size_t more = lever.items.size() - asleep;
+      choices.push_back(&each);
+    }
+  for (const double each : by_past_gaps_w(from, choices)) lever.models_w.push_back(asleep_w + each);
+  const std::size_t more = choices.size();
   by_size(lever);
   add_kept(lever, plan.kept);
   if (asleep > 0) lever.text = counted(asleep, "node") + (asleep == 1 ? " sleeps; " : " sleep; ");
@@ -178,7 +228,6 @@ SavingLever sleep_lever(const Parts& from, const std::vector<ProjectedSleep>& pr
   if (from.sleep.on()) return planned_sleep(from);
   SavingLever lever;
   lever.kind = placement::LeverKind::sleep;
-  lever.no_interval = "how long nodes stay empty is not modelled";
   for (const ProjectedSleep& each : projected) {
     if (each.kept.empty())
       lever.items.push_back({each.node, "no pods", each.saved_w, {}, {}});
@@ -200,9 +249,11 @@ SavingLever drain_lever(const Parts& from) {
   if (!from.sleep.on()) lever.text = "unknown: sleep.mode is off";
   if (!from.sleep.plan()) return lever;
   std::size_t moves = 0;
+  std::vector<const core::SleepChoice*> choices;
   for (const core::SleepChoice& each : from.sleep.plan()->plan.sleeps) {
     if (each.moves.empty() || sleeps_already(from, each)) continue;
     moves += each.moves.size();
+    choices.push_back(&each);
     lever.items.push_back(
         {each.node,
          moves_words(each.moves),
@@ -211,6 +262,7 @@ SavingLever drain_lever(const Parts& from) {
          from.watch.on() && !lever.in_force ? "kubectl drain --ignore-daemonsets " + each.node : std::string()});
   }
   by_size(lever);
+  lever.models_w = by_past_gaps_w(from, choices);
   lever.text = lever.items.empty() ? "by the sleep plan, no node is worth emptying"
                                    : "by the sleep plan, " + counted(lever.items.size(), "node") +
                                          " could sleep after " + counted(moves, "pod") + " moved, moves deducted";

@@ -21,6 +21,7 @@
 #include "sim/env/statistics.hpp"
 #include "sim/scenarios/consolidation.hpp"
 #include "sim/world/kube_scoring.hpp"
+#include "sim/world/request_setter.hpp"
 
 namespace wattle::sim::consolidation {
 
@@ -46,10 +47,11 @@ struct RunFigures {
   std::vector<WaitedTime> hours;  // one per hour of the whole episode, from its start
   double wait_limit = 0;          // final limit of the share that pods may wait; in a World
   double requests_set = 0, given_up_cores = 0,
-         given_up_bytes = 0;        // writes; mean reduction of the pods' requests
-  std::vector<double> projected_w;  // of right sizes, by day (sim/world/request_setter)
-  double network_gated = 0;         // share of choices for which another candidate served than the network
-  Placement placement;              // for a fill; cluster::kNowhere: no place
+         given_up_bytes = 0;            // writes; mean reduction of the pods' requests
+  std::vector<ProjectedDay> projected;  // by day (sim/world/request_setter)
+  std::vector<double> asleep_w;         // by hour
+  double network_gated = 0;             // share of choices for which another candidate served than the network
+  Placement placement;                  // for a fill; cluster::kNowhere: no place
 };
 
 // Builds an episode of the same servers and applications on another day.

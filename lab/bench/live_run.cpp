@@ -287,7 +287,8 @@ Result<LivePlayed> play_live(const Episode& episode, LivePlayer& player, const p
   figures.wait_limit = player.engine().cluster_model().pod_time().cpu_wait().limit();
   if (requests != nullptr) {
     const SetRequests& set = requests->figures();
-    figures.projected_w = requests->projected_w();
+    figures.projected = requests->projected();
+    figures.asleep_w = requests->asleep_w();
     figures.requests_set = set.writes - set_before.writes;
     const double measured_s = episode.end_s - episode.measure_from_s;
     figures.given_up_cores = (set.given_up_core_s - set_before.given_up_core_s) / measured_s;

@@ -10,13 +10,13 @@ namespace {
 constexpr std::size_t kNowhere = std::numeric_limits<std::size_t>::max();
 constexpr double kRounding = 1e-9;  // of a request; sums of requests are not exact
 
+}  // namespace
+
 double share_of_node(const PackedNode& node, const Resources& request) {
   const double cores = node.allocatable.cpu_cores > 0 ? request.cpu_cores / node.allocatable.cpu_cores : 0;
   const double memory = node.allocatable.memory_bytes > 0 ? request.memory_bytes / node.allocatable.memory_bytes : 0;
   return std::max(cores, memory);
 }
-
-}  // namespace
 
 Emptying::Emptying(std::vector<PackedNode> nodes, std::vector<PackedPod> pods)
     : nodes_(std::move(nodes)), pods_(std::move(pods)), pods_of_(nodes_.size()) {

@@ -32,6 +32,9 @@ struct PackedPod {
   Resources request;
 };
 
+// The larger of the shares of cores and memory.
+double share_of_node(const PackedNode& node, const Resources& request);
+
 class Emptying {
  public:
   Emptying(std::vector<PackedNode> nodes, std::vector<PackedPod> pods);

@@ -77,6 +77,27 @@ NodesFreed FreedNodes::sum_of(const std::vector<std::size_t>& nodes) const {
   return sum;
 }
 
+double FreedNodes::share_w(const SavingsPod& pod, const Resources& request) const {
+  const PackedNode& node = nodes_[pod.node];
+  return share_of_node(node, request) * std::max(0.0, node.idle_w - kAsleepW);
+}
+
+std::vector<double> FreedNodes::requests_by_share_w() const {
+  double lasting_w = 0, hourly_w = 0;
+  for (const SavingsPod& pod : pods_) {
+    if (pod.change >= changes_) continue;
+    lasting_w += share_w(pod, pod.now) - share_w(pod, pod.right);
+    hourly_w += share_w(pod, pod.now) - share_w(pod, pod.hourly.value_or(pod.right));
+  }
+  return {lasting_w, hourly_w};
+}
+
+std::vector<double> FreedNodes::replicas_by_share_w() const {
+  double sum_w = 0;
+  for (const SavingsPod& pod : pods_) sum_w += pod.spare ? share_w(pod, pod.now) : 0;
+  return {sum_w};
+}
+
 bool FreedNodes::step() {
   if (job_ >= jobs_.size()) return false;
   if (!running_) running_ = packing(jobs_[job_]);

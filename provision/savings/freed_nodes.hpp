@@ -29,8 +29,9 @@ struct SavingsPod {
   static constexpr std::size_t kNoChange = std::numeric_limits<std::size_t>::max();
   std::size_t node = 0;
   Resources now, right;
-  std::size_t change = kNoChange;  // index of the workload whose requests change
-  bool spare = false;              // would not exist with fewer replicas
+  std::size_t change = kNoChange;        // index of the workload whose requests change
+  bool spare = false;                    // would not exist with fewer replicas
+  std::optional<Resources> hourly = {};  // the rule's request now, if `right` lasts for days
 };
 
 struct NodesFreed {
@@ -52,6 +53,10 @@ class FreedNodes {
   NodesFreed requests() const { return requests_; }
   NodesFreed replicas() const { return replicas_; }
   NodesFreed both() const { return both_; }
+  // Other models of the same savings: the share of its node that each pod gives up, at the node's idle watts. For
+  // requests also with those of the rule now.
+  std::vector<double> requests_by_share_w() const;
+  std::vector<double> replicas_by_share_w() const;
   // Changes, those that free most capacity first.
   const std::vector<std::size_t>& ranked() const { return ranked_; }
   // Number of nodes that the first i + 1 changes in that order free, for each i that was packed.
@@ -66,6 +71,7 @@ class FreedNodes {
   void rank();
   std::unique_ptr<Emptying> packing(const Job& job) const;
   NodesFreed sum_of(const std::vector<std::size_t>& nodes) const;
+  double share_w(const SavingsPod& pod, const Resources& request) const;
 
   std::vector<PackedNode> nodes_;
   std::vector<SavingsPod> pods_;

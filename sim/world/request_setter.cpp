@@ -6,12 +6,13 @@
 #include <utility>
 
 #include "placement/cluster/demand.hpp"
+#include "provision/savings/doubt.hpp"
 #include "provision/savings/freed_nodes.hpp"
 
 namespace wattle::sim {
 
 namespace {
-constexpr double kMinute_s = 60, kProjectedDay_s = 86'400;
+constexpr double kMinute_s = 60, kProjectedHour_s = 3600, kProjectedDay_s = 86'400;
 constexpr double kMemorySpan_s = 600;
 constexpr double kSameRatio = 0.01;  // as in `wattle provision set`
 
@@ -25,7 +26,8 @@ void RequestSetter::begin(WorldObserver* next) {
   pods_.clear();
   pod_of_id_.clear();
   figures_ = {};
-  projected_w_.clear();
+  projected_.clear();
+  asleep_w_.clear();
 }
 
 void RequestSetter::placed(cluster::PodId id, const placement::PodSpec& pod, const std::string& node, std::size_t row,
@@ -76,14 +78,28 @@ void RequestSetter::tick(World& world) {
   for (const auto& [owner, original] : originals) rules_.at(owner).look(original, now_s);
   if (!projects_) {
     for (auto& [uid, pod] : pods_) set(world, uid, pod);
-  } else if (world.now_s() >= kProjectedDay_s * static_cast<double>(projected_w_.size())) {
-    projected_w_.push_back(project(world));
+    return;
   }
+  if (world.now_s() >= kProjectedHour_s * static_cast<double>(asleep_w_.size())) {
+    double saved_w = 0;
+    std::size_t row = 0;
+    for (const placement::NodeView& view : world.view({}).nodes) {
+      if (view.asleep) saved_w += std::max(0.0, world.truth(row).server.watts.front() - placement::kAsleepW);
+      ++row;
+    }
+    asleep_w_.push_back(saved_w);
+    hourly_pods_.push_back(static_cast<double>(pods_.size()));
+  }
+  if (world.now_s() >= kProjectedDay_s * static_cast<double>(projected_.size())) projected_.push_back(project(world));
 }
 
-double RequestSetter::project(const World& world) const {
+ProjectedDay RequestSetter::project(const World& world) const {
   std::vector<placement::PackedNode> nodes;
+  double asleep_w = 0, used_w = 0, sd_w = 0, idle_w = 0;
   for (const placement::NodeView& view : world.view({}).nodes) {
+    (view.asleep ? asleep_w : used_w) += std::max(0.0, view.curve.idle_w() - placement::kAsleepW);
+    sd_w += view.curve.watts_sd_w(0);
+    idle_w += view.curve.idle_w();
     placement::PackedNode node;
     node.allocatable = view.allocatable;
     node.pod_capacity = view.pod_capacity;
@@ -98,12 +114,21 @@ double RequestSetter::project(const World& world) const {
     const placement::Resources right{rule.lasting_cores().value_or(pod.request.cpu_cores),
                                      rule.lasting_bytes().value_or(pod.request.memory_bytes)};
     const std::size_t change = change_of.try_emplace(pod.owner, change_of.size()).first->second;
-    pods.push_back({pod.row, pod.request, right, change, false});
+    const placement::Resources hourly{rule.cpu_cores().value_or(pod.request.cpu_cores),
+                                      rule.memory_bytes().value_or(pod.request.memory_bytes)};
+    pods.push_back({pod.row, pod.request, right, change, false, hourly});
   }
   placement::FreedNodes freed(std::move(nodes), std::move(pods), change_of.size());
   while (freed.step()) {
   }
-  return freed.requests().saved_w;
+  const placement::Growth growth{hourly_pods_, static_cast<double>(pods_.size()), sd_w / std::max(1.0, idle_w),
+                                 (asleep_w + used_w) / static_cast<double>(world.view({}).nodes.size())};
+  const auto interval = [](double saved_w, const placement::Doubt& doubt) {
+    return placement::interval_of(saved_w, doubt).value_or(stats::without_range(saved_w));
+  };
+  const double saved_w = freed.requests().saved_w;
+  return {interval(saved_w, growth.of_changes(saved_w, freed.requests_by_share_w())),
+          interval(asleep_w, growth.of_empty({}, used_w, asleep_w + used_w))};
 }
 
 void RequestSetter::close(Pod& pod, double now_s) {

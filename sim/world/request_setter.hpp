@@ -5,7 +5,8 @@
 // Sets     CPU and memory, or only CPU, each minute: up at once, down once the pod has run for hold_s. New pods start
 //          with their template's requests. All owners allow lower requests; a request never exceeds the machine
 // Projects a setter that only projects does not set requests, and packs the fleet each day as `wattle savings` does
-//          (provision/savings/freed_nodes), with requests that last for days
+//          (provision/savings/freed_nodes), with requests that last for days. It also projects that the sleeping nodes
+//          stay asleep, and counts each hour the idle watts that sleep saves, without transitions
 // Restart  rules continue from one world to the next, as in a restarted controller
 // Units    cores, bytes; seconds
 // Errors   none
@@ -17,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "common/stats/interval.hpp"
 #include "provision/requests/request_rule.hpp"
 #include "sim/world/world.hpp"
 
@@ -27,6 +29,11 @@ struct SetRequests {
   double writes = 0, given_up_core_s = 0, given_up_byte_s = 0;
 };
 
+// The projections of one day, with their intervals where they are known.
+struct ProjectedDay {
+  stats::Interval requests, sleep;
+};
+
 class RequestSetter final : public WorldObserver {
  public:
   explicit RequestSetter(bool memory = true, placement::RequestOptions options = {})
@@ -35,8 +42,9 @@ class RequestSetter final : public WorldObserver {
   // Attaches to the next world, which `next` follows, too.
   void begin(WorldObserver* next);
   void only_project() { projects_ = true; }
-  // Watts that right sizes would save on each day of this world; the first value is at its start.
-  const std::vector<double>& projected_w() const { return projected_w_; }
+  // Watts projected on each day of this world; the first value is at its start.
+  const std::vector<ProjectedDay>& projected() const { return projected_; }
+  const std::vector<double>& asleep_w() const { return asleep_w_; }  // saved by sleeping nodes, each hour
   double due_s() const { return due_s_; }
   // Closes a minute and sets pods, if due.
   void tick(World& world);
@@ -61,7 +69,7 @@ class RequestSetter final : public WorldObserver {
   };
   void close(Pod& pod, double now_s);
   void set(World& world, const std::string& uid, Pod& pod);
-  double project(const World& world) const;
+  ProjectedDay project(const World& world) const;
 
   bool memory_;
   placement::RequestOptions options_;
@@ -73,7 +81,8 @@ class RequestSetter final : public WorldObserver {
   double before_s_ = 0, due_s_ = 0;
   SetRequests figures_;
   bool projects_ = false;
-  std::vector<double> projected_w_;
+  std::vector<ProjectedDay> projected_;
+  std::vector<double> asleep_w_, hourly_pods_;  // pods also of earlier worlds
 };
 
 }  // namespace wattle::sim

@@ -75,7 +75,7 @@ COMMANDS = {
         ("an unknown pod", "fleet", ("--pod", "nobody"), 1, r'^wattle: [a-z ]+: (pod )?"nobody" not found: '),
         ("by an unknown key", "fleet", ("--by", "colour"), 2, r'--by: unknown value \"colour\" \(use one of namespace, owner, node, label, container\)')]),
     "savings": Command(asks="reader", formats=("json", "yaml"), states=[
-        ("of a fleet", "fleet", (), 0, r"LEVER +SAVES +PER DAY +NODES +STATE\n.*\navailable in all: .* per day, modelled"),
+        ("of a fleet", "fleet", (), 0, r"LEVER +SAVES +95% INTERVAL +PER DAY +NODES +STATE\n.*\navailable in all: .* per day, modelled"),
         ("a patch without an API server", "fleet", ("--patch", "shop/Deployment/web"), 1, r"^wattle: [a-z ]+: ")]),
     "provision list": Command(asks="reader", formats=("json", "yaml"), elsewhere="tests/e2e/provision_test.py", states=[
         ("no API server", "fleet", (), 0, r"requests of pods are unknown because the controller follows no API server \(kubernetes\.watch\)")]),

@@ -62,7 +62,7 @@ TEST_CASE("a node with only DaemonSet pods could sleep; the others are listed by
   CHECK(sleep.at("saved_w") == sleep.at("items")[0].at("saved_w"));
   CHECK(sleep.at("saved_w").get<double>() > 0);
   CHECK(sleep.at("saved_low_w").is_null());
-  CHECK(sleep.at("no_interval") == "how long nodes stay empty is not modelled");
+  CHECK(sleep.at("no_interval") == "how much the pods change is unknown before two days of telemetry");
   CHECK(sleep.at("text") == "1 node without pods could sleep at 3 W each (projection: sleep.mode is off)");
   CHECK(sleep.at("command") == "sleep.mode: recommend in the controller's configuration");
   CHECK(sleep.at("kept") == wattle::SortedJson::array({{{"why", "it has pods"}, {"nodes", 1}, {"first", {"n1"}}}}));
@@ -99,7 +99,44 @@ TEST_CASE("requests that were lowered since are shown as measured") {
   rig.report(pod);
   rig.report_both();
   const auto requests = SavingsRig::lever(rig.savings(), "requests");
-  CHECK(requests.at("measured") == "1 pod has requests set by Wattle and gave up 1.500 cores, 0.00 GiB");
+  const auto measured = requests.at("measured").get<std::string>();
+  CAPTURE(measured);
+  CHECK(measured.starts_with(
+      "1 pod has requests set by Wattle and gave up 1.500 cores, 0.00 GiB, a share of the nodes "));
+  CHECK(measured.find(" idles at 0.0 W") == std::string::npos);
+}
+
+TEST_CASE("after two days of telemetry each known saving has an interval with its figure") {
+  SavingsRig rig;
+  rig.run("a", "n1", 6);
+  rig.run("b", "n2", 6, "Deployment/db");
+  const auto with_interval = [&] {
+    std::size_t known = 0;
+    const auto document = rig.savings();
+    for (const auto& each : document.at("levers")) {
+      const bool stated = each.at("no_interval").is_string();
+      CHECK(stated == each.at("saved_low_w").is_null());
+      if (each.at("lever") == "placement" || stated) continue;
+      ++known;
+      CHECK(each.at("saved_low_w").get<double>() <= each.at("saved_w").get<double>());
+      CHECK(each.at("saved_w").get<double>() <= each.at("saved_high_w").get<double>());
+      CHECK(each.at("saved_low_w").get<double>() < each.at("saved_high_w").get<double>());
+    }
+    return known;
+  };
+  for (std::size_t hour = 0; hour < placement::kLeastHours + 2; ++hour) {
+    if (hour + 2 < placement::kLeastHours) CHECK(with_interval() == 0);
+    for (int minute = 0; minute < 60; ++minute) {
+      rig.report_both();
+      finish(rig.series.sample(rig.parts()));
+    }
+  }
+  CHECK(with_interval() == 2);  // of sleep and requests; a sleep plan and replicas are off
+  const std::string metrics =
+      finished(metrics_text(rig.parts(*rig.book, rig.provisioning.replicas(), rig.provisioning.margins()))).value();
+  for (const char* bound : {"mean", "low", "high"})
+    CHECK(metrics.find("{lever=\"requests\",in_force=\"no\",bound=\"" + std::string(bound) + "\"}") !=
+          std::string::npos);
 }
 
 TEST_CASE("an unknown saving has a reason and no sample, and is listed last") {
@@ -116,7 +153,8 @@ TEST_CASE("an unknown saving has a reason and no sample, and is listed last") {
   CHECK(replicas.at("text").get<std::string>().find("provisioning.replicas") != std::string::npos);
   const std::string metrics =
       finished(metrics_text(rig.parts(*rig.book, rig.provisioning.replicas(), rig.provisioning.margins()))).value();
-  CHECK(metrics.find("wattle_controller_available_saving_watts{lever=\"sleep\",in_force=\"no\"}") != std::string::npos);
+  CHECK(metrics.find("wattle_controller_available_saving_watts{lever=\"sleep\",in_force=\"no\",bound=\"mean\"}") !=
+        std::string::npos);
   CHECK(metrics.find("wattle_controller_available_saving_watts{lever=\"replicas\"") == std::string::npos);
 }
 

@@ -30,10 +30,35 @@ TEST_CASE_FIXTURE(SleepRig, "savings and the idle line are those of the plan, wi
   for (const json& each : found["kept"]) kept += each["nodes"].get<std::size_t>();
   CHECK(kept == made.kept.size());
   CHECK(lever("drain")["nodes"] == 0);
+  CHECK(found["no_interval"] == "how much the pods change is unknown before two days of telemetry");
+  for (int hour = 0; hour <= 48; ++hour) {
+    report();
+    clock.advance(std::chrono::hours(1) - power::kPlanEvery);
+    finish(series.sample(parts()));
+  }
+  for (const char* name : {"sleep", "drain"}) {
+    const json later = lever(name);
+    CHECK(later["no_interval"].is_null());
+    CHECK(later["saved_low_w"].get<double>() < later["saved_w"].get<double>() + 1e-9);
+    CHECK(later["saved_high_w"].get<double>() > later["saved_w"].get<double>());
+  }
   const json idle = get("status").value()["idle"]["sleeping"];
   CHECK(idle["nodes"] == made.sleeps.size());
   CHECK(idle["power_w"].get<double>() == doctest::Approx(core::saved_w(made)));
   CHECK(idle["assumption"].get<std::string>().find("of the sleep plan") != std::string::npos);
+}
+
+TEST_CASE("times asleep are those of nodes that woke, without tests") {
+  using State = core::PowerState;
+  const auto at = [](int second) { return WallTime{} + std::chrono::seconds(second); };
+  const std::deque<power::SleepTransition> history{
+      {at(1), "a", State::asleep, State::waking, "it slept before the history", 1},
+      {at(2), "a", State::suspending, State::asleep, "observed off", 2},
+      {at(3), "b", State::suspending, State::asleep, "observed off", 3},
+      {at(4), "c", State::suspending, State::asleep, "it still sleeps", 4},
+      {at(9), "b", State::asleep, State::waking, std::string(power::kEndOfTest), 3},
+      {at(12), "a", State::asleep, State::waking, "a pod waits", 2}};
+  CHECK(power::times_asleep_s(history) == std::vector<double>{10});
 }
 
 TEST_CASE_FIXTURE(SleepRig, "if no node could sleep, the idle line has the most frequent reason") {

@@ -24,11 +24,27 @@ TEST_CASE("a week does not depend on later weeks, and its power is within the fl
   REQUIRE(runs->front().weeks.size() == 2);
   for (const SavingsWeek& week : runs->front().weeks) {
     CHECK(week.fleet_w > 0);
-    CHECK(std::abs(week.projected_w) < week.fleet_w);  // negative if requests should rise
-    CHECK(week.saved_w < week.fleet_w);
+    CHECK(std::abs(week.requests.projected_w.mean) < week.fleet_w);  // negative if requests should rise
+    CHECK(week.requests.saved_w < week.fleet_w);
+    CHECK(week.sleep.saved_w >= 0);
+    for (const ProjectedSaving& each : {week.requests, week.sleep}) {
+      REQUIRE(each.projected_w.known());
+      CHECK(each.projected_w.low <= each.projected_w.mean);
+      CHECK(each.projected_w.mean <= each.projected_w.high);
+    }
   }
-  CHECK(runs->front().weeks[0].saved_w != 0);  // requests were set
+  CHECK(runs->front().weeks[0].requests.saved_w != 0);  // requests were set
   const auto shorter = run_savings(data, options, 1);
   REQUIRE(shorter);
-  CHECK(savings_table(*runs).starts_with(savings_table(*shorter)));
+  CHECK(shorter->front().weeks[0].requests.saved_w == runs->front().weeks[0].requests.saved_w);
+  CHECK(shorter->front().weeks[0].sleep.projected_w.high == runs->front().weeks[0].sleep.projected_w.high);
+}
+
+TEST_CASE("the table counts the weeks in which the interval held, without those that have none") {
+  const ProjectedSaving inside{{10, 5, 20}, 12}, outside{{10, 5, 20}, 21}, none{wattle::stats::without_range(10), 12};
+  const std::string table = savings_table({{1, {{inside, outside, 100}, {inside, none, 100}}}});
+  CAPTURE(table);
+  CHECK(table.find("requests: the interval held in 2 of 2 weeks\n") != std::string::npos);
+  CHECK(table.find("sleep: the interval held in 0 of 1 weeks\n") != std::string::npos);
+  CHECK(table.ends_with("all: the interval held in 2 of 3 weeks\n"));
 }

@@ -26,6 +26,15 @@ void run(FreedNodes& freed) {
   }
 }
 
+TEST_CASE("by shares, each pod saves the watts of the capacity that it gives up, lasting or now") {
+  std::vector<SavingsPod> pods{pod(0, 6, 2, 0), pod(0, 2, 2)};
+  pods[0].hourly = Resources{1, 1};
+  pods[1].spare = true;
+  const FreedNodes freed({sized_node(8, 53)}, pods, 1);
+  CHECK(freed.requests_by_share_w() == std::vector<double>{25, 31.25});
+  CHECK(freed.replicas_by_share_w() == std::vector<double>{12.5});
+}
+
 TEST_CASE("changes free the nodes that packing alone would not, and the largest are packed one after the other") {
   // Three nodes of 8 cores with a pod of 6 each: no two fit on one. At 2 cores all fit on one.
   FreedNodes freed({sized_node(8, 53), sized_node(8, 53), sized_node(8, 53)},
