@@ -63,6 +63,7 @@ Node read_node(const json& object) {
       if (text_of(condition, "type") == "Ready") node.ready = text_of(condition, "status") == "True";
   const json& spec = member(object, "spec");
   node.cordoned = member(spec, "unschedulable") == true;
+  node.drainer = read_drainer(object);
   read_soft_taints(member(spec, "taints"), node);
   const json& info = member(status, "nodeInfo");
   node.kernel = shortened(text_of(info, "kernelVersion"), kMaxNameBytes);

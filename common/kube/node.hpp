@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "common/json/value.hpp"
+#include "common/kube/node_drainer.hpp"
 
 namespace wattle::kube {
 
@@ -26,6 +27,7 @@ struct Node {
   std::uint64_t pod_capacity = 110;
   bool ready = false;  // condition Ready is True
   bool cordoned = false;
+  NodeDrainer drainer;                   // another program that empties it
   std::vector<std::string> soft_taints;  // "key=value" of each taint with the effect PreferNoSchedule, sorted
   std::string kernel, kubelet;           // versions, for people
   std::vector<std::string> problems;

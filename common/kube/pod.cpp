@@ -359,6 +359,9 @@ Pod read_pod(const json& object) {
   pod.ended = phase == "Succeeded" || phase == "Failed";
   if (pod.node_name.empty()) pod.nominated_node = shortened(text_of(status, "nominatedNodeName"), kMaxNameBytes);
   pod.leaving = !member(metadata, "deletionTimestamp").is_null();
+  const json& disrupted = condition_of(status, "DisruptionTarget");
+  pod.evicted =
+      pod.leaving && text_of(disrupted, "status") == "True" && text_of(disrupted, "reason") == "EvictionByEvictionAPI";
   const json& scheduled = condition_of(status, "PodScheduled");
   pod.unschedulable = pod.node_name.empty() && !pod.leaving && text_of(scheduled, "status") == "False" &&
                       text_of(scheduled, "reason") == "Unschedulable";

@@ -74,6 +74,7 @@ struct Pod {
   bool daemonset = false;        // owned by a DaemonSet, or by the Node to which it is bound
   bool ended = false;            // succeeded or failed; holds no resources
   bool leaving = false;          // is being deleted
+  bool evicted = false;          // is being deleted by the Eviction API, by whomever
   bool unschedulable = false;    // kube-scheduler found no node for it
   PodHold hold = PodHold::none;  // why it must stay on its node
   PodFailure failure = PodFailure::none;

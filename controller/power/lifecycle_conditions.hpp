@@ -12,12 +12,13 @@
 
 #include "common/clock.hpp"
 #include "common/json/value.hpp"
+#include "common/kube/node_drainer.hpp"
 #include "common/result.hpp"
 #include "placement/sleep/power_state.hpp"
 
 namespace wattle::controller::power {
 
-inline constexpr std::string_view kSleepReason = "WattleSleep";
+using kube::kSleepReason;
 
 // Returns whether the server's version knows the conditions. `body`: the answer to GET /version.
 Result<bool> parse_has_conditions(const std::string& body);

@@ -128,7 +128,8 @@ Result<std::optional<json>> patch_to_unmark(const json& node) {
   json patch = precondition(marked);
   bool changed = false;
   const std::size_t others = marked.taints.size();
-  if (marked.own_cordon && marked.cordoned) {
+  // Another program that drains the node relies on the cordon: it becomes that program's.
+  if (marked.own_cordon && marked.cordoned && kube::read_drainer(node).holds.empty()) {
     patch["spec"]["unschedulable"] = nullptr;
     std::erase_if(marked.taints, is_cordon_taint);
     changed = true;

@@ -4,9 +4,9 @@
 //          kExcludeLabel, which keeps a sleeping node out of the count of a zone's failures. DaemonSets that do not
 //          tolerate the taint do not count a marked node, and their rollouts do not wait for it
 // Owners   kMarksAnnotation lists the cordon and the label if Wattle has added them. A cordon or label that was there
-//          before is an operator's, and stays. The taint's key belongs to Wattle. kAutoscalerTaint is removed with it:
-//          Cluster Autoscaler leaves it on a node that it lets sleep, because it expects the node to be
-//          deleted
+//          before is an operator's, and stays. So does Wattle's cordon of a node that another program has begun to
+//          drain (node_drainer.hpp). The taint's key belongs to Wattle. kAutoscalerTaint is removed with it: Cluster
+//          Autoscaler leaves it on a node that it lets sleep, because it expects the node to be deleted
 // Once     the cordon is removed together with the taint that Kubernetes' node controller derives from it: the
 //          scheduler tries a waiting pod as soon as the cordon is removed, and a remaining taint would delay the pod
 // Precondition  the patches carry metadata.resourceVersion: the list of taints is replaced as a whole
@@ -18,6 +18,7 @@
 #include <string_view>
 
 #include "common/json/value.hpp"
+#include "common/kube/node_drainer.hpp"
 #include "common/result.hpp"
 #include "placement/sleep/power_state.hpp"
 
@@ -25,9 +26,9 @@ namespace wattle::controller::power {
 
 inline constexpr std::string_view kSleepTaint = "wattle.dev/sleep";
 inline constexpr std::string_view kCordonTaint = "node.kubernetes.io/unschedulable";
-inline constexpr std::string_view kAutoscalerTaint = "ToBeDeletedByClusterAutoscaler";
+using kube::kAutoscalerTaint;
 inline constexpr std::string_view kExcludeLabel = "node.kubernetes.io/exclude-disruption";
-inline constexpr std::string_view kMarksAnnotation = "wattle.dev/power-marks";
+using kube::kMarksAnnotation;
 inline constexpr std::string_view kStateAnnotation = "wattle.dev/power-state";
 inline constexpr std::string_view kOperationAnnotation = "wattle.dev/power-operation";
 inline constexpr std::string_view kSinceAnnotation = "wattle.dev/power-since";

@@ -70,6 +70,7 @@ std::vector<core::PowerEvent> events_of(const core::NodePowerRecord& record, con
   if (state == State::probation && now.fresh && now.ready) add(Kind::ready, {});
   if ((state == State::idle || state == State::suspending) && !now.pod.empty()) add(Kind::drain_stopped, came(now));
   if (state == State::asleep && !now.pod.empty()) add(Kind::wake_wanted, came(now));
+  if ((state == State::idle || state == State::draining) && !now.held_by.empty()) add(Kind::drain_stopped, now.held_by);
   const bool leaving = now.pods_read && (state == State::idle || (state == State::draining && drained));
   if (leaving && times.marked && at - *times.marked >= kSettle && now.pod.empty() && now.fresh) add(Kind::drained, {});
   const bool sleeps =

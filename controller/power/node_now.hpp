@@ -35,9 +35,11 @@ struct NodeNow {
   bool by_agent = false;   // its agent puts it to sleep; else a driver of the controller does
   bool fresh = false;      // its agent reports
   std::optional<MonoTime> sampled_at = {};
-  bool ready = false;     // its kubelet, if it has one, and its clock
-  bool pods_read = true;  // no pod can be missing in `pod` because the controller has just started
-  std::string pod = {};   // a pod on the node or expected there, of no DaemonSet; empty: none
+  bool ready = false;        // its kubelet, if it has one, and its clock
+  bool pods_read = true;     // no pod can be missing in `pod` because the controller has just started
+  std::string pod = {};      // a pod on the node or expected there, of no DaemonSet; empty: none
+  std::string held_by = {};  // another program that keeps the node empty, in words; empty: none
+  bool emptied = false;      // another program moves its pods away
   double idle_w = 0;
   std::optional<placement::sleep::PowerReading> reading = {};  // the last of its agent
 };

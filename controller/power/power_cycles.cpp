@@ -114,7 +114,8 @@ void PowerCycles::turn(std::size_t pods) {
     if (record.state != State::draining)
       drain_.end();
     else if (lane_of(node).times.marked)
-      if (const auto why = drain_.turn(pods)) event(node, event_of(Kind::drain_stopped, record.operation, *why));
+      if (const auto why = drain_.turn(pods, lane_of(node).now.emptied))
+        event(node, event_of(Kind::drain_stopped, record.operation, *why));
   }
   for (auto& [node, lane] : lanes_)
     if (const Record* record = records_.find(node); record != nullptr && !(runs(*record) && !record->marked))

@@ -70,7 +70,13 @@ class PowerCycles {
     follow_clock();
     drain_.bound(uid, name, owner, node);
   }
+  // Records a pod that is being deleted, as power_drain needs it.
+  void leaves(const kube::Pod& pod, std::optional<bool> evicted_before) {
+    follow_clock();
+    drain_.leaves(pod, evicted_before);
+  }
   void gone(const std::string& uid) { drain_.gone(uid); }
+  const OtherEvictions& other_evictions() const { return drain_.others(); }
 
   // Carries out a choice of the plan. `observable`: a driver can say whether the node is on.
   void choose(const placement::sleep::SleepChoice& choice, bool observable);

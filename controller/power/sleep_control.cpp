@@ -73,10 +73,12 @@ bool SleepControl::acts() const {
 
 void SleepControl::described(const kube::Pod& pod) {
   if (!on()) return;
-  const bool was_bound = pods_.bound(pod.uid);
+  const std::optional<bool> before = pods_.evicted(pod.uid);
   pods_.put(pod);
-  if (cycles_ && !was_bound && pods_.bound(pod.uid) && !pod.daemonset)
+  if (!cycles_ || pod.daemonset || !pods_.bound(pod.uid)) return;
+  if (!before && !pod.leaving)
     cycles_->bound(pod.uid, pod.pod_namespace + "/" + pod.name, pod.replica_of, pod.node_name);
+  if (pod.leaving) cycles_->leaves(pod, before);
 }
 
 void SleepControl::gone(const std::string& uid) {
@@ -127,6 +129,8 @@ core::SleepFacts SleepControl::facts_of(const std::string& name, const controlle
   // A node that sleeps has proven that it wakes.
   const core::NodePowerRecord* record = record_of(name);
   if (record != nullptr && !takes_pods(*record)) facts.can_wake = true;
+  if (cycles_ && facts.emptied_by.empty())
+    facts.emptied_by = cycles_->other_evictions().reason(name, around_.clock.mono());
   if (const auto found = memory_.exclusions.find(name); found != memory_.exclusions.end())
     facts.excluded_by = found->second;
   return facts;
@@ -150,6 +154,10 @@ void SleepControl::look(ClusterState& state, const ClockOffsets* clocks, const s
                 std::abs(ahead_s) <= kClockInSync_s;
     now.pod = pod_on(state, *node);
     now.pods_read = pods_read();
+    if (node->kube != nullptr) {
+      now.held_by = node->kube->drainer.holds;
+      now.emptied = !node->kube->drainer.empties.empty();
+    }
     now.idle_w = state.view_of(*node).curve.idle_w();
     if (node->sampled_at && node->energy_j && node->power_w)
       now.reading = core::PowerReading{*node->sampled_at, *node->energy_j, *node->power_w};

@@ -41,6 +41,10 @@ core::SleepFacts facts_of(const controller::Node& node, const SleepPods& pods,
   for (const char* key : kControlPlaneLabels) facts.control_plane = facts.control_plane || label_of(node, key);
   for (const char* key : kDeviceLabels)
     if (facts.device_class.empty()) facts.device_class = label_of(node, key).value_or("");
+  if (node.kube != nullptr) {
+    facts.held_by = node.kube->drainer.holds;
+    facts.emptied_by = node.kube->drainer.empties;
+  }
   pods.judge(node.hello.node, unsatisfied, facts);
   return facts;
 }

@@ -33,7 +33,7 @@ void SleepPods::put(const kube::Pod& pod) {
   if (auto selectors = selectors_of(pod); !selectors.empty() && !pod.ended)
     terms_.insert_or_assign(pod.uid, std::move(selectors));
   if (pod.node_name.empty() || pod.ended) return;
-  Seen seen{pod.node_name, pod.pod_namespace, pod.name, pod.labels, pod.hold, pod.daemonset};
+  Seen seen{pod.node_name, pod.pod_namespace, pod.name, pod.labels, pod.hold, pod.daemonset, pod.evicted};
   for (const std::string_view label : kSchedulers) seen.scheduler = seen.scheduler || carries(pod.labels, label);
   seen.controller = pod.name == own_host_;
   if (seen.scheduler) ++schedulers_[seen.node];

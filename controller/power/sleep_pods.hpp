@@ -8,6 +8,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -30,6 +31,11 @@ class SleepPods {
   void erase(const std::string& uid);
   // Returns true if the pod is known and has a node.
   bool bound(const std::string& uid) const { return pods_.contains(uid); }
+  // Returns whether the Eviction API had evicted the pod when it was put last; no value: it is not bound.
+  std::optional<bool> evicted(const std::string& uid) const {
+    const auto found = pods_.find(uid);
+    return found == pods_.end() ? std::nullopt : std::optional(found->second.evicted);
+  }
   // Has running and waiting pods.
   const NodeTerms& terms() const { return terms_; }
   // Sets the facts that the pods of the node determine.
@@ -40,7 +46,7 @@ class SleepPods {
   struct Seen {
     std::string node, name_space, name, labels;
     kube::PodHold hold = kube::PodHold::none;
-    bool daemonset = false, scheduler = false, controller = false;
+    bool daemonset = false, evicted = false, scheduler = false, controller = false;
   };
   std::string own_host_;
   std::unordered_map<std::string, Seen> pods_;

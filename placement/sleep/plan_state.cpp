@@ -18,7 +18,7 @@ PlanState::PlanState(const SleepInputs& inputs, const SleepConfig& limits)
     const SleepNode& each = node(row);
     FleetNode& there = fleet.nodes[row];
     const PowerState state = each.record.state;
-    awake[row] = takes_pods(each.record) && each.ready && there.open;
+    awake[row] = takes_pods(each.record) && each.ready && there.open && each.facts.held_by.empty();
     coming[row] = !awake[row] && (state == PowerState::waking || state == PowerState::probation ||
                                   (state == PowerState::suspending && each.record.wake_pending) ||
                                   (state == PowerState::awake && each.record.marked));
@@ -75,8 +75,9 @@ std::optional<std::size_t> PlanState::place(std::string_view pod, const PodEstim
   const auto rank = [&](std::size_t row) { return std::tuple(fleet.nodes[row].pods == 0, node(row).order, row); };
   for (std::size_t row = 0; row < fleet.nodes.size(); ++row) {
     FleetNode& there = fleet.nodes[row];
-    const bool may =
-        from ? awake[row] && row != *from && node(row).order <= kSameKind * node(*from).order : available(row);
+    const bool may = from ? awake[row] && row != *from && node(row).facts.emptied_by.empty() &&
+                                node(row).order <= kSameKind * node(*from).order
+                          : available(row);
     there.open = may && !(not_awake && awake[row]) && takes(row, pod, estimate);
     if (there.open && (!chosen || rank(row) < rank(*chosen))) chosen = row;
   }

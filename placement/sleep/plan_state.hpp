@@ -1,6 +1,7 @@
 // plan_state: the working copy of the cluster that a sleep plan changes step by step: which nodes take pods now or
 // soon, the room on them, and the capacity that must stay.
-// Awake    takes pods now. Coming: will take pods soon, because it wakes, is in probation, or loses its marks
+// Awake    takes pods now, and no other program keeps it empty. Coming: will take pods soon, because it wakes, is in
+//          probation, or loses its marks
 // Needed   the requested cores and memory, and the spare of the awake nodes
 // Units    in names
 // Errors   none
@@ -33,8 +34,8 @@ class PlanState {
   double watts(std::size_t row) const;
 
   // Reserves and returns a node on which the pod fits, among the available ones. `from`: the node that the pod leaves;
-  // it then moves only to nodes that are awake and no later in the order, or of the same kind. `not_awake`: only to
-  // nodes that are coming.
+  // it then moves only to nodes that are awake, that no other program empties, and that are no later in the order or of
+  // the same kind. `not_awake`: only to nodes that are coming.
   std::optional<std::size_t> place(std::string_view pod, const PodEstimate& estimate,
                                    std::optional<std::size_t> from = std::nullopt, bool not_awake = false);
   bool takes(std::size_t row, std::string_view pod, const PodEstimate& estimate) const;

@@ -35,6 +35,8 @@ class SleepLedger {
   void slept(WallTime now) { note(sleeps_, now); }
   void woke(WallTime now) { note(wakes_, now); }
   void moved(std::string_view pod, std::string_view owner, WallTime now);
+  // Returns whether the pod rests, because it was moved or replaces one that was.
+  bool knows(std::string_view pod) const { return pods_.contains(pod); }
   // The eviction was refused: the pod does not rest. The attempt counts in the share and for its owner.
   void did_not_move(std::string_view pod);
   // The pod that replaces one that was moved: it rests like that one.

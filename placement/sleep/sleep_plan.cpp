@@ -59,7 +59,9 @@ void Planning::sort_rows(std::vector<std::size_t>& empty, std::vector<std::size_
     if (state != PowerState::awake && state != PowerState::blocked) continue;
     Exclusion why = excluded_alone(node.facts, node.record, in_.now, config_.rules, in_.recommending);
     if (!why && !node.ready) why = {ExcludedFor::not_ready, "it is not ready"};
-    if (!why && !state_.awake[row]) why = {ExcludedFor::not_ready, "it accepts no pods now (cordoned?)"};
+    if (!why && !state_.awake[row]) why = {ExcludedFor::not_ready, "it accepts no pods now"};
+    if (!why && !is_empty(row) && !node.facts.emptied_by.empty())
+      why = {ExcludedFor::other_drain, node.facts.emptied_by};
     if (why)
       keep(row, std::move(why));
     else

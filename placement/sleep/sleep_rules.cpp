@@ -17,7 +17,8 @@ constexpr std::array<std::string_view, kExclusions> kCauseNames{"none",         
                                                                 "cycles",         "has_pods",   "last_of_zone",
                                                                 "last_of_class",  "spare",      "gap",
                                                                 "saving",         "no_target",  "rate",
-                                                                "moved_recently", "one_drain",  "constrained_pod"};
+                                                                "moved_recently", "one_drain",  "constrained_pod",
+                                                                "other_drain"};
 
 std::string minutes(Duration time) {
   return std::to_string(std::chrono::duration_cast<std::chrono::minutes>(time).count()) + " min";
@@ -25,6 +26,7 @@ std::string minutes(Duration time) {
 
 Exclusion excluded_by_role(const SleepFacts& facts) {
   if (!facts.excluded_by.empty()) return {ExcludedFor::operator_, "it is excluded: " + facts.excluded_by};
+  if (!facts.held_by.empty()) return {ExcludedFor::other_drain, facts.held_by};
   if (facts.control_plane) return {ExcludedFor::control_plane, "it runs the control plane"};
   if (facts.runs_controller) return {ExcludedFor::controller, "it runs Wattle's controller"};
   if (facts.runs_scheduler) return {ExcludedFor::scheduler, "it runs the last scheduler"};

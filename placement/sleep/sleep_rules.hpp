@@ -60,6 +60,8 @@ struct SleepFacts {
   std::string unsatisfied_budget;  // PodDisruptionBudget that allows no eviction now
   std::string inhibitor;           // holder of a lock against sleep
   std::string excluded_by;         // the operator's words; empty: not excluded
+  std::string held_by;             // another program or operator that keeps the node empty, in words; empty: none
+  std::string emptied_by;          // another program that moves its pods away; it may sleep once it is empty
   std::string zone, device_class;  // empty: none
 };
 
@@ -93,9 +95,10 @@ enum class ExcludedFor : std::uint8_t {
   rate,
   moved_recently,
   one_drain,
-  constrained_pod
+  constrained_pod,
+  other_drain
 };
-inline constexpr std::size_t kExclusions = static_cast<std::size_t>(ExcludedFor::constrained_pod) + 1;
+inline constexpr std::size_t kExclusions = static_cast<std::size_t>(ExcludedFor::other_drain) + 1;
 // For metrics and JSON: "last_of_zone".
 std::string_view to_string(ExcludedFor cause);
 

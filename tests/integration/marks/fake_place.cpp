@@ -125,7 +125,13 @@ class FakePlace final : public Place {
     }
     if (!(body["deleteOptions"]["preconditions"]["uid"] == found->second["metadata"]["uid"]))
       return refusal(409, "Precondition failed");
-    objects_.erase(found);
+    if (found->second["spec"]["terminationGracePeriodSeconds"].get<int>() == 0) {
+      objects_.erase(found);
+      return said(201, json::object());
+    }
+    found->second["metadata"]["deletionTimestamp"] = "2026-12-01T00:00:00Z";
+    found->second["status"]["conditions"].push_back(
+        json{{"type", "DisruptionTarget"}, {"status", "True"}, {"reason", "EvictionByEvictionAPI"}});
     return said(201, json::object());
   }
 

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <thread>
 
+#include "common/kube/pod.hpp"
 #include "controller/power/kube_marks.hpp"
 #include "controller/power/lifecycle_conditions.hpp"
 #include "controller/power/mark_patch.hpp"
@@ -184,13 +185,13 @@ TEST_CASE("a client without rights gets an error that names the right and the fi
 }
 
 // A running and ready pod, which a budget counts.
-std::string add_running_pod(World& world, const std::string& name) {
+std::string add_running_pod(World& world, const std::string& name, int grace_s = 0) {
   REQUIRE(world.admin.remove(kDefault + "pods/" + name));
   json pod{{"apiVersion", "v1"}, {"kind", "Pod"}};
   pod["metadata"]["name"] = name;
   pod["metadata"]["labels"]["app"] = "web";
   pod["spec"]["nodeName"] = "n1";
-  pod["spec"]["terminationGracePeriodSeconds"] = 0;
+  pod["spec"]["terminationGracePeriodSeconds"] = grace_s;
   pod["spec"]["automountServiceAccountToken"] = false;
   pod["spec"]["containers"].push_back(json{{"name", "main"}, {"image", "pause"}});
   const json made = world.call("POST", kDefault + "pods", pod);
@@ -236,6 +237,20 @@ TEST_CASE("an eviction respects budgets, and reaches the pod with that UID only"
   CHECK(world.marks.evict(pod).value() == Evicted::accepted);
   CHECK(world.admin.get(kDefault + "pods/web-1")->status == 404);
   CHECK(world.marks.evict(pod).value() == Evicted::gone);
+}
+
+TEST_CASE("a pod that is being evicted shows it until it ends, a deleted one does not") {
+  World world;
+  world.add_node("n1", false, false);
+  const std::string uid = add_running_pod(world, "web-slow", 600);
+  const std::string deleted = add_running_pod(world, "web-deleted", 600);
+  set_budget(world, 1);
+  CHECK_FALSE(kube::read_pod(world.call("GET", kDefault + "pods/web-slow", {})).evicted);
+  CHECK(world.marks.evict({uid, "default/web-slow", "Deployment/web", "n2", {}}).value() == Evicted::accepted);
+  CHECK(kube::read_pod(world.call("GET", kDefault + "pods/web-slow", {})).evicted);
+  world.call("DELETE", kDefault + "pods/web-deleted", {});
+  const auto gone = world.admin.get(kDefault + "pods/web-deleted");
+  if (gone->status == 200) CHECK_FALSE(kube::read_pod(json::parse(gone->body)).evicted);
 }
 
 std::vector<json> events_about(World& world, const std::string& name) {

@@ -124,6 +124,8 @@ struct CycleRig {
   std::map<std::string, std::uint64_t> promised;                // pending goodbyes
   std::vector<std::pair<std::string, wire::SleepOrder>> orders;
   std::size_t cluster_pods = 100;
+  std::string held_by;   // another program that keeps every node empty
+  bool emptied = false;  // another program empties every node
   bool observable = true, by_agent = false, pods_read = true;
   std::optional<double> metered_w;  // power by the agents' meters; unset: no meters
   PowerCycles::Around around{clock, log, {}, {}, {}};
@@ -171,6 +173,8 @@ struct CycleRig {
     if (sampled.contains(node)) now.sampled_at = sampled[node];
     if (pods.contains(node)) now.pod = pods[node];
     now.pods_read = pods_read;
+    now.held_by = held_by;
+    now.emptied = emptied;
     now.idle_w = 95;
     return now;
   }

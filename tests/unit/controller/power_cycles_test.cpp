@@ -19,6 +19,18 @@ core::Move move_of(const std::string& uid, const std::string& owner, const std::
   return {uid, "shop/" + uid, owner, target, {1, 0}};
 }
 
+// A pod of n1 that leaves: the Eviction API has evicted it, or it was deleted.
+kube::Pod leaving_pod(const std::string& uid, const std::string& owner, bool evicted) {
+  kube::Pod pod;
+  pod.uid = pod.name = uid;
+  pod.pod_namespace = "shop";
+  pod.replica_of = owner;
+  pod.node_name = "n1";
+  pod.leaving = true;
+  pod.evicted = evicted;
+  return pod;
+}
+
 std::vector<State> states_of(const CycleRig& rig) {
   std::vector<State> states;
   for (const SleepTransition& each : rig.disk.transitions)
@@ -539,6 +551,73 @@ TEST_CASE("cycles: a drain that a restart interrupts does not evict a pod twice"
   rig.choose("n1", {move_of("a", "shop/ReplicaSet/web", "n2")});
   for (int i = 0; i < 60; ++i) rig.step();
   CHECK(rig.marks->evictions.at("a") == 1);
+}
+
+TEST_CASE("cycles: a pod that another program evicts is not evicted again, and counts as a move") {
+  CycleRig rig;
+  rig.pods["n1"] = "shop/a";
+  rig.cluster_pods = 150;  // three moves an hour
+  rig.choose("n1", {move_of("a", "web", "n2"), move_of("b", "db", "n3"), move_of("c", "mail", "n3")});
+  rig.cycles->leaves(leaving_pod("b", "db", true), false);
+  rig.cycles->leaves(leaving_pod("b", "db", true), true);  // seen again
+  rig.cycles->leaves(leaving_pod("x", "log", true), false);
+  for (int i = 0; i < 5; ++i) rig.step();
+  CHECK(rig.marks->evictions.empty());  // two are in flight
+  CHECK(rig.cycles->other_evictions().reason("n1", rig.clock.mono()).find("pod shop/x") != std::string::npos);
+  CHECK(rig.cycles->other_evictions().reason("n2", rig.clock.mono()).empty());
+  rig.cycles->bound("b2", "shop/b2", "db", "n9");  // not misplaced: Wattle did not plan it
+  rig.cycles->bound("x2", "shop/x2", "log", "n9");
+  for (int i = 0; i < 5; ++i) rig.step();
+  // One of the three moves of this hour is left.
+  CHECK(rig.marks->evictions == std::map<std::string, std::size_t>{{"a", 1}});
+  rig.cycles->leaves(leaving_pod("a", "web", true), false);  // Wattle's own
+  CHECK(rig.cycles->records().ledger().moves_within(rig.clock.wall(), std::chrono::hours(1)) == 3);
+  CHECK(rig.cycles->records().ledger().rests("z", "db", rig.clock.wall(), {}));
+  rig.cycles->bound("a2", "shop/a2", "web", "n2");
+  for (int i = 0; i < 5; ++i) rig.step();
+  CHECK(rig.marks->evictions.size() == 1);
+  rig.cycles->leaves(leaving_pod("c", "mail", false), false);  // deleted
+  rig.pods.clear();
+  CHECK(rig.until(State::asleep));
+  CHECK(rig.marks->evictions.size() == 1);
+}
+
+TEST_CASE("cycles: a moved pod that another program evicts counts again, and a restart counts none twice") {
+  CycleRig rig;
+  rig.pods["n1"] = "shop/a";
+  rig.choose("n1", {move_of("a", "web", "n2")});
+  for (int i = 0; i < 5; ++i) rig.step();
+  rig.cycles->bound("a2", "shop/a2", "web", "n2");
+  const auto moves = [&] {
+    return rig.cycles->records().ledger().moves_within(rig.clock.wall(), std::chrono::hours(1));
+  };
+  CHECK(moves() == 1);
+  rig.cycles->leaves(leaving_pod("a2", "web", true), false);
+  rig.step();
+  CHECK(moves() == 2);
+  rig.restart();
+  for (const char* uid : {"a", "a2"}) rig.cycles->leaves(leaving_pod(uid, "web", true), std::nullopt);
+  CHECK(moves() == 2);
+  rig.cycles->leaves(leaving_pod("d", "cache", true), std::nullopt);  // evicted while no controller ran
+  CHECK(moves() == 3);
+}
+
+TEST_CASE(
+    "cycles: while another program empties a node Wattle evicts nothing, and a program that keeps it ends the drain") {
+  CycleRig rig;
+  rig.pods["n1"] = "shop/a";
+  rig.emptied = true;
+  rig.choose("n1", {move_of("a", "web", "n2")});
+  for (int i = 0; i < 20; ++i) rig.step();
+  CHECK(rig.record().state == State::draining);
+  CHECK(rig.marks->evictions.empty());
+  rig.held_by = "it is cordoned, not by Wattle";
+  rig.step();
+  CHECK(rig.record().state == State::awake);
+  CHECK(rig.record().reason == rig.held_by);
+  rig.step();
+  CHECK_FALSE(rig.is_marked());
+  CHECK(rig.marks->evictions.empty());
 }
 
 TEST_CASE("cycles: a node with an unreadable record is observed, and returns to service") {

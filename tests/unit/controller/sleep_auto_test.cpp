@@ -389,6 +389,33 @@ TEST_CASE("auto: without a way to mark nodes at the API server, no node sleeps")
   CHECK(rig.order("sleep-now", {{"node", "n1"}}).error().code == Errc::unsupported);
 }
 
+TEST_CASE("auto: an eviction by another program is the reason to leave the node alone, and counts in the store") {
+  AutoRig rig;
+  REQUIRE(rig.until([&] { return rig.control->plans() > 0 && rig.state_of("n1") == State::awake; }));
+  kube::Pod pod;
+  pod.uid = pod.name = "web-1";
+  pod.pod_namespace = "shop";
+  pod.replica_of = "shop/ReplicaSet/web";
+  pod.node_name = "n1";
+  rig.control->described(pod);
+  pod.leaving = pod.evicted = true;
+  rig.control->described(pod);
+  rig.control->described(pod);
+  const auto reason = [&]() -> std::string {
+    placement::PodSpec spec;
+    spec.uid = "p1";
+    rig.decider->placements().described(spec);
+    rig.decider->placements().bound("p1", "n1", false);
+    const std::size_t before = rig.control->plans();
+    REQUIRE(rig.until([&] { return rig.control->plans() > before; }));
+    for (const core::KeptAwake& each : rig.control->plan()->plan.kept)
+      if (each.node == "n1") return each.why.reason;
+    return {};
+  };
+  rig.config.sleep.plan.rules.proven_round_trips = 0;
+  CHECK(reason() == "another program evicted pod shop/web-1 from it less than 10 min ago");
+}
+
 TEST_CASE("auto: the configuration refuses mode auto without drivers or without a store") {
   const std::string keys = "key: k\nallow_list: a\n";
   const auto none = parse_config(keys + "sleep: {mode: auto}\n", "controller.yaml");

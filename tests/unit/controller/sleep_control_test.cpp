@@ -75,6 +75,18 @@ TEST_CASE_FIXTURE(SleepRig, "a control-plane node and a silent node stay awake")
   CHECK(cause("n2") == core::ExcludedFor::not_ready);
 }
 
+TEST_CASE_FIXTURE(SleepRig, "a node that others cordon or drain stays awake, and the reason names the drain") {
+  kube::Node held = kube_node("n1", {{"wattle.dev/sleep", "recommend"}});
+  held.cordoned = true;
+  held.drainer.holds = "it is cordoned, not by Wattle";
+  state.adopt("n1", std::make_shared<kube::Node>(held));
+  CHECK(cause("n1") == core::ExcludedFor::other_drain);
+  held.cordoned = false;
+  held.drainer = {};
+  state.adopt("n1", std::make_shared<kube::Node>(held));
+  CHECK(cause("n1") != core::ExcludedFor::other_drain);
+}
+
 TEST_CASE_FIXTURE(SleepRig, "the controller's node stays awake, found by its host name or by its pod") {
   begin_control("n3");
   CHECK(cause("n3") == core::ExcludedFor::controller);

@@ -259,6 +259,47 @@ TEST_CASE("a node is parsed as the API server reports it") {
   CHECK(node.problems.empty());
 }
 
+TEST_CASE("a pod counts as evicted only while the Eviction API deletes it") {
+  json object = some_pod();
+  object["status"]["conditions"] =
+      json::parse(R"([{"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI"}])");
+  object["metadata"].erase("deletionTimestamp");
+  CHECK_FALSE(read_pod(object).evicted);
+  object["metadata"]["deletionTimestamp"] = "2026-11-30T10:00:00Z";
+  CHECK(read_pod(object).evicted);
+  object["status"]["conditions"][0]["reason"] = "DeletionByTaintManager";
+  CHECK_FALSE(read_pod(object).evicted);
+}
+
+TEST_CASE("a drain by another program is found in the cordon, the taints and the conditions of a node") {
+  struct Row {
+    const char* node;
+    const char* holds;
+    const char* empties;
+  };
+  const std::vector<Row> rows{
+      {R"({})", "", ""},
+      {R"({"spec": {"unschedulable": true}})", "it is cordoned, not by Wattle", ""},
+      {R"({"spec": {"unschedulable": true}, "metadata": {"annotations": {"wattle.dev/power-marks": "cordon,label"}}})",
+       "", ""},
+      {R"({"spec": {"unschedulable": true}, "metadata": {"annotations": {"wattle.dev/power-marks": "label"}}})",
+       "it is cordoned, not by Wattle", ""},
+      {R"({"spec": {"taints": [{"key": "ToBeDeletedByClusterAutoscaler", "effect": "NoSchedule"}]}})", "",
+       "Cluster Autoscaler empties it (taint ToBeDeletedByClusterAutoscaler)"},
+      {R"({"spec": {"taints": [{"key": "karpenter.sh/disrupted", "effect": "NoSchedule"}]}})",
+       "Karpenter removes it (taint karpenter.sh/disrupted)", ""},
+      {R"({"status": {"conditions": [{"type": "MaintenanceInProgress", "status": "True", "reason": "Firmware"}]}})",
+       "another program drains or maintains it (condition MaintenanceInProgress, reason Firmware)", ""},
+      {R"({"status": {"conditions": [{"type": "Drained", "status": "True", "reason": "WattleSleep"},
+                                     {"type": "DrainInProgress", "status": "False", "reason": "Firmware"}]}})",
+       "", ""},
+      {R"({"spec": {"unschedulable": "yes", "taints": {"key": 1}}, "status": {"conditions": [3]}})", "", ""}};
+  for (const Row& row : rows) {
+    CAPTURE(row.node);
+    CHECK(read_node(json::parse(row.node)).drainer == NodeDrainer{row.holds, row.empties});
+  }
+}
+
 TEST_CASE("a node without capacity is reported with the reason, and Ready must be True") {
   json object = some_node();
   object["status"]["allocatable"].erase("memory");

@@ -371,6 +371,29 @@ TEST_CASE("a drain does not start beside another one, for a pod that moved today
   CHECK(cluster.kept(cluster.plan(), 2) == ExcludedFor::rate);
 }
 
+TEST_CASE("a node that another program empties is neither emptied nor a target, and sleeps once it is empty") {
+  Cluster cluster(3);
+  cluster.pod(0, 1);
+  cluster.pod(1, 1);
+  cluster.pod(2, 1);
+  cluster.config.moves.moves_ratio = 0.5;
+  REQUIRE(slept(cluster.plan()) == Names{"n2"});
+  cluster.nodes[2].facts.emptied_by = "Cluster Autoscaler empties it";
+  const SleepPlan beside = cluster.plan();
+  REQUIRE(slept(beside) == Names{"n1"});
+  CHECK(beside.sleeps[0].moves[0].target == "n0");
+  CHECK(cluster.kept(beside, 2) == ExcludedFor::other_drain);
+  cluster.nodes[0].facts.emptied_by = "another program evicted a pod";
+  CHECK(slept(cluster.plan()).empty());  // n1 has no target left
+  Cluster emptied(3);
+  emptied.pod(0, 1);
+  emptied.nodes[2].facts.emptied_by = "Cluster Autoscaler empties it";
+  CHECK(slept(emptied.plan())[0] == "n2");
+  emptied.nodes[2].facts.held_by = "it is cordoned, not by Wattle";
+  CHECK(slept(emptied.plan()) == Names{"n1"});
+  CHECK(emptied.kept(emptied.plan(), 2) == ExcludedFor::other_drain);
+}
+
 TEST_CASE("a ranking chooses targets only among nodes that the rules permit") {
   Cluster cluster(3);
   cluster.pod(0, 1);

@@ -50,6 +50,7 @@ TEST_CASE("a willing and proven node may sleep, and each rule alone excludes it 
       {ExcludedFor::no_driver, [](SleepFacts& facts, NodePowerRecord&) { facts.can_sleep = false; }},
       {ExcludedFor::no_wake, [](SleepFacts& facts, NodePowerRecord&) { facts.can_wake = false; }},
       {ExcludedFor::operator_, [](SleepFacts& facts, NodePowerRecord&) { facts.excluded_by = "repair"; }},
+      {ExcludedFor::other_drain, [](SleepFacts& facts, NodePowerRecord&) { facts.held_by = "it is cordoned"; }},
       {ExcludedFor::control_plane, [](SleepFacts& facts, NodePowerRecord&) { facts.control_plane = true; }},
       {ExcludedFor::controller, [](SleepFacts& facts, NodePowerRecord&) { facts.runs_controller = true; }},
       {ExcludedFor::scheduler, [](SleepFacts& facts, NodePowerRecord&) { facts.runs_scheduler = true; }},

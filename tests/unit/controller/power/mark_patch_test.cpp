@@ -208,6 +208,21 @@ TEST_CASE("removing the marks also removes the taint that Kubernetes derives fro
   }
 }
 
+TEST_CASE("the cordon of a node that another program has begun to drain becomes that program's") {
+  const auto patch = patch_to_mark(bare_node(), some_record(core::PowerState::draining, 1));
+  REQUIRE(patch);
+  json marked = merged(bare_node(), **patch);
+  marked["status"]["conditions"] =
+      json::parse(R"([{"type": "DrainInProgress", "status": "True", "reason": "Operator"}])");
+  const auto back = patch_to_unmark(marked);
+  REQUIRE(back);
+  const json left = merged(marked, **back);
+  CHECK(left["spec"]["unschedulable"] == true);
+  CHECK_FALSE(has_taint(left));
+  CHECK_FALSE(left["metadata"].contains("annotations"));
+  CHECK(kube::read_drainer(left).holds.find("DrainInProgress, reason Operator") != std::string::npos);
+}
+
 TEST_CASE("an awake, unmarked node loses the annotations") {
   core::NodePowerRecord record = some_record(core::PowerState::awake, 4);
   record.marked = false;
