@@ -5,17 +5,28 @@
 // Threads  one, and one in the helper process that talks to systemd (unit_helper.hpp)
 #pragma once
 
+#include <unistd.h>
+
 #include <optional>
 #include <string>
 
 #include "actuator/config.hpp"
 #include "actuator/ledger.hpp"
-#include "actuator/machine.hpp"
 #include "common/clock.hpp"
 #include "common/log.hpp"
 #include "common/result.hpp"
 
 namespace wattle::actuator {
+
+// Paths of this machine that the actuator uses. `prefix` precedes each path; it is "" on the machine itself.
+struct Machine {
+  std::string prefix;
+  std::string proc() const { return prefix + "/proc"; }
+  // Same check as sd_booted(3).
+  bool has_systemd() const { return ::access((prefix + "/run/systemd/system").c_str(), F_OK) == 0; }
+  std::string bus_socket() const { return prefix + "/run/dbus/system_bus_socket"; }
+  std::string control_dir() const { return prefix + "/run/systemd/system.control"; }
+};
 
 Status run(const ActuatorConfig& config, const Machine& machine, const Clock& clock, const Log& log);
 // Restores the limits of a process that has ended; conflict while one runs.

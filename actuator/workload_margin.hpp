@@ -16,7 +16,6 @@
 #include "actuator/margin_student.hpp"
 #include "actuator/memory_rule.hpp"
 #include "actuator/meter.hpp"
-#include "actuator/standing_orders.hpp"
 #include "common/actuation.hpp"
 #include "common/clock.hpp"
 #include "common/stats/network_trial.hpp"

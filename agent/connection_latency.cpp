@@ -1,7 +1,5 @@
 #include "agent/connection_latency.hpp"
 
-#include <algorithm>
-
 #include "agent/collect/cgroup_mount.hpp"
 
 namespace wattle::agent {

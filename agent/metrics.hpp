@@ -10,7 +10,6 @@
 #include <map>
 #include <mutex>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "agent/collect/probe.hpp"

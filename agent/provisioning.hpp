@@ -9,7 +9,6 @@
 // Threads  single owner; never blocks
 #pragma once
 
-#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>

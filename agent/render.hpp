@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "agent/doctor.hpp"
 #include "agent/sampler.hpp"
 
 namespace wattle::agent {

@@ -7,7 +7,6 @@
 // Threads  single owner
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>

@@ -1,5 +1,4 @@
 // `wattle explain POD`: reports why a pod was placed on its node, and the outcome.
-#include <algorithm>
 #include <cmath>
 #include <map>
 

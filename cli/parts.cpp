@@ -1,7 +1,6 @@
 #include "cli/parts.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "cli/human.hpp"
 #include "cli/power_states.hpp"

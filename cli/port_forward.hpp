@@ -6,7 +6,6 @@
 // Threads  main only
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <span>

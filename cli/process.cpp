@@ -56,10 +56,6 @@ std::optional<std::pair<char, std::uint64_t>> process_state(pid_t pid) {
   return std::pair{words[0].front(), *since};
 }
 
-}  // namespace
-
-namespace {
-
 constexpr int kLook_ms = 100, kLookAtEnd_ms = 5;
 
 // Reads what is there now. Returns false at the end of the output.

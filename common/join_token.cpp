@@ -1,7 +1,5 @@
 #include "common/join_token.hpp"
 
-#include <algorithm>
-
 #include "common/base64.hpp"
 #include "common/digest.hpp"
 #include "common/parse.hpp"

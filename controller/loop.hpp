@@ -35,7 +35,6 @@
 #include "controller/state/cluster_state.hpp"
 #include "controller/state/shims.hpp"
 #include "controller/turns.hpp"
-#include "controller/web/history_file.hpp"
 #include "controller/web/live.hpp"
 #include "controller/web/series.hpp"
 
@@ -63,7 +62,7 @@ class Loop final : private TelemetrySink, private DecisionSink, private PodSink 
   void run(const std::atomic<bool>& stop, const std::function<void(MonoTime)>& turned);
   Endpoints endpoints() const;  // without http
   // Continues the page's saved history; call before run().
-  void recall_history() { recall_series(series_, parts_.config.data_dir, parts_.log); }
+  void recall_history() { series_.recall_file(parts_.config.data_dir, parts_.log); }
   // For work of the task queue, on the loop's thread.
   const Parts& parts() const { return parts_; }
   // Answers a read request (docs/reference/api.md).

@@ -9,7 +9,6 @@ namespace wattle::controller {
 namespace {
 
 using std::chrono::milliseconds;
-using transport::Channel;
 using transport::Incoming;
 using transport::Refused;
 using transport::Sent;

@@ -35,9 +35,7 @@ Status attach(std::vector<Fd>& links, const bpf_program* program, int cgroup_fd)
 }
 
 std::uint64_t loaded(const unsigned long long& value) { return __atomic_load_n(&value, __ATOMIC_ACQUIRE); }
-}  // namespace
 
-namespace {
 // `at` of its parts, 0 its begin.
 double within_bucket_s(std::size_t bucket, double at) {
   const double part = static_cast<double>(bucket % WATTLE_ANSWER_PARTS) + at;

@@ -7,7 +7,6 @@
 // Threads  single owner
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>

@@ -3,7 +3,6 @@
 // Threads  single owner
 #pragma once
 
-#include <optional>
 #include <vector>
 
 #include "agent/bpf/kernel_signals.hpp"

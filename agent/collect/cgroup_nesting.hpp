@@ -10,9 +10,6 @@
 // Threads  pure, except that it changes the root's own `nesting`
 #pragma once
 
-#include <cstdint>
-#include <optional>
-
 #include "agent/collect/cgroup_tree.hpp"
 #include "common/sample.hpp"
 

@@ -6,8 +6,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <span>
-#include <string_view>
 
 #include "agent/collect/cgroup_files.hpp"
 #include "agent/collect/cgroup_v1.hpp"

@@ -14,7 +14,6 @@
 // Threads  single owner
 #pragma once
 
-#include <map>
 #include <string>
 #include <vector>
 

@@ -1,7 +1,6 @@
 #include "cli/top/model.hpp"
 
 #include <algorithm>
-#include <cstdint>
 #include <utility>
 
 #include "cli/parts.hpp"

@@ -4,7 +4,6 @@
 // Threads  single owner, one at a time
 #pragma once
 
-#include <chrono>
 #include <memory>
 #include <optional>
 

@@ -3,7 +3,6 @@
 // Threads  start() and destructor by the owner; the sink is called on the mirror's own thread; health() any
 #pragma once
 
-#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>

@@ -26,9 +26,7 @@ constexpr const char* kUnsoundRows =
 
 std::int64_t stored(std::uint64_t value) { return static_cast<std::int64_t>(value); }
 std::uint64_t loaded(std::int64_t value) { return static_cast<std::uint64_t>(value); }
-}  // namespace
 
-namespace {
 std::uint64_t mixed(std::uint64_t value, std::uint64_t byte) { return (value ^ byte) * 0x100000001b3; }
 
 std::uint64_t mixed(std::uint64_t value, std::string_view bytes) {

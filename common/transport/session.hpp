@@ -20,7 +20,6 @@
 #include <random>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "common/clock.hpp"
 #include "common/log.hpp"

@@ -9,7 +9,6 @@
 // Threads  any, one request at a time
 #pragma once
 
-#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>

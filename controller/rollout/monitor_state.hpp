@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "common/result.hpp"
 #include "controller/rollout/regression_monitor.hpp"

@@ -1,6 +1,5 @@
 #include "controller/web/alarms.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <utility>

@@ -3,9 +3,7 @@
 // Threads  the owner of the parts
 #pragma once
 
-#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "common/result.hpp"

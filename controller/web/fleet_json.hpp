@@ -13,7 +13,6 @@
 #include "controller/parts.hpp"
 #include "controller/steps.hpp"
 #include "controller/tariff.hpp"
-#include "controller/web/arguments.hpp"
 #include "controller/web/series.hpp"
 #include "controller/web/sleep_levers.hpp"
 

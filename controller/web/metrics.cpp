@@ -42,7 +42,6 @@
 namespace wattle::controller {
 namespace {
 
-using prometheus::ClientMetric;
 using prometheus::MetricFamily;
 using prometheus::MetricType;
 

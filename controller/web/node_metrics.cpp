@@ -75,18 +75,9 @@ Steps add_nodes(Families& families, const Parts& from) {
              [](const std::string&, const Node& node) -> Found { return node.values.cpu_used_cores; }),
        gauge("wattle_controller_node_pods", "Pods on the node.",
              [](const std::string&, const Node& node) -> Found { return static_cast<double>(node.pods.size()); }),
-       gauge("wattle_controller_node_in_flight_pods", "Pods advised to the node that have not appeared yet.",
-             [](const std::string&, const Node& node) -> Found { return static_cast<double>(node.in_flight.size()); }),
-       gauge("wattle_controller_node_starts",
-             "Pods on their way to the node or bound within the window of its start limit.",
-             [&from](const std::string&, const Node& node) -> Found {
-               return static_cast<double>(from.state.view_of(node).starts);
-             }),
-       gauge("wattle_controller_node_start_cap", "Limit of pod starts of the node.",
-             [&from](const std::string&, const Node& node) -> Found {
-               const double cores = from.state.view_of(node).allocatable.cpu_cores;
-               return static_cast<double>(from.decider.engine().options().mask.start_cap.of(cores));
-             })});
+       gauge(
+           "wattle_controller_node_in_flight_pods", "Pods advised to the node that have not appeared yet.",
+           [](const std::string&, const Node& node) -> Found { return static_cast<double>(node.in_flight.size()); })});
 }
 
 }  // namespace wattle::controller

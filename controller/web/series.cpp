@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "common/dir.hpp"
 #include "controller/config.hpp"
 #include "controller/decisions/decider.hpp"
 #include "controller/parts.hpp"
@@ -212,6 +213,18 @@ Series::Past Series::pod(const std::string& uid, std::optional<WallTime> from) c
   Past found = past(pods_, uid, from);
   found.names = kPod;
   return found;
+}
+
+void Series::recall_file(const std::string& data_dir, const Log& log) {
+  constexpr std::size_t kMostBytes = std::size_t{4} << 20;
+  const auto dir = Dir::open_(data_dir);
+  if (!dir) return;  // the log has it, because the cluster model is kept there, too
+  auto file = dir->open_file(std::string(kHistoryFile));
+  if (!file && file.error().code == Errc::not_found) return;
+  auto bytes = file ? file->read_all(kMostBytes) : Result<std::string>(forward_error(file));
+  const Status recalled = bytes ? recall(*bytes) : Status(forward_error(bytes));
+  if (!recalled)
+    log.warn("history.unusable", "the saved history of the page is not usable", {{"error", recalled.error()}});
 }
 
 }  // namespace wattle::controller

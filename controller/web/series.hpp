@@ -14,9 +14,9 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <vector>
 
 #include "common/clock.hpp"
+#include "common/log.hpp"
 #include "controller/steps.hpp"
 #include "controller/web/fleet_history.hpp"
 #include "controller/web/part_history.hpp"
@@ -27,6 +27,7 @@ struct Parts;
 struct Node;
 
 inline constexpr std::size_t kMaxSeriesPods = 20'000;
+inline constexpr std::string_view kHistoryFile = "history";  // in data_dir
 
 // Measured and estimated watts are kept separate.
 struct FleetSums {
@@ -72,6 +73,8 @@ class Series {
   const FleetHistory& fleet() const { return fleet_; }
   // Continues a saved history; call before the first sample().
   Status recall(std::string_view saved) { return fleet_.restore(saved); }
+  // Recalls the file in data_dir. An unusable one is logged and kept until the next write; the history starts empty.
+  void recall_file(const std::string& data_dir, const Log& log);
   // The finest steps that have all known values since `from`; without `from`, the fine steps.
   Past node(const std::string& name, std::optional<WallTime> from) const;
   Past pod(const std::string& uid, std::optional<WallTime> from) const;

@@ -1,7 +1,6 @@
 #include "controller/web/sleep_states.hpp"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <set>
 #include <utility>

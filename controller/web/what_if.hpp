@@ -7,8 +7,6 @@
 // Threads  the owner of the parts
 #pragma once
 
-#include <string>
-
 #include "controller/parts.hpp"
 #include "controller/steps.hpp"
 #include "controller/web/arguments.hpp"

@@ -78,7 +78,6 @@ int bench(int argc, char** argv) {
   app.add_option("--model", arguments.model_file, "safetensors file of the policy dqn or tabular-q");
   add_checked(app, "--margin", arguments.bench.learned.margin,
               "dqn: margin in W0 by which another node must beat the planner's node", CLI::Range(0.0, 100.0));
-  add_extender_weight_option(app, arguments.bench.extender_weight);
   add_checked(app, "--moves", arguments.bench.moves_per_pod,
               "annealing steps per pod; 0: no reference (also with --sizes openb or --crowded)",
               CLI::Range(0, 10'000'000));

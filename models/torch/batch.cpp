@@ -44,10 +44,6 @@ Status check(const Transition& t, std::size_t place) {
   return {};
 }
 
-}  // namespace
-
-namespace {
-
 Status check(const PolicyExample& e, std::size_t place) {
   const auto bad = [&](const std::string& what) {
     return fail(Errc::malformed, "example " + std::to_string(place) + " of the batch", what);

@@ -6,10 +6,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <unordered_map>
 #include <utility>
 
 #include "common/digest.hpp"
-#include "placement/cluster/pair_waits.hpp"
 #include "placement/cluster/sane_view.hpp"
 
 namespace wattle::placement {
@@ -44,6 +44,46 @@ void follow_usual_request(Fleet& fleet) {
   if (moved(fleet.usual_request.cpu_cores, mean.cpu_cores) ||
       moved(fleet.usual_request.memory_bytes, mean.memory_bytes))
     fleet.usual_request = mean;
+}
+
+constexpr double kBusyCores = 0.05;  // a pod that uses less does not count
+constexpr double kAlike = 0.02;      // waits that differ by less count as equal
+
+// Waiting of the busy pods of a node.
+struct BusyPods {
+  double least_wait = 1, second_wait = 1, most_wait = 0;
+  std::size_t pods = 0;
+  void add(double wait) {
+    second_wait = std::min(second_wait, std::max(wait, least_wait));
+    least_wait = std::min(least_wait, wait);
+    most_wait = std::max(most_wait, wait);
+    ++pods;
+  }
+  bool alike() const { return pods > 2 && least_wait > kAlike && most_wait - least_wait < kAlike; }
+};
+
+// Learns from the waiting of pods which applications make each other wait. The node itself causes the smaller of the
+// least waiting of the other pods there and the waiting that its curve predicts. The curve alone does not suffice,
+// because it may have learned the waiting of pairs as if it were load. If three or more pods wait equally, the node is
+// the cause, regardless of its curve. The nodes of `waits` have rows in the view.
+void learn_pairs(const std::vector<PodWait>& waits, const ClusterView& view, PairExcess& pairs) {
+  std::unordered_map<const KnownNode*, BusyPods> busy;
+  for (const PodWait& pod : waits)
+    if (pod.cores >= kBusyCores) busy[pod.node].add(pod.waited);
+  std::vector<AppId> beside;
+  for (const PodWait& pod : waits) {
+    const NodeView& node = view.nodes[pod.node->row];
+    if (pod.cores < kBusyCores || node.asleep) continue;
+    const BusyPods& there = busy.at(pod.node);
+    if (there.alike()) continue;
+    const double any_pod =
+        pod.node->waiting.model.curve().wait(node.values.cpu_used_cores.value_or(0), 0, size_of(node).cpu_cores);
+    const double others = pod.waited > there.least_wait ? there.least_wait : there.second_wait;
+    beside.clear();
+    for (const AppThere& app : pod.node->apps.all())
+      if (app.app != pod.app || app.pods > 1) beside.push_back(app.app);
+    pairs.observe(pod.app, beside, std::max(0.0, pod.waited - std::min(any_pod, others)), pod.seen_s);
+  }
 }
 
 }  // namespace

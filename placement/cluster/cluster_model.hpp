@@ -4,7 +4,7 @@
 // Parts    each models one thing, and readers use it directly: demand and lifetimes per application (demand), cores
 //          that will be requested (forecast), requests of arriving pods (mean_request), running pods (running_pods),
 //          other usage (node_usage), time lost to waiting and lateness with budgets (pod_time),
-//          applications that make each other wait (pair_waits), rows (fleet_rows)
+//          applications that make each other wait, rows (fleet_rows)
 // Requests the forecast treats a resize as a correction of the original request. Demand stays a share of the request
 //          that a pod started with, because the next pods of its template start with that request
 // Pairs    affect placement/plan/pair_cost only, no other value of a fleet
@@ -17,7 +17,6 @@
 // Threads  single owner
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>

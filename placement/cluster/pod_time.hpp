@@ -11,8 +11,6 @@
 // Threads  value
 #pragma once
 
-#include <optional>
-
 #include "placement/cluster/budget.hpp"
 #include "placement/cluster/cluster_view.hpp"
 #include "placement/cluster/known_node.hpp"

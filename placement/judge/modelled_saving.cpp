@@ -86,8 +86,8 @@ void ModelledSaving::add(const ComparedLoad& load, double passed_s) {
   now.asleep_j = load.asleep_w * dt_s;
   now.may_sleep_s = load.may_sleep_ratio * dt_s;
   if (!now.sane()) return;
-  constexpr double kDay_s = 86'400;
-  if (advised_ratio(now) < advised_before_ * kSameAdvice && (waited_s_ += dt_s) < kDay_s) return;
+  constexpr double kMostWait_s = 86'400;
+  if (advised_ratio(now) < advised_before_ * kSameAdvice && (waited_s_ += dt_s) < kMostWait_s) return;
   advised_before_ = 0;
   constexpr double kErrorMemory_s = 3600;
   if (load.now.power_w > 0)

@@ -13,7 +13,6 @@
 #include <optional>
 #include <random>
 #include <span>
-#include <vector>
 
 #include "common/clock.hpp"
 #include "common/result.hpp"

@@ -45,9 +45,8 @@ class Planner {
 
   void replan(const Fleet& fleet) { plan_ = std::make_shared<const Plan>(options_, fleet, plan_.get()); }
   const std::shared_ptr<const Plan>& plan() const { return plan_; }
-  // Order and cost of the current plan. Requires a plan.
+  // Order of the current plan. Requires a plan.
   const std::vector<PlannedBlock>& order() const { return plan_->order(); }
-  double plan_cost() const { return plan_->cost(); }
 
  private:
   // Progress of one plan; each vector has one entry per node of the fleet.

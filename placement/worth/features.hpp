@@ -8,7 +8,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "common/start_window.hpp"
 #include "models/frozen/q_network.hpp"

@@ -11,7 +11,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "common/result.hpp"
 #include "placement/cluster/cluster_view.hpp"

@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,7 +38,7 @@ struct SizingOptions {
 enum class SizingState : std::uint8_t { watched, lowering, held, restoring, waiting };
 std::string_view to_string(SizingState state);
 
-// What the pods would have experienced with a smaller request.
+// The time that the pods would have spent over a smaller request.
 struct ShadowUse {
   double since_s = 0;
   double seconds = 0, over_cpu_s = 0;  // of pods, decaying with a day

@@ -27,7 +27,7 @@ struct LeverSaving {
   bool in_force = false;
 };
 
-// What requests and replicas save together, because either may free the same nodes.
+// The joint saving of requests and replicas, because either may free the same nodes.
 struct Together {
   double requests_and_replicas_w = 0;
   // Placement is modelled with sleeping nodes, so that its saving has nodes in common with the others.

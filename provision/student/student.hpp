@@ -28,9 +28,6 @@ struct CpuLimit {
   friend bool operator==(const CpuLimit&, const CpuLimit&) = default;
 };
 
-// The kernel refuses a burst above the quota after each single write: if both fall, the burst is written first.
-inline bool burst_goes_first(const CpuLimit& set, const CpuLimit& next) { return next.quota_us < set.burst_us; }
-
 struct StudentRules {
   std::size_t window_s = 10;       // number of one-second usages in the base, 1 to kMostWindow
   double first_boost_ratio = 0.2;  // boost at the first throttled tick, over the base

@@ -228,7 +228,7 @@ func (p *Plugin) Score(_ context.Context, state fwk.CycleState, _ *v1.Pod, node 
 // ScoreExtensions implements framework.ScorePlugin. The shim's scores are not changed.
 func (p *Plugin) ScoreExtensions() scoreExtensions { return nil }
 
-// slim keeps what the shim reads of a pod (shim/pod.hpp).
+// slim keeps what the shim reads of a pod (shim/extender.cpp).
 func slim(pod *v1.Pod) *v1.Pod {
 	out := &v1.Pod{Spec: pod.Spec}
 	out.Name, out.Namespace, out.UID = pod.Name, pod.Namespace, pod.UID

@@ -69,11 +69,6 @@ void add_load_option(CLI::App& app, std::string& load) {
               CLI::IsMember({"pods", "cpu", "memory", "disk"}));
 }
 
-void add_extender_weight_option(CLI::App& app, std::int64_t& weight) {
-  add_checked(app, "--extender-weight", weight, "weight of the extender's scores in kube-scheduler",
-              CLI::Range(1, 100));
-}
-
 Result<EnvOptions> env_options(const WorldArguments& arguments) {
   EnvOptions options;
   WATTLE_TRY(options.scenario, find_scenario(arguments.scenario));
@@ -82,7 +77,6 @@ Result<EnvOptions> env_options(const WorldArguments& arguments) {
   WATTLE_TRY(options.reward.load, placement::parse_load_kind(arguments.load));
   options.cluster_seed = arguments.cluster_seed;
   options.look_ahead = arguments.look_ahead;
-  options.extender_weight = arguments.extender_weight;
   if (arguments.nodes > 0) options.scenario.nodes = arguments.nodes;
   if (arguments.placements > 0) options.scenario.placements = arguments.placements;
   if (!arguments.trace_dir.empty()) {

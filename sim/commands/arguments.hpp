@@ -31,15 +31,12 @@ struct WorldArguments {
   std::size_t nodes = 0;       // 0: as in the scenario
   std::size_t placements = 0;  // 0: as in the scenario
   std::size_t look_ahead = 0;
-  std::int64_t extender_weight = kExtenderWeight;
 };
 void add_world_options(CLI::App& app, WorldArguments& arguments);
 // --look-ahead
 void add_look_ahead_option(CLI::App& app, WorldArguments& arguments);
 // --load
 void add_load_option(CLI::App& app, std::string& load);
-// --extender-weight
-void add_extender_weight_option(CLI::App& app, std::int64_t& weight);
 Result<EnvOptions> env_options(const WorldArguments& arguments);
 
 // The same for a provisioning world; also the traces' files.

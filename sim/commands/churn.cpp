@@ -55,7 +55,6 @@ int churn(int argc, char** argv) {
       "wattle-sim churn");
   ChurnOptions options;
   std::string api, token, ca, driver = "test1", output = "text";
-  double soft_ms = 0, hard_ms = 0;
   bool sweep = false;
   app.add_option("driver", driver, "test1 or test2")->check(CLI::IsMember({"test1", "test2"}));
   app.add_option("--kube", api, "URL of the Kubernetes API server (default: that of the pod)");
@@ -67,18 +66,10 @@ int churn(int argc, char** argv) {
   add_checked(app, "--turns", options.turns, "number of repetitions", CLI::Range(1, 1'000'000));
   app.add_option("--cpu", options.cpu, "CPU request of a pod")->capture_default_str();
   app.add_option("--memory", options.memory, "memory request of a pod")->capture_default_str();
-  app.add_option("--image", options.image, "image of its container")->capture_default_str();
-  const auto* const soft =
-      app.add_option("--latency-soft-ms", soft_ms, "preferred limit of the round-trip time to users");
-  const auto* const hard = app.add_option("--latency-hard-ms", hard_ms, "hard limit of the round-trip time to users");
-  add_checked(app, "--patience", options.patience_s, "seconds to wait for pods to be bound and to be deleted",
-              CLI::Range(1.0, 86'400.0));
   app.add_option("-o,--output", output, "output format: text or json")->check(CLI::IsMember({"text", "json"}));
   app.add_flag("--sweep", sweep, "delete pods of killed runs in the namespace, and exit");
   if (const auto code = parse(app, argc, argv)) return *code;
   options.driver = driver == "test1" ? ChurnDriver::batch : ChurnDriver::window;
-  if (*soft) options.latency_soft_ms = soft_ms;
-  if (*hard) options.latency_hard_ms = hard_ms;
   if (options.pod_namespace.empty() ||
       options.pod_namespace.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") != std::string::npos) {
     std::fprintf(stderr, "wattle-sim: churn: --namespace: '%s' is not the name of a namespace\n",

@@ -62,7 +62,6 @@ int eval(int argc, char** argv) {
                  "safetensors file of a network or a table; without it, only the rules are evaluated");
   add_world_options(app, arguments.world);
   add_look_ahead_option(app, arguments.world);
-  add_extender_weight_option(app, arguments.world.extender_weight);
   add_checked(app, "--seeds", arguments.seeds, "number of episodes for each", CLI::Range(1, 1000));
   app.add_flag("--warm", arguments.warm,
                "the controller first observes each cluster in mode shadow for one episode with other pods");

@@ -40,8 +40,8 @@ Status check_teach(const CLI::App& app, const TeachArguments& arguments) {
   if (from_file && given("--hours") && arguments.teach.hours > 0)
     return fail(Errc::conflict, "--hours", "a teacher from a file cannot be trained", "omit --hours or --teacher");
   if (!taught)
-    WATTLE_CHECK(unused({"--initial", "--out", "--reward", "--discount"}, "no teacher is trained",
-                        "omit --teacher, and set --hours above 0"));
+    WATTLE_CHECK(
+        unused({"--initial", "--out", "--reward"}, "no teacher is trained", "omit --teacher, and set --hours above 0"));
   if (!from_file && !taught && student && arguments.labels == "teacher")
     return fail(Errc::conflict, "--labels teacher", "there is no teacher",
                 "use --teacher FILE, --hours above 0 or --rounds 0");
@@ -143,7 +143,6 @@ int teach(int argc, char** argv) {
   add_checked(app, "--labels", arguments.labels, "source of the student's labels", CLI::IsMember({"teacher", "rule"}));
   app.add_option("--student-out", arguments.student_file, "safetensors file for the student");
   add_checked(app, "--learning-rate", arguments.trainer.learning_rate, "learning rate of Adam", CLI::Range(1e-7, 1.0));
-  add_checked(app, "--discount", arguments.teach.discount, "discount of a minute", CLI::Range(0.0, 0.999));
   add_checked(app, "--over-price", arguments.teach.steer.price.over,
               "cost of all requests over target, relative to the need of the work; linear from 1% of a minute on",
               CLI::Range(0.0, 1000.0));

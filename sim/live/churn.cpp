@@ -27,15 +27,9 @@ Error refused(const std::string& what, const kube::Reply& reply) {
 }
 
 json pod_object(const ChurnOptions& options, const std::string& name) {
-  json annotations = json::object();
-  const auto limit = [&](const char* key, const std::optional<double>& ms) {
-    if (ms) annotations[key] = json(*ms).dump();
-  };
-  limit("wattle.dev/latency-soft-ms", options.latency_soft_ms);
-  limit("wattle.dev/latency-hard-ms", options.latency_hard_ms);
   return {{"apiVersion", "v1"},
           {"kind", "Pod"},
-          {"metadata", {{"name", name}, {"labels", {{kLabel, options.run}}}, {"annotations", std::move(annotations)}}},
+          {"metadata", {{"name", name}, {"labels", {{kLabel, options.run}}}}},
           {"spec",
            {{"schedulerName", options.scheduler},
             {"terminationGracePeriodSeconds", 1},

@@ -15,7 +15,6 @@
 #include <deque>
 #include <functional>
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,7 +32,6 @@ struct ChurnOptions {
   std::string run;  // names this run among others; letters and digits
   std::string pod_namespace = "default", scheduler = "wattle", image = "registry.k8s.io/pause:3.10";
   std::string cpu = "250m", memory = "64Mi";
-  std::optional<double> latency_soft_ms, latency_hard_ms;
   double patience_s = 120;  // for pods to be bound, and to disappear
 };
 

@@ -20,7 +20,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PRODUCT = ("actuator/", "agent/", "cli/", "common/", "controller/", "load/", "models/", "placement/", "shim/", "sim/", "lab/")
+PRODUCT = ("actuator/", "agent/", "cli/", "common/", "controller/", "load/", "models/", "placement/", "provision/", "shim/", "sim/", "lab/")
 TOP = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md")
 OPERATORS = re.compile(r"k8s/chart/(alerts/.*|templates/.*|values\.yaml)|k8s/dashboards\.py|cmake/packages\.cmake|systemd/.*")
 LIMITS = {"openings": 0, "words": 1, "columns": 0, "sentences": 0, "starts": 0}

@@ -5,7 +5,6 @@
 // Threads  single owner
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <optional>
 #include <span>

@@ -6,7 +6,7 @@ object, and returns without the taint that Cluster Autoscaler left on it. An ord
 reason. POST /api/v1/sleep/order requires the operator's token, and follows the rules.
 
 Real     etcd, kube-apiserver, KWOK, controller, agents (of a captured server), the exec driver, the provider with mutual TLS
-Fake     Cluster Autoscaler's calls, in the wire format and by the configuration file of its client (autoscaler/internal/call);
+Fake     Cluster Autoscaler's calls, in the wire format and by the configuration file of its client (autoscaler_call.go);
          the machines: an agent runs while its machine is on
 Usage    autoscaler_test.py FOLDER-OF-BINARIES [--version V]
 Skips    (77) where the control plane's programs, or the provider, can neither be found nor built
@@ -204,7 +204,7 @@ def build(folder):
     missing = assets.run_go("mod", "download", cwd=AUTOSCALER) if assets.shutil.which("go") else None
     if missing is None or missing.returncode != 0:
         raise assets.Missing(f"Go or the modules of autoscaler/ are missing: {missing.stderr[-500:] if missing else ''}")
-    for name, package in (("wattle-autoscaler", "."), ("call", "./internal/call")):
+    for name, package in (("wattle-autoscaler", "."), ("call", "../tests/e2e/kube/autoscaler_call.go")):
         go("build", "-trimpath", "-o", str(folder / name), package)
 
 

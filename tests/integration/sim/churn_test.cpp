@@ -101,7 +101,6 @@ struct ChurnRig {
 
 TEST_CASE("test1 creates its pods, waits until they are bound, deletes all, and repeats") {
   ChurnRig rig;
-  rig.options.latency_soft_ms = 20;
   Churn churn = rig.make();
   REQUIRE(churn.run());
   const ChurnFigures& figures = churn.figures();

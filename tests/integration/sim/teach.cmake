@@ -4,7 +4,7 @@ file(MAKE_DIRECTORY "${FOLDER}")
 file(WRITE "${FOLDER}/network" "no network")
 foreach(asked IN ITEMS "--hours 0 --initial network" "--hours 0" "--hours 0 --rounds 0 --out x"
     "--teacher network --out x" "--teacher network --hours 5" "--teacher network --reward drpc"
-    "--hours 0 --labels rule --discount 0.5"
+    "--hours 0 --labels rule --reward drpc"
     "--rounds 0 --student-out x" "--rounds 0 --labels rule" "--hours 0 --rounds 0 --learning-rate 0.01")
   separate_arguments(words UNIX_COMMAND "${asked}")
   execute_process(COMMAND "${SIM}" teach ${words} WORKING_DIRECTORY "${FOLDER}" RESULT_VARIABLE code ERROR_VARIABLE wrong OUTPUT_QUIET)

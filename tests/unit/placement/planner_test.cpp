@@ -284,7 +284,7 @@ TEST_CASE("the planner uses amortised watts until its first plan is ready, and t
   CHECK(maker.wanted == 1);  // choosing requests no plan
   maker.make();
   CHECK(planner.choose(fleet, ask) == waits.choose(fleet, ask));
-  CHECK(planner.plan_cost() == waits.plan_cost());
+  CHECK(planner.plan()->cost() == waits.plan()->cost());
   planner.prepare(fleet);
   CHECK(maker.wanted == 1);
 }
