@@ -25,6 +25,7 @@ constexpr std::array kCommands{
     Command{"done", "Report the end of a confirmed workload that Wattle cannot observe", declare_done},
     Command{"doctor", "Check the installation and report each problem with its fix; exit 1 if there is one",
             declare_doctor},
+    Command{"gaps", "Show samples that are missing from the controller's store", declare_gaps},
     Command{"dashboard", "Print the address of the controller's page, and open it in a browser", declare_dashboard},
     Command{"status", "Show the state of the controller", declare_status},
     Command{"policy", "Show or change mode, policy and reward", declare_policy},

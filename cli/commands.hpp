@@ -5,6 +5,7 @@
 // Threads  main only; renderers from any
 #pragma once
 
+#include <map>
 #include <string>
 
 #include "cli/command.hpp"
@@ -29,6 +30,7 @@ void declare_place(CLI::App& command, Run& chosen);
 void declare_confirm(CLI::App& command, Run& chosen);
 void declare_done(CLI::App& command, Run& chosen);
 void declare_doctor(CLI::App& command, Run& chosen);
+void declare_gaps(CLI::App& command, Run& chosen);
 void declare_status(CLI::App& command, Run& chosen);
 void declare_policy(CLI::App& command, Run& chosen);
 void declare_model(CLI::App& command, Run& chosen);
@@ -68,6 +70,7 @@ Result<std::string> render_confirmed(const Json& document, const Style& style);
 Result<std::string> render_done(const Json& document, const Style& style);
 Result<std::string> render_doctor(const Json& document, const Style& style);
 Result<std::string> render_pre(const Json& document, const Style& style);
+Result<std::string> render_gaps(const Json& document, const Style& style);
 Result<std::string> render_policy(const Json& document, const Style& style);
 // Renders the document `models`.
 Result<std::string> render_models(const Json& document, const Style& style);

@@ -82,7 +82,7 @@ std::optional<Error> own_error(const Error& error, const std::string& subject) {
   return std::nullopt;
 }
 
-// Renders the subject "node a" of an unknown name as `node "a" not found`.
+// Renders the subject "node a" of an unknown name as `node "a" not found`; leaves "gaps", which has no name.
 Error with_quoted_name(Error error) {
   const auto blank = error.subject.find(' ');
   if (error.code != Errc::not_found || blank == std::string::npos || is_choice(error.subject)) return error;

@@ -81,6 +81,7 @@ void read_decide(config::Section decide, ControllerConfig& out) {
   decide.read("stale_after", out.decide.mask.stale_after_s, {.min = 0.5, .max = 3600, .unit = config::Unit::seconds});
   read_start_cap(decide.section("start_cap"), out.decide.mask.start_cap);
   read_owner_share(decide.section("max_owner_share"), out.decide.mask.owner_share);
+  decide.read("look_ahead", out.look_ahead, {.min = 0, .max = static_cast<double>(placement::kMaxAhead)});
   Duration window = kSettleWindow;
   read_time(decide, "settle_window", window, 0.2, 600);
   if (decide.has("settle_window")) out.settle_window = window;
@@ -91,8 +92,9 @@ void read_learn(config::Section learn, LearnConfig& out) {
   learn.read("pretrained", out.pretrained);
   if (out.pretrained.empty()) learn.mistake("pretrained", "is empty", "use auto, none or a safetensors file");
   read_time(learn, "checkpoint_every", out.checkpoint_every, 1, 86'400);
+  learn.read("warmup", out.warmup, {.min = 1, .max = kReplay});
   learn.read("batch", out.batch, {.min = 1, .max = 4096});
-  out.warmup = 2 * out.batch;
+  if (!learn.has("batch")) out.batch = std::min(out.batch, out.warmup);
   learn.read("tau", out.tau_s, {.min = 0.1, .max = 1e6, .unit = config::Unit::seconds});
 }
 

@@ -36,8 +36,8 @@ inline constexpr int kReplay = 20'000;  // newest transitions kept: 150 MB for a
 struct LearnConfig {
   bool enabled = true;
   Duration checkpoint_every = std::chrono::seconds(30);
-  int warmup = 128;  // transitions before the first step; not from the file: two batches
-  int batch = 64;    // transitions per step
+  int warmup = 128;  // transitions before the first step
+  int batch = 64;    // transitions per step; without a key: at most warmup
   // No key: at this rate training on a shared core does not slow decisions noticeably.
   double steps_per_s = 50;      // at most
   double duty_ratio = 0.25;     // at most this share of one core
@@ -110,6 +110,7 @@ struct ControllerConfig {
   Duration in_flight_expiry = std::chrono::seconds(30);
   // Not from the file: a scheduler that repeats an ask after its own timeout (50 ms to 1 s) gets the same answer.
   Duration repeat_within = std::chrono::seconds(2);
+  int look_ahead = 0;                     // pods of the API server's queue that a decision keeps room for; 0: none
   std::optional<Duration> settle_window;  // unset: the preset's, or kSettleWindow
   int decision_ring = 1000;               // decisions in memory, 1 MB; not from the file
   LearnConfig learn;

@@ -89,16 +89,15 @@ wire::Suggestion Asks::ask(wire::Ask ask) {
   return answer;
 }
 
-namespace {
-std::vector<placement::PodSpec> next_pods(const wire::Ask& ask) {
+std::vector<placement::PodSpec> Asks::next_pods(const wire::Ask& ask) const {
   std::vector<placement::PodSpec> next;
   for (const wire::NextPod& each : ask.next) {
     if (next.size() == placement::kMaxAhead) return next;
     next.push_back(spec_of(each));
   }
+  if (next.empty()) next = state_.pods().queue(static_cast<std::size_t>(core_.config().look_ahead), ask.pod_uid);
   return next;
 }
-}  // namespace
 
 wire::Suggestion Asks::decide(wire::Ask ask, MonoTime now) {
   const placement::PodSpec spec = core_.engine().expected(spec_of(ask));

@@ -5,7 +5,8 @@
 // Wait     if the ask permits it and advice is acted upon, a decision may defer the pod (placement/decide/deferral).
 //          Deferrals bounds the waiting and repeats the answer until it is time to ask again. Askers that do not permit
 //          it, such as shims, never get it
-// Next     a decision keeps room for the pods that the ask names as next (placement/decide/look_ahead)
+// Next     a decision keeps room for the pods that the ask names as next, or else for up to decide.look_ahead pods of
+//          the API server's queue (placement/decide/look_ahead)
 // Errors   none: a decision that cannot be made is neutral and gives the reason
 // Threads  single owner
 #pragma once
@@ -46,6 +47,8 @@ class Asks {
   wire::Suggestion decide(wire::Ask ask, MonoTime now);
   // Forgets answers of an earlier edition.
   void drop_outdated();
+  // The next pods: those that the ask names, or else those of the API server's queue.
+  std::vector<placement::PodSpec> next_pods(const wire::Ask& ask) const;
 
   DecisionCore& core_;
   ClusterState& state_;

@@ -145,6 +145,10 @@ COMMANDS = {
         ("nothing to fix", "empty", (), 0, r"controller ok, 0 of 0 nodes connected: no problems"),
         ("a fleet", "fleet", (), None, r"controller ok, 2 of 2 nodes connected: (no problems|problems found)"),
         ("before installation, no file", "fleet", ("--pre", "--scheduler", "{dir}/none"), 2, r"/none: No such file or directory")]),
+    "gaps": Command(asks="reader", formats=ALL, states=[
+        ("none", "empty", (), 0, r"^no gaps: the store has every sample that agents reported\n$"),
+        ("of a node", "fleet", ("--node", "{node}"), 0, r"^no gaps: the store has every sample that agents reported\n$"),
+        ("an unknown node", "fleet", ("--node", "nobody"), 1, NOBODY)]),
     "status": Command(asks="reader", formats=ALL, states=[
         ("first seconds", "empty", (), 0, r"nodes +0 of 0 connected\n.*power +-\n.*decisions +0 since \d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ, 0\.0/s"),
         ("a fleet", "fleet", (), 0, r"mode +live\n.*nodes +2 of 2 connected\n.*in use +")]),

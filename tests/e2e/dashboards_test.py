@@ -100,7 +100,7 @@ def main():
     asked = [(where, text) for where, text in every if not OF_SLEEPERS.search(text)]
     print(f"{len(every) - len(asked)} queries need sleeping nodes (tests/e2e/cluster/sleep_cycles.py has them)")
     port, swarm_port = free_ports(2)
-    blocks = "canary: {block: 2s}\n            shadow: {block: 1s}\n            decide: {settle_window: 2s}\n            learn: {batch: 8}\n            tariff: {price_per_kwh: 0.3, currency: EUR, co2_g_per_kwh: 380}"
+    blocks = "canary: {block: 2s}\n            shadow: {block: 1s}\n            decide: {settle_window: 2s}\n            learn: {warmup: 16}\n            tariff: {price_per_kwh: 0.3, currency: EUR, co2_g_per_kwh: 380}"
     with House(binaries, mode="canary:50%", controller_extra=blocks) as house:
         config = house.dir / "controller.yaml"
         config.write_text(config.read_text() + f"store: {{path: {house.dir}/controller/store.db}}\n")

@@ -27,7 +27,7 @@ def steps(house):
 
 def threads(binaries, library, cores):
     """Returns the number of threads of a controller that has learned from placements."""
-    with House(binaries, controller_extra="decide: {settle_window: 500ms}\n            learn: {batch: 16, tau: 5s}") as house:
+    with House(binaries, controller_extra="decide: {settle_window: 500ms}\n            learn: {warmup: 16, batch: 32, tau: 5s}") as house:
         swarm_port, = free_ports(1)
         (house.dir / "nodes").mkdir(mode=0o700)
         house.write("swarm.yaml", f"""

@@ -35,7 +35,7 @@ def decisions(house, found):
 def main():
     binaries = binaries_from(sys.argv)
     swarm_port, = free_ports(1)
-    with House(binaries, controller_extra="policy: tabular-q\n            reward: {preset: lb}\n            learn: {batch: 8}\n"
+    with House(binaries, controller_extra="policy: tabular-q\n            reward: {preset: lb}\n            learn: {warmup: 16}\n"
                                           "            decide: {settle_window: 1s, stale_after: 60s, start_cap: {least: 1000}}") as house:
         (house.dir / "nodes").mkdir(mode=0o700)
         house.write("swarm.yaml", f"""

@@ -70,7 +70,7 @@ feed: {{endpoint: "tcp://{at}:{FEED}"}}
 ask: {{endpoint: "tcp://{at}:{ASK}"}}
 http: {{port: {HTTP}}}
 decide: {{settle_window: 1s}}
-learn: {{checkpoint_every: 1s, batch: 2}}
+learn: {{checkpoint_every: 1s, warmup: 4}}
 store: {{path: {self.dir}/controller/store.db}}
 """)
         (self.dir / "shim.yaml").write_text(f"""listen: {{port: {SHIM}}}

@@ -62,7 +62,7 @@ class World:
         threading.Thread(target=self.service.serve_forever, daemon=True).start()
         self.house = House(
             binaries,
-            controller_extra="decide: {settle_window: 1s}\n            learn: {batch: 8, checkpoint_every: 5s}",
+            controller_extra="decide: {settle_window: 1s}\n            learn: {warmup: 16, checkpoint_every: 5s}",
             agent_extra=f"  - {{name: users, url: \"http://127.0.0.1:{self.service.server_port}/\"}}\n"
                         "              - {name: closed, url: \"tcp://127.0.0.1:1\"}")
         house = self.house

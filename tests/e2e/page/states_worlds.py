@@ -103,7 +103,7 @@ class Fleet(PageWorld):
         config.write_text(config.read_text().replace(
             "decide: {settle_window: 2s}",
             "decide: {settle_window: 2s, epsilon: 0.6, measure_candidates: false, start_cap: {per_core: 0, least: 80, window: 600s}}\n"
-            "learn: {pretrained: none, batch: 4}\nshadow: {block: 10s}\ncanary: {block: 2s}\n"
+            "learn: {pretrained: none, warmup: 8}\nshadow: {block: 10s}\ncanary: {block: 2s}\n"
             "tariff: {price_per_kwh: 0.3, currency: EUR, co2_g_per_kwh: 380}"))
         self.plain = config.read_text()
         self.over = threading.Event()

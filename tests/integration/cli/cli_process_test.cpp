@@ -23,6 +23,9 @@ const std::string kNodes =
     R"({"nodes":[{"name":"worker-1","connected":true,"age_ms":410.0,"power_w":12.3,"energy_source":"estimated","psi":{}}]})";
 const std::string kDoctor =
     R"({"controller":{"ok":true,"findings":[]},"nodes":[{"name":"worker-1","connected":false,"age_ms":null,"findings":[]}]})";
+const std::string kGaps =
+    R"({"gaps":[{"node":"worker-1","incarnation":7,"first_seq":5,"last_seq":9,"records":5,"why":"never received","noticed_wall_s":0},)"
+    R"({"node":"worker-2","incarnation":8,"first_seq":1,"last_seq":1,"records":1,"why":"never received","noticed_wall_s":0}]})";
 
 struct Ran {
   int exit_code = -1;
@@ -91,6 +94,8 @@ class World {
       reply.error = "not the reader that was expected";
     } else if (query.what == "nodes") {
       reply.body = kNodes;
+    } else if (query.what == "gaps") {
+      reply.body = kGaps;
     } else if (query.what == "doctor") {
       reply.body = kDoctor;
     } else if (query.what == "status") {
@@ -140,6 +145,15 @@ TEST_CASE("the wattle command against a scripted controller") {
     const Ran ran = world.ask("status");
     CHECK(ran.exit_code == 1);
     CHECK(has(ran.err, world.endpoint() + " status: the answer is not a JSON object"));
+  }
+  SUBCASE("gaps are queried from the controller, for all nodes or for one") {
+    const Ran all = world.ask("gaps -o json");
+    CHECK(all.exit_code == 0);
+    CHECK(wattle::OrderedJson::parse(all.out) == wattle::OrderedJson::parse(kGaps));
+    const Ran one = world.ask("gaps --node worker-2 -o yaml");
+    CHECK(has(one.out, "gaps:\n  - node: worker-2\n    incarnation: 8\n"));
+    CHECK_FALSE(has(one.out, "worker-1"));
+    CHECK(has(world.ask("gaps").out, "worker-1  1970-01-01 00:00:00Z"));
   }
   SUBCASE("doctor exits 1 when a node is disconnected, and still shows the node") {
     const Ran ran = world.ask("doctor");

@@ -36,7 +36,7 @@ struct DemoOptions {
   std::size_t nodes = 7, pods = 30;
   double period_s = 0.5;       // between two pods
   double rotate_every_s = 40;  // interval at which all latencies shift by one node; 0: no drift
-  std::string learn;           // further keys of `learn`, e.g. "tau: 30s"
+  std::string learn;           // further keys of `learn`, e.g. "warmup: 64"
   std::string decide;          // further keys of `decide`
   std::string models_dir, data_dir;
 };
@@ -56,7 +56,7 @@ class DemoWorld {
     const std::string text =
         "mode: live\nkey: none\nallow_list: none\npolicy: " + options.policy +
         "\ndecide: {settle_window: 3s, stale_after: 5s" + (options.decide.empty() ? "" : ", " + options.decide) +
-        "}\nlearn: {batch: 8, checkpoint_every: 24h" + (options.learn.empty() ? "" : ", " + options.learn) +
+        "}\nlearn: {warmup: 16, checkpoint_every: 24h" + (options.learn.empty() ? "" : ", " + options.learn) +
         "}\nseed: " + std::to_string(options.seed) + "\n";
     WATTLE_TRY(controller::ControllerConfig config, controller::parse_config(text, "the demo's configuration"));
     config.learn.tau_s = 30;            // placements follow each other twice a second

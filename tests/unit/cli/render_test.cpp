@@ -82,6 +82,7 @@ std::vector<Page> pages() {
            {{"node", "worker-1"}, {"uid", "u-1"}, {"name", "batch"}, {"reason", "q"}, {"scores", Json::object()}},
            render_placed},
           {"doctor", example("doctor"), render_doctor},
+          {"gaps", example("gaps"), render_gaps},
           {"sleep plan", example("sleep"), render_sleep_plan},
           {"sleep status", example("sleep"), render_sleep_status},
           {"sleep history", example("sleep"), render_sleep_history},
@@ -471,6 +472,16 @@ TEST_CASE("doctor prints a finding once for all its nodes, wrapped, and passed c
                       std::string(90, 'y') + "\n    fix: load it\n"));
   CHECK_FALSE(has(text, "psi"));
   CHECK(has(render_doctor(document, {.wide = true}).value(), "psi"));
+}
+
+TEST_CASE("gaps shows how many samples of which node are missing and why; in wide output also their numbers") {
+  CHECK(render_gaps(example("gaps"), {}).value() ==
+        "NODE      NOTICED               RECORDS  WHY\n"
+        "worker-1  2024-11-21 06:20:00Z        5  never received\n");
+  const std::string wide = render_gaps(example("gaps"), {.wide = true}).value();
+  CHECK(has(wide, "INCARNATION  FIRST  LAST\n"));
+  CHECK(has(wide, "1732166400      5     9\n"));
+  CHECK(has(render_gaps({{"gaps", Json::array()}}, {}).value(), "no gaps"));
 }
 
 TEST_CASE("names cannot send control sequences to the terminal") {

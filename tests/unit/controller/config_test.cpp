@@ -17,7 +17,7 @@ telemetry: {endpoint: "tcp://127.0.0.1:0"}
 http: {port: 0}
 reward: {preset: weighted, weights: {energy: 2, latency: 0.5}}
 decide: {epsilon: 0.1, settle_window: 3s, stale_after: 4s}
-learn: {batch: 48, tau: 20s, checkpoint_every: 5s}
+learn: {warmup: 40, batch: 48, tau: 20s, checkpoint_every: 5s}
 seed: 7
 canary: {block: 12m}
 store: {max_bytes: 4194304, keep_history: 48h}
@@ -30,8 +30,8 @@ store: {max_bytes: 4194304, keep_history: 48h}
   CHECK(config->decide.reward.horizon_s == 3600);
   CHECK(config->settle_window == std::chrono::seconds(3));
   CHECK(config->learn.settle_expiry == std::chrono::seconds(120));
+  CHECK(config->learn.warmup == 40);
   CHECK(config->learn.batch == 48);
-  CHECK(config->learn.warmup == 96);
   CHECK(config->learn.tau_s == 20);
   CHECK(config->learn.seed == 7);
   CHECK(config->seed == 7);
@@ -143,12 +143,13 @@ TEST_CASE("all errors are reported at once, each with its key") {
 mode: sometimes
 policy: clairvoyant
 decide: {epsilon: 3, epsilom: 1}
-learn: {batch: 0, tau: 0s}
+learn: {warmup: 20001, batch: 0, tau: 0s}
 )",
                                    "test");
   REQUIRE(!config);
   const std::string text = config.error().message();
-  for (const char* key : {"mode", "clairvoyant", "epsilon", "epsilom", "learn.batch", "learn.tau", "key", "allow_list"})
+  for (const char* key :
+       {"mode", "clairvoyant", "epsilon", "epsilom", "warmup", "learn.batch", "learn.tau", "key", "allow_list"})
     CHECK_MESSAGE(text.find(key) != std::string::npos, key, " in ", text);
 }
 
