@@ -40,6 +40,21 @@ std::string saving_text(const View& view) {
   return printable_lines(text);
 }
 
+// The moves that empty the nodes of the plan, and who makes them.
+std::string moves_text(const View& document, bool colour) {
+  Table table{{"MOVE", "FROM", "TO"}, {}};
+  for (const View& node : document["sleep"].items())
+    for (const View& move : node["moves"].items())
+      table.rows.push_back({move["pod"].text_or(), node["name"].text_or(), move["target"].text_or()});
+  if (table.rows.empty()) return {};
+  const bool acts = document["moves_pods"].flag() == true;
+  return to_text(table, colour) +
+         wrapped(acts ? "Wattle makes these moves by eviction, within its limits."
+                      : "Wattle does not make these moves. Once a node is empty, it may sleep.",
+                 0) +
+         "\n";
+}
+
 // Column DRIVER.
 std::string driver_text(const View& document, const View& node) {
   return document["drivers"].present() ? node["driver"].text_or() : "assumed";
@@ -69,7 +84,7 @@ Result<std::string> render_sleep_plan(const Json& document, const Style& style) 
   for (const View& node : awake)
     table.rows.push_back({node["name"].text_or(), Cell{"stay awake", Tone::faint}, driver_text(view, node),
                           node["depth"].text_or(), none, none, none, none, why_text(node)});
-  return to_text(table, style.colour) + "\n" + saving_text(view);
+  return to_text(table, style.colour) + "\n" + moves_text(view, style.colour) + saving_text(view);
 }
 
 Result<std::string> render_sleep_order(const Json& document, const Style&) {

@@ -267,7 +267,6 @@ Steps SleepControl::make(ClusterState& state) {
   snapshot->config = around_.settings.plan;
   snapshot->acts = acts();
   snapshot->terms = pods_.terms();
-  snapshot->config.drains = !snapshot->acts || around_.api.has_value();
   if (cycles_) snapshot->ledger = cycles_->records().ledger();
   Steps nodes = each_of(state.nodes(), [this, snapshot, now = *planned_, &state](const auto& item) {
     const auto& [name, node] = item;
@@ -321,7 +320,8 @@ void SleepControl::act() {
   shallow_.choose(plan_->shallow);
   for (const core::SleepChoice& choice : plan_->plan.sleeps) {
     look_now_(choice.node);
-    if (!memory_.exclusions.contains(choice.node)) cycles_->choose(choice, observable(choice.node));
+    const bool done = choice.moves.empty() || moves_pods();  // otherwise the plan only reports them
+    if (done && !memory_.exclusions.contains(choice.node)) cycles_->choose(choice, observable(choice.node));
   }
 }
 

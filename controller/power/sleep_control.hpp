@@ -110,6 +110,8 @@ class SleepControl {
   // Wakes the node, or all if it is empty; returns those that do not run.
   std::vector<std::string> wake(const std::string& node, const std::string& who);
 
+  // Returns whether the moves of the plan are made, by evictions; without an API server they are only reported.
+  bool moves_pods() const { return acts() && around_.api.has_value(); }
   const SleepSettings& settings() const { return around_.settings; }
   const std::optional<MadePlan>& plan() const { return plan_; }
   std::size_t plans() const { return plans_; }

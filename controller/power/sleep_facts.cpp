@@ -49,12 +49,17 @@ core::SleepFacts facts_of(const controller::Node& node, const SleepPods& pods,
   return facts;
 }
 
+std::string name_of(const std::string& uid, const placement::PodSpec& pod) {
+  if (pod.name.empty()) return uid;
+  return pod.pod_namespace.empty() ? pod.name : pod.pod_namespace + "/" + pod.name;
+}
+
 std::string pod_on(const ClusterState& state, const controller::Node& node) {
   for (const auto* uids : {&node.pods, &node.in_flight})
     for (const std::string& uid : *uids) {
       const Pod* pod = state.pod(uid);
       if (pod == nullptr || pod->spec.daemonset) continue;
-      return pod->spec.name.empty() ? uid : pod->spec.pod_namespace + "/" + pod->spec.name;
+      return name_of(uid, pod->spec);
     }
   return {};
 }

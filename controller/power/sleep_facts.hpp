@@ -23,6 +23,8 @@ placement::sleep::SleepMode asked_mode(const controller::Node& node);
 // Role, device class and hold of the node.
 placement::sleep::SleepFacts facts_of(const controller::Node& node, const SleepPods& pods,
                                       const std::vector<DisruptionBudget>& unsatisfied);
+// "namespace/name" of a pod, the name of a unit without a namespace, or the uid of an unnamed one.
+std::string name_of(const std::string& uid, const placement::PodSpec& pod);
 // Name of a pod on the node or expected there, other than those of DaemonSets; empty: none.
 std::string pod_on(const ClusterState& state, const controller::Node& node);
 // The record of a node that runs and does not sleep by itself.

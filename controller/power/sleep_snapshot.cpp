@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/kube/node_terms.hpp"
+#include "controller/power/sleep_facts.hpp"
 #include "controller/state/cluster_state.hpp"
 #include "controller/state/node_labels.hpp"
 #include "placement/cluster/view_fleet.hpp"
@@ -27,8 +28,7 @@ void add_node(SleepSnapshot& snapshot, const ClusterState& state, const controll
     for (const std::string& uid : *uids) {
       const Pod* pod = state.pod(uid);
       if (pod == nullptr || pod->spec.daemonset) continue;
-      out.pods.push_back(
-          {uid, pod->spec.pod_namespace + "/" + pod->spec.name, pod->spec.owner, placement::ask_of(pod->spec)});
+      out.pods.push_back({uid, name_of(uid, pod->spec), pod->spec.owner, placement::ask_of(pod->spec)});
     }
   snapshot.view.nodes.push_back(seen);
   if (!snapshot.terms.empty()) {

@@ -61,6 +61,7 @@ json head_json(const Parts& from) {
                {"spare_cores", nullptr},
                {"spare_bytes", nullptr},
                {"drivers", text_or_null(from.sleep.settings().drivers_file)},
+               {"moves_pods", from.sleep.moves_pods()},
                {"budgets_problem", text_or_null(from.sleep.problem())}};
   json excluded = json::array();
   for (const auto& [node, why] : from.sleep.exclusions()) excluded.push_back({{"name", node}, {"why", why}});

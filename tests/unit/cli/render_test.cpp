@@ -528,6 +528,14 @@ TEST_CASE("power states have their time, proof and saving; a sleeping node is no
   CHECK(has(text, "2m40s on average."));
   CHECK(has(render_sleep_history(example("sleep"), {.wide = true}).value(), "  suspending  "));
   CHECK(has(render_sleep_wake({{"woken", Json::array()}}, style).value(), "no node sleeps"));
+  Json plan = example("sleep");
+  CHECK_FALSE(has(render_sleep_plan(plan, style).value(), "FROM"));
+  plan["sleep"][0]["moves"].push_back({{"pod", "web.service"}, {"target", "worker-1"}, {"owner", nullptr}});
+  text = render_sleep_plan(plan, style).value();
+  CHECK(has(text, "MOVE         FROM      TO\nweb.service  worker-2  worker-1\n"));
+  CHECK(has(text, "Wattle does not make these moves."));
+  plan["moves_pods"] = true;
+  CHECK(has(render_sleep_plan(plan, style).value(), "Wattle makes these moves by eviction"));
   const Json test = {{"node", "worker-1"}, {"operation", 17}, {"round_trips", 1}, {"proven_trips", 3}};
   CHECK(has(render_sleep_test(test, style).value(), "Proven so far: 1 of 3."));
   Json document = example("nodes");

@@ -416,6 +416,41 @@ TEST_CASE("auto: an eviction by another program is the reason to leave the node 
   CHECK(reason() == "another program evicted pod shop/web-1 from it less than 10 min ago");
 }
 
+TEST_CASE("auto: without an API server the plan names the unit, its node and its target, and moves nothing") {
+  AutoRig rig;
+  rig.config.sleep.plan.rules.proven_round_trips = 0;
+  rig.begin();
+  for (int i = 1; i <= 6; ++i) {
+    placement::PodSpec unit;
+    unit.uid = "p" + std::to_string(i);
+    unit.name = "web-" + std::to_string(i) + ".service";
+    unit.request = {0.5, 1e9};
+    rig.decider->placements().described(unit);
+    rig.decider->placements().bound(unit.uid, "n" + std::to_string(i), false);
+  }
+  std::optional<core::SleepChoice> drain;
+  const bool planned = rig.until([&] {
+    if (rig.control->plan())
+      for (const core::SleepChoice& each : rig.control->plan()->plan.sleeps)
+        if (!each.moves.empty()) drain = each;
+    return drain.has_value();
+  });
+  INFO(rig.reasons());
+  REQUIRE(planned);
+  REQUIRE(drain->moves.size() == 1);
+  CHECK(drain->moves[0].name == "web-" + drain->node.substr(1) + ".service");
+  CHECK(drain->moves[0].target != drain->node);
+  const json document = rig.get("sleep").value();
+  CHECK(document["moves_pods"] == false);
+  const std::size_t plans = rig.control->plans();
+  REQUIRE(rig.until([&] { return rig.control->plans() >= plans + 2; }));
+  for (int i = 1; i <= 6; ++i) CHECK(rig.state_of("n" + std::to_string(i)) == State::awake);
+  rig.decider->placements().deleted(drain->moves[0].pod);  // the operator moves it
+  const bool sleeps = rig.until([&] { return rig.state_of(drain->node) == State::asleep; });
+  INFO(rig.reasons());
+  CHECK(sleeps);
+}
+
 TEST_CASE("auto: the configuration refuses mode auto without drivers or without a store") {
   const std::string keys = "key: k\nallow_list: a\n";
   const auto none = parse_config(keys + "sleep: {mode: auto}\n", "controller.yaml");
