@@ -1,9 +1,9 @@
 // Answers the seven questions of questions_test.py on the page: each starts at its first view, and every click counts.
-// Usage: node questions.mjs URL TOKEN CHROMIUM FOLDER-OF-scripts/web '{"node": ..., "pod": ..., "name": ..., "silent": ..., "clicks": 1}'
+// Usage: node questions.mjs URL TOKEN CHROMIUM FOLDER-OF-scripts/web '{"node": ..., "pod": ..., "name": ..., "silent": ..., "acting": false, "clicks": 1}'
 import { createRequire } from 'node:module';
 
 const [url, token, executablePath, web, facts] = process.argv.slice(2);
-const { node, name, silent, clicks: most } = JSON.parse(facts);
+const { node, name, silent, acting, clicks: most } = JSON.parse(facts);
 const { chromium } = createRequire(`${web}/package.json`)('playwright-core');
 let failed = 0;
 const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu'] });
@@ -31,8 +31,13 @@ async function question(text, answer) {
 const view = (label) => page.locator('#views a', { hasText: label });
 const escaped = (text) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 
-await question('what does it save', async () => {
-  await says(/Saving\s+-?[\d.,]+ W\s+would (save|use) [\d.]+ W (more )?\([\d.]+%\) \[-?[\d.]+, -?[\d.]+\], modelled/);
+await question('what does it save', async (click) => {
+  const verb = acting ? '(saves|uses)' : 'would (save|use)';
+  await says(new RegExp(`Saving\\s+-?[\\d.,]+ W\\s+${verb} [\\d.]+ W (more )?\\([\\d.]+%\\) \\[-?[\\d.]+, -?[\\d.]+\\], modelled`));
+  // While Wattle acts, the chart's second line is the power without it. In mode shadow that is the power of the fleet itself.
+  await says(new RegExp(`all, with the default scheduler \\(modelled\\)\\s+${acting ? '[\\d.,]+ W' : '–'}`));
+  await click(view('Saving'));
+  await says(acting ? /In mode live, Wattle (saves|uses) [\d.]+ W / : /In mode shadow, Wattle would (save|use) [\d.]+ W /);
 });
 await question('what does it cost', async () => {
   await says(/Energy per day\s+[\d.,]+ [kMG]?J\s+.*at [\d.,]+ W now/);
