@@ -415,9 +415,16 @@ const sleeping = (more) => altered(page, 'sleep', (body) => Object.assign(body, 
   totals: { cost: 0.25, currency: 'EUR', co2_g: 317, saved_j: 3e6, cycles: 5, tests: 1, tests_j: 5e4, failures: [{ cause: 'no_wake', count: 2 }], waited_pods: 2, waited_s: 6 },
   transitions: [{ at_wall_s: 1e9, node: 'sim-00', from: 'idle', to: 'asleep', reason: 'observed off' }], ...more }));
 await sleeping({});
-await altered(page, 'savings', (body) => { body.sum.in_force_w = 188; return body; });
+await altered(page, 'savings', (body) => {
+  body.sum.in_force_w = 188;
+  const [known, young] = body.levers;
+  Object.assign(known, { saved_w: 50, saved_low_w: 20.5, saved_high_w: 61, no_interval: null, measured: 'nothing, because replicas before a change are not recorded' });
+  Object.assign(young, { saved_w: 40, saved_low_w: null, no_interval: 'how much the pods change is unknown before two days of telemetry' });
+  return body;
+});
 await open(page, 'fleet');
 await reads('savings: levers in force', page, /In force: 188\.0 W \(\d+% of the power without it\), modelled\./);
+await reads('savings: an interval, and why there is none', page, /50\.0 W 20\.5 to 61\.0 W .*Measured: nothing, because replicas before a change are not recorded\. .*40\.0 W none: how much the pods change is unknown before two days of telemetry/);
 await reads('sleep: the plan', page, /By the plan, 1 node could sleep: sim-00 \(2 pods move\)\. It saves [\d.]+ MJ/);
 await reads('sleep: the saving', page, /Complete round trips saved [\d.]+ MJ, 0\.2500 EUR, 317 g CO2 \(modelled\), net of transitions\. Round trips: 5, of them tests of nodes: 1, which cost [\d.]+ kJ\. Failures: 2 no_wake\. 2 pods waited for a wake, 3.{0,3}s on average\./);
 await reads('sleep: states', page, /asleep presumed .*1 of 3 1 of 6 reason of asleep.*suspending.*waking.*probation.*failed.*blocked/);

@@ -34,7 +34,6 @@ NOT_SEEN = {
     "${} asleep, ": "sleeping nodes, which this test does not have: cluster/sleeping.py has one",
     " or sleep": "sleeping nodes",
     ", ${} asleep": "sleeping nodes",
-    "Measured: ${}.": "requests that a controller lowered, or a canary that measured enough",
     "; workloads have used no energy.": "nodes with records but without processes",
 }
 
