@@ -81,7 +81,8 @@ const shot = async (page, name) => { if (shots) await page.screenshot({ path: `$
   check('nodes are sorted by name on request', await page.waitForFunction(byName).then(() => true, () => false), first);
   await page.fill('input.filter', 'sim-07');
   await page.waitForFunction(() => document.querySelectorAll('.grid .row').length === 1);
-  check('the address has the filter and the sort', /filter=sim-07/.test(page.url()) && /sort=name/.test(page.url()), page.url());
+  const inAddress = () => location.hash.includes('filter=sim-07') && location.hash.includes('sort=name');  // page.url() lags behind the page
+  check('the address has the filter and the sort', await page.waitForFunction(inAddress).then(() => true, () => false), page.url());
   await page.reload();
   await page.waitForFunction(() => document.querySelectorAll('.grid .row').length === 1 && document.querySelector('input.filter').value === 'sim-07');
   check('a reload restores the sort', (await page.locator('.grid .top [aria-sort=ascending]').textContent()).startsWith('Node'));

@@ -1,6 +1,6 @@
 // Tests the page of a controller with a fleet: known and unknown values, each mode, each what-if answer, nodes and pods
 // in every state.
-import { altered, check, clean, enter, finish, note, open, reads, url, visitor, world, unaltered } from './visitor.mjs';
+import { addressed, addressedNot, altered, check, clean, enter, finish, note, open, reads, url, visitor, world, unaltered } from './visitor.mjs';
 
 const { page } = await visitor();
 const link = '#link';
@@ -55,13 +55,13 @@ await reads('the history marks the start of the controller', page, /Changes .* t
 await reads('pods per node, one line each', page, /Pods per node .*sim-00 [\d.]+/);
 await drag('Power over time');
 await reads('a drag zooms, and the span then ends in the past', page, 'Up to now');
-check('the address has the zoom', /span=\d+s&until=\d+/.test(page.url()), page.url());
+await addressed('the address has the zoom', page, /span=\d+s&until=\d+/);
 await reads('a span without changes', page, /Changes (No changes of mode, policy or network in this span\.|.* starts in mode)/);
 await page.evaluate(() => { location.hash = `#/fleet?span=1s&until=${Math.floor(Date.now() / 1000) - 2}`; });
 await reads('a span without changes says so', page, 'No changes of mode, policy or network in this span.');
 await page.click('button:text-is("Up to now")');
 await press('Span', '1 h');
-check('the default span is not in the address', !/span=/.test(page.url()), page.url());
+await addressedNot('the default span is not in the address', page, /span=/);
 // The canvas has no text in the document, so record what it draws.
 const drawn = async (act) => {
   await page.evaluate(() => {
@@ -79,7 +79,7 @@ note('no value');
 await press('Group', 'ungrouped');
 await page.fill('input[aria-label="Group by the label"]', 'team');
 await page.keyboard.press('Enter');
-check('the address has the group', await page.waitForFunction(() => location.hash.includes('group=team')).then(() => true, () => false), page.url());
+await addressed('the address has the group', page, /group=team/);
 await press('Group', 'ungrouped');
 await page.focus('canvas.heat');
 await page.keyboard.press('ArrowRight');
@@ -186,12 +186,12 @@ for (const [what, of, other] of [['node/sim-05', 'Watts', 'Latency'], ['pod/crow
   await page.hover(`section[aria-label="${other}"] .u-over`);
   await reads(`${what}: values at the cursor`, page, /\d\d:\d\d:\d\d (power|median to users|cores)/, `section[aria-label="${other}"] .legend`);
   await press('Span', '24 h');
-  check(`${what}: the address has the span`, /span=24h/.test(page.url()), page.url());
+  await addressed(`${what}: the address has the span`, page, /span=24h/);
   await drag(of);
   await reads(`${what}: a drag zooms, and the span then ends in the past`, page, 'Up to now');
-  check(`${what}: the address has the zoom`, /span=\d+s&until=\d+/.test(page.url()), page.url());
+  await addressed(`${what}: the address has the zoom`, page, /span=\d+s&until=\d+/);
   await page.dblclick(`section[aria-label="${other}"] .u-over`);
-  check(`${what}: a double click ends it`, await page.waitForFunction(() => !location.hash.includes('?')).then(() => true, () => false), page.url());
+  await addressedNot(`${what}: a double click ends it`, page, /\?/);
 }
 await open(page, 'node/this-machine');
 await reads('this machine', page, /Node this-machine.*Agent State Check Finding Fix/);
@@ -218,7 +218,7 @@ for (const by of ['owner', 'node', 'label', 'namespace']) {
 }
 await press('Since', '1 d');
 await press('By', 'label');
-check('the address has span, division and label', /since=24h/.test(page.url()) && /by=label/.test(page.url()) && /label=a%3Db/.test(page.url()), page.url());
+await addressed('the address has span, division and label', page, /since=24h/, /by=label/, /label=a%3Db/);
 await page.reload();
 await reads('a reload restores them', page, /argument label: is not the key of a label/, '.error');
 check('and shows them', (await page.inputValue('input[aria-label="Key of the label"]')) === 'a=b' && (await page.getAttribute('[role=group][aria-label=Since] button:text-is("1 d")', 'aria-pressed')) === 'true', page.url());

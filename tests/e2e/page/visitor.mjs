@@ -90,6 +90,10 @@ export async function reads(claim, page, wanted, where = 'main') {
     check(claim, false, `no /${source}/ in ${where}: ${(await read(page, where).catch(() => String(error))).slice(0, 1500)}`);
   }
 }
+// Waits until the page's address matches. page.url() lags behind the page.
+export const addressed = (claim, page, ...patterns) => holds(claim, page, (all) => all.every((each) => new RegExp(each).test(location.hash)), patterns.map((each) => each.source));
+export const addressedNot = (claim, page, pattern) => holds(claim, page, (each) => !new RegExp(each).test(location.hash), pattern.source);
+const holds = async (claim, page, truth, argument) => check(claim, await page.waitForFunction(truth, argument).then(() => true, () => false), page.url());
 export const readsNot = async (claim, page, pattern, where = 'main') => check(claim, !pattern.test(await read(page, where)), (await read(page, where)).slice(0, 1500));
 
 // With axe, which needs a visitor with bypassCSP; also checks that no element is wider than the screen.
