@@ -105,7 +105,7 @@ class RealCluster:
             try:
                 self.run_folder = pathlib.Path(self.demo.wait_for(r"cluster: state in (\S+)", AGES_S)[0])
                 self.demo.wait_for(r"s: ready\b", AGES_S)
-                self.demo.wait_for("s: the jobs are started")  # after idle nodes sleep
+                self.demo.wait_for("s: the jobs are started", AGES_S)  # after idle nodes sleep, for which the demo waits LATE_S
             except BaseException:
                 self.demo.__exit__(*sys.exc_info())
                 raise
