@@ -11,7 +11,8 @@ from images import TOOLS
 ENCODE = ["sh", "-c", "stress-ng --quiet --temp-path /tmp --cpu 1 --cpu-method matrixprod --timeout $(expr 20 + $(date +%s) % 20)"]
 WEB_USERS = ["sh", "-c", "while true; do wattle-load http --rate 15 --for 20s --header 'Accept-Encoding: gzip' "
                          "http://web.default.svc.cluster.local:8080/; sleep 1; done"]
-STORE_USERS = ["sh", "-c", "while true; do redis-benchmark -h store.default.svc.cluster.local -c 4 -n 500 -q -t get,set; sleep 1; done"]
+# redis-benchmark hangs if the store refuses its first connection.
+STORE_USERS = ["sh", "-c", "s=store.default.svc.cluster.local; while true; do redis-cli -h $s ping && redis-benchmark -h $s -c 4 -n 2000 -q -t get,set; sleep 1; done"]
 
 
 def container(command, cpu, limit=None, **more):

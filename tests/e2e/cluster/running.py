@@ -68,7 +68,7 @@ def check_values(claims, cluster):
 
 
 def check_users(claims, cluster):
-    """Reads the reports that the users print: wattle-load every 20 s, redis-benchmark after 500 requests of a kind."""
+    """Reads the reports that the users print: wattle-load every 20 s, redis-benchmark after 2,000 requests of a kind."""
     def answered(app, pattern):
         name = cluster.pods(app)[0]["metadata"]["name"]
         return re.findall(pattern, cluster.kubectl("logs", name))
