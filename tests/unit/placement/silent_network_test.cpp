@@ -114,15 +114,16 @@ void run_both(std::uint64_t seed, DecisionEngine& first, DecisionEngine& second,
 
 TEST_CASE("a network with zero output decides as the planner at any margin, whatever the noise of latencies") {
   for (const double margin : {0.0, 0.02, NetworkOptions{}.margin}) {
-    std::uint64_t placed = 0;
+    std::uint64_t placed = 0, runs = 0;
     CHECK(rc::check([&](std::uint64_t seed) {
+      ++runs;
       DecisionEngine planner = engine_of("planner"), network = engine_of("dqn", margin);
       run_both(seed, planner, network, [&](const PlacementDecision& one, const PlacementDecision& other) {
         RC_ASSERT(one.top == other.top);
         if (one.top) ++placed;
       });
     }));
-    CHECK(placed > 1'000);
+    CHECK(placed > 100 * runs);
   }
 }
 
